@@ -1,0 +1,211 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Candidate } from './catalog';
+import type { GatewayError } from './errors';
+import type { KeySettings, Payer } from './ledger/ledger';
+import type { EventNote, ModelCall, Protocol } from './upstream';
+import type { Usage } from './usage';
+
+/** key-auth: who is calling. */
+export interface CallKey extends Payer {
+  /** The node's copy of the key's settings; reserve says when it is stale. */
+  readonly settings: KeySettings;
+}
+
+/** The request body as it came, with the places of its top-level members. */
+export interface RequestBody {
+  readonly chunks: readonly Buffer[];
+  readonly byteLength: number;
+  readonly members: ReadonlyMap<string, MemberPlace>;
+}
+
+/** Byte offsets into the body: the member with its key, and its value alone. `end`s are exclusive. */
+export interface MemberPlace {
+  readonly start: number;
+  readonly valueStart: number;
+  readonly end: number;
+}
+
+/** model-request: what is asked. */
+export interface ModelRequest extends Omit<ModelCall, 'model' | 'streamUsage'> {
+  /** The model as the client named it. */
+  readonly modelRequested: string;
+  /** The most output tokens per choice the client allows, if it says. */
+  readonly maxOutputTokens: number | undefined;
+  /** How many answers are asked for (`n`). */
+  readonly choices: number;
+  /** Upper estimate of the input tokens. */
+  readonly inputTokensEstimate: number;
+  readonly body: RequestBody;
+}
+
+/** How the money of a call ends; contract section 6. */
+export type Ending =
+  | { readonly billing: 'actual' | 'estimated' | 'partial'; readonly candidate: Candidate; readonly usage: Usage }
+  | { readonly billing: 'released' };
+
+export interface Settlement {
+  /** What the caller has been charged, or will be when the ledger was too slow to say. */
+  readonly chargedE8: bigint;
+  readonly billing: Ending['billing'];
+}
+
+/** reserve-settle: the promise that covers the call. */
+export interface Reservation {
+  readonly rid: string;
+  readonly heldE8: bigint;
+  /** The first ending counts; later ones get the first one's settlement. Answers within 250 ms. */
+  settle(ending: Ending): Promise<Settlement>;
+}
+
+/** token-metering: what the attempt under way has used so far. */
+export interface Meter {
+  /** Forgets everything: another candidate is asked. */
+  begin(candidate: Candidate): void;
+  note(event: EventNote): void;
+  noteBody(usage: Usage, contentBytes: number): void;
+  /** The counts to charge: as reported, or estimated from what was relayed when they are unusable. */
+  read(): { readonly usage: Usage; readonly billing: 'actual' | 'estimated' };
+  /** The counts of an answer that was broken off: what is known of the input, and the output relayed so far. */
+  readPartial(): Usage;
+}
+
+export type AttemptOutcome =
+  | 'answered'
+  | 'relayed'
+  | 'connect_failed'
+  | 'timeout'
+  | 'reset'
+  | 'status'
+  | 'error_event'
+  | 'too_small'
+  | 'cancelled';
+
+/** One try at one candidate. */
+export interface Attempt {
+  readonly upstream: string;
+  readonly outcome: AttemptOutcome;
+  readonly status: number | undefined;
+  readonly ms: number;
+}
+
+/** failover: the upstream's answer; its first content has been seen, nothing has been sent. */
+export interface Answer {
+  readonly candidate: Candidate;
+  readonly attempts: readonly Attempt[];
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** `relay`: an answer that is given to the caller as it is and costs nothing (an upstream's error, a redirect). */
+  readonly kind: 'stream' | 'body' | 'relay';
+  /** What has been read of the body already: the held-back preamble and the first content, or nothing. */
+  readonly head: readonly Buffer[];
+  readonly body: import('node:stream').Readable;
+}
+
+/** The fields policies leave for each other; each has the one policy that writes it. */
+export interface CallFields {
+  key: CallKey;
+  request: ModelRequest;
+  candidates: readonly Candidate[];
+  reservation: Reservation;
+  meter: Meter;
+  answer: Answer;
+}
+
+export type CallField = keyof CallFields;
+
+/** What the usage record says beside tokens and money; written as it becomes known. */
+export interface CallFacts {
+  strategy: string | undefined;
+  attempts: number;
+  upstream: string | undefined;
+  model: string | undefined;
+  fallback: boolean;
+  status: number;
+  source: 'provider' | 'platform';
+  errorCode: string | undefined;
+  firstTokenMs: number | undefined;
+}
+
+/** One client request through a pipeline. */
+export class Call implements Partial<CallFields> {
+  readonly id = `req_${randomBytes(12).toString('hex')}`;
+  readonly startedAtMs = Date.now();
+  /** Monotonic, for durations. */
+  readonly startedMs = performance.now();
+  readonly protocol: Protocol;
+  /** Path without query. */
+  readonly path: string;
+  readonly facts: CallFacts = {
+    strategy: undefined,
+    attempts: 0,
+    upstream: undefined,
+    model: undefined,
+    fallback: false,
+    status: 0,
+    source: 'platform',
+    errorCode: undefined,
+    firstTokenMs: undefined,
+  };
+
+  key?: CallKey;
+  request?: ModelRequest;
+  candidates?: readonly Candidate[];
+  reservation?: Reservation;
+  meter?: Meter;
+  answer?: Answer;
+
+  readonly #leaving = new AbortController();
+  readonly #refusalHooks: RefusalHook[] = [];
+  readonly #endings: (() => Promise<void>)[] = [];
+  #ended: Promise<void> | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    const url = request.url ?? '/';
+    const query = url.indexOf('?');
+    this.path = query === -1 ? url : url.slice(0, query);
+    this.protocol = this.path.endsWith('/chat/completions') ? 'chat' : 'messages';
+    response.once('close', () => {
+      if (!response.writableFinished) this.#leaving.abort(new ClientLeft());
+      void this.end();
+    });
+  }
+
+  /** Aborted when the client has left before its answer was complete. */
+  get left(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
+  /** Has a look at an error before the caller is told of it; may put another in its place. Last added, first asked. */
+  onRefusal(hook: RefusalHook): void {
+    this.#refusalHooks.push(hook);
+  }
+
+  async refusal(error: GatewayError): Promise<GatewayError> {
+    let shown = error;
+    for (const hook of this.#refusalHooks.reverse()) shown = await hook(shown);
+    return shown;
+  }
+
+  /** Work that must be done however the call ends. Last added, first done; once. */
+  onEnd(work: () => Promise<void>): void {
+    this.#endings.push(work);
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.#runEndings();
+    return this.#ended;
+  }
+
+  async #runEndings(): Promise<void> {
+    for (const work of this.#endings.reverse()) await work();
+  }
+}
+
+export type RefusalHook = (error: GatewayError) => Promise<GatewayError>;
+
+/** Why a call was aborted: its client closed the connection. */
+export class ClientLeft extends Error {
+  override readonly name = 'ClientLeft';
+  override readonly message = 'the client closed the connection';
+}

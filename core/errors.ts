@@ -1,0 +1,195 @@
+/**
+ * The one catalogue of errors the platform itself produces: code -> HTTP status, envelope type, whether a repeat can help.
+ * `docs/errors.md` and the OpenAPI document say the same; a test holds them equal.
+ */
+export const ERRORS = {
+  INVALID_JSON: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The body is not valid JSON.',
+  },
+  INVALID_FIELD: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'A field is missing, repeated or has a wrong value; `param` names it.',
+  },
+  MODEL_NOT_PRICED: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The model is unknown or has no price, or the call asks for something that has none.',
+  },
+  MODEL_AMBIGUOUS: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The name fits several models equally well; `details.models` lists them.',
+  },
+  MODEL_NOT_ALLOWED: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'This key may not call this model.',
+  },
+  MODEL_NOT_SUPPORTED: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'No upstream serves this model here: not at this direct address, or only in the other protocol.',
+  },
+  INVALID_API_KEY: {
+    status: 401,
+    type: 'authentication_error',
+    retryable: false,
+    summary: 'The API key is missing, malformed, unknown or revoked.',
+  },
+  INSUFFICIENT_BALANCE: {
+    status: 402,
+    type: 'Payment Required',
+    retryable: false,
+    summary: "The account's available balance does not cover the most this call can cost.",
+  },
+  KEY_LIMIT_EXCEEDED: {
+    status: 402,
+    type: 'Payment Required',
+    retryable: false,
+    summary: "The key's own spending limit does not cover the most this call can cost.",
+  },
+  FORBIDDEN: {
+    status: 403,
+    type: 'permission_error',
+    retryable: false,
+    summary: 'Not allowed with these credentials.',
+  },
+  NOT_FOUND: { status: 404, type: 'not_found_error', retryable: false, summary: 'There is nothing at this address.' },
+  ENDPOINT_NOT_IMPLEMENTED: {
+    status: 404,
+    type: 'not_found_error',
+    retryable: false,
+    summary: 'This endpoint of the protocol is not offered.',
+  },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The address exists with other methods; `Allow` lists them.',
+  },
+  BODY_TIMEOUT: {
+    status: 408,
+    type: 'invalid_request_error',
+    retryable: true,
+    summary: 'The body did not arrive in time.',
+  },
+  CONFLICT: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The request contradicts what is already there.',
+  },
+  BODY_TOO_LARGE: {
+    status: 413,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The body has more than 20,971,520 bytes.',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The body must be application/json, not compressed.',
+  },
+  UPSTREAM_RATE_LIMITED: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: 'Every upstream that could answer is rate limited.',
+  },
+  INTERNAL_ERROR: { status: 500, type: 'server_error', retryable: true, summary: 'A fault of the gateway itself.' },
+  ALL_PROVIDERS_FAILED: {
+    status: 502,
+    type: 'server_error',
+    retryable: true,
+    summary: 'Every upstream that could answer failed; `details.attempts` says how.',
+  },
+  LEDGER_UNAVAILABLE: {
+    status: 503,
+    type: 'server_error',
+    retryable: true,
+    summary: 'The ledger cannot be asked now, and no call is served unbilled.',
+  },
+  OVERLOADED: {
+    status: 503,
+    type: 'server_error',
+    retryable: true,
+    summary: 'The gateway has as much work as it may take.',
+  },
+  DRAINING: { status: 503, type: 'server_error', retryable: true, summary: 'This process is shutting down.' },
+  UPSTREAM_TIMEOUT: {
+    status: 504,
+    type: 'server_error',
+    retryable: true,
+    summary: 'Every upstream that could answer timed out.',
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+interface ErrorKind {
+  readonly status: number;
+  readonly type: string;
+  readonly retryable: boolean;
+  readonly summary: string;
+}
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorOptions {
+  /** What to tell the caller; the catalogue's summary unless given. Never a secret, never content of the call. */
+  readonly message?: string;
+  /** The field of the request that is at fault, as a path such as `messages[0].role`. */
+  readonly param?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly retryAfterSeconds?: number;
+  /** Headers of this answer beside the envelope's own, such as `allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** An error the caller is told about. Everything else that is thrown becomes INTERNAL_ERROR. */
+export class GatewayError extends Error {
+  readonly status: number;
+  readonly type: string;
+  readonly retryable: boolean;
+
+  constructor(
+    readonly code: ErrorCode,
+    readonly options: ErrorOptions = {},
+  ) {
+    const kind = ERRORS[code];
+    super(options.message ?? kind.summary, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'GatewayError';
+    this.status = kind.status;
+    this.type = kind.type;
+    this.retryable = kind.retryable;
+  }
+}
+
+export function fail(code: ErrorCode, options: ErrorOptions = {}): GatewayError {
+  return new GatewayError(code, options);
+}
+
+/** The envelope of contract section 3, readable by the SDKs of both protocols. */
+export function errorEnvelope(error: GatewayError, requestId: string): object {
+  return {
+    type: 'error',
+    request_id: requestId,
+    error: {
+      type: error.type,
+      code: error.code,
+      message: error.message,
+      param: error.options.param ?? null,
+      details: error.options.details ?? {},
+      retryable: error.retryable,
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import type { ApiKeys } from './api-keys';
+import type { Catalog } from './catalog';
+import type { Egress } from './egress';
+import type { Ledger } from './ledger/ledger';
+import type { RefusedCalls } from './refused-calls';
+
+/** What a process has open while it runs; handed to policies and plugins when they are prepared. */
+export interface Gateway {
+  readonly ledger: Ledger;
+  readonly database: Knex;
+  readonly keys: ApiKeys;
+  readonly egress: Egress;
+  readonly refusedCalls: RefusedCalls;
+  readonly log: Logger;
+  /** The models and upstreams of the configuration this object was made for. */
+  readonly catalog: Catalog;
+  readonly configRevision: string;
+  /** True from the first signal to stop on: no new calls are taken. */
+  readonly isDraining: () => boolean;
+}

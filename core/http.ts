@@ -1,0 +1,106 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JSONSchema } from 'json-schema-to-ts';
+import { type ErrorOptions, errorEnvelope, fail, type GatewayError } from './errors';
+import { compileCheck, type Problem } from './settings';
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    ...headers,
+  });
+  response.end(text);
+}
+
+/** The headers every answer carries that the platform can be asked about later. */
+export function setRequestId(response: ServerResponse, id: string): void {
+  response.setHeader('x-svc-request-id', id);
+  response.setHeader('request-id', id);
+  response.setHeader('x-request-id', id);
+}
+
+/** Sends the envelope of an error; contract section 3. The body of the request may still be on its way. */
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: GatewayError,
+  requestId: string,
+): void {
+  setRequestId(response, requestId);
+  const headers: Record<string, string> = {
+    'x-svc-source': 'platform',
+    'x-should-retry': String(error.retryable),
+    ...error.options.headers,
+  };
+  if (error.options.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.options.retryAfterSeconds);
+  if (!request.complete) {
+    // The rest of the body is not waited for: the connection ends with this answer.
+    headers['connection'] = 'close';
+    discardRest(request, response);
+  }
+  sendJson(response, error.status, errorEnvelope(error, requestId), headers);
+}
+
+const DISCARD_AT_MOST_MS = 2_000;
+
+/** Reads on for a moment, so that a client still sending sees the answer instead of a reset; then closes. */
+function discardRest(request: IncomingMessage, response: ServerResponse): void {
+  request.resume();
+  response.once('finish', () => {
+    const close = setTimeout(() => request.socket.destroy(), DISCARD_AT_MOST_MS);
+    request.socket.once('close', () => clearTimeout(close));
+    request.once('end', () => clearTimeout(close));
+  });
+}
+
+/** Reads small JSON bodies of our own API and checks them; `T` is the schema's `Settings`. */
+export function jsonBody<T>(schema: JSONSchema, maxBytes = 65_536): (request: IncomingMessage) => Promise<T> {
+  const check = compileCheck<T>(schema);
+  return async (request) => {
+    const chunks: Buffer[] = [];
+    let byteLength = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      byteLength += chunk.length;
+      if (byteLength > maxBytes) throw fail('BODY_TOO_LARGE', { message: `The body has more than ${maxBytes} bytes.` });
+      chunks.push(chunk);
+    }
+    const checked = check(parseJson(Buffer.concat(chunks).toString('utf8') || '{}'));
+    if ('problems' in checked) throw invalidField(checked.problems);
+    return checked.value;
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw fail('INVALID_JSON', { cause });
+  }
+}
+
+/** INVALID_FIELD for the first of several problems; `details.problems` has them all. */
+export function invalidField(problems: readonly Problem[]): GatewayError {
+  const shown = problems.map((problem) => ({ param: pathText(problem.path), message: problem.message }));
+  const options: ErrorOptions = { details: { problems: shown } };
+  const [first] = shown;
+  if (first === undefined) return fail('INVALID_FIELD', options);
+  return fail('INVALID_FIELD', {
+    ...options,
+    param: first.param,
+    message: first.param === '' ? first.message : `${first.param}: ${first.message}`,
+  });
+}
+
+/** `['messages', 0, 'role']` -> `messages[0].role` */
+export function pathText(path: readonly (string | number)[]): string {
+  return path.reduce<string>(
+    (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
+    '',
+  );
+}

@@ -1,0 +1,194 @@
+/**
+ * The ledger's contract: every operation, every outcome by name. Two implementations keep it: `MemoryLedger` (the
+ * reference model, and the ledger of the embedded default) and `RedisLedger` (production). One suite holds both.
+ *
+ * Amounts are E8 (1e-8 USD), integers from 0 to 2^53 - 1. Every operation is safe to repeat by its id. An operation that
+ * refuses has written nothing. When the store cannot be asked in time, operations reject with `LedgerUnavailable`.
+ */
+
+/** The store did not answer in time or refused the connection; whether the operation took place is not known. */
+export class LedgerUnavailable extends Error {
+  override readonly name = 'LedgerUnavailable';
+}
+
+export type AccountStatus = 'active' | 'frozen';
+export type KeyStatus = 'active' | 'revoked';
+
+/** Settings of a key that a node may keep a copy of; `rev` counts their changes. A plain key has rev 0. */
+export interface KeySettings {
+  readonly rev: number;
+  readonly name: string;
+  /** Names of models this key may call; undefined for all. */
+  readonly allowedModels: readonly string[] | undefined;
+}
+
+export interface AccountState {
+  readonly status: AccountStatus;
+  readonly availableE8: bigint;
+  readonly heldE8: bigint;
+  /** available + held, always. */
+  readonly postedE8: bigint;
+  /** Number of the account's last entry. */
+  readonly seq: number;
+}
+
+export interface KeyState {
+  readonly status: KeyStatus;
+  readonly spentE8: bigint;
+  readonly heldE8: bigint;
+  readonly limitE8: bigint | undefined;
+  readonly settings: KeySettings;
+}
+
+/** Whose money an operation moves. */
+export interface Payer {
+  readonly accountId: string;
+  readonly keyId: string;
+}
+
+export interface ReserveRequest extends Payer {
+  /** UUIDv7, made by the caller; its embedded time is the `created_at` of the rows it leads to. */
+  readonly rid: string;
+  /** The revision of the key's settings the node has decided by. */
+  readonly keyRev: number;
+  readonly amountE8: bigint;
+  /** Lease; undefined for holds without a deadline (sandboxes). */
+  readonly lifetimeMs: number | undefined;
+  /** JSON: what the usage record needs if this reservation expires. */
+  readonly record: string;
+}
+
+export type ReserveOutcome =
+  | { readonly outcome: 'reserved' }
+  | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' }
+  | { readonly outcome: 'stale_key'; readonly settings: KeySettings }
+  | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
+  | { readonly outcome: 'exists_with_different_amount' | 'released_before' };
+
+export interface SettleRequest extends Payer {
+  readonly rid: string;
+  readonly costE8: bigint;
+  /** JSON: the finished usage record but for `cost`, which the drainer takes from the entry. */
+  readonly record: string;
+}
+
+/**
+ * `settled`: charged is the cost, or above the hold at most what was available on account and key (the rest is the
+ * shortfall). The same answer for every repetition, whatever cost it names. `released` and `expired`: closed before,
+ * nothing is charged.
+ */
+export type SettleOutcome =
+  | { readonly outcome: 'settled'; readonly chargedE8: bigint; readonly shortfallE8: bigint }
+  | { readonly outcome: 'not_ready' | 'unknown_reservation' | 'released' | 'expired' };
+
+export interface ReleaseRequest extends Payer {
+  readonly rid: string;
+  readonly record: string;
+}
+
+/** `tombstoned`: the id was unknown; a reserve that comes late is refused with `released_before`. */
+export type ReleaseOutcome = {
+  readonly outcome: 'released' | 'tombstoned' | 'settled' | 'expired' | 'not_ready';
+};
+
+export interface RenewRequest extends Payer {
+  readonly rid: string;
+  readonly lifetimeMs: number;
+}
+export type RenewOutcome = { readonly outcome: 'renewed' | 'not_open' | 'not_ready' };
+
+export type ExpireOutcome = { readonly outcome: 'expired' | 'not_due' | 'not_ready' };
+
+export interface CreditRequest {
+  readonly accountId: string;
+  /** UUIDv7 of the row in `credits`; a second credit with the same id changes nothing. */
+  readonly rid: string;
+  /** Negative for an adjustment, which is refused above what is available. */
+  readonly amountE8: bigint;
+}
+/** `above_maximum`: the balance would leave the range that is exact. `insufficient_balance`: a debit above what is available. */
+export type CreditOutcome =
+  | { readonly outcome: 'credited'; readonly postedE8: bigint }
+  | { readonly outcome: 'not_ready' | 'unknown_account' | 'above_maximum' | 'insufficient_balance' };
+
+export interface SetKeyRequest extends Payer {
+  /** SHA-256 of the key in lower-case hex: the index entry is written before the key is shown. */
+  readonly hash: string;
+  readonly status: KeyStatus;
+  readonly limitE8: bigint | undefined;
+  /** Applied only when `rev` is not lower than what is there: a late repetition never undoes a newer change. */
+  readonly settings: KeySettings;
+}
+
+/** `unknown` is sure; while the key index is being rebuilt the answer is `not_ready`. */
+export type FindKeyOutcome =
+  | { readonly outcome: 'found'; readonly accountId: string; readonly keyId: string }
+  | { readonly outcome: 'unknown' | 'not_ready' };
+
+export type EntryKind = 'credit' | 'charge' | 'release' | 'expire';
+
+/** One entry of a shard's outbox: what Postgres is told, in order, exactly once. */
+export interface OutboxEntry {
+  /** The position in the shard's outbox, increasing. */
+  readonly id: string;
+  readonly kind: EntryKind;
+  readonly accountId: string;
+  readonly keyId: string | undefined;
+  readonly rid: string;
+  readonly seq: number;
+  /** What the entry adds to `posted`: negative for a charge, 0 for a release or an expiry. */
+  readonly amountE8: bigint;
+  /** `posted` after it. */
+  readonly postedE8: bigint;
+  readonly shortfallE8: bigint;
+  /** JSON of the usage record but for its cost; undefined where there is none (credits, sandbox holds). */
+  readonly record: string | undefined;
+}
+
+/** What recovery writes back of one account: the sums of Postgres. */
+export interface AccountSnapshot {
+  readonly accountId: string;
+  readonly status: AccountStatus;
+  readonly postedE8: bigint;
+  readonly seq: number;
+  readonly keys: readonly (SetKeyRequest & { readonly spentE8: bigint })[];
+  /** Ids of entries so recent that a repetition may still come. */
+  readonly closed: readonly { readonly rid: string; readonly kind: EntryKind; readonly amountE8: bigint }[];
+}
+
+export const SHARDS = 256;
+
+/** A call's hold is given back when its lease ends; an open call renews it. */
+export const LEASE_MS = 120_000;
+export const RENEW_EVERY_MS = 40_000;
+
+export interface Ledger {
+  findKey(hash: string): Promise<FindKeyOutcome>;
+  reserve(request: ReserveRequest): Promise<ReserveOutcome>;
+  settle(request: SettleRequest): Promise<SettleOutcome>;
+  release(request: ReleaseRequest): Promise<ReleaseOutcome>;
+  renew(request: RenewRequest): Promise<RenewOutcome>;
+  expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
+  credit(request: CreditRequest): Promise<CreditOutcome>;
+  setAccount(accountId: string, status: AccountStatus): Promise<void>;
+  setKey(request: SetKeyRequest): Promise<void>;
+
+  /** undefined when there is no such account. Rejects with LedgerUnavailable while not ready. */
+  readAccount(accountId: string): Promise<AccountState | undefined>;
+  readKey(payer: Payer): Promise<KeyState | undefined>;
+
+  /** Reservations of this shard whose lease has ended, oldest first. */
+  due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
+  /** The head of the shards' outboxes, in order, at most `limit` entries each. Only shards that have entries are in the map. */
+  readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
+  /** Forgets entries up to and with `lastId`, whose rows are committed; their reservations are forgotten after 15 minutes. */
+  trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
+
+  /** True once the store has been filled from Postgres. */
+  isReady(): Promise<boolean>;
+  /** Recovery: writes accounts that are absent or behind; leaves those alone whose seq is not lower. */
+  restore(accounts: readonly AccountSnapshot[]): Promise<void>;
+  /** Recovery, last: from here on the ledger answers. */
+  open(): Promise<void>;
+  close(): Promise<void>;
+}

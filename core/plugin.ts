@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JSONSchema } from 'json-schema-to-ts';
+import type { CallKey } from './call';
+import type { Gateway } from './gateway';
+import type { Settings } from './settings';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
+
+/** What a route's handler is given beside Node's request and response. */
+export interface Visit {
+  /** Request id, as the answer's `X-SVC-Request-Id` shows it. */
+  readonly id: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Values of the path's `{names}`, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export type Handler = (visit: Visit, request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export type KeyHandler = (
+  visit: Visit & { readonly key: CallKey },
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void>;
+
+/**
+ * One endpoint of our own API. `listener: public` with `auth: key` runs after the API key was found to be valid;
+ * everything on the admin listener has shown the admin token. A handler answers or throws; what it throws is rendered
+ * through the error catalogue.
+ */
+export type Route = {
+  readonly method: Method;
+  /** `/v1/usage/{requestId}`: literal segments and `{names}`. */
+  readonly path: string;
+  /** One line for the OpenAPI document. */
+  readonly summary: string;
+} & (
+  | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
+  | { readonly listener: 'public'; readonly auth: 'none'; readonly handle: Handler }
+  | { readonly listener: 'admin'; readonly handle: Handler }
+);
+
+export interface PluginDefinition<S extends JSONSchema> {
+  /** Its folder under `plugins/` and its name in system.config.yml. */
+  readonly name: string;
+  readonly summary: string;
+  /** JSON Schema of its settings in system.config.yml, `package` aside. */
+  readonly schema: S;
+  /** Runs once, before any configuration is read: registers adapters and the like. */
+  readonly register?: () => void;
+  /** Runs once, when the stores are open; what it returns is served. A plugin that throws stops the start. */
+  readonly routes?: (settings: Settings<S>, gateway: Gateway) => readonly Route[];
+}
+
+export interface Plugin {
+  readonly name: string;
+  readonly summary: string;
+  readonly schema: JSONSchema;
+  readonly register?: () => void;
+  readonly routes?: (settings: unknown, gateway: Gateway) => readonly Route[];
+}
+
+export function definePlugin<const S extends JSONSchema>(definition: PluginDefinition<S>): Plugin {
+  return definition as unknown as Plugin;
+}

@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JSONSchema } from 'json-schema-to-ts';
+import type { Call, CallField, CallFields } from './call';
+import type { Gateway } from './gateway';
+import type { Settings } from './settings';
+
+/** The call as a step sees it: what it declared under `needs` is there; what others leave later is not its business. */
+export type CallWith<N extends CallField> = Pick<Call, Exclude<keyof Call, CallField>> & Readonly<Pick<CallFields, N>>;
+
+/**
+ * One question about a call. Return the fields you `provide` to go on, throw to refuse, answer to end (a step that has
+ * answered returns undefined). Request and response are Node's own.
+ */
+export type Step<N extends CallField, P extends CallField> = (
+  call: CallWith<N>,
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
+
+export interface PolicyDefinition<S extends JSONSchema, N extends CallField, P extends CallField> {
+  /** Its folder under `policies/` and its name in gateway.config.yml. */
+  readonly name: string;
+  /** The question it answers, for documents and the configuration schema. */
+  readonly summary: string;
+  /** JSON Schema of its `action`; unknown settings are refused. */
+  readonly schema: S;
+  readonly needs: readonly N[];
+  readonly provides: readonly P[];
+  /** Runs once per configuration and pipeline; everything that can be built ahead is built here. No side effects. */
+  prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
+}
+
+/** A policy with its types forgotten, as pipelines hold it. */
+export interface Policy {
+  readonly name: string;
+  readonly summary: string;
+  readonly schema: JSONSchema;
+  readonly needs: readonly CallField[];
+  readonly provides: readonly CallField[];
+  prepare(settings: unknown, gateway: Gateway): AnyStep;
+}
+
+export type AnyStep = (
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<Partial<CallFields> | undefined>;
+
+export function definePolicy<
+  const S extends JSONSchema,
+  const N extends CallField = never,
+  const P extends CallField = never,
+>(definition: PolicyDefinition<S, N, P>): Policy {
+  return { ...definition, schema: closed(definition.schema) } as unknown as Policy;
+}
+
+/** An action's schema never lets unknown settings pass. */
+function closed(schema: JSONSchema): JSONSchema {
+  return typeof schema === 'boolean' ? schema : { additionalProperties: false, ...schema };
+}

@@ -1,0 +1,52 @@
+import { divideRoundingUp } from './money';
+import type { Usage } from './usage';
+
+/** A model's price at one upstream: E8 per million tokens, from the decimal USD of the YAML. */
+export interface Price {
+  readonly inputE8: bigint;
+  readonly outputE8: bigint;
+  readonly cacheWriteE8: bigint;
+  readonly cacheWrite1hE8: bigint;
+  readonly cacheReadE8: bigint;
+  /** The price of the whole call once its input, cache included, has more than `tokens` tokens. */
+  readonly above: (Omit<Price, 'above'> & { readonly tokens: number }) | undefined;
+}
+
+const TOKENS_PER_PRICE = 1_000_000n;
+
+/** All input a call had, cache reads and writes included; what is unknown counts as nothing here. */
+export function totalInputTokens(usage: Usage): number {
+  return (
+    (usage.inputTokens ?? 0) +
+    (usage.cacheReadTokens ?? 0) +
+    (usage.cacheWriteTokens ?? 0) +
+    (usage.cacheWrite1hTokens ?? 0)
+  );
+}
+
+/** The exact cost of a usage, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. */
+export function costOf(usage: Usage, price: Price): bigint {
+  const inForce = price.above !== undefined && totalInputTokens(usage) > price.above.tokens ? price.above : price;
+  const exact =
+    BigInt(usage.inputTokens ?? 0) * inForce.inputE8 +
+    BigInt(usage.outputTokens ?? 0) * inForce.outputE8 +
+    BigInt(usage.cacheReadTokens ?? 0) * inForce.cacheReadE8 +
+    BigInt(usage.cacheWriteTokens ?? 0) * inForce.cacheWriteE8 +
+    BigInt(usage.cacheWrite1hTokens ?? 0) * inForce.cacheWrite1hE8;
+  return divideRoundingUp(exact, TOKENS_PER_PRICE);
+}
+
+/** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */
+export function dearestCost(inputTokens: number, outputTokens: number, prices: readonly Price[]): bigint {
+  let input = 0n;
+  let output = 0n;
+  for (const price of prices) {
+    for (const tier of price.above === undefined ? [price] : [price, price.above]) {
+      for (const each of [tier.inputE8, tier.cacheWriteE8, tier.cacheWrite1hE8, tier.cacheReadE8]) {
+        if (each > input) input = each;
+      }
+      if (tier.outputE8 > output) output = tier.outputE8;
+    }
+  }
+  return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
+}

@@ -1,0 +1,83 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
+
+/** The TypeScript type of what a JSON Schema lets pass; properties with a default are always there. */
+export type Settings<S extends JSONSchema> = FromSchema<S, { keepDefaultedPropertiesOptional: false }>;
+
+/** One thing wrong with a value: where (a path such as `timeouts.connect`) and what was expected. */
+export interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** The name that is not known here, when that is the problem. */
+  readonly unknown?: string;
+  /** The names that are known at this place, when that is the problem. */
+  readonly known?: readonly string[];
+}
+
+export type Check<T> = (value: unknown) => { readonly value: T } | { readonly problems: readonly Problem[] };
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, allowUnionTypes: true, verbose: true });
+for (const word of ['x-example', 'tsType']) ajv.addKeyword(word);
+
+/** Durations such as `250ms`, `10s`, `5m`, `1h`. */
+export const DURATION = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' } as const;
+
+const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+/** Milliseconds of a duration that matches `DURATION`. */
+export function parseDuration(text: string): number {
+  const unit = /(ms|s|m|h)$/.exec(text)?.[1] as keyof typeof MILLISECONDS | undefined;
+  if (unit === undefined) throw new RangeError(`expected a duration such as 250ms, 10s, 5m or 1h, not "${text}"`);
+  return Number.parseInt(text, 10) * MILLISECONDS[unit];
+}
+
+/**
+ * Compiles a schema once. The check fills defaults in into a copy of the value and never coerces. `T` is the schema's
+ * `Settings`; it is named by the caller, for a generic one cannot be computed.
+ */
+export function compileCheck<T>(schema: JSONSchema): Check<T> {
+  const validate = ajv.compile(schema as object);
+  return (value) => {
+    const copy = structuredClone(value);
+    if (validate(copy)) return { value: copy as T };
+    return { problems: (validate.errors ?? []).map(toProblem) };
+  };
+}
+
+function toProblem(error: ErrorObject): Problem {
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+  switch (error.keyword) {
+    case 'additionalProperties': {
+      const unknown = String(error.params['additionalProperty']);
+      const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {});
+      return { path: [...path, unknown], message: `"${unknown}" is not known here`, unknown, known };
+    }
+    case 'required':
+      return { path, message: `"${error.params['missingProperty']}" is missing` };
+    case 'enum': {
+      const known = (error.params['allowedValues'] as unknown[]).map(String);
+      return { path, message: `expected one of ${known.join(', ')}`, unknown: String(error.data), known };
+    }
+    case 'type':
+      return { path, message: `expected ${[error.params['type']].flat().join(' or ')}, not ${describe(error.data)}` };
+    case 'pattern':
+      return { path, message: expectedByPattern(error) };
+    default:
+      return { path, message: error.message ?? 'is not valid' };
+  }
+}
+
+function expectedByPattern(error: ErrorObject): string {
+  if (error.params['pattern'] === DURATION.pattern) return 'expected a duration such as 250ms, 10s, 5m or 1h';
+  return `must match ${error.params['pattern']}`;
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `${typeof value} ${JSON.stringify(value)}`;
+}

@@ -1,0 +1,122 @@
+import type { JSONSchema } from 'json-schema-to-ts';
+import type { Settings } from './settings';
+import type { Usage } from './usage';
+
+/** The dialect a client speaks to us: `POST /v1/messages` or `POST /v1/chat/completions`. */
+export type Protocol = 'messages' | 'chat';
+
+/** What an adapter is told of a call. */
+export interface ModelCall {
+  readonly protocol: Protocol;
+  /** The upstream's own name of the model. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** The query string as it came, with its `?`, or empty. */
+  readonly query: string;
+  /** The headers that may be forwarded: content-type, accept and the vendor-prefixed ones, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The raw JSON text of top-level members whose value is short (at most 4 KiB), by unescaped key. */
+  readonly members: ReadonlyMap<string, string>;
+  /** The upstream understands `stream_options.include_usage`. */
+  readonly streamUsage: boolean;
+}
+
+/** One change to the top level of the request body; every byte that is not named stays as it came. */
+export type BodyEdit =
+  | { readonly member: string; readonly set: string /* JSON text; the member is appended when it is not there */ }
+  | { readonly member: string; readonly drop: true };
+
+export interface UpstreamRequest {
+  /** Path and query below the upstream's base URL, for example `/v1/messages?beta=true`. */
+  readonly path: string;
+  /** Beside content-type and accept-encoding, which the gateway sets. The credential is added by `authorize`. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly edits: readonly BodyEdit[];
+}
+
+/** An answer that is not a success, or an error event that came before any content. */
+export interface UpstreamFailure {
+  readonly protocol: Protocol;
+  /** HTTP status; 200 when the failure came as an event of a stream. */
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The parsed body or event data; undefined when it is not JSON or larger than 64 KiB. */
+  readonly body: unknown;
+}
+
+/**
+ * What to do about a failure: ask the next candidate, give it to the caller as it is, or ask only candidates with a
+ * larger context.
+ */
+export type Verdict = 'next' | 'relay' | 'larger-context';
+
+/** One server-sent event, already cut out of the byte stream. */
+export interface SseEvent {
+  /** The `event:` field, when there is one. */
+  readonly name: string | undefined;
+  /** The `data:` lines joined by line feeds; undefined when the event has none (a comment). */
+  readonly data: string | undefined;
+}
+
+/** What an event means for routing, metering and the end of the stream. Everything absent is "no". */
+export interface EventNote {
+  /** Text, reasoning, a refusal or tool input begins or goes on: from here on no other upstream can answer. */
+  readonly content?: boolean;
+  /** UTF-8 bytes of text, reasoning and tool arguments in this event. */
+  readonly contentBytes?: number;
+  /** Counts this event reports, cumulative for the call so far. */
+  readonly usage?: Usage;
+  /** A stop reason has been given: the answer is whole even if nothing follows. */
+  readonly finish?: boolean;
+  /** This event carries the final usage at its top-level member `usage`, where `cost` may be added. */
+  readonly finalUsage?: boolean;
+  /** The protocol's own end (`message_stop`, `[DONE]`). */
+  readonly done?: boolean;
+  /** The upstream reports an error inside the stream; `body` is what `judge` is given. */
+  readonly error?: { readonly body: unknown };
+  /** The data could not be understood. */
+  readonly malformed?: boolean;
+}
+
+/**
+ * Translates one wire dialect. An adapter only translates: sockets, timeouts, retries, framing, counting and pricing
+ * belong to the gateway. It keeps no state between events.
+ */
+export interface UpstreamAdapter<S extends JSONSchema = JSONSchema> {
+  readonly contract: 'upstream/1';
+  /** The word after `adapter:` in serviceEndpoints. */
+  readonly name: string;
+  /** The protocols clients may speak to it without translation. */
+  readonly protocols: readonly Protocol[];
+  /** Its own settings beside those every upstream has. */
+  readonly schema: S;
+  request(call: ModelCall, settings: Settings<S>): UpstreamRequest;
+  /** The headers that show the platform's credential to the upstream. */
+  authorize(credential: string, settings: Settings<S>): Readonly<Record<string, string>>;
+  judge(failure: UpstreamFailure): Verdict;
+  readEvent(event: SseEvent): EventNote;
+  /** The usage of an unstreamed answer's parsed body, and the bytes of text in it in case the usage is unusable. */
+  readBody(body: unknown): { readonly usage: Usage; readonly contentBytes: number };
+}
+
+/** Helps TypeScript check an adapter against its own settings. */
+export function defineAdapter<const S extends JSONSchema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S> {
+  return adapter;
+}
+
+const adapters = new Map<string, UpstreamAdapter>();
+
+/** @throws when another adapter has the name already. */
+export function registerAdapter(adapter: UpstreamAdapter): void {
+  const known = adapters.get(adapter.name);
+  if (known !== undefined && known !== adapter) throw new Error(`two adapters are named "${adapter.name}"`);
+  adapters.set(adapter.name, adapter);
+}
+
+export function findAdapter(name: string): UpstreamAdapter | undefined {
+  return adapters.get(name);
+}
+
+export function adapterNames(): string[] {
+  return [...adapters.keys()].sort();
+}

@@ -1,0 +1,30 @@
+/** Token counts as an upstream reported them. `undefined` is unknown and never 0. */
+export interface Usage {
+  /** Input tokens without those read from or written to a cache. */
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  readonly cacheReadTokens: number | undefined;
+  /** Tokens written to the short-lived cache (five minutes). */
+  readonly cacheWriteTokens: number | undefined;
+  /** Tokens written to the one-hour cache, where the upstream tells them apart. */
+  readonly cacheWrite1hTokens: number | undefined;
+}
+
+export const UNKNOWN_USAGE: Usage = {
+  inputTokens: undefined,
+  outputTokens: undefined,
+  cacheReadTokens: undefined,
+  cacheWriteTokens: undefined,
+  cacheWrite1hTokens: undefined,
+};
+
+/** What is newly reported wins; what is not reported stays. Streams report input first and output last. */
+export function mergeUsage(before: Usage, now: Usage): Usage {
+  return {
+    inputTokens: now.inputTokens ?? before.inputTokens,
+    outputTokens: now.outputTokens ?? before.outputTokens,
+    cacheReadTokens: now.cacheReadTokens ?? before.cacheReadTokens,
+    cacheWriteTokens: now.cacheWriteTokens ?? before.cacheWriteTokens,
+    cacheWrite1hTokens: now.cacheWrite1hTokens ?? before.cacheWrite1hTokens,
+  };
+}

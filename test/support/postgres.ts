@@ -1,0 +1,95 @@
+import { execFile, spawn } from 'node:child_process';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from './free-port';
+import { findProgram } from './programs';
+import { until } from './until';
+
+const run = promisify(execFile);
+
+export interface TestPostgres {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** A new, empty database on this server; returns its URL. */
+  createDatabase(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** A Postgres of our own on a free loopback port, in a temporary folder. It never runs as root. */
+export async function startPostgres(): Promise<TestPostgres> {
+  const initdb = findProgram('initdb');
+  const postgres = findProgram('postgres');
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-postgres-'));
+  const owner = await unprivilegedUser();
+  if (owner !== undefined) await chown(folder, owner.uid, owner.gid);
+  const data = join(folder, 'data');
+  await run(initdb, ['-D', data, '-U', 'tollgate', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C'], {
+    cwd: folder,
+    ...owner,
+  });
+  const port = await freePort();
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${folder}`,
+    'fsync=off',
+    'max_connections=200',
+  ];
+  const child = spawn(postgres, ['-D', data, '-p', String(port), ...settings.flatMap((each) => ['-c', each])], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...owner,
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await until(
+    'postgres takes connections',
+    () => {
+      if (child.exitCode !== null) throw new Error(`postgres ended: ${output}`);
+      return output.includes('ready to accept connections');
+    },
+    30_000,
+  );
+  const server = `postgres://tollgate@127.0.0.1:${port}`;
+  let databases = 0;
+  return {
+    url: `${server}/postgres`,
+    port,
+    pid: child.pid ?? 0,
+    createDatabase: async () => {
+      const { Client } = await import('pg');
+      const client = new Client({ connectionString: `${server}/postgres` });
+      await client.connect();
+      databases += 1;
+      await client.query(`CREATE DATABASE test_${databases}`);
+      await client.end();
+      return `${server}/test_${databases}`;
+    },
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        const ended = new Promise((done) => child.once('exit', done));
+        child.kill('SIGINT');
+        await ended;
+      }
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Postgres refuses to run as root: as root, its package's user or nobody runs it. */
+async function unprivilegedUser(): Promise<{ uid: number; gid: number } | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const { stdout: uid } = await run('id', ['-u', name]);
+      const { stdout: gid } = await run('id', ['-g', name]);
+      return { uid: Number(uid), gid: Number(gid) };
+    } catch {
+      // The next name.
+    }
+  }
+  throw new Error('Postgres cannot run as root, and there is neither a user "postgres" nor "nobody"');
+}

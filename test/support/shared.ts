@@ -1,0 +1,33 @@
+import { Redis } from 'ioredis';
+import { startPostgres, type TestPostgres } from './postgres';
+import { startRedis, type TestRedis } from './redis';
+
+/**
+ * One Redis and one Postgres for the whole run, started when the first test asks. Loaded by mocha as a root hook, so that
+ * they are stopped at the end. A test that kills or stalls a store starts its own.
+ */
+let redis: Promise<TestRedis> | undefined;
+let postgres: Promise<TestPostgres> | undefined;
+
+/** The shared Redis, emptied: test files run one after the other. */
+export async function emptyRedis(): Promise<string> {
+  redis ??= startRedis();
+  const { url } = await redis;
+  const client = new Redis(url);
+  await client.flushall();
+  client.disconnect();
+  return url;
+}
+
+/** A new, empty database on the shared Postgres. */
+export async function newDatabase(): Promise<string> {
+  postgres ??= startPostgres();
+  return (await postgres).createDatabase();
+}
+
+export const mochaHooks = {
+  async afterAll(): Promise<void> {
+    await (await redis)?.stop();
+    await (await postgres)?.stop();
+  },
+};
