@@ -125,6 +125,8 @@ export interface CallFacts {
   source: 'provider' | 'platform';
   errorCode: string | undefined;
   firstTokenMs: number | undefined;
+  /** Set once the ledger has taken the call on: from then on settling writes the record. */
+  reservationId: string | undefined;
 }
 
 /** One client request through a pipeline. */
@@ -146,6 +148,7 @@ export class Call implements Partial<CallFields> {
     source: 'platform',
     errorCode: undefined,
     firstTokenMs: undefined,
+    reservationId: undefined,
   };
 
   key?: CallKey;

@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Call, ClientLeft } from './call';
+import type { PipelineSettings } from './configuration';
+import { fail, GatewayError } from './errors';
+import type { Gateway } from './gateway';
+import { sendError, setRequestId } from './http';
+import { LedgerUnavailable } from './ledger/ledger';
+import type { AnyStep, Policy } from './policy';
+
+/** A policy with its settings, ready to run. */
+export interface PreparedStep {
+  readonly policy: Policy;
+  readonly step: AnyStep;
+}
+
+export function prepareStep(policy: Policy, settings: unknown, gateway: Gateway): PreparedStep {
+  return { policy, step: policy.prepare(settings, gateway) };
+}
+
+/** The same pipeline that Express Gateway mounts policy by policy, as one function. Never rejects. */
+export function compilePipeline(
+  pipeline: PipelineSettings,
+  gateway: Gateway,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const steps = pipeline.steps.map(({ policy, settings }) => prepareStep(policy, settings, gateway));
+  return async (request, response) => {
+    const call = beginCall(request, response);
+    for (const each of steps) if (!(await runStep(each, call, request, response, gateway))) return;
+  };
+}
+
+export function beginCall(request: IncomingMessage, response: ServerResponse): Call {
+  const call = new Call(request, response);
+  setRequestId(response, call.id);
+  return call;
+}
+
+/** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */
+export async function runStep(
+  { policy, step }: PreparedStep,
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gateway: Gateway,
+): Promise<boolean> {
+  try {
+    const provided = await step(call, request, response);
+    if (provided !== undefined) Object.assign(call, provided);
+    return !response.headersSent;
+  } catch (error) {
+    await refuse(error, policy.name, call, request, response, gateway);
+    return false;
+  }
+}
+
+/** Answers with the error's envelope after everything that was taken has been given back. */
+async function refuse(
+  thrown: unknown,
+  policyName: string,
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gateway: Gateway,
+): Promise<void> {
+  if (thrown instanceof ClientLeft || call.left.aborted) {
+    call.facts.status = CLIENT_LEFT_STATUS;
+    call.facts.errorCode = 'CLIENT_LEFT';
+    await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
+    return void call.end();
+  }
+  let error = toGatewayError(thrown);
+  tellFacts(call, error);
+  if (error.code === 'INTERNAL_ERROR') {
+    gateway.log.error({ err: error.options.cause ?? error, policy: policyName, requestId: call.id }, 'a policy failed');
+  }
+  try {
+    error = await call.refusal(error);
+  } catch (hookFailure) {
+    error = toGatewayError(hookFailure);
+  }
+  tellFacts(call, error);
+  await call.end();
+  if (response.headersSent) response.destroy();
+  else sendError(request, response, error, call.id);
+}
+
+function tellFacts(call: Call, error: GatewayError): void {
+  call.facts.status = error.status;
+  call.facts.errorCode = error.code;
+}
+
+/** What the usage record says of a call whose client left before it was answered. */
+const CLIENT_LEFT_STATUS = 499;
+
+/** Everything the caller may be told; what is not meant for callers becomes INTERNAL_ERROR. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  if (thrown instanceof LedgerUnavailable) return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, cause: thrown });
+  return fail('INTERNAL_ERROR', { cause: thrown });
+}
