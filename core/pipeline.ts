@@ -36,7 +36,17 @@ export function beginCall(request: IncomingMessage, response: ServerResponse): C
 }
 
 /** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */
-export async function runStep(
+export function runStep(
+  prepared: PreparedStep,
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gateway: Gateway,
+): Promise<boolean> {
+  return call.inStep(() => answerOrGoOn(prepared, call, request, response, gateway));
+}
+
+async function answerOrGoOn(
   { policy, step }: PreparedStep,
   call: Call,
   request: IncomingMessage,
@@ -66,7 +76,7 @@ async function refuse(
     call.facts.status = CLIENT_LEFT_STATUS;
     call.facts.errorCode = 'CLIENT_LEFT';
     await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
-    return void call.end();
+    return call.end();
   }
   let error = toGatewayError(thrown);
   tellFacts(call, error);
@@ -80,8 +90,10 @@ async function refuse(
   }
   tellFacts(call, error);
   await call.end();
-  if (response.headersSent) response.destroy();
-  else sendError(request, response, error, call.id);
+  if (response.headersSent) return void response.destroy();
+  response.setHeader('x-routing-attempts', String(call.facts.attempts));
+  response.setHeader('x-routing-fallback', String(call.facts.fallback));
+  sendError(request, response, error, call.id);
 }
 
 function tellFacts(call: Call, error: GatewayError): void {

@@ -68,7 +68,11 @@ function shorten(name: string): string {
 function noCandidate(model: Model, { protocol }: ModelRequest): Error {
   const disabled = model.entries.filter(({ upstream }) => upstream.disabled !== undefined);
   if (disabled.length === model.entries.length) {
-    const attempts = disabled.map(({ upstream }) => ({ upstream: upstream.name, outcome: 'disabled', reason: upstream.disabled }));
+    const attempts = disabled.map(({ upstream }) => ({
+      upstream: upstream.name,
+      outcome: 'disabled',
+      reason: upstream.disabled,
+    }));
     const message = `Every upstream of "${model.name}" is disabled.`;
     return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts } });
   }
@@ -82,7 +86,10 @@ function assertAllowed(key: CallKey, candidates: readonly Candidate[], { modelRe
 }
 
 /** Best first; among equals a draw by weight, so that ties share the load. */
-function order(candidates: readonly Candidate[], compare: (one: Candidate, two: Candidate) => number): readonly Candidate[] {
+function order(
+  candidates: readonly Candidate[],
+  compare: (one: Candidate, two: Candidate) => number,
+): readonly Candidate[] {
   if (candidates.length === 1) return candidates;
   const drawn = new Map(candidates.map((each) => [each, Math.random() ** (1 / each.upstream.weight)]));
   return [...candidates].sort((one, two) => compare(one, two) || (drawn.get(two) ?? 0) - (drawn.get(one) ?? 0));
