@@ -1,3 +1,4 @@
+import { FinishTracker } from './finish-tracker';
 import { SseSplitter } from './sse';
 import type { EventNote, UpstreamAdapter } from './upstream';
 
@@ -5,36 +6,37 @@ import type { EventNote, UpstreamAdapter } from './upstream';
 export interface NotedEvent {
   readonly raw: Buffer;
   readonly note: EventNote;
+  /** With this event, or before, every answer that was asked for has given its stop reason. */
+  readonly isWhole: boolean;
 }
 
 /** Cuts an answer's bytes into events and lets the adapter say what each means. */
 export class EventReader {
   readonly #splitter = new SseSplitter();
-  readonly #unfinished: Set<number>;
+  readonly #finish: FinishTracker;
 
   constructor(
     readonly adapter: UpstreamAdapter,
     choices: number,
   ) {
-    this.#unfinished = new Set(Array.from({ length: choices }, (_, index) => index));
+    this.#finish = new FinishTracker(choices);
   }
 
-  /** @throws when an event is larger than the splitter allows */
+  /** @throws SseEventTooLarge */
   read(chunk: Buffer): NotedEvent[] {
-    return this.#splitter.push(chunk).map(({ raw, event }) => {
-      const note = this.adapter.readEvent(event);
-      for (const choice of note.finishedChoices ?? []) this.#unfinished.delete(choice);
-      return { raw, note };
+    return this.#splitter.push(chunk).map((frame) => {
+      const note = this.adapter.readEvent(frame);
+      return { raw: frame.raw, note, isWhole: this.#finish.note(note) };
     });
   }
 
   /** Bytes after the last whole event, once the stream has ended. */
-  rest(): Buffer {
-    return this.#splitter.end();
+  rest(): Buffer | undefined {
+    return this.#splitter.end()?.raw;
   }
 
   /** Every answer that was asked for has given its stop reason. */
-  get isFinished(): boolean {
-    return this.#unfinished.size === 0;
+  get isWhole(): boolean {
+    return this.#finish.isWhole;
   }
 }

@@ -242,7 +242,13 @@ function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
       policies: steps.map(({ policy, settings }) => ({ [policy.name]: [{ action: settings }] })),
     },
   ]);
-  return { ...gateway, pipelines: Object.fromEntries(checked) as unknown };
+  // "Any host" declared first would win over a specific one.
+  const hostFirst = Object.entries(gateway.apiEndpoints).sort(([, one], [, two]) => rank(one.host) - rank(two.host));
+  return { ...gateway, apiEndpoints: Object.fromEntries(hostFirst) as unknown, pipelines: Object.fromEntries(checked) as unknown };
+}
+
+function rank(host: string | undefined): number {
+  return host === undefined || host === '*' ? 1 : 0;
 }
 
 /** Our routes stand before the pipelines; plugins get at the app in no other way than at load. */

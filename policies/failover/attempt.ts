@@ -188,7 +188,7 @@ async function untilContent(
       const next = await Promise.race([chunks.peek(), heldLongEnough]);
       if (next === 'held long enough') return answer();
       await chunks.take();
-      if (next.done === true) return events.isFinished ? answer() : lost(head, held, chunks);
+      if (next.done === true) return events.isWhole ? answer() : lost(head, held, chunks);
       let releases = false;
       for (const event of events.read(next.value)) {
         const { note } = event;

@@ -6,7 +6,6 @@ import type { Answer } from '../../core/call';
 import { classifyDialFailure } from '../../core/egress';
 import { errorEnvelope, fail, type GatewayError } from '../../core/errors';
 import type { NotedEvent } from '../../core/event-reader';
-import { formatUsd } from '../../core/money';
 import type { Protocol } from '../../core/upstream';
 import { type AnsweredCall, setAnswerHeaders } from './headers';
 
@@ -66,20 +65,21 @@ class StreamRelay {
       chunks.cancel();
     }
     if (this.call.left.aborted) return;
-    if (!events.isFinished) {
+    if (!events.isWhole) {
       this.#broken('the stream ended early');
       await this.settleAsItStands();
       if (!this.#upstreamToldIt) yield this.#errorEvent();
       return;
     }
     await this.settleAsItStands();
-    if (this.#brokenBy === undefined) yield events.rest();
+    const rest = this.#brokenBy === undefined ? events.rest() : undefined;
+    if (rest !== undefined) yield rest;
   }
 
   /** The events' bytes in as few pieces as can be; money is settled before the event that tells of it. */
   async *#relayed(events: readonly NotedEvent[]): AsyncGenerator<Buffer> {
     const pieces: Buffer[] = [];
-    for (const { raw, note } of events) {
+    for (const { raw, note, isWhole } of events) {
       if (note.malformed === true) {
         this.#broken('an event could not be understood');
         break;
@@ -90,7 +90,7 @@ class StreamRelay {
         this.#broken('the upstream reported an error');
         this.#upstreamToldIt = true;
       }
-      const settles = note.finalUsage === true && this.answer.events.isFinished;
+      const settles = note.finalUsage === true && isWhole;
       if (settles && pieces.length > 0) yield Buffer.concat(pieces.splice(0));
       pieces.push(settles ? await this.#settled(raw) : raw);
     }
@@ -100,14 +100,14 @@ class StreamRelay {
   async #settled(raw: Buffer): Promise<Buffer> {
     const { call, answer } = this;
     const { chargedE8 } = await call.reservation.settle({ ...call.meter.read(), candidate: answer.candidate });
-    return this.settings.annotateStreamCost ? annotateCost(raw, formatUsd(chargedE8)) : raw;
+    return this.settings.annotateStreamCost ? annotateCost(raw, chargedE8) : raw;
   }
 
   /** Charges by how far the stream has come; the first settlement stands. */
   async settleAsItStands(): Promise<void> {
     const { call, answer } = this;
     const { candidate } = answer;
-    if (answer.events.isFinished) await call.reservation.settle({ ...call.meter.read(), candidate });
+    if (answer.events.isWhole) await call.reservation.settle({ ...call.meter.read(), candidate });
     else if (call.left.aborted && this.#contentRelayed)
       await call.reservation.settle({ billing: 'partial', candidate, usage: call.meter.readPartial() });
     else await call.reservation.settle({ billing: 'released' });
