@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Candidate } from './catalog';
 import type { ChunkReader } from './chunk-reader';
 import type { GatewayError } from './errors';
 import type { EventReader, NotedEvent } from './event-reader';
+import { newRequestId } from './http';
 import type { KeySettings, Payer } from './ledger/ledger';
 import type { EventNote, ModelCall, Protocol } from './upstream';
 import type { Usage } from './usage';
@@ -142,7 +142,7 @@ export interface CallFacts {
 
 /** One client request through a pipeline. */
 export class Call implements Partial<CallFields> {
-  readonly id = `req_${randomBytes(12).toString('hex')}`;
+  readonly id = newRequestId();
   readonly startedAtMs = Date.now();
   /** Monotonic, for durations. */
   readonly startedMs = performance.now();

@@ -244,7 +244,11 @@ function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
   ]);
   // "Any host" declared first would win over a specific one.
   const hostFirst = Object.entries(gateway.apiEndpoints).sort(([, one], [, two]) => rank(one.host) - rank(two.host));
-  return { ...gateway, apiEndpoints: Object.fromEntries(hostFirst) as unknown, pipelines: Object.fromEntries(checked) as unknown };
+  return {
+    ...gateway,
+    apiEndpoints: Object.fromEntries(hostFirst) as unknown,
+    pipelines: Object.fromEntries(checked) as unknown,
+  };
 }
 
 function rank(host: string | undefined): number {

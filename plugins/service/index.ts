@@ -16,7 +16,13 @@ export default definePlugin({
       path: '/',
       summary: 'A short card of the service.',
       handle: async (_visit, _request, response) => {
-        sendJson(response, 200, { name: 'Tollgate', protocols: ['messages', 'chat'], models: '/v1/models', health: '/healthz', ready: '/readyz' });
+        sendJson(response, 200, {
+          name: 'Tollgate',
+          protocols: ['messages', 'chat'],
+          models: '/v1/models',
+          health: '/healthz',
+          ready: '/readyz',
+        });
       },
     },
     {
@@ -38,22 +44,29 @@ export default definePlugin({
         const database = await answers(gateway.database.raw('select 1'));
         const draining = gateway.isDraining();
         const ready = ledger && !draining;
-        sendJson(response, ready ? 200 : 503, {
-          status: ready ? 'ready' : 'not ready',
-          checks: { ledger: state(ledger), database: state(database), draining },
-        }, ready ? {} : { 'retry-after': '1' });
+        sendJson(
+          response,
+          ready ? 200 : 503,
+          {
+            status: ready ? 'ready' : 'not ready',
+            checks: { ledger: state(ledger), database: state(database), draining },
+          },
+          ready ? {} : { 'retry-after': '1' },
+        );
       },
     },
-    ...NOT_OFFERED.map((path): Route => ({
-      listener: 'public',
-      auth: 'none',
-      method: '*',
-      path,
-      summary: 'Counting tokens is not offered.',
-      handle: async () => {
-        throw fail('ENDPOINT_NOT_IMPLEMENTED', { message: 'Counting tokens is not offered here.' });
-      },
-    })),
+    ...NOT_OFFERED.map(
+      (path): Route => ({
+        listener: 'public',
+        auth: 'none',
+        method: '*',
+        path,
+        summary: 'Counting tokens is not offered.',
+        handle: async () => {
+          throw fail('ENDPOINT_NOT_IMPLEMENTED', { message: 'Counting tokens is not offered here.' });
+        },
+      }),
+    ),
   ],
 });
 
@@ -67,7 +80,10 @@ function answers(query: PromiseLike<unknown>): Promise<boolean> {
       clearTimeout(patience);
       resolve(value);
     };
-    query.then(() => answer(true), () => answer(false));
+    query.then(
+      () => answer(true),
+      () => answer(false),
+    );
   });
 }
 
