@@ -102,7 +102,7 @@ async function serve(
   await ensureReady({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
   const settler = createSettler({ ledger, drainer, log });
-  const leases = startLeases({ ledger, drainer, log });
+  const leases = startLeases({ ledger, log });
   const refusedCalls = startRefusedCalls({ database, log });
   const egress = openEgress();
   let isDraining = false;
@@ -115,7 +115,6 @@ async function serve(
     leases,
     health: new UpstreamHealth(),
     refusedCalls,
-    nudgeDrainer: (accountId) => drainer.nudge(accountId),
     log,
     catalog: configuration.catalog,
     configRevision: configuration.revision,

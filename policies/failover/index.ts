@@ -21,6 +21,11 @@ export default definePolicy({
         maximum: 10,
         default: 1,
       },
+      midStream: {
+        description: "When a stream breaks after content: `error` ends it with the protocol's own error event.",
+        enum: ['error'],
+        default: 'error',
+      },
       preambleHold: {
         ...DURATION,
         description: "How long a stream's preamble is held back for its first content.",

@@ -20,6 +20,7 @@ export default definePolicy({
     type: 'object',
     properties: {
       strategy: { description: 'What "best" means.', enum: ['quality', 'speed', 'cost'], default: 'quality' },
+      affinity: { description: 'Prefers the upstream that served the caller before.', enum: [false], default: false },
       upstreams: {
         description: 'Names of the upstreams that may be asked; `*` for all.',
         type: 'array',
