@@ -42,7 +42,9 @@ async function code(promise: Promise<unknown>): Promise<string> {
 
 describe('API keys', () => {
   const key = makeApiKey();
-  const { keys, asked } = keysOver(new Map([known(key)]));
+  const other = makeApiKey();
+  const unknown = makeApiKey();
+  const { keys, asked } = keysOver(new Map([known(key), known(other, 'other')]));
 
   for (const headers of [
     ['x-api-key', key],
@@ -63,7 +65,6 @@ describe('API keys', () => {
     assert.equal(asked.length, 1);
   });
 
-  const other = makeApiKey();
   for (const [what, ...headers] of [
     ['are missing'],
     ['are empty', 'x-api-key', ''],
@@ -75,7 +76,7 @@ describe('API keys', () => {
     ['stand beside another scheme', 'x-api-key', key, 'authorization', 'Basic abc'],
     ['have a space inside', 'x-api-key', `${key.slice(0, 20)} ${key.slice(21)}`],
     ['have a wrong checksum', 'x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`],
-    ['are unknown', 'x-api-key', other],
+    ['are unknown', 'x-api-key', unknown],
   ] as string[][]) {
     it(`are refused with 401 when they ${what}`, async () => {
       const error = await rejection(keys.identify(requestWith(...headers)));
