@@ -1,5 +1,5 @@
-import type { Readable } from 'node:stream';
-import { applyEdits } from '../../core/body-edits';
+import { Readable } from 'node:stream';
+import { applyBodyEdits } from '../../core/body-edits';
 import type { Answer, AttemptOutcome, ModelRequest, UpstreamHeaders } from '../../core/call';
 import type { Candidate, Upstream } from '../../core/catalog';
 import { ChunkReader } from '../../core/chunk-reader';
@@ -95,12 +95,12 @@ function sendOnce(
     { ...request, model: model.name, streamUsage: upstream.streamUsage },
     upstream.adapterSettings,
   );
-  const body = applyEdits(request.body, wanted.edits);
+  const body = applyBodyEdits(request.body, wanted.edits);
   return egress.pool(upstream).request({
     method: 'POST',
     path: basePath(upstream.url) + wanted.path,
     headers: headersOf(candidate, request, wanted, body.byteLength),
-    body: body.byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(body.chunks, body.byteLength) : body.chunks,
+    body: body.byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(body.chunks, body.byteLength) : Readable.from(body.chunks),
     signal,
   });
 }
