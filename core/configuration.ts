@@ -22,8 +22,14 @@ import { ConfigurationError, type ConfigurationProblem, readYamlFile, type YamlF
 export interface PipelineSettings {
   readonly name: string;
   readonly endpoints: readonly EndpointSettings[];
-  /** In order; the settings have passed the policy's schema and have its defaults. */
-  readonly steps: readonly { readonly policy: Policy; readonly settings: unknown }[];
+  readonly steps: readonly StepSettings[];
+}
+
+/** One policy of a pipeline, in order. */
+export interface StepSettings {
+  readonly policy: Policy;
+  /** The action after the policy's schema has let it pass and filled its defaults in. */
+  readonly settings: unknown;
 }
 
 export interface EndpointSettings {
@@ -160,7 +166,7 @@ function readSteps(
   problems: LocatedProblem[],
 ): PipelineSettings['steps'] {
   const there = new Set<string>();
-  const steps: { policy: Policy; settings: unknown }[] = [];
+  const steps: StepSettings[] = [];
   for (const [index, entry] of settings.policies.entries()) {
     const path = ['pipelines', pipeline, 'policies', index];
     const [[name, uses] = ['', null]] = Object.entries(entry);

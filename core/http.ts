@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError } from './errors';
 import { compileCheck, type Problem, type Schema } from './settings';
@@ -15,6 +16,10 @@ export function sendJson(
     ...headers,
   });
   response.end(text);
+}
+
+export function newRequestId(): string {
+  return `req_${randomBytes(12).toString('hex')}`;
 }
 
 /** The headers every answer carries that the platform can be asked about later. */

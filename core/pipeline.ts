@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Call, ClientLeft } from './call';
 import type { PipelineSettings } from './configuration';
-import { fail, GatewayError } from './errors';
+import { fail, type GatewayError } from './errors';
 import type { Gateway } from './gateway';
 import { sendError, setRequestId } from './http';
-import { LedgerUnavailable } from './ledger/ledger';
 import type { AnyStep, Policy } from './policy';
+import { describeFault, toGatewayError } from './thrown';
 
 /** A policy with its settings, ready to run. */
 export interface PreparedStep {
@@ -36,7 +36,17 @@ export function beginCall(request: IncomingMessage, response: ServerResponse): C
 }
 
 /** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */
-export async function runStep(
+export function runStep(
+  prepared: PreparedStep,
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gateway: Gateway,
+): Promise<boolean> {
+  return call.inStep(() => answerOrGoOn(prepared, call, request, response, gateway));
+}
+
+async function answerOrGoOn(
   { policy, step }: PreparedStep,
   call: Call,
   request: IncomingMessage,
@@ -66,12 +76,13 @@ async function refuse(
     call.facts.status = CLIENT_LEFT_STATUS;
     call.facts.errorCode = 'CLIENT_LEFT';
     await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
-    return void call.end();
+    return call.end();
   }
   let error = toGatewayError(thrown);
   tellFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
-    gateway.log.error({ err: error.options.cause ?? error, policy: policyName, requestId: call.id }, 'a policy failed');
+    const fault = describeFault(error.options.cause ?? error);
+    gateway.log.error({ requestId: call.id, policy: policyName, error: fault }, 'a policy failed');
   }
   try {
     error = await call.refusal(error);
@@ -80,8 +91,10 @@ async function refuse(
   }
   tellFacts(call, error);
   await call.end();
-  if (response.headersSent) response.destroy();
-  else sendError(request, response, error, call.id);
+  if (response.headersSent) return void response.destroy();
+  response.setHeader('x-routing-attempts', String(call.facts.attempts));
+  response.setHeader('x-routing-fallback', String(call.facts.fallback));
+  sendError(request, response, error, call.id);
 }
 
 function tellFacts(call: Call, error: GatewayError): void {
@@ -91,10 +104,3 @@ function tellFacts(call: Call, error: GatewayError): void {
 
 /** What the usage record says of a call whose client left before it was answered. */
 const CLIENT_LEFT_STATUS = 499;
-
-/** Everything the caller may be told; what is not meant for callers becomes INTERNAL_ERROR. */
-export function toGatewayError(thrown: unknown): GatewayError {
-  if (thrown instanceof GatewayError) return thrown;
-  if (thrown instanceof LedgerUnavailable) return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, cause: thrown });
-  return fail('INTERNAL_ERROR', { cause: thrown });
-}

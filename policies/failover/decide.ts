@@ -28,7 +28,8 @@ const WAIT_WITHOUT_HINT_MS = 100;
 
 /** What to do about a failed attempt. Pure; a reason per branch. */
 export function decide(failure: Failure, situation: Situation): Decision {
-  if (failure.verdict === 'relay') return { do: 'relay', why: 'the request itself is at fault: every upstream would say the same' };
+  if (failure.verdict === 'relay')
+    return { do: 'relay', why: 'the request itself is at fault: every upstream would say the same' };
   if (failure.outcome === 'cancelled') return { do: 'give-up', why: 'the client has left' };
   if (situation.attemptsLeft === 0) return { do: 'give-up', why: 'no further attempts are allowed' };
   const largerContextOnly = failure.verdict === 'larger-context';
@@ -40,7 +41,8 @@ export function decide(failure: Failure, situation: Situation): Decision {
     return { do: 'give-up', why: 'the same upstream would give the same answer' };
   }
   const afterMs = failure.retryAfterMs ?? WAIT_WITHOUT_HINT_MS;
-  if (afterMs > LONGEST_WAIT_MS) return { do: 'give-up', why: 'the upstream asks for a longer wait than a caller should have' };
+  if (afterMs > LONGEST_WAIT_MS)
+    return { do: 'give-up', why: 'the upstream asks for a longer wait than a caller should have' };
   return { do: 'retry', why: 'no other candidate is left', afterMs };
 }
 

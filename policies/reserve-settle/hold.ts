@@ -7,7 +7,8 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
   let holdE8 = 0n;
   for (const { model } of candidates) {
     const inputTokens = Math.min(request.inputTokensEstimate, model.context);
-    const outputTokens = Math.min(request.maxOutputTokens ?? model.estimatedMaxTokens, model.maxOutput) * request.choices;
+    const outputTokens =
+      Math.min(request.maxOutputTokens ?? model.estimatedMaxTokens, model.maxOutput) * request.choices;
     const costE8 = dearestCost(inputTokens, outputTokens, [model.price]);
     if (costE8 > holdE8) holdE8 = costE8;
   }

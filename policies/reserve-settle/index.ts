@@ -13,7 +13,21 @@ import { holdFor } from './hold';
 export default definePolicy({
   name: 'reserve-settle',
   summary: 'Can they pay for it? Settles when the call ends.',
-  schema: { type: 'object', properties: {} },
+  schema: {
+    type: 'object',
+    properties: {
+      onClientAbort: {
+        description: 'When the client leaves: `settle` charges what was relayed and stops the upstream.',
+        enum: ['settle'],
+        default: 'settle',
+      },
+      onInsufficient: {
+        description: 'When the money does not suffice: `reject` answers 402.',
+        enum: ['reject'],
+        default: 'reject',
+      },
+    },
+  },
   needs: ['key', 'request', 'candidates'],
   provides: ['reservation'],
   prepare: (_, gateway) => async (call) => {

@@ -20,6 +20,7 @@ export default definePolicy({
     type: 'object',
     properties: {
       strategy: { description: 'What "best" means.', enum: ['quality', 'speed', 'cost'], default: 'quality' },
+      affinity: { description: 'Prefers the upstream that served the caller before.', enum: [false], default: false },
       upstreams: {
         description: 'Names of the upstreams that may be asked; `*` for all.',
         type: 'array',
@@ -68,7 +69,11 @@ function shorten(name: string): string {
 function noCandidate(model: Model, { protocol }: ModelRequest): Error {
   const disabled = model.entries.filter(({ upstream }) => upstream.disabled !== undefined);
   if (disabled.length === model.entries.length) {
-    const attempts = disabled.map(({ upstream }) => ({ upstream: upstream.name, outcome: 'disabled', reason: upstream.disabled }));
+    const attempts = disabled.map(({ upstream }) => ({
+      upstream: upstream.name,
+      outcome: 'disabled',
+      reason: upstream.disabled,
+    }));
     const message = `Every upstream of "${model.name}" is disabled.`;
     return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts } });
   }
@@ -82,7 +87,10 @@ function assertAllowed(key: CallKey, candidates: readonly Candidate[], { modelRe
 }
 
 /** Best first; among equals a draw by weight, so that ties share the load. */
-function order(candidates: readonly Candidate[], compare: (one: Candidate, two: Candidate) => number): readonly Candidate[] {
+function order(
+  candidates: readonly Candidate[],
+  compare: (one: Candidate, two: Candidate) => number,
+): readonly Candidate[] {
   if (candidates.length === 1) return candidates;
   const drawn = new Map(candidates.map((each) => [each, Math.random() ** (1 / each.upstream.weight)]));
   return [...candidates].sort((one, two) => compare(one, two) || (drawn.get(two) ?? 0) - (drawn.get(one) ?? 0));
