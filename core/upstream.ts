@@ -1,5 +1,4 @@
-import type { JSONSchema } from 'json-schema-to-ts';
-import type { Settings } from './settings';
+import type { Schema, Settings } from './settings';
 import type { Usage } from './usage';
 
 /** The dialect a client speaks to us: `POST /v1/messages` or `POST /v1/chat/completions`. */
@@ -84,7 +83,7 @@ export interface EventNote {
  * Translates one wire dialect. An adapter only translates: sockets, timeouts, retries, framing, counting and pricing
  * belong to the gateway. It keeps no state between events.
  */
-export interface UpstreamAdapter<S extends JSONSchema = JSONSchema> {
+export interface UpstreamAdapter<S extends Schema = Schema> {
   readonly contract: 'upstream/1';
   /** The word after `adapter:` in serviceEndpoints. */
   readonly name: string;
@@ -102,7 +101,7 @@ export interface UpstreamAdapter<S extends JSONSchema = JSONSchema> {
 }
 
 /** Helps TypeScript check an adapter against its own settings. */
-export function defineAdapter<const S extends JSONSchema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S> {
+export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S> {
   return adapter;
 }
 
