@@ -1,7 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Candidate } from './catalog';
+import type { ChunkReader } from './chunk-reader';
 import type { GatewayError } from './errors';
+import type { EventReader, NotedEvent } from './event-reader';
+import { newRequestId } from './http';
 import type { KeySettings, Payer } from './ledger/ledger';
 import type { EventNote, ModelCall, Protocol } from './upstream';
 import type { Usage } from './usage';
@@ -28,6 +30,8 @@ export interface MemberPlace {
 
 /** model-request: what is asked. */
 export interface ModelRequest extends Omit<ModelCall, 'model' | 'streamUsage'> {
+  /** Headers whose names begin so are forwarded both ways. */
+  readonly forwardHeaderPrefixes: readonly string[];
   /** The model as the client named it. */
   readonly modelRequested: string;
   /** The most output tokens per choice the client allows, if it says. */
@@ -90,17 +94,24 @@ export interface Attempt {
 }
 
 /** failover: the upstream's answer; its first content has been seen, nothing has been sent. */
-export interface Answer {
+export type Answer = {
   readonly candidate: Candidate;
-  readonly attempts: readonly Attempt[];
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** `relay`: an answer that is given to the caller as it is and costs nothing (an upstream's error, a redirect). */
-  readonly kind: 'stream' | 'body' | 'relay';
-  /** What has been read of the body already: the held-back preamble and the first content, or nothing. */
-  readonly head: readonly Buffer[];
-  readonly body: import('node:stream').Readable;
-}
+  readonly headers: UpstreamHeaders;
+} & (
+  | {
+      readonly kind: 'stream';
+      /** The held-back preamble and the first content. */
+      readonly head: readonly NotedEvent[];
+      readonly events: EventReader;
+      readonly chunks: ChunkReader;
+    }
+  | { readonly kind: 'body'; readonly bytes: Buffer }
+  /** Given to the caller as it is, at no charge: an upstream's error, a redirect. */
+  | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
+);
+
+export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The fields policies leave for each other; each has the one policy that writes it. */
 export interface CallFields {
@@ -125,11 +136,13 @@ export interface CallFacts {
   source: 'provider' | 'platform';
   errorCode: string | undefined;
   firstTokenMs: number | undefined;
+  /** Set once the ledger has taken the call on: from then on settling writes the record. */
+  reservationId: string | undefined;
 }
 
 /** One client request through a pipeline. */
 export class Call implements Partial<CallFields> {
-  readonly id = `req_${randomBytes(12).toString('hex')}`;
+  readonly id = newRequestId();
   readonly startedAtMs = Date.now();
   /** Monotonic, for durations. */
   readonly startedMs = performance.now();
@@ -146,6 +159,7 @@ export class Call implements Partial<CallFields> {
     source: 'platform',
     errorCode: undefined,
     firstTokenMs: undefined,
+    reservationId: undefined,
   };
 
   key?: CallKey;
@@ -159,6 +173,8 @@ export class Call implements Partial<CallFields> {
   readonly #refusalHooks: RefusalHook[] = [];
   readonly #endings: (() => Promise<void>)[] = [];
   #ended: Promise<void> | undefined;
+  #isInStep = false;
+  #isClosed = false;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     const url = request.url ?? '/';
@@ -167,8 +183,20 @@ export class Call implements Partial<CallFields> {
     this.protocol = this.path.endsWith('/chat/completions') ? 'chat' : 'messages';
     response.once('close', () => {
       if (!response.writableFinished) this.#leaving.abort(new ClientLeft());
-      void this.end();
+      this.#isClosed = true;
+      if (!this.#isInStep) void this.end();
     });
+  }
+
+  /** A step that is under way sees its client leave and decides itself how the call ends; only then the endings run. */
+  async inStep<T>(step: () => Promise<T>): Promise<T> {
+    this.#isInStep = true;
+    try {
+      return await step();
+    } finally {
+      this.#isInStep = false;
+      if (this.#isClosed) void this.end();
+    }
   }
 
   /** Aborted when the client has left before its answer was complete. */

@@ -1,7 +1,11 @@
+import { nearestNames, normaliseModelName } from './model-names';
 import type { Price } from './price';
 import type { Protocol, UpstreamAdapter } from './upstream';
 
 export type Tier = 'official' | 'high-sla' | 'standard';
+
+/** Best first. */
+export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -28,6 +32,7 @@ export interface Upstream {
   readonly timeouts: Timeouts;
   readonly prefill: boolean;
   readonly streamUsage: boolean;
+  readonly models: readonly ModelEntry[];
 }
 
 /** A model at one upstream. */
@@ -39,7 +44,6 @@ export interface ModelEntry {
   readonly maxOutput: number;
   /** Output tokens held for when a call names no limit. */
   readonly estimatedMaxTokens: number;
-  readonly imageTokens: number;
   readonly price: Price;
 }
 
@@ -51,12 +55,17 @@ export interface Candidate {
   readonly adapter: UpstreamAdapter;
 }
 
+export interface Entry {
+  readonly upstream: Upstream;
+  readonly model: ModelEntry;
+}
+
 /** All entries, of all upstreams, that are the same model. */
 export interface Model {
   /** The name it is shown under: that of its best-tier entry. */
   readonly name: string;
   readonly aliases: readonly string[];
-  readonly entries: readonly { readonly upstream: Upstream; readonly model: ModelEntry }[];
+  readonly entries: readonly Entry[];
 }
 
 export type Lookup =
@@ -70,4 +79,169 @@ export interface Catalog {
   find(name: string): Lookup;
   /** The candidates of a model that speak a protocol and are enabled, unordered. */
   candidates(model: Model, protocol: Protocol): readonly Candidate[];
+}
+
+/** What makes a set of upstreams impossible to route: a name that stands twice in one upstream. */
+export class CatalogProblem extends Error {
+  override readonly name = 'CatalogProblem';
+  constructor(
+    message: string,
+    readonly upstream: string,
+    readonly model: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Joins the entries of all upstreams to models and indexes every name. @throws CatalogProblem */
+export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
+  const models = joinEntries(upstreams).map(toModel);
+  const exact = indexNames(models, (name) => name);
+  const normalised = indexNames(models, normaliseModelName);
+  const lookups = new Map<string, Lookup>();
+  const candidatesOf = new Map(
+    models.map((model) => [
+      model,
+      { messages: enabledCandidates(model, 'messages'), chat: enabledCandidates(model, 'chat') },
+    ]),
+  );
+
+  function look(name: string): Lookup {
+    const meanings = exact.get(name) ?? normalised.get(normaliseModelName(name)) ?? [];
+    const [only, ...others] = meanings;
+    if (only === undefined) return { unknown: true, nearest: nearestNames(name, exact.keys()) };
+    if (others.length > 0) return { ambiguous: meanings.map((model) => model.name).sort() };
+    return { found: only };
+  }
+
+  return {
+    upstreams,
+    models,
+    find(name) {
+      const known = lookups.get(name);
+      if (known !== undefined) return known;
+      const lookup = look(name);
+      // Only names that mean something are remembered, so that guesses cannot fill the memory.
+      if (!('unknown' in lookup) && lookups.size < 10_000) lookups.set(name, lookup);
+      return lookup;
+    },
+    candidates: (model, protocol) => candidatesOf.get(model)?.[protocol] ?? [],
+  };
+}
+
+function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate[] {
+  return model.entries.flatMap((entry) => {
+    const adapter = entry.upstream.adapters.find((each) => each.protocols.includes(protocol));
+    return entry.upstream.disabled === undefined && adapter !== undefined ? [{ ...entry, adapter }] : [];
+  });
+}
+
+function namesOf(entry: Entry): readonly string[] {
+  return [entry.model.name, ...entry.model.aliases];
+}
+
+/**
+ * Entries of different upstreams are one model when they share a name or an alias, then when they share a normalised
+ * name; two entries of one upstream never are. Where joining by normalised name would make them so, the groups stay apart and the
+ * name is ambiguous.
+ */
+function joinEntries(upstreams: readonly Upstream[]): Entry[][] {
+  const groups = new Set<Entry[]>();
+  const groupOf = new Map<string, Entry[]>();
+  for (const upstream of upstreams) {
+    for (const model of upstream.models) {
+      let group: Entry[] = [{ upstream, model }];
+      groups.add(group);
+      for (const name of namesOf({ upstream, model })) {
+        const other = groupOf.get(name);
+        if (other !== undefined && other !== group) group = mergeExact(groups, groupOf, other, group, name);
+        groupOf.set(name, group);
+      }
+    }
+  }
+  return joinByNormalisedName(groups);
+}
+
+function mergeExact(
+  groups: Set<Entry[]>,
+  groupOf: Map<string, Entry[]>,
+  first: Entry[],
+  second: Entry[],
+  name: string,
+): Entry[] {
+  const clash = clashOf(first, second);
+  if (clash !== undefined) {
+    const [one, two] = clash;
+    throw new CatalogProblem(
+      `"${name}" makes "${one.model.name}" and "${two.model.name}" of upstream "${one.upstream.name}" the same model`,
+      two.upstream.name,
+      two.model.name,
+    );
+  }
+  groups.delete(second);
+  first.push(...second);
+  for (const entry of second)
+    for (const each of namesOf(entry)) if (groupOf.get(each) === second) groupOf.set(each, first);
+  return first;
+}
+
+function clashOf(first: readonly Entry[], second: readonly Entry[]): [Entry, Entry] | undefined {
+  for (const one of first) {
+    const two = second.find((entry) => entry.upstream === one.upstream);
+    if (two !== undefined) return [one, two];
+  }
+  return undefined;
+}
+
+function joinByNormalisedName(groups: Set<Entry[]>): Entry[][] {
+  const byName = new Map<string, Set<Entry[]>>();
+  for (const group of groups) {
+    for (const name of new Set(group.flatMap(namesOf).map(normaliseModelName))) {
+      byName.set(name, (byName.get(name) ?? new Set()).add(group));
+    }
+  }
+  const mergedInto = new Map<Entry[], Entry[]>();
+  const current = (group: Entry[]): Entry[] => {
+    const next = mergedInto.get(group);
+    return next === undefined ? group : current(next);
+  };
+  for (const sharing of byName.values()) {
+    const distinct = [...new Set([...sharing].map(current))];
+    const everyEntry = distinct.flat();
+    const upstreamsOnce = new Set(everyEntry.map((entry) => entry.upstream)).size === everyEntry.length;
+    const [first, ...others] = distinct;
+    if (first === undefined || others.length === 0 || !upstreamsOnce) continue;
+    for (const other of others) {
+      first.push(...other);
+      groups.delete(other);
+      mergedInto.set(other, first);
+    }
+  }
+  return [...groups];
+}
+
+function toModel(entries: Entry[]): Model {
+  const [best] = [...entries].sort((a, b) => TIERS.indexOf(a.upstream.tier) - TIERS.indexOf(b.upstream.tier));
+  const name = best?.model.name ?? '';
+  const aliases = [...new Set(entries.flatMap(namesOf))].filter((each) => each !== name);
+  return { name, aliases, entries };
+}
+
+function indexNames(models: readonly Model[], key: (name: string) => string): Map<string, readonly Model[]> {
+  const index = new Map<string, Model[]>();
+  for (const model of models) {
+    for (const name of new Set([model.name, ...model.aliases].map(key))) {
+      const meanings = index.get(name);
+      if (meanings === undefined) index.set(name, [model]);
+      else meanings.push(model);
+    }
+  }
+  return index;
+}
+
+/** A key without a list may call everything; a list allows a model by any of its names. */
+export function isAllowed(candidates: readonly Candidate[], allowedModels: readonly string[] | undefined): boolean {
+  if (allowedModels === undefined) return true;
+  const allowed = new Set(allowedModels.map(normaliseModelName));
+  return candidates.some((candidate) => namesOf(candidate).some((name) => allowed.has(normaliseModelName(name))));
 }

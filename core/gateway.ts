@@ -3,8 +3,11 @@ import type { Logger } from 'pino';
 import type { ApiKeys } from './api-keys';
 import type { Catalog } from './catalog';
 import type { Egress } from './egress';
+import type { Leases } from './ledger/leases';
 import type { Ledger } from './ledger/ledger';
+import type { Settler } from './ledger/settler';
 import type { RefusedCalls } from './refused-calls';
+import type { UpstreamHealth } from './upstream-health';
 
 /** What a process has open while it runs; handed to policies and plugins when they are prepared. */
 export interface Gateway {
@@ -12,6 +15,9 @@ export interface Gateway {
   readonly database: Knex;
   readonly keys: ApiKeys;
   readonly egress: Egress;
+  readonly settler: Settler;
+  readonly leases: Leases;
+  readonly health: UpstreamHealth;
   readonly refusedCalls: RefusedCalls;
   readonly log: Logger;
   /** The models and upstreams of the configuration this object was made for. */

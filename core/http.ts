@@ -1,7 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { JSONSchema } from 'json-schema-to-ts';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError } from './errors';
-import { compileCheck, type Problem } from './settings';
+import { compileCheck, type Problem, type Schema } from './settings';
 
 export function sendJson(
   response: ServerResponse,
@@ -16,6 +16,10 @@ export function sendJson(
     ...headers,
   });
   response.end(text);
+}
+
+export function newRequestId(): string {
+  return `req_${randomBytes(12).toString('hex')}`;
 }
 
 /** The headers every answer carries that the platform can be asked about later. */
@@ -60,7 +64,7 @@ function discardRest(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /** Reads small JSON bodies of our own API and checks them; `T` is the schema's `Settings`. */
-export function jsonBody<T>(schema: JSONSchema, maxBytes = 65_536): (request: IncomingMessage) => Promise<T> {
+export function jsonBody<T>(schema: Schema, maxBytes = 65_536): (request: IncomingMessage) => Promise<T> {
   const check = compileCheck<T>(schema);
   return async (request) => {
     const chunks: Buffer[] = [];

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { JSONSchema } from 'json-schema-to-ts';
 import type { CallKey } from './call';
 import type { Gateway } from './gateway';
-import type { Settings } from './settings';
+import type { Schema, Settings } from './settings';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
@@ -43,7 +42,7 @@ export type Route = {
   | { readonly listener: 'admin'; readonly handle: Handler }
 );
 
-export interface PluginDefinition<S extends JSONSchema> {
+export interface PluginDefinition<S extends Schema> {
   /** Its folder under `plugins/` and its name in system.config.yml. */
   readonly name: string;
   readonly summary: string;
@@ -58,11 +57,11 @@ export interface PluginDefinition<S extends JSONSchema> {
 export interface Plugin {
   readonly name: string;
   readonly summary: string;
-  readonly schema: JSONSchema;
+  readonly schema: Schema;
   readonly register?: () => void;
   readonly routes?: (settings: unknown, gateway: Gateway) => readonly Route[];
 }
 
-export function definePlugin<const S extends JSONSchema>(definition: PluginDefinition<S>): Plugin {
+export function definePlugin<const S extends Schema>(definition: PluginDefinition<S>): Plugin {
   return definition as unknown as Plugin;
 }

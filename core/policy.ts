@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { JSONSchema } from 'json-schema-to-ts';
 import type { Call, CallField, CallFields } from './call';
 import type { Gateway } from './gateway';
-import type { Settings } from './settings';
+import type { Schema, Settings } from './settings';
 
 /** The call as a step sees it: what it declared under `needs` is there; what others leave later is not its business. */
 export type CallWith<N extends CallField> = Pick<Call, Exclude<keyof Call, CallField>> & Readonly<Pick<CallFields, N>>;
@@ -17,7 +16,7 @@ export type Step<N extends CallField, P extends CallField> = (
   response: ServerResponse,
 ) => Promise<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
 
-export interface PolicyDefinition<S extends JSONSchema, N extends CallField, P extends CallField> {
+export interface PolicyDefinition<S extends Schema, N extends CallField, P extends CallField> {
   /** Its folder under `policies/` and its name in gateway.config.yml. */
   readonly name: string;
   /** The question it answers, for documents and the configuration schema. */
@@ -26,6 +25,8 @@ export interface PolicyDefinition<S extends JSONSchema, N extends CallField, P e
   readonly schema: S;
   readonly needs: readonly N[];
   readonly provides: readonly P[];
+  /** It always answers or throws: a pipeline must end with such a policy. */
+  readonly answers?: true;
   /** Runs once per configuration and pipeline; everything that can be built ahead is built here. No side effects. */
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
 }
@@ -34,9 +35,10 @@ export interface PolicyDefinition<S extends JSONSchema, N extends CallField, P e
 export interface Policy {
   readonly name: string;
   readonly summary: string;
-  readonly schema: JSONSchema;
+  readonly schema: Schema;
   readonly needs: readonly CallField[];
   readonly provides: readonly CallField[];
+  readonly answers?: true;
   prepare(settings: unknown, gateway: Gateway): AnyStep;
 }
 
@@ -47,7 +49,7 @@ export type AnyStep = (
 ) => Promise<Partial<CallFields> | undefined>;
 
 export function definePolicy<
-  const S extends JSONSchema,
+  const S extends Schema,
   const N extends CallField = never,
   const P extends CallField = never,
 >(definition: PolicyDefinition<S, N, P>): Policy {
@@ -55,6 +57,6 @@ export function definePolicy<
 }
 
 /** An action's schema never lets unknown settings pass. */
-function closed(schema: JSONSchema): JSONSchema {
-  return typeof schema === 'boolean' ? schema : { additionalProperties: false, ...schema };
+function closed(schema: Schema): Schema {
+  return { additionalProperties: false, ...schema };
 }

@@ -5,7 +5,8 @@ export interface RefusedCalls {
 }
 
 /**
- * One row of usage_records, metadata only; contract section 6. `cost` is not here: the ledger's entry has it. Times are
+ * One row of usage_records, metadata only; contract section 6. `cost` is not here: the ledger's entry has it. Nor is the key's
+ * name: it is looked up when records are read, so that nothing on a call's path has to know it. Times are
  * RFC 3339 with milliseconds, UTC.
  */
 export interface UsageRecord {
@@ -13,7 +14,6 @@ export interface UsageRecord {
   readonly createdAt: string;
   readonly accountId: string;
   readonly keyId: string;
-  readonly keyName: string;
   readonly protocol: string;
   readonly path: string;
   readonly strategy: string | null;

@@ -1,15 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ApiKeys } from './api-keys';
 import type { CallKey } from './call';
-import { fail, GatewayError } from './errors';
-import { sendError, setRequestId } from './http';
-import { LedgerUnavailable } from './ledger/ledger';
-import { ledgerUnavailable } from './ledger/unavailable';
+import { fail, type GatewayError } from './errors';
+import { newRequestId, sendError, setRequestId } from './http';
 import { log as standardLog } from './log';
 import type { Route, Visit } from './plugin';
 import { RouteTable } from './route-table';
+import { describeFault, toGatewayError } from './thrown';
 
 export interface ServeOptions {
   /** Who shows which valid key; `confirmedKey(keys)`. Routes with `auth: 'key'` cannot be served without it. */
@@ -45,7 +43,7 @@ export function compileRoutes(routes: readonly Route[]): Router {
       const found = table.find(request.method ?? 'GET', path);
       if (found === undefined) return false;
       const visit = {
-        id: `req_${randomBytes(12).toString('hex')}`,
+        id: newRequestId(),
         path,
         query: new URLSearchParams(queryStart === -1 ? '' : url.slice(queryStart + 1)),
       };
@@ -100,23 +98,8 @@ function render(
     return;
   }
   const shown = toGatewayError(error);
-  if (shown.code === 'INTERNAL_ERROR') log.error({ requestId, error: describe(error) }, 'a handler failed');
+  if (shown.code === 'INTERNAL_ERROR') log.error({ requestId, error: describeFault(error) }, 'a handler failed');
   // Half an answer must not end as if it were whole.
   if (response.headersSent) response.destroy();
   else sendError(request, response, shown, requestId);
-}
-
-function toGatewayError(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error;
-  if (error instanceof LedgerUnavailable) return ledgerUnavailable(error);
-  return fail('INTERNAL_ERROR', { cause: error });
-}
-
-/** What the log may hold of an unknown error: the text of a database's error can quote the values of the query. */
-function describe(error: unknown): object {
-  if (!(error instanceof Error)) return { name: typeof error };
-  const { severity, code, table, constraint } = error as Error & Partial<Record<string, string>>;
-  const where = error.stack?.split('\n').filter((line) => /^ +at /.test(line));
-  if (severity !== undefined) return { name: 'DatabaseError', code, table, constraint, where };
-  return { name: error.name, message: error.message, code, where };
 }

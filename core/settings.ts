@@ -2,7 +2,12 @@ import { Ajv, type ErrorObject } from 'ajv';
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 
 /** The TypeScript type of what a JSON Schema lets pass; properties with a default are always there. */
-export type Settings<S extends JSONSchema> = FromSchema<S, { keepDefaultedPropertiesOptional: false }>;
+export type Settings<S extends object> = S extends { readonly type: 'object' } & JSONSchema
+  ? FromSchema<S, { keepDefaultedPropertiesOptional: false }>
+  : unknown;
+
+/** A JSON Schema (draft 7) of an object, written as a literal so that its type is known. */
+export type Schema = object;
 
 /** One thing wrong with a value: where (a path such as `timeouts.connect`) and what was expected. */
 export interface Problem {
@@ -35,8 +40,8 @@ export function parseDuration(text: string): number {
  * Compiles a schema once. The check fills defaults in into a copy of the value and never coerces. `T` is the schema's
  * `Settings`; it is named by the caller, for a generic one cannot be computed.
  */
-export function compileCheck<T>(schema: JSONSchema): Check<T> {
-  const validate = ajv.compile(schema as object);
+export function compileCheck<T>(schema: Schema): Check<T> {
+  const validate = ajv.compile(schema);
   return (value) => {
     const copy = structuredClone(value);
     if (validate(copy)) return { value: copy as T };

@@ -1,5 +1,4 @@
-import type { JSONSchema } from 'json-schema-to-ts';
-import type { Settings } from './settings';
+import type { Schema, Settings } from './settings';
 import type { Usage } from './usage';
 
 /** The dialect a client speaks to us: `POST /v1/messages` or `POST /v1/chat/completions`. */
@@ -66,8 +65,10 @@ export interface EventNote {
   readonly contentBytes?: number;
   /** Counts this event reports, cumulative for the call so far. */
   readonly usage?: Usage;
-  /** A stop reason has been given: the answer is whole even if nothing follows. */
+  /** A stop reason has been given: that choice is whole even if nothing follows. `FinishTracker` says when all are. */
   readonly finish?: boolean;
+  /** The choices (`n`) whose stop reason stands in this event, by index; absent where a protocol has only one. */
+  readonly finishedChoices?: readonly number[];
   /** This event carries the final usage at its top-level member `usage`, where `cost` may be added. */
   readonly finalUsage?: boolean;
   /** The protocol's own end (`message_stop`, `[DONE]`). */
@@ -82,7 +83,7 @@ export interface EventNote {
  * Translates one wire dialect. An adapter only translates: sockets, timeouts, retries, framing, counting and pricing
  * belong to the gateway. It keeps no state between events.
  */
-export interface UpstreamAdapter<S extends JSONSchema = JSONSchema> {
+export interface UpstreamAdapter<S extends Schema = Schema> {
   readonly contract: 'upstream/1';
   /** The word after `adapter:` in serviceEndpoints. */
   readonly name: string;
@@ -100,7 +101,7 @@ export interface UpstreamAdapter<S extends JSONSchema = JSONSchema> {
 }
 
 /** Helps TypeScript check an adapter against its own settings. */
-export function defineAdapter<const S extends JSONSchema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S> {
+export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S> {
   return adapter;
 }
 

@@ -27,7 +27,6 @@ export async function up(knex: Knex): Promise<void> {
     table.uuid('rid');
     table.uuid('account_id').notNullable();
     table.uuid('key_id').notNullable();
-    table.text('key_name').notNullable();
     table.text('protocol').notNullable();
     table.text('path').notNullable();
     table.text('strategy');

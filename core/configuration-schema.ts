@@ -1,0 +1,210 @@
+import { DURATION, type Settings } from './settings';
+
+/** Decimal USD per million tokens; numbers are exact up to 8 decimals. */
+const USD_PER_MILLION = {
+  description: 'Decimal USD per million tokens.',
+  type: ['number', 'string'],
+} as const;
+
+const PRICE_PARTS = {
+  input: USD_PER_MILLION,
+  output: USD_PER_MILLION,
+  cacheWrite: { ...USD_PER_MILLION, description: 'Writing to the cache, USD per million tokens; default: as input.' },
+  cacheWrite1h: { ...USD_PER_MILLION, description: 'Writing to the one-hour cache; default: as cacheWrite.' },
+  cacheRead: { ...USD_PER_MILLION, description: 'Reading from the cache; default: as input.' },
+} as const;
+
+const MODEL = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['price', 'context', 'maxOutput'],
+  properties: {
+    aliases: { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true, default: [] },
+    context: { description: 'Tokens of input and output together.', type: 'integer', minimum: 1 },
+    maxOutput: { description: 'The most output tokens of one answer.', type: 'integer', minimum: 1 },
+    estimatedMaxTokens: {
+      description: 'Output tokens held for when a call names no limit; default: 4096, at most maxOutput.',
+      type: 'integer',
+      minimum: 1,
+    },
+    price: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['input', 'output'],
+      properties: {
+        ...PRICE_PARTS,
+        above: {
+          description: 'The prices of the whole call once its input has more than `tokens` tokens.',
+          type: 'object',
+          additionalProperties: false,
+          required: ['tokens', 'input', 'output'],
+          properties: { tokens: { type: 'integer', minimum: 1 }, ...PRICE_PARTS },
+        },
+      },
+    },
+  },
+} as const;
+
+export const SERVICE_ENDPOINT = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['url', 'adapter', 'credential', 'models'],
+  properties: {
+    url: {
+      description: "The upstream's base address; the adapter adds the protocol's path.",
+      type: 'string',
+      pattern: '^https?://',
+    },
+    adapter: {
+      description: 'A registered adapter, or one per protocol it speaks.',
+      anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true }],
+    },
+    adapterSettings: { description: "The adapter's own settings.", type: 'object' },
+    credential: {
+      description:
+        "Where the platform's key for this upstream is; while it is unset or empty the upstream is disabled.",
+      type: 'object',
+      additionalProperties: false,
+      minProperties: 1,
+      maxProperties: 1,
+      properties: { env: { type: 'string', minLength: 1 }, file: { type: 'string', minLength: 1 } },
+    },
+    tier: { enum: ['official', 'high-sla', 'standard'], default: 'standard' },
+    weight: { type: 'number', exclusiveMinimum: 0, default: 1 },
+    allowPrivate: { description: 'It may live on a private address.', type: 'boolean', default: false },
+    timeouts: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        connect: { ...DURATION, default: '120s' },
+        headers: { ...DURATION, default: '120s' },
+        firstToken: DURATION,
+        idle: { ...DURATION, default: '300s' },
+      },
+    },
+    prefill: { description: 'It can go on from a partial answer.', type: 'boolean', default: false },
+    streamUsage: { description: 'It understands stream_options.include_usage.', type: 'boolean', default: true },
+    models: { type: 'object', minProperties: 1, additionalProperties: MODEL },
+  },
+} as const;
+
+const API_ENDPOINT = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['paths'],
+  properties: {
+    host: { type: 'string', minLength: 1 },
+    paths: { type: 'array', items: { type: 'string', pattern: '^/' }, minItems: 1, uniqueItems: true },
+    methods: {
+      type: 'array',
+      items: { enum: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
+      minItems: 1,
+      uniqueItems: true,
+    },
+  },
+} as const;
+
+const PORT = { type: 'integer', minimum: 0, maximum: 65_535 } as const;
+
+export const GATEWAY_SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['http', 'admin', 'apiEndpoints', 'serviceEndpoints', 'policies', 'pipelines'],
+  properties: {
+    http: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['port'],
+      properties: { port: PORT, hostname: { type: 'string', default: '127.0.0.1' } },
+    },
+    admin: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['port'],
+      properties: { port: PORT, host: { type: 'string', default: '127.0.0.1' } },
+    },
+    apiEndpoints: { type: 'object', minProperties: 1, additionalProperties: API_ENDPOINT },
+    serviceEndpoints: {
+      type: 'object',
+      propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
+      additionalProperties: SERVICE_ENDPOINT,
+    },
+    policies: {
+      description: 'The policies that pipelines may use.',
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+      uniqueItems: true,
+    },
+    pipelines: {
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['apiEndpoints', 'policies'],
+        properties: {
+          apiEndpoints: { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true },
+          policies: {
+            type: 'array',
+            minItems: 1,
+            items: {
+              type: 'object',
+              minProperties: 1,
+              maxProperties: 1,
+              additionalProperties: {
+                type: ['array', 'null'],
+                maxItems: 1,
+                items: {
+                  type: 'object',
+                  additionalProperties: false,
+                  properties: { action: { type: 'object' } },
+                },
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+} as const;
+
+export const SYSTEM_SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['plugins'],
+  properties: {
+    db: {
+      description: "Express Gateway's own store, which Tollgate does not use.",
+      type: 'object',
+      default: { redis: { emulate: true, namespace: 'EG' } },
+    },
+    crypto: { type: 'object' },
+    session: { type: 'object' },
+    accessTokens: { type: 'object' },
+    refreshTokens: { type: 'object' },
+    authorizationCodes: { type: 'object' },
+    fastLane: {
+      description: "Calls of pipelines made of Tollgate's own policies are served without going through Express.",
+      type: 'boolean',
+      default: true,
+    },
+    plugins: {
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: {
+        type: 'object',
+        required: ['package'],
+        properties: {
+          package: { description: 'Module to load; absolute, or installed beside Tollgate.', type: 'string' },
+        },
+      },
+    },
+  },
+} as const;
+
+export type GatewaySettings = Settings<typeof GATEWAY_SCHEMA>;
+export type ServiceEndpointSettings = Settings<typeof SERVICE_ENDPOINT>;
+export type ModelSettings = Settings<typeof MODEL>;
+export type SystemSettings = Settings<typeof SYSTEM_SCHEMA>;

@@ -1,0 +1,305 @@
+/**
+ * The only file that knows Express Gateway's insides. It gives Express Gateway our configuration (already read and checked),
+ * our policies and our routes, and takes its two servers.
+ */
+import type { EventEmitter } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import { format } from 'node:util';
+import type { Logger } from 'pino';
+import type { Call } from './call';
+import type { Configuration, PipelineSettings } from './configuration';
+import type { SystemSettings } from './configuration-schema';
+import type { Gateway } from './gateway';
+import { beginCall, type PreparedStep, prepareStep, runStep } from './pipeline';
+import type { Plugin } from './plugin';
+import type { Policy } from './policy';
+
+export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+
+interface ExpressApp extends Listener {
+  use(middleware: Middleware): void;
+}
+
+/** What a manifest's `init` is given. */
+interface PluginContext {
+  registerPolicy(policy: ExpressGatewayPolicy): void;
+}
+
+interface ExpressGatewayPolicy {
+  readonly name: string;
+  readonly schema: object;
+  readonly policy: (action: Record<string, unknown>) => Middleware;
+}
+
+/** What a plugin's `manifest.ts` exports. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly schema: object;
+  readonly policies: readonly string[];
+  readonly init: (context: PluginContext) => void;
+  /** Ours, beside what Express Gateway reads. */
+  readonly tollgate: { readonly plugin?: Plugin; readonly policies?: readonly Policy[] };
+}
+
+/** Express Gateway's plugin engine; a manifest must not ask for a newer one. */
+const ENGINE_VERSION = '1.2.0';
+
+/** Manifests whose `init` Express Gateway has run: it swallows the errors of those it could not load. */
+const initialised = new Set<string>();
+
+export function pluginManifest(plugin: Plugin): Manifest {
+  return {
+    name: plugin.name,
+    version: ENGINE_VERSION,
+    schema: openSchema(`plugins/${plugin.name}`),
+    policies: [],
+    init: () => void initialised.add(plugin.name),
+    tollgate: { plugin },
+  };
+}
+
+export function policiesManifest(name: string, policies: readonly Policy[]): Manifest {
+  return {
+    name,
+    version: ENGINE_VERSION,
+    schema: openSchema(`plugins/${name}`),
+    policies: policies.map((policy) => policy.name),
+    init: (context) => {
+      initialised.add(name);
+      for (const policy of policies) context.registerPolicy(toExpressGateway(policy));
+    },
+    tollgate: { policies },
+  };
+}
+
+/** Settings are checked by us, strictly, before Express Gateway sees them; its own check would coerce. */
+function openSchema(id: string): object {
+  return { $id: `tollgate/${id}`, type: 'object' };
+}
+
+const CALL = Symbol('call');
+type RequestWithCall = IncomingMessage & { [CALL]?: Call };
+
+/** Set before Express Gateway runs its policy factories. */
+let running: Gateway | undefined;
+
+function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
+  return {
+    name: policy.name,
+    schema: openSchema(`policies/${policy.name}`),
+    policy: (action) => {
+      if (running === undefined) throw new Error('a policy was mounted before the gateway was there');
+      const gateway = running;
+      const prepared = prepareStep(policy, ownSettings(action), gateway);
+      mounted.add(policy.name);
+      return (request, response, next) => void runInExpress(prepared, request, response, next, gateway);
+    },
+  };
+}
+
+/** Policies that Express Gateway has really put into a pipeline. */
+const mounted = new Set<string>();
+
+/** Express Gateway adds a function to every action. */
+function ownSettings({ getCommonAuthCallback: _, ...settings }: Record<string, unknown>): Record<string, unknown> {
+  return settings;
+}
+
+async function runInExpress(
+  prepared: PreparedStep,
+  request: RequestWithCall,
+  response: ServerResponse,
+  next: () => void,
+  gateway: Gateway,
+): Promise<void> {
+  request[CALL] ??= beginCall(request, response);
+  if (await runStep(prepared, request[CALL], request, response, gateway)) next();
+}
+
+export interface Served {
+  /** Answers everything on the public listener that is no call (our own API, 404, 405) and returns true; false for a call. */
+  readonly answerOthers: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** Serves the calls without Express; undefined when the fast lane is off. */
+  readonly serveCall: Listener | undefined;
+  /** Everything on the admin listener goes through here first; `next` is Express Gateway's own admin API. */
+  readonly admin: (request: IncomingMessage, response: ServerResponse, next: Listener) => void;
+}
+
+export interface Servers {
+  readonly http: Server;
+  readonly admin: Server;
+}
+
+interface EgConfig {
+  configTypes: Record<
+    'system' | 'gateway',
+    { validator(value: unknown): { isValid: boolean; error: string }; configProperty: string }
+  >;
+  systemConfig: unknown;
+  gatewayConfig: unknown;
+  models: Record<string, unknown>;
+}
+
+/**
+ * Starts Express Gateway on a configuration. Rejects when a pipeline or plugin could not be mounted, which it would only log.
+ */
+export async function startExpressGateway(
+  gateway: Gateway,
+  configuration: Configuration,
+  system: SystemSettings,
+  manifests: readonly Manifest[],
+  served: Served,
+  log: Logger,
+): Promise<Servers> {
+  running = gateway;
+  // It reroutes all of its own requests when these are set; upstream proxies are a setting of ours.
+  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy']) delete process.env[name];
+  process.env['EG_DISABLE_CONFIG_WATCH'] = '1';
+  process.env['EG_CONFIG_DIR'] ??= __dirname;
+  const load = createRequire(__filename);
+  replaceLogger(load, log);
+  replaceConfiguration(load, withCheckedSettings(configuration), system);
+  // It makes an id per request that nobody reads, slowly.
+  (load('uuid62') as { v4: () => string }).v4 = () => '';
+  mountRoutes(load, served);
+  const eventBus = load('express-gateway/lib/eventBus') as EventEmitter;
+  const ready = Promise.all([
+    serverOf(eventBus, 'http-ready', 'httpServer'),
+    serverOf(eventBus, 'admin-ready', 'adminServer'),
+  ]);
+  await (load('express-gateway') as () => { load(path: string): { run(): Promise<unknown> } })()
+    .load(process.env['EG_CONFIG_DIR'])
+    .run();
+  const [http, admin] = await ready;
+  assertMounted(configuration.pipelines, manifests);
+  takeOver(http, served);
+  takeOverAdmin(admin, served);
+  return { http, admin };
+}
+
+function serverOf(eventBus: EventEmitter, event: string, property: string): Promise<Server> {
+  return new Promise((resolve) =>
+    eventBus.once(event, (ready: Record<string, Server>) => resolve(ready[property] as Server)),
+  );
+}
+
+/** Its own log lines, without the winston it brings: they go where ours go, information as detail. */
+function replaceLogger(load: NodeJS.Require, log: Logger): void {
+  const child = log.child({ from: 'express-gateway' });
+  const write =
+    (level: 'debug' | 'warn' | 'error') =>
+    (message: unknown, ...rest: unknown[]) => {
+      if (child.isLevelEnabled(level)) child[level](format(message, ...rest));
+    };
+  const debug = write('debug');
+  const logger = { error: write('error'), warn: write('warn'), info: debug, verbose: debug, debug, silly: debug };
+  const names = ['gateway', 'policy', 'config', 'db', 'admin', 'plugins'];
+  replaceModule(load, 'express-gateway/lib/logger', {
+    ...Object.fromEntries(names.map((name) => [name, logger])),
+    createLoggerWithLabel: () => logger,
+  });
+}
+
+function replaceModule(load: NodeJS.Require, name: string, exports: unknown): void {
+  const filename = load.resolve(name);
+  const Module = load('node:module') as new (id: string) => NodeJS.Module;
+  const module = new Module(filename);
+  Object.assign(module, { exports, loaded: true, filename });
+  load.cache[filename] = module;
+}
+
+/** It would read the files itself, put the environment in before parsing, and ask for `models/` beside them. */
+function replaceConfiguration(load: NodeJS.Require, gatewaySettings: unknown, system: SystemSettings): void {
+  const Config = load('express-gateway/lib/config/config') as { prototype: Record<string, unknown> };
+  Config.prototype['loadModels'] = function loadModels(this: EgConfig) {
+    const schemas = load('express-gateway/lib/schemas') as {
+      register(type: string, name: string, schema: unknown): void;
+    };
+    for (const name of ['users', 'credentials', 'applications']) {
+      this.models[name] = load(`express-gateway/lib/config/models/${name}.json`);
+      schemas.register('model', name, this.models[name]);
+    }
+  };
+  Config.prototype['loadConfig'] = function loadConfig(this: EgConfig, type: 'system' | 'gateway') {
+    // Its own check also fills in the defaults that its own parts rely on.
+    const value: unknown = structuredClone(type === 'gateway' ? gatewaySettings : system);
+    const { isValid, error } = this.configTypes[type].validator(value);
+    if (!isValid) throw new Error(`Express Gateway does not take ${type}.config: ${error}`);
+    if (type === 'gateway') this.gatewayConfig = value;
+    else this.systemConfig = value;
+  };
+}
+
+/** The file's content, but every action as it was checked, with its defaults. */
+function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
+  const checked = pipelines.map(({ name, endpoints, steps }) => [
+    name,
+    {
+      apiEndpoints: endpoints.map((endpoint) => endpoint.name),
+      policies: steps.map(({ policy, settings }) => ({ [policy.name]: [{ action: settings }] })),
+    },
+  ]);
+  // "Any host" declared first would win over a specific one.
+  const hostFirst = Object.entries(gateway.apiEndpoints).sort(([, one], [, two]) => rank(one.host) - rank(two.host));
+  return {
+    ...gateway,
+    apiEndpoints: Object.fromEntries(hostFirst) as unknown,
+    pipelines: Object.fromEntries(checked) as unknown,
+  };
+}
+
+function rank(host: string | undefined): number {
+  return host === undefined || host === '*' ? 1 : 0;
+}
+
+/** Our routes stand before the pipelines; plugins get at the app in no other way than at load. */
+function mountRoutes(load: NodeJS.Require, served: Served): void {
+  const plugins = load('express-gateway/lib/plugins') as { load: (context: unknown) => { gatewayRoutes: unknown[] } };
+  const original = plugins.load;
+  let isMounted = false;
+  plugins.load = (context) => {
+    const loaded = original(context);
+    loaded.gatewayRoutes.push((app: ExpressApp) => {
+      // Every reload would append the same routes once more.
+      if (isMounted) return;
+      isMounted = true;
+      app.use((request, response, next) => {
+        if (!served.answerOthers(request, response)) next();
+      });
+    });
+    return loaded;
+  };
+}
+
+function assertMounted(pipelines: readonly PipelineSettings[], manifests: readonly Manifest[]): void {
+  for (const { name } of manifests) {
+    if (!initialised.has(name))
+      throw new Error(`Express Gateway could not load the plugin "${name}"; LOG_LEVEL=debug shows why`);
+  }
+  for (const { name, steps } of pipelines) {
+    for (const { policy } of steps) {
+      if (!mounted.has(policy.name))
+        throw new Error(`Express Gateway did not mount "${policy.name}" of pipeline "${name}"`);
+    }
+  }
+}
+
+function takeOver(server: Server, { answerOthers, serveCall }: Served): void {
+  if (serveCall === undefined) return;
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (!answerOthers(request, response)) serveCall(request, response);
+  });
+}
+
+function takeOverAdmin(server: Server, served: Served): void {
+  const [express] = server.listeners('request') as Listener[];
+  if (express === undefined) throw new Error('the admin listener has no handler');
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) =>
+    served.admin(request, response, express),
+  );
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http';
+import type { EndpointSettings, PipelineSettings } from './configuration';
+import type { Listener } from './express-gateway';
+import type { Gateway } from './gateway';
+import { compilePipeline } from './pipeline';
+
+/**
+ * Which pipeline a request belongs to: the configuration's endpoints as a table of exact paths. It decides for both ways
+ * through the gateway; the fast lane also runs the pipeline from here, without Express.
+ */
+export interface CallTable {
+  find(request: IncomingMessage): CallPlace;
+}
+
+export type CallPlace =
+  | { readonly is: 'call'; readonly serve: Listener }
+  | { readonly is: 'other-method'; readonly allow: readonly string[] }
+  | { readonly is: 'nothing' };
+
+interface Mount {
+  readonly host: ((host: string) => boolean) | undefined;
+  readonly methods: readonly string[] | undefined;
+  readonly place: CallPlace & { is: 'call' };
+}
+
+const NOTHING: CallPlace = { is: 'nothing' };
+
+export function compileCallTable(pipelines: readonly PipelineSettings[], gateway: Gateway): CallTable {
+  const byPath = new Map<string, Mount[]>();
+  for (const pipeline of pipelines) {
+    const run = compilePipeline(pipeline, gateway);
+    const place = {
+      is: 'call',
+      serve: (request, response) => void run(request, response),
+    } as const satisfies CallPlace;
+    for (const endpoint of pipeline.endpoints) {
+      const mount: Mount = { host: hostTest(endpoint), methods: endpoint.methods, place };
+      for (const path of endpoint.paths) byPath.set(path, [...(byPath.get(path) ?? []), mount]);
+    }
+  }
+  // A specific host is looked at before "any host", whatever their order in the file.
+  for (const mounts of byPath.values())
+    mounts.sort((one, two) => Number(two.host !== undefined) - Number(one.host !== undefined));
+  return { find: (request) => find(byPath, request) };
+}
+
+function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMessage): CallPlace {
+  const mounts = byPath.get(pathOf(request));
+  if (mounts === undefined) return NOTHING;
+  const host = mounts.some((mount) => mount.host !== undefined) ? hostOf(request) : '';
+  const allow = new Set<string>();
+  for (const mount of mounts) {
+    if (mount.host !== undefined && !mount.host(host)) continue;
+    if (mount.methods === undefined || mount.methods.includes(request.method ?? '')) return mount.place;
+    for (const method of mount.methods) allow.add(method);
+  }
+  return allow.size === 0 ? NOTHING : { is: 'other-method', allow: [...allow] };
+}
+
+export function pathOf({ url = '/' }: IncomingMessage): string {
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** Host without port and trailing dot, in lower case. */
+export function hostOf(request: IncomingMessage): string {
+  return (request.headers.host ?? '').toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
+}
+
+/** `*` stands for one label, as in Express Gateway. */
+function hostTest({ host }: EndpointSettings): Mount['host'] {
+  if (host === undefined || host === '*') return undefined;
+  const wanted = host.toLowerCase();
+  if (!wanted.includes('*')) return (asked) => asked === wanted;
+  const pattern = new RegExp(`^${wanted.split('*').map(escapeRegExp).join('[^.]+')}$`);
+  return (asked) => pattern.test(asked);
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+}

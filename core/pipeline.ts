@@ -1,0 +1,106 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Call, ClientLeft } from './call';
+import type { PipelineSettings } from './configuration';
+import { fail, type GatewayError } from './errors';
+import type { Gateway } from './gateway';
+import { sendError, setRequestId } from './http';
+import type { AnyStep, Policy } from './policy';
+import { describeFault, toGatewayError } from './thrown';
+
+/** A policy with its settings, ready to run. */
+export interface PreparedStep {
+  readonly policy: Policy;
+  readonly step: AnyStep;
+}
+
+export function prepareStep(policy: Policy, settings: unknown, gateway: Gateway): PreparedStep {
+  return { policy, step: policy.prepare(settings, gateway) };
+}
+
+/** The same pipeline that Express Gateway mounts policy by policy, as one function. Never rejects. */
+export function compilePipeline(
+  pipeline: PipelineSettings,
+  gateway: Gateway,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const steps = pipeline.steps.map(({ policy, settings }) => prepareStep(policy, settings, gateway));
+  return async (request, response) => {
+    const call = beginCall(request, response);
+    for (const each of steps) if (!(await runStep(each, call, request, response, gateway))) return;
+  };
+}
+
+export function beginCall(request: IncomingMessage, response: ServerResponse): Call {
+  const call = new Call(request, response);
+  setRequestId(response, call.id);
+  return call;
+}
+
+/** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */
+export function runStep(
+  prepared: PreparedStep,
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gateway: Gateway,
+): Promise<boolean> {
+  return call.inStep(() => answerOrGoOn(prepared, call, request, response, gateway));
+}
+
+async function answerOrGoOn(
+  { policy, step }: PreparedStep,
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gateway: Gateway,
+): Promise<boolean> {
+  try {
+    const provided = await step(call, request, response);
+    if (provided !== undefined) Object.assign(call, provided);
+    return !response.headersSent;
+  } catch (error) {
+    await refuse(error, policy.name, call, request, response, gateway);
+    return false;
+  }
+}
+
+/** Answers with the error's envelope after everything that was taken has been given back. */
+async function refuse(
+  thrown: unknown,
+  policyName: string,
+  call: Call,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gateway: Gateway,
+): Promise<void> {
+  if (thrown instanceof ClientLeft || call.left.aborted) {
+    call.facts.status = CLIENT_LEFT_STATUS;
+    call.facts.errorCode = 'CLIENT_LEFT';
+    await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
+    return call.end();
+  }
+  let error = toGatewayError(thrown);
+  tellFacts(call, error);
+  if (error.code === 'INTERNAL_ERROR') {
+    const fault = describeFault(error.options.cause ?? error);
+    gateway.log.error({ requestId: call.id, policy: policyName, error: fault }, 'a policy failed');
+  }
+  try {
+    error = await call.refusal(error);
+  } catch (hookFailure) {
+    error = toGatewayError(hookFailure);
+  }
+  tellFacts(call, error);
+  await call.end();
+  if (response.headersSent) return void response.destroy();
+  response.setHeader('x-routing-attempts', String(call.facts.attempts));
+  response.setHeader('x-routing-fallback', String(call.facts.fallback));
+  sendError(request, response, error, call.id);
+}
+
+function tellFacts(call: Call, error: GatewayError): void {
+  call.facts.status = error.status;
+  call.facts.errorCode = error.code;
+}
+
+/** What the usage record says of a call whose client left before it was answered. */
+const CLIENT_LEFT_STATUS = 499;

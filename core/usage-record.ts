@@ -1,0 +1,42 @@
+import type { Call, CallFields } from './call';
+import { totalInputTokens } from './price';
+import type { UsageRecord } from './refused-calls';
+import type { Usage } from './usage';
+
+type Recordable = Pick<Call, 'id' | 'startedAtMs' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
+  Partial<Pick<CallFields, 'key' | 'request'>>;
+
+/** The record of a call as it stands now. A call has a record only once a key has been shown. */
+export function usageRecord(
+  call: Recordable,
+  { usage, billing, configRevision }: { usage?: Usage; billing: UsageRecord['billing']; configRevision: string },
+): UsageRecord {
+  const { facts, key, request } = call;
+  return {
+    requestId: call.id,
+    createdAt: new Date(call.startedAtMs).toISOString(),
+    accountId: key?.accountId ?? '',
+    keyId: key?.keyId ?? '',
+    protocol: call.protocol,
+    path: call.path,
+    strategy: facts.strategy ?? null,
+    modelRequested: request?.modelRequested ?? null,
+    model: facts.model ?? null,
+    upstream: facts.upstream ?? null,
+    attempts: facts.attempts,
+    fallback: facts.fallback,
+    stream: request?.stream ?? false,
+    status: facts.status,
+    source: facts.source,
+    errorCode: facts.errorCode ?? null,
+    inputTokens: usage?.inputTokens ?? null,
+    outputTokens: usage?.outputTokens ?? null,
+    totalTokens: usage === undefined ? null : totalInputTokens(usage) + (usage.outputTokens ?? 0),
+    cacheCreationTokens: usage === undefined ? null : (usage.cacheWriteTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0),
+    cacheReadTokens: usage?.cacheReadTokens ?? (usage === undefined ? null : 0),
+    billing,
+    responseTimeMs: Math.round(performance.now() - call.startedMs),
+    firstTokenMs: facts.firstTokenMs ?? null,
+    configRevision,
+  };
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { type Document, isMap, isPair, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
+
+export interface Place {
+  readonly file: string;
+  readonly line: number | undefined;
+  readonly column: number | undefined;
+}
+
+/** One thing wrong with the configuration, where it stands and what to do. */
+export interface ConfigurationProblem extends Place {
+  readonly message: string;
+}
+
+/** Everything wrong with the configuration, found in one go. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  constructor(readonly problems: readonly ConfigurationProblem[]) {
+    super(problems.map(problemText).join('\n'));
+  }
+}
+
+export function problemText(problem: ConfigurationProblem): string {
+  const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(':');
+  return `${place}: ${problem.message}`;
+}
+
+export interface YamlFile {
+  readonly value: unknown;
+  /** Where the value at a path stands; the nearest parent's place when the path is not there. */
+  locate(path: readonly (string | number)[]): Place;
+}
+
+/**
+ * Reads a YAML file and puts the environment in: `${NAME}` and `${NAME:-default}` inside a scalar, after parsing, so that a value
+ * never changes the structure and is never shown in a syntax error. A plain scalar is read again as YAML would (numbers,
+ * booleans); a quoted one stays text. `$${` is a literal `${`.
+ * @throws ConfigurationError for a file that cannot be read, YAML that cannot be parsed, variables that are not set.
+ */
+export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
+  const file = basename(path);
+  const lines = new LineCounter();
+  const document = parseDocument(readText(path, file), { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
+  const placeAt = (offset: number): Place => ({
+    file,
+    line: lines.linePos(offset).line,
+    column: lines.linePos(offset).col,
+  });
+  if (document.errors.length > 0) {
+    throw new ConfigurationError(
+      document.errors.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })),
+    );
+  }
+  const problems: ConfigurationProblem[] = [];
+  visit(document, {
+    Scalar(_, scalar) {
+      if (typeof scalar.value !== 'string' || !scalar.value.includes('${')) return;
+      const missing = new Set<string>();
+      const text = substitute(scalar.value, env, missing);
+      for (const name of missing) {
+        problems.push({
+          ...placeAt(scalar.range?.[0] ?? 0),
+          message: `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`,
+        });
+      }
+      scalar.value = scalar.type === 'PLAIN' ? parseDocument(text).toJS() : text;
+    },
+  });
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return { value: document.toJS() as unknown, locate: (path) => placeAt(offsetOf(document, path)) };
+}
+
+function readText(path: string, file: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const message = `cannot be read (${reason}); TOLLGATE_CONFIG_DIR names the folder it is looked for in`;
+    throw new ConfigurationError([{ file, line: undefined, column: undefined, message }]);
+  }
+}
+
+function substitute(text: string, env: NodeJS.ProcessEnv, missing: Set<string>): string {
+  return text.replace(
+    /\$?\$\{([A-Za-z0-9_]+)(?::-([^}]*))?\}/g,
+    (whole, name: string, fallback: string | undefined) => {
+      if (whole.startsWith('$$')) return whole.slice(1);
+      const value = env[name];
+      if (value !== undefined && value !== '') return value;
+      if (fallback !== undefined) return fallback;
+      if (value === undefined) missing.add(name);
+      return '';
+    },
+  );
+}
+
+/** The key of a map entry is where people look, so its place is preferred to that of the value. */
+function offsetOf(document: Document, path: readonly (string | number)[]): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node);
+  for (const part of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(
+        (item) => isPair(item) && (isScalar(item.key) ? String(item.key.value) : undefined) === String(part),
+      );
+      if (pair === undefined) return offset;
+      offset = startOf(pair.key);
+      node = pair.value;
+    } else {
+      const item: unknown =
+        typeof part === 'number' && node !== null && typeof node === 'object' && 'items' in node
+          ? (node.items as unknown[])[part]
+          : undefined;
+      if (item === undefined) return offset;
+      offset = startOf(item);
+      node = item;
+    }
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number {
+  return (node as Node | null | undefined)?.range?.[0] ?? 0;
+}

@@ -1,0 +1,92 @@
+import { fail } from '../../core/errors';
+import { sendJson } from '../../core/http';
+import { definePlugin, type Route } from '../../core/plugin';
+
+const NOT_OFFERED = ['/v1/messages/count_tokens', '/{strategy}/v1/messages/count_tokens'] as const;
+
+export default definePlugin({
+  name: 'service',
+  summary: 'The service about itself: card, health, readiness, and what of the protocols is not offered.',
+  schema: { type: 'object', properties: {} },
+  routes: (_, gateway): readonly Route[] => [
+    {
+      listener: 'public',
+      auth: 'none',
+      method: 'GET',
+      path: '/',
+      summary: 'A short card of the service.',
+      handle: async (_visit, _request, response) => {
+        sendJson(response, 200, {
+          name: 'Tollgate',
+          protocols: ['messages', 'chat'],
+          models: '/v1/models',
+          health: '/healthz',
+          ready: '/readyz',
+        });
+      },
+    },
+    {
+      listener: 'public',
+      auth: 'none',
+      method: 'GET',
+      path: '/healthz',
+      summary: 'Says that the process is alive.',
+      handle: async (_visit, _request, response) => sendJson(response, 200, { status: 'alive' }),
+    },
+    {
+      listener: 'public',
+      auth: 'none',
+      method: 'GET',
+      path: '/readyz',
+      summary: 'Says whether calls can be taken.',
+      handle: async (_visit, _request, response) => {
+        const ledger = await gateway.ledger.isReady().catch(() => false);
+        const database = await answers(gateway.database.raw('select 1'));
+        const draining = gateway.isDraining();
+        const ready = ledger && !draining;
+        sendJson(
+          response,
+          ready ? 200 : 503,
+          {
+            status: ready ? 'ready' : 'not ready',
+            checks: { ledger: state(ledger), database: state(database), draining },
+          },
+          ready ? {} : { 'retry-after': '1' },
+        );
+      },
+    },
+    ...NOT_OFFERED.map(
+      (path): Route => ({
+        listener: 'public',
+        auth: 'none',
+        method: '*',
+        path,
+        summary: 'Counting tokens is not offered.',
+        handle: async () => {
+          throw fail('ENDPOINT_NOT_IMPLEMENTED', { message: 'Counting tokens is not offered here.' });
+        },
+      }),
+    ),
+  ],
+});
+
+const DATABASE_PATIENCE_MS = 1_000;
+
+/** The database's state is shown, not decisive: calls go on without it. */
+function answers(query: PromiseLike<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const patience = setTimeout(resolve, DATABASE_PATIENCE_MS, false);
+    const answer = (value: boolean) => {
+      clearTimeout(patience);
+      resolve(value);
+    };
+    query.then(
+      () => answer(true),
+      () => answer(false),
+    );
+  });
+}
+
+function state(ok: boolean): 'ok' | 'unavailable' {
+  return ok ? 'ok' : 'unavailable';
+}

@@ -1,0 +1,19 @@
+import type { Policy } from '../core/policy';
+import failover from './failover';
+import keyAuth from './key-auth';
+import modelRequest from './model-request';
+import reserveSettle from './reserve-settle';
+import sseRelay from './sse-relay';
+import strategyRouting from './strategy-routing';
+import tokenMetering from './token-metering';
+
+/** All policies, in the order of a call. */
+export const policies: readonly Policy[] = [
+  keyAuth,
+  modelRequest,
+  strategyRouting,
+  reserveSettle,
+  tokenMetering,
+  failover,
+  sseRelay,
+];

@@ -1,0 +1,4 @@
+import { policiesManifest } from '../core/express-gateway';
+import { policies } from '.';
+
+export = policiesManifest('policies', policies);

@@ -1,0 +1,120 @@
+import type { Ending, Reservation, Settlement } from '../../core/call';
+import { isAllowed } from '../../core/catalog';
+import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
+import { newId } from '../../core/ids';
+import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
+import { formatUsd } from '../../core/money';
+import { type CallWith, definePolicy } from '../../core/policy';
+import { costOf } from '../../core/price';
+import { usageRecord } from '../../core/usage-record';
+import { holdFor } from './hold';
+
+export default definePolicy({
+  name: 'reserve-settle',
+  summary: 'Can they pay for it? Settles when the call ends.',
+  schema: {
+    type: 'object',
+    properties: {
+      onClientAbort: {
+        description: 'When the client leaves: `settle` charges what was relayed and stops the upstream.',
+        enum: ['settle'],
+        default: 'settle',
+      },
+      onInsufficient: {
+        description: 'When the money does not suffice: `reject` answers 402.',
+        enum: ['reject'],
+        default: 'reject',
+      },
+    },
+  },
+  needs: ['key', 'request', 'candidates'],
+  provides: ['reservation'],
+  prepare: (_, gateway) => async (call) => {
+    const heldE8 = holdFor(call.request, call.candidates);
+    const rid = newId();
+    await reserve(gateway, call, rid, heldE8);
+    call.facts.reservationId = rid;
+    const reservation = openReservation(gateway, call, rid, heldE8);
+    call.onEnd(async () => void (await reservation.settle({ billing: 'released' })));
+    return { reservation };
+  },
+});
+
+type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
+
+async function reserve(gateway: Gateway, call: PayingCall, rid: string, heldE8: bigint): Promise<void> {
+  const { accountId, keyId } = call.key;
+  const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
+  const ask = (keyRev: number): Promise<ReserveOutcome> =>
+    gateway.ledger.reserve({ rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record });
+  let outcome = await ask(call.key.settings.rev);
+  if (outcome.outcome === 'stale_key') {
+    const { settings } = outcome;
+    gateway.keys.remember(call.key, settings);
+    if (!isAllowed(call.candidates, settings.allowedModels)) throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
+    outcome = await ask(settings.rev);
+  }
+  if (outcome.outcome !== 'reserved') throw refusalOf(outcome, heldE8);
+  gateway.leases.track({ accountId, keyId }, rid);
+}
+
+/** Why there is no reservation, as the caller is told. */
+function refusalOf(outcome: Exclude<ReserveOutcome, { outcome: 'reserved' }>, heldE8: bigint): Error {
+  switch (outcome.outcome) {
+    case 'unknown_key':
+    case 'revoked':
+    case 'unknown_account':
+      return fail('INVALID_API_KEY');
+    case 'frozen':
+      return fail('FORBIDDEN', { message: 'This account is frozen.' });
+    case 'insufficient_balance':
+      return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
+    case 'key_limit_exceeded':
+      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
+    case 'not_ready':
+    case 'stale_key':
+      return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
+    default:
+      return new Error(`a new reservation was answered with ${outcome.outcome}`);
+  }
+}
+
+function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string> {
+  return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
+}
+
+function openReservation(gateway: Gateway, call: PayingCall, rid: string, heldE8: bigint): Reservation {
+  const { accountId, keyId } = call.key;
+  let settlement: Promise<Settlement> | undefined;
+  return {
+    rid,
+    heldE8,
+    settle: (ending) => {
+      settlement ??= settleOnce(ending);
+      return settlement;
+    },
+  };
+
+  async function settleOnce(ending: Ending): Promise<Settlement> {
+    gateway.leases.untrack(rid);
+    const { billing } = ending;
+    const record = JSON.stringify(
+      usageRecord(call, {
+        ...(ending.billing === 'released' ? {} : { usage: ending.usage }),
+        billing,
+        configRevision: gateway.configRevision,
+      }),
+    );
+    const costE8 = costOfEnding(ending, heldE8);
+    const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record });
+    return { chargedE8, billing };
+  }
+}
+
+/** What an ending costs. What was only counted by us never costs more than was promised. */
+function costOfEnding(ending: Ending, heldE8: bigint): bigint {
+  if (ending.billing === 'released') return 0n;
+  const costE8 = costOf(ending.usage, ending.candidate.model.price);
+  return ending.billing === 'actual' || costE8 < heldE8 ? costE8 : heldE8;
+}

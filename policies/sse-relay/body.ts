@@ -1,0 +1,36 @@
+import type { ServerResponse } from 'node:http';
+import { type Answer, ClientLeft } from '../../core/call';
+import { formatUsd } from '../../core/money';
+import { totalInputTokens } from '../../core/price';
+import { type AnsweredCall, setAnswerHeaders } from './headers';
+
+/** An unstreamed answer: charged first, so that its headers can say what it cost. */
+export async function sendBody(
+  call: AnsweredCall,
+  answer: Answer & { kind: 'body' },
+  response: ServerResponse,
+): Promise<void> {
+  const { meter, reservation } = call;
+  setAnswerHeaders(call, answer, response);
+  const { usage, contentBytes } = answer.candidate.adapter.readBody(parseJson(answer.bytes));
+  meter.noteBody(usage, contentBytes);
+  if (call.left.aborted) throw new ClientLeft();
+  const counted = meter.read();
+  const { chargedE8 } = await reservation.settle({ ...counted, candidate: answer.candidate });
+  const inputTokens = totalInputTokens(counted.usage);
+  const outputTokens = counted.usage.outputTokens ?? 0;
+  response.setHeader('x-ai-cost', formatUsd(chargedE8));
+  response.setHeader('x-ai-tokens-input', String(inputTokens));
+  response.setHeader('x-ai-tokens-output', String(outputTokens));
+  response.setHeader('x-ai-tokens-total', String(inputTokens + outputTokens));
+  response.setHeader('content-length', String(answer.bytes.length));
+  response.end(answer.bytes);
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+import { definePolicy } from '../../core/policy';
+import { sendBody } from './body';
+import { sendRelay } from './relay';
+import { sendStream } from './stream';
+
+export default definePolicy({
+  name: 'sse-relay',
+  summary: 'Gives the answer to the caller and feeds the meter.',
+  schema: {
+    type: 'object',
+    properties: {
+      annotateStreamCost: {
+        description: "Adds `cost` (USD) inside a stream's final usage.",
+        type: 'boolean',
+        default: true,
+      },
+    },
+  },
+  needs: ['request', 'reservation', 'meter', 'answer'],
+  provides: [],
+  answers: true,
+  prepare: ({ annotateStreamCost }, gateway) => {
+    return async (call, _request, response) => {
+      const { answer } = call;
+      switch (answer.kind) {
+        case 'body':
+          return sendBody(call, answer, response);
+        case 'relay':
+          return sendRelay(call, answer, response);
+        case 'stream':
+          return sendStream(call, answer, response, { annotateStreamCost, log: gateway.log });
+      }
+    };
+  },
+});

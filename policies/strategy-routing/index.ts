@@ -1,0 +1,97 @@
+import type { CallKey, ModelRequest } from '../../core/call';
+import { type Candidate, type Catalog, isAllowed, type Model } from '../../core/catalog';
+import { fail } from '../../core/errors';
+import { definePolicy } from '../../core/policy';
+import { rankByCost } from './strategies/cost';
+import { rankByQuality } from './strategies/quality';
+import { rankBySpeed } from './strategies/speed';
+import type { LiveFacts, Ranker } from './strategies/strategy';
+
+const RANKERS: Readonly<Record<'quality' | 'speed' | 'cost', Ranker>> = {
+  quality: rankByQuality,
+  speed: rankBySpeed,
+  cost: rankByCost,
+};
+
+export default definePolicy({
+  name: 'strategy-routing',
+  summary: 'Where may it go, best first?',
+  schema: {
+    type: 'object',
+    properties: {
+      strategy: { description: 'What "best" means.', enum: ['quality', 'speed', 'cost'], default: 'quality' },
+      affinity: { description: 'Prefers the upstream that served the caller before.', enum: [false], default: false },
+      upstreams: {
+        description: 'Names of the upstreams that may be asked; `*` for all.',
+        type: 'array',
+        items: { type: 'string' },
+        minItems: 1,
+        default: ['*'],
+      },
+    },
+  },
+  needs: ['key', 'request'],
+  provides: ['candidates'],
+  prepare: ({ strategy, upstreams }, gateway) => {
+    const rank = RANKERS[strategy];
+    const mayAsk = upstreams.includes('*') ? () => true : (each: Candidate) => upstreams.includes(each.upstream.name);
+    return async (call) => {
+      const { request } = call;
+      call.facts.strategy = strategy;
+      const model = findModel(gateway.catalog, request);
+      const candidates = gateway.catalog.candidates(model, request.protocol).filter(mayAsk);
+      if (candidates.length === 0) throw noCandidate(model, request);
+      call.facts.model = model.name;
+      assertAllowed(call.key, candidates, request);
+      const facts: LiveFacts = { request, of: (upstream) => gateway.health.facts(upstream) };
+      return { candidates: order(candidates, (one, two) => rank(one, two, facts)) };
+    };
+  },
+});
+
+function findModel(catalog: Catalog, { modelRequested }: ModelRequest): Model {
+  const lookup = catalog.find(modelRequested);
+  if ('found' in lookup) return lookup.found;
+  const param = 'model';
+  if ('ambiguous' in lookup) {
+    const message = `"${modelRequested}" could mean ${lookup.ambiguous.join(' or ')}; name one of them.`;
+    throw fail('MODEL_AMBIGUOUS', { param, message, details: { models: lookup.ambiguous } });
+  }
+  const nearest = lookup.nearest.length === 0 ? '' : ` Did you mean ${lookup.nearest.join(' or ')}?`;
+  throw fail('MODEL_NOT_PRICED', { param, message: `There is no model "${shorten(modelRequested)}" here.${nearest}` });
+}
+
+function shorten(name: string): string {
+  return name.length > 100 ? `${name.slice(0, 100)}…` : name;
+}
+
+/** A model that nobody can serve now (all upstreams disabled), or only in the other protocol. */
+function noCandidate(model: Model, { protocol }: ModelRequest): Error {
+  const disabled = model.entries.filter(({ upstream }) => upstream.disabled !== undefined);
+  if (disabled.length === model.entries.length) {
+    const attempts = disabled.map(({ upstream }) => ({
+      upstream: upstream.name,
+      outcome: 'disabled',
+      reason: upstream.disabled,
+    }));
+    const message = `Every upstream of "${model.name}" is disabled.`;
+    return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts } });
+  }
+  const other = protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages';
+  return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
+}
+
+function assertAllowed(key: CallKey, candidates: readonly Candidate[], { modelRequested }: ModelRequest): void {
+  if (isAllowed(candidates, key.settings.allowedModels)) return;
+  throw fail('MODEL_NOT_ALLOWED', { param: 'model', message: `This key may not call "${shorten(modelRequested)}".` });
+}
+
+/** Best first; among equals a draw by weight, so that ties share the load. */
+function order(
+  candidates: readonly Candidate[],
+  compare: (one: Candidate, two: Candidate) => number,
+): readonly Candidate[] {
+  if (candidates.length === 1) return candidates;
+  const drawn = new Map(candidates.map((each) => [each, Math.random() ** (1 / each.upstream.weight)]));
+  return [...candidates].sort((one, two) => compare(one, two) || (drawn.get(two) ?? 0) - (drawn.get(one) ?? 0));
+}

@@ -1,0 +1,241 @@
+/**
+ * The only process entry: reads the configuration, opens the stores, puts the pieces together, serves until it is told to
+ * stop. `--check` reads and checks the configuration and ends.
+ */
+import { existsSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { dirname, join, resolve } from 'node:path';
+import { readAdminToken } from './core/admin-token';
+import { openApiKeys } from './core/api-keys';
+import { type Configuration, loadConfiguration, loadSystemSettings } from './core/configuration';
+import type { SystemSettings } from './core/configuration-schema';
+import { checkDatabase, migrate, openDatabase } from './core/database';
+import { openEgress } from './core/egress';
+import { type Manifest, startExpressGateway } from './core/express-gateway';
+import { openFrontDoor } from './core/front-door';
+import type { Gateway } from './core/gateway';
+import { startDrainer } from './core/ledger/drainer';
+import { startLeases } from './core/ledger/leases';
+import type { Ledger } from './core/ledger/ledger';
+import { MemoryLedger } from './core/ledger/memory-ledger';
+import { ensureReady } from './core/ledger/recovery';
+import { openRedisLedger } from './core/ledger/redis-ledger';
+import { createSettler } from './core/ledger/settler';
+import { log } from './core/log';
+import type { Route } from './core/plugin';
+import { checkRedis, connectRedis } from './core/redis';
+import { startRefusedCalls } from './core/refused-calls';
+import { compileCheck } from './core/settings';
+import { OpenRequests, stopOnSignal } from './core/shutdown';
+import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
+import { UpstreamHealth } from './core/upstream-health';
+import { ConfigurationError } from './core/yaml-file';
+
+/** The project's folder, also when this runs from dist. */
+const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname : dirname(__dirname);
+
+async function main(): Promise<void> {
+  const { env } = process;
+  env['EG_APP_ROOT'] = __dirname;
+  const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
+  const system = loadSystemSettings(configFolder, env);
+  const manifests = loadManifests(system);
+  const policies = manifests.flatMap(({ manifest }) => manifest.tollgate.policies ?? []);
+  const configuration = loadConfiguration(configFolder, env, policies);
+  if (process.argv.includes('--check')) {
+    process.stdout.write(`The configuration in ${configFolder} is sound (revision ${configuration.revision}).\n`);
+    return;
+  }
+  await serve(configuration, system, manifests);
+}
+
+interface LoadedManifest {
+  readonly manifest: Manifest;
+  readonly settings: unknown;
+}
+
+/** Every plugin is required here first, because Express Gateway swallows what goes wrong at import. */
+function loadManifests(system: SystemSettings): LoadedManifest[] {
+  return Object.entries(system.plugins).map(([name, { package: packageName, ...settings }]) => {
+    const manifest = requireManifest(name, packageName);
+    const { plugin } = manifest.tollgate;
+    plugin?.register?.();
+    return {
+      manifest,
+      settings: plugin === undefined ? settings : checkedPluginSettings(name, plugin.schema, settings),
+    };
+  });
+}
+
+function requireManifest(name: string, packageName: string): Manifest {
+  try {
+    const manifest = require(packageName) as Partial<Manifest>;
+    if (manifest.tollgate !== undefined) return manifest as Manifest;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
+    throw new StartFailure(`system.config.yml: plugin "${name}" cannot be loaded from ${packageName}: ${reason}`, {
+      cause,
+    });
+  }
+  throw new StartFailure(
+    `system.config.yml: ${packageName} of plugin "${name}" is not a Tollgate plugin: its manifest must be made with pluginManifest or policiesManifest`,
+  );
+}
+
+function checkedPluginSettings(name: string, schema: object, settings: object): unknown {
+  const checked = compileCheck({ additionalProperties: false, ...schema })(settings);
+  if ('value' in checked) return checked.value;
+  const lines = checked.problems.map(
+    ({ path, message }) => `system.config.yml: plugins.${[name, ...path].join('.')}: ${message}`,
+  );
+  throw new StartFailure(lines.join('\n'));
+}
+
+async function serve(
+  configuration: Configuration,
+  system: SystemSettings,
+  manifests: readonly LoadedManifest[],
+): Promise<void> {
+  const { env } = process;
+  const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
+  const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
+  await checkDatabase(database);
+  await migrate(database);
+  const { ledger, isEmbedded } = await openLedger(env['REDIS_URL']);
+  await ensureReady({ ledger, database, log });
+  const drainer = startDrainer({ ledger, database, log });
+  const settler = createSettler({ ledger, drainer, log });
+  const leases = startLeases({ ledger, log });
+  const refusedCalls = startRefusedCalls({ database, log });
+  const egress = openEgress();
+  let isDraining = false;
+  const gateway: Gateway = {
+    ledger,
+    database,
+    keys: openApiKeys({ ledger, log }),
+    egress,
+    settler,
+    leases,
+    health: new UpstreamHealth(),
+    refusedCalls,
+    log,
+    catalog: configuration.catalog,
+    configRevision: configuration.revision,
+    isDraining: () => isDraining,
+  };
+  const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
+  const routes = routesOf(manifests, gateway);
+  const served = openFrontDoor(gateway, configuration, { routes, adminToken, fastLane: system.fastLane });
+  const servers = await startExpressGateway(
+    gateway,
+    configuration,
+    system,
+    manifests.map(({ manifest }) => manifest),
+    served,
+    log,
+  );
+  const openRequests = new OpenRequests();
+  limitTimes(servers.http, openRequests);
+  announce(servers, configuration, isEmbedded, adminToken.file);
+  stopOnSignal(
+    () => {
+      isDraining = true;
+    },
+    async () => {
+      await openRequests.none();
+      for (const server of [servers.http, servers.admin]) {
+        server.close();
+        server.closeAllConnections();
+      }
+      await settler.stop();
+      await leases.stop();
+      await refusedCalls.close();
+      await drainer.stop();
+      await egress.close();
+      await ledger.close();
+      await database.destroy();
+    },
+    log,
+  );
+}
+
+async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; isEmbedded: boolean }> {
+  if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), isEmbedded: true };
+  const redis = connectRedis(redisUrl, log);
+  await checkRedis(redis);
+  return { ledger: await openRedisLedger({ redis, log }), isEmbedded: false };
+}
+
+/** The endpoints of all plugins, each made with its settings. */
+function routesOf(manifests: readonly LoadedManifest[], gateway: Gateway): readonly Route[] {
+  return manifests.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
+}
+
+/** Slow senders of headers are closed; bodies have their own limits; idle connections may be used again for a while. */
+function limitTimes(server: Server, openRequests: OpenRequests): void {
+  server.headersTimeout = 10_000;
+  server.requestTimeout = 0;
+  server.keepAliveTimeout = 75_000;
+  openRequests.watch(server);
+}
+
+function announce(
+  servers: { http: Server; admin: Server },
+  configuration: Configuration,
+  isEmbedded: boolean,
+  tokenFile: string | undefined,
+): void {
+  const { upstreams } = configuration.catalog;
+  log.info(
+    {
+      public: addressOf(servers.http),
+      admin: addressOf(servers.admin),
+      revision: configuration.revision,
+      stores: isEmbedded ? 'embedded' : 'Redis and Postgres',
+      ...(tokenFile === undefined ? {} : { adminTokenFile: tokenFile }),
+      upstreams: upstreams.filter(({ disabled }) => disabled === undefined).map(({ name }) => name),
+      disabled: Object.fromEntries(
+        upstreams.filter(({ disabled }) => disabled !== undefined).map(({ name, disabled }) => [name, disabled]),
+      ),
+    },
+    'ready',
+  );
+  if (isEmbedded) {
+    log.warn(
+      "embedded stores: one process only, and a kill can lose the last moment's charges; set REDIS_URL and DATABASE_URL for production",
+    );
+  }
+}
+
+function addressOf(server: Server): string {
+  const address = server.address();
+  return address === null || typeof address === 'string'
+    ? String(address)
+    : `http://${address.address}:${address.port}`;
+}
+
+/** What a person can mend is said in words; everything else keeps its stack. */
+function explain(error: unknown): never {
+  if (error instanceof ConfigurationError || error instanceof StartFailure) {
+    process.stderr.write(`tollgate cannot start.\n${error.message}\n`);
+    process.exit(EXIT_CONFIGURATION);
+  }
+  if (
+    error instanceof Error &&
+    'code' in error &&
+    (error.code === 'EADDRINUSE' || error.code === 'EACCES') &&
+    'port' in error
+  ) {
+    const reason = error.code === 'EADDRINUSE' ? 'is already taken' : 'may not be opened';
+    process.stderr.write(
+      `tollgate cannot start.\nPort ${error.port} ${reason}: stop what uses it, or set PORT or ADMIN_PORT to another.\n`,
+    );
+    process.exit(EXIT_CONFIGURATION);
+  }
+  log.fatal({ err: error }, 'an unexpected failure');
+  process.exit(1);
+}
+
+process.on('uncaughtException', explain);
+process.on('unhandledRejection', explain);
+main().catch(explain);

@@ -1,0 +1,44 @@
+import { messagesBody, messagesError, messagesErrorEvent, messagesEvents } from '../../../demo/dialects/messages';
+import { answerOf, eventWithRawUsage, type Said, withRawUsage } from './answer';
+import { type Response, respond } from './respond';
+import type { Script } from './script';
+import { type StreamOptions, type StreamScript, stream } from './stream';
+
+/** message_start, ping, content_block_start: what the Messages protocol sends before the first content. */
+export const MESSAGES_PREAMBLE = 3;
+
+export function messagesAnswer(said: Said = {}, response: Omit<Response, 'body'> = {}): Script {
+  return respond({ ...response, body: withRawUsage(messagesBody(answerOf(said, 'msg')), said.rawUsage) });
+}
+
+export function messagesStream(said: Said & StreamOptions = {}): StreamScript {
+  const events = messagesEvents(answerOf(said, 'msg')).map((event) => eventWithRawUsage(event, said.rawUsage));
+  return stream(events, MESSAGES_PREAMBLE, said);
+}
+
+export interface Failure {
+  readonly type?: string;
+  readonly message?: string;
+}
+
+/** An error answer in the shape of the Messages protocol. */
+export function messagesFailure(
+  status: number,
+  { type = 'api_error', message = 'scripted failure' }: Failure = {},
+  headers: Readonly<Record<string, string>> = {},
+): Script {
+  return respond({ status, headers, body: messagesError(type, message) });
+}
+
+/** A stream that ends with an error event: as its very first event, or after so many of a good answer's. */
+export function messagesErrorStream(
+  {
+    type = 'overloaded_error',
+    message = 'Overloaded',
+    afterEvents = 0,
+  }: Failure & { readonly afterEvents?: number } = {},
+  options: StreamOptions = {},
+): StreamScript {
+  const events = messagesEvents(answerOf({}, 'msg')).slice(0, afterEvents);
+  return stream([...events, messagesErrorEvent(type, message)], MESSAGES_PREAMBLE, options);
+}

@@ -1,0 +1,166 @@
+import { createGzip } from 'node:zlib';
+import { type Exchange, orClosed, pause, type Script, untilClosed, write } from './script';
+
+/** How a stream stops before its last event. */
+export type Cut =
+  /** As if it were complete: the chunked body ends properly. */
+  | 'end'
+  /** The connection is closed, the chunked body is not ended. */
+  | 'fin'
+  /** The connection is closed inside a chunk, after half of the next event. */
+  | 'fin-mid-chunk'
+  | 'reset'
+  /** Silence for as long as the client stays. */
+  | 'stall';
+
+export interface StreamOptions {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Before the response's head. */
+  readonly headersDelayMs?: number;
+  /** Between what precedes the first content and that content. */
+  readonly firstTokenDelayMs?: number;
+  /** Between any two events. */
+  readonly delayMs?: number;
+  /** Waits for the promise before that event, counted from 0. */
+  readonly waitFor?: { readonly before: number; readonly until: Promise<unknown> };
+  /** Events that are sent before `cut` happens. */
+  readonly cutAfter?: number;
+  readonly cut?: Cut;
+  /** Sends the bytes in chunks of these sizes, used in turn, wherever the events begin and end. */
+  readonly splitBytes?: number | readonly number[];
+  /** Compresses though nobody asked. */
+  readonly gzip?: boolean;
+  /** Ends lines with CR LF. */
+  readonly crlf?: boolean;
+  /** Leaves out the protocol's own end: `message_stop`, `[DONE]`. */
+  readonly withoutDone?: boolean;
+  /** Puts this text in place of that event, counted from 0. */
+  readonly malformedAt?: { readonly event: number; readonly text?: string };
+  /** The last word on the events. */
+  readonly edit?: (events: readonly string[]) => readonly string[];
+}
+
+/** A stream's script and what it sends, for comparing byte by byte. */
+export interface StreamScript extends Script {
+  /** The events as they stand on the wire, what `cutAfter` leaves out included. */
+  readonly events: readonly string[];
+  /** All of them as one text. */
+  readonly text: string;
+}
+
+/** Streams events as `text/event-stream`. `preamble` of them come before the first content. */
+export function stream(events: readonly string[], preamble: number, options: StreamOptions = {}): StreamScript {
+  const shaped = shape(events, options);
+  return {
+    events: shaped,
+    text: shaped.join(''),
+    answer: (exchange) => deliver(exchange, shaped, preamble, options),
+  };
+}
+
+function shape(events: readonly string[], options: StreamOptions): readonly string[] {
+  const { malformedAt, withoutDone = false, crlf = false, edit } = options;
+  let shaped = withoutDone ? events.slice(0, -1) : [...events];
+  if (malformedAt !== undefined) {
+    shaped = shaped.with(malformedAt.event, malformedAt.text ?? 'data: {"half": \n\n');
+  }
+  if (edit !== undefined) shaped = [...edit(shaped)];
+  return crlf ? shaped.map((event) => event.replaceAll('\n', '\r\n')) : shaped;
+}
+
+async function deliver(
+  exchange: Exchange,
+  events: readonly string[],
+  preamble: number,
+  options: StreamOptions,
+): Promise<void> {
+  const { response, closed } = exchange;
+  await pause(options.headersDelayMs ?? 0, closed);
+  if (closed.aborted) return;
+  response.writeHead(options.status ?? 200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    ...(options.gzip === true ? { 'content-encoding': 'gzip' } : {}),
+    ...options.headers,
+  });
+  response.flushHeaders();
+  const out = options.gzip === true ? zipped(exchange) : split(exchange, options.splitBytes);
+  const last = options.cut === undefined ? events.length : (options.cutAfter ?? events.length);
+  for (const [index, event] of events.slice(0, last).entries()) {
+    if (index > 0) await pause(options.delayMs ?? 0, closed);
+    if (index === preamble) await pause(options.firstTokenDelayMs ?? 0, closed);
+    if (options.waitFor?.before === index) await orClosed(options.waitFor.until, closed);
+    if (closed.aborted) return;
+    await out.send(event);
+  }
+  await out.flush();
+  await finish(exchange, options.cut ?? 'end', events[last] ?? 'data: {"half": "of an event"}\n\n');
+}
+
+interface Out {
+  send(text: string): Promise<void>;
+  flush(): Promise<void>;
+}
+
+/** Each write is a chunk of its own on the wire, and HTTP parsers hand chunks on one by one. */
+function split(exchange: Exchange, splitBytes: number | readonly number[] | undefined): Out {
+  if (splitBytes === undefined) return { send: (text) => write(exchange, text), flush: () => Promise.resolve() };
+  const sizes = typeof splitBytes === 'number' ? [splitBytes] : splitBytes;
+  let waiting = Buffer.alloc(0);
+  let turn = 0;
+  return {
+    send: async (text) => {
+      waiting = Buffer.concat([waiting, Buffer.from(text)]);
+      for (;;) {
+        const size = Math.max(1, sizes[turn % sizes.length] ?? 1);
+        if (waiting.length < size) return;
+        turn += 1;
+        const piece = waiting.subarray(0, size);
+        waiting = waiting.subarray(size);
+        await write(exchange, piece);
+      }
+    },
+    flush: async () => {
+      if (waiting.length > 0) await write(exchange, waiting);
+    },
+  };
+}
+
+function zipped(exchange: Exchange): Out {
+  const gzip = createGzip();
+  gzip.on('data', (bytes: Buffer) => exchange.response.write(bytes));
+  return {
+    send: (text) =>
+      new Promise((done) => {
+        gzip.write(text);
+        gzip.flush(() => done());
+      }),
+    flush: () =>
+      new Promise((done) => {
+        gzip.once('end', () => done());
+        gzip.end();
+      }),
+  };
+}
+
+async function finish(exchange: Exchange, cut: Cut, next: string): Promise<void> {
+  const { response, closed } = exchange;
+  if (closed.aborted) return;
+  if (cut === 'stall') return untilClosed(closed);
+  if (cut === 'end') {
+    response.end();
+    return;
+  }
+  exchange.breaking();
+  const { socket } = response;
+  if (cut === 'reset') socket?.resetAndDestroy();
+  else if (cut === 'fin') socket?.end();
+  else {
+    const bytes = Buffer.from(next);
+    socket?.end(
+      `${bytes.length.toString(16)}\r\n${bytes.subarray(0, Math.ceil(bytes.length / 2)).toString('latin1')}`,
+      'latin1',
+    );
+  }
+}
