@@ -34,6 +34,10 @@ const GIVE_UP_AFTER_MS = 110_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
+type Answer = { readonly outcome: string };
+/** Why there is no outcome yet. */
+type Failure = { readonly outcome: 'none'; readonly why: string };
+
 /**
  * Repeating is safe, for the reservation's id makes it so. Not here yet: the file that keeps what is being repeated when
  * this process ends.
@@ -42,6 +46,7 @@ export function createSettler({ ledger, drainer, log, maxPending = 10_000 }: Set
   const underWay = new Set<Promise<unknown>>();
   const sleepers = new Set<() => void>();
   let stopped = false;
+  let repeating = 0;
 
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
@@ -54,25 +59,42 @@ export function createSettler({ ledger, drainer, log, maxPending = 10_000 }: Set
       sleepers.add(wake);
     });
 
-  /** Asks until there is an outcome other than "not ready"; undefined when it gives up. */
-  const insist = async <T extends { readonly outcome: string }>(
-    rid: string,
-    ask: () => Promise<T>,
-  ): Promise<T | undefined> => {
-    const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
-    let reason = 'not_ready';
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-      try {
-        const answer = await ask();
-        if (answer.outcome !== 'not_ready') return answer;
-      } catch (error) {
-        reason = String(error);
-      }
-      if (stopped || underWay.size > maxPending || Date.now() + pauseMs > giveUpAt) break;
-      await pause(pauseMs * (0.5 + Math.random() / 2));
+  /** Asks once; answers why there is no outcome when there is none. */
+  const attempt = async <T extends Answer>(ask: () => Promise<T>): Promise<T | Failure> => {
+    try {
+      const answer = await ask();
+      return answer.outcome === 'not_ready' ? { outcome: 'none', why: 'the ledger is being filled' } : answer;
+    } catch (error) {
+      return { outcome: 'none', why: String(error) };
     }
-    log.error({ rid, reason }, 'a reservation could not be closed; its hold is given back when the lease ends');
+  };
+
+  /** Asks until there is an outcome; undefined when it gives up. */
+  const insist = async <T extends Answer>(rid: string, ask: () => Promise<T>): Promise<T | undefined> => {
+    let answer = await attempt(ask);
+    if (answer.outcome === 'none' && repeating < maxPending) {
+      repeating += 1;
+      answer = await repeat(ask, answer);
+      repeating -= 1;
+    }
+    if (!('why' in answer)) return answer;
+    log.error(
+      { rid, reason: answer.why },
+      'a reservation could not be closed; its hold is given back when its lease ends',
+    );
     return undefined;
+  };
+
+  const repeat = async <T extends Answer>(ask: () => Promise<T>, first: T | Failure): Promise<T | Failure> => {
+    const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
+    let answer = first;
+    let pauseMs = FIRST_PAUSE_MS;
+    while (answer.outcome === 'none' && !stopped && Date.now() + pauseMs < giveUpAt) {
+      await pause(pauseMs * (0.5 + Math.random() / 2));
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      answer = await attempt(ask);
+    }
+    return answer;
   };
 
   const track = <T>(work: Promise<T>): Promise<T> => {

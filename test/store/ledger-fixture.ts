@@ -70,3 +70,13 @@ export function assertIncludes(value: object | undefined, expected: object): voi
   const there = value as Record<string, unknown> | undefined;
   assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, there?.[name]])), expected);
 }
+
+/** The same, but for some of its operations. */
+export function instead<T extends object>(original: T, changes: Partial<T>): T {
+  return new Proxy(original, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(changes, name) ?? Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}

@@ -12,7 +12,7 @@ import { ALL_SHARDS } from '../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../core/redis';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { emptyRedis } from '../support/shared';
-import { hashOf, keyRequest, newPayer, reserveRequest, settingsOf, usageRecord } from './ledger-fixture';
+import { hashOf, instead, keyRequest, newPayer, reserveRequest, settingsOf, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 let redisUrl = '';
@@ -140,7 +140,15 @@ for (const database of DATABASES) {
         const payer = await fund(1_000n);
         await drain();
         ledger = await lose(ledger);
-        await Promise.all([1, 2].map(() => recover({ ledger, database: knex, log: quiet })));
+        let opened = 0;
+        const counted = instead(ledger, {
+          open: async () => {
+            opened += 1;
+            await ledger.open();
+          },
+        });
+        await Promise.all([1, 2].map(() => recover({ ledger: counted, database: knex, log: quiet })));
+        assert.equal(opened, 1);
         await spend(payer, 10n);
         await drain();
         assert.equal((await readChain(knex, payer.accountId)).length, 2);

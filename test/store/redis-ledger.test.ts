@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { newId } from '../../core/ids';
 import { LedgerUnavailable } from '../../core/ledger/ledger';
 import { openRedisLedger } from '../../core/ledger/redis-ledger';
+import { shardOf } from '../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../core/redis';
 import { quiet } from '../support/databases';
 import { freePort } from '../support/free-port';
@@ -13,15 +14,67 @@ import { until } from '../support/until';
 import { fundedPayer, keyRequest, reserveRequest } from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
+/** What a test has open, closed also when it fails. */
+const closings: (() => unknown)[] = [];
+
 const openLedger = async (url: string) => {
   const redis = connectRedis(url, quiet);
+  closings.push(() => redis.disconnect());
   await checkRedis(redis);
-  return openRedisLedger({ redis, log: quiet });
+  const ledger = await openRedisLedger({ redis, log: quiet });
+  closings.push(() => ledger.close());
+  return ledger;
+};
+const openOther = (url: string) => {
+  const other = new Redis(url);
+  closings.push(() => other.disconnect());
+  return other;
+};
+const startServer = async (options: readonly string[] = []) => {
+  const server = await startRedis(options);
+  closings.push(() => server.stop());
+  return server;
+};
+
+const closeAll = async () => {
+  for (const close of closings.splice(0).reverse()) await close();
 };
 
 ledgerSuite('in Redis', async () => openLedger(await emptyRedis()));
 
+describe('the ledger in Redis', () => {
+  afterEach(closeAll);
+
+  it('keeps closed reservations until their rows are committed, and a quarter of an hour more', async () => {
+    const url = await emptyRedis();
+    const ledger = await openLedger(url);
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    const [closed, open, tombstone] = [reserveRequest(payer, 1n), reserveRequest(payer, 1n), newId()];
+    await ledger.reserve(closed);
+    await ledger.reserve(open);
+    await ledger.settle({ ...payer, rid: closed.rid, costE8: 1n, record: '' });
+    await ledger.release({ ...payer, rid: tombstone, record: '' });
+    const other = openOther(url);
+    const minutesLeft = async (rid: string) => {
+      const [key] = await other.keys(`*:r:${rid}`);
+      const seconds = await other.ttl(key ?? '');
+      return seconds < 0 ? 'for ever' : Math.round(seconds / 60);
+    };
+    assert.deepEqual(await Promise.all([closed.rid, open.rid, tombstone].map(minutesLeft)), [
+      'for ever',
+      'for ever',
+      15,
+    ]);
+    const shard = shardOf(payer.accountId);
+    await ledger.trimOutbox(shard, (await ledger.readOutbox([shard], 10)).get(shard) ?? []);
+    assert.deepEqual(await Promise.all([closed.rid, open.rid].map(minutesLeft)), [15, 'for ever']);
+  });
+});
+
 describe('the ledger when Redis fails', () => {
+  afterEach(closeAll);
+
   const millisecondsUntilUnavailable = async (operation: () => Promise<unknown>) => {
     const begun = performance.now();
     const error = await rejection(operation());
@@ -30,7 +83,7 @@ describe('the ledger when Redis fails', () => {
   };
 
   it('stalled: every operation is refused within 300 ms, however many come, and works again afterwards', async () => {
-    const server = await startRedis();
+    const server = await startServer();
     const ledger = await openLedger(server.url);
     try {
       await ledger.open();
@@ -52,31 +105,24 @@ describe('the ledger when Redis fails', () => {
       });
     } finally {
       process.kill(server.pid, 'SIGCONT');
-      await ledger.close();
-      await server.stop();
     }
   });
 
   it('stopped and started anew, empty: refused at once, then not ready until it is filled', async () => {
-    const server = await startRedis();
+    const server = await startServer();
     const ledger = await openLedger(server.url);
     await ledger.open();
     const payer = await fundedPayer(ledger, 1_000n);
     await server.stop();
     const took = await millisecondsUntilUnavailable(() => ledger.reserve(reserveRequest(payer, 1n)));
     assert.ok(took < 300, `took ${took} ms`);
-    const again = await startRedis(['--port', String(server.port)]);
-    try {
-      await until('it answers', async () => {
-        return (await ledger.reserve(reserveRequest(payer, 1n))).outcome === 'not_ready';
-      });
-      await ledger.open();
-      await ledger.setAccount(payer.accountId, 'active');
-      assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'unknown_key' });
-    } finally {
-      await ledger.close();
-      await again.stop();
-    }
+    await startServer(['--port', String(server.port)]);
+    await until('it answers', async () => {
+      return (await ledger.reserve(reserveRequest(payer, 1n))).outcome === 'not_ready';
+    });
+    await ledger.open();
+    await ledger.setAccount(payer.accountId, 'active');
+    assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'unknown_key' });
   });
 
   it('without its scripts loads them again', async () => {
@@ -84,14 +130,12 @@ describe('the ledger when Redis fails', () => {
     const ledger = await openLedger(url);
     await ledger.open();
     const payer = await fundedPayer(ledger, 1_000n);
-    const other = new Redis(url);
+    const other = openOther(url);
     await other.script('FLUSH');
     assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'reserved' });
     await other.flushall();
     await other.script('FLUSH');
     assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'not_ready' });
-    other.disconnect();
-    await ledger.close();
   });
 
   it('full: holds are refused, but what closes them, and a revocation, is taken', async () => {
@@ -102,7 +146,7 @@ describe('the ledger when Redis fails', () => {
     const requests = Array.from({ length: 2 }, () => reserveRequest(payer, 100n));
     for (const request of requests) await ledger.reserve(request);
     const [settled, released] = requests.map(({ rid }) => ({ ...payer, rid, record: '{}' }));
-    const other = new Redis(url);
+    const other = openOther(url);
     await other.config('SET', 'maxmemory', '1');
     try {
       assert.ok((await rejection(ledger.reserve(reserveRequest(payer, 1n)))) instanceof LedgerUnavailable);
@@ -114,8 +158,6 @@ describe('the ledger when Redis fails', () => {
       assert.equal((await ledger.readKey(payer))?.status, 'revoked');
     } finally {
       await other.config('SET', 'maxmemory', '0');
-      other.disconnect();
-      await ledger.close();
     }
   });
 
@@ -129,10 +171,9 @@ describe('the ledger when Redis fails', () => {
   });
 
   it('that may evict balances is refused at start', async () => {
-    const server = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
+    const server = await startServer(['--maxmemory-policy', 'allkeys-lru']);
     const redis = connectRedis(server.url, quiet);
     assert.match((await rejection(checkRedis(redis))).message, /noeviction/);
     redis.disconnect();
-    await server.stop();
   });
 });
