@@ -19,7 +19,7 @@ import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
 import { MemoryLedger } from './core/ledger/memory-ledger';
 import { ensureReady } from './core/ledger/recovery';
-import { openRedisLedger } from './core/ledger/redis-ledger';
+import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
 import { log } from './core/log';
 import type { Route } from './core/plugin';
@@ -163,7 +163,7 @@ async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledge
   if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), isEmbedded: true };
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);
-  return { ledger: await openRedisLedger({ redis, log }), isEmbedded: false };
+  return { ledger: new RedisLedger({ redis }), isEmbedded: false };
 }
 
 /** The endpoints of all plugins, each made with its settings. */
