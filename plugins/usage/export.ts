@@ -34,7 +34,8 @@ export async function sendCsv(
   async function* lines(): AsyncGenerator<string> {
     yield csvLine(columns);
     for (let page = first; ; page = await batch(page.nextCursor)) {
-      if (page.items.length > 0) yield page.items.map((item) => csvLine(columns.map((name) => item[name] ?? null))).join('');
+      if (page.items.length > 0)
+        yield page.items.map((item) => csvLine(columns.map((name) => item[name] ?? null))).join('');
       if (page.nextCursor === null) return;
     }
   }
