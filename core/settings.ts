@@ -81,8 +81,10 @@ function expectedByPattern(error: ErrorObject): string {
   return `must match ${error.params['pattern']}`;
 }
 
+/** Texts are not shown: one that stands at a wrong place may be a secret. */
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' ? 'an object' : `${typeof value} ${JSON.stringify(value)}`;
+  if (typeof value === 'object') return 'an object';
+  return typeof value === 'string' ? 'a string' : `${typeof value} ${String(value)}`;
 }

@@ -52,7 +52,8 @@ async function reserve(gateway: Gateway, call: PayingCall, rid: string, heldE8: 
   if (outcome.outcome === 'stale_key') {
     const { settings } = outcome;
     gateway.keys.remember(call.key, settings);
-    if (!isAllowed(call.candidates, settings.allowedModels)) throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
+    if (!isAllowed(gateway.catalog, call.candidates, settings.allowedModels))
+      throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
     outcome = await ask(settings.rev);
   }
   if (outcome.outcome !== 'reserved') throw refusalOf(outcome, heldE8);

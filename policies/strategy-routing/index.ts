@@ -42,7 +42,7 @@ export default definePolicy({
       const candidates = gateway.catalog.candidates(model, request.protocol).filter(mayAsk);
       if (candidates.length === 0) throw noCandidate(model, request);
       call.facts.model = model.name;
-      assertAllowed(call.key, candidates, request);
+      assertAllowed(gateway.catalog, call.key, candidates, request);
       const facts: LiveFacts = { request, of: (upstream) => gateway.health.facts(upstream) };
       return { candidates: order(candidates, (one, two) => rank(one, two, facts)) };
     };
@@ -81,8 +81,13 @@ function noCandidate(model: Model, { protocol }: ModelRequest): Error {
   return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
 }
 
-function assertAllowed(key: CallKey, candidates: readonly Candidate[], { modelRequested }: ModelRequest): void {
-  if (isAllowed(candidates, key.settings.allowedModels)) return;
+function assertAllowed(
+  catalog: Catalog,
+  key: CallKey,
+  candidates: readonly Candidate[],
+  { modelRequested }: ModelRequest,
+): void {
+  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
   throw fail('MODEL_NOT_ALLOWED', { param: 'model', message: `This key may not call "${shorten(modelRequested)}".` });
 }
 
