@@ -21,7 +21,7 @@ export default definePolicy({
     type: 'object',
     properties: {
       forwardHeaderPrefixes: {
-        description: 'Request headers whose names begin so are forwarded to the upstream.',
+        description: 'Headers whose names begin so are forwarded, both ways.',
         type: 'array',
         items: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
         default: ['anthropic-', 'protoa-'],
@@ -51,6 +51,7 @@ async function readRequest(
     protocol,
     query: queryOf(request),
     headers: selectHeaders(request.headers, prefixes),
+    forwardHeaderPrefixes: prefixes,
     inputTokensEstimate: Math.ceil(textBytes / BYTES_PER_TOKEN) + observer.images * IMAGE_TOKENS,
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,

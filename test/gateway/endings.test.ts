@@ -172,7 +172,7 @@ onBothStores('Who pays for which ending', (stores) => {
 
       it("a stream cut after content ends with the protocol's error event, never as if complete, and costs nothing", async () => {
         const { key } = await gateway.newCustomer('10');
-        upstream.always(streamOf(protocol, { cut: { after: protocol === 'messages' ? 4 : 3, how: 'reset' } }));
+        upstream.always(streamOf(protocol, { cutAfter: protocol === 'messages' ? 4 : 3, cut: 'reset' }));
         const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
         expect(answer.status).to.equal(200);
         expect(answer.text).to.include('one ');

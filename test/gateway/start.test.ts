@@ -15,7 +15,8 @@ describe('Start and stop', function () {
   beforeEach(() => upstream.reset());
 
   const upstreams = { acme: { url: 'http://127.0.0.1:9' } };
-  type Config = Record<string, any>; // biome-ignore lint/suspicious/noExplicitAny: a configuration to be broken
+  // biome-ignore lint/suspicious/noExplicitAny: a configuration to be broken
+  type Config = Record<string, any>;
 
   const broken: [string, Partial<GatewayOptions>, RegExp][] = [
     [
