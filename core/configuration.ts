@@ -129,8 +129,10 @@ function readPipelines(
         return [];
       }
       const other = takenBy.get(endpoint);
-      if (other !== undefined)
+      if (other !== undefined) {
         problems.push({ path, message: `endpoint "${endpoint}" already belongs to pipeline "${other}"` });
+        return [];
+      }
       takenBy.set(endpoint, name);
       checkMounts(endpoint, settings, mountedAt, problems);
       return [{ name: endpoint, host: settings.host, paths: settings.paths, methods: settings.methods }];
