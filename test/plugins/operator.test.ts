@@ -131,10 +131,10 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       const wanted = { name: 'app', balanceLimit: '3', allowedModels: ['large'] };
       const { status, body } = await desk.admin('POST', `/accounts/${accountId}/keys`, wanted);
       assert.equal(status, 201);
-      assert.ok(isApiKey(body.apiKey));
-      assert.equal(body.prefix + body.suffix, body.apiKey.slice(0, 11) + body.apiKey.slice(-4));
+      assert.ok(isApiKey(body.key));
+      assert.equal(body.prefix + body.suffix, body.key.slice(0, 11) + body.key.slice(-4));
       const listed = await desk.admin('GET', `/accounts/${accountId}/keys`);
-      assert.ok(!JSON.stringify(listed.body).includes(body.apiKey));
+      assert.ok(!JSON.stringify(listed.body).includes(body.key));
       const { apiKey, ...shown } = body;
       assert.deepEqual(listed.body.items[0], shown);
       assert.equal(shown.balanceLimit, '3.00000000');

@@ -75,7 +75,7 @@ export async function openDesk(
       credits += 1;
       const credit = { amountUsd, idempotencyKey: `credit-${credits}` };
       if (amountUsd !== undefined) await admin('POST', `/accounts/${account.id}/credits`, credit);
-      return { accountId: account.id, keyId: key.id, apiKey: key.apiKey };
+      return { accountId: account.id, keyId: key.id, apiKey: key.key };
     },
     close: async () => {
       await adminServer.close();
