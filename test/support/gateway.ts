@@ -76,6 +76,8 @@ export interface TestGateway {
   ): Promise<{ balanceUsd: string; heldUsd: string; availableUsd: string; key: Record<string, string | null> }>;
   /** The usage record of a request, once it is there. */
   record(key: string, requestId: string): Promise<Record<string, unknown>>;
+  /** The exit code, once it has ended. */
+  readonly ended: Promise<number | null>;
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
   kill(): Promise<void>;
@@ -149,6 +151,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     dataFolder,
     pid: child.pid ?? 0,
     process: child,
+    ended,
     output: () => output,
     call,
     admin,
