@@ -135,7 +135,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(body.prefix + body.suffix, body.key.slice(0, 11) + body.key.slice(-4));
       const listed = await desk.admin('GET', `/accounts/${accountId}/keys`);
       assert.ok(!JSON.stringify(listed.body).includes(body.key));
-      const { apiKey, ...shown } = body;
+      const { key: apiKey, ...shown } = body;
       assert.deepEqual(listed.body.items[0], shown);
       assert.equal(shown.balanceLimit, '3.00000000');
       assert.deepEqual(shown.allowedModels, ['large']);
