@@ -3,8 +3,9 @@ import { type Call, ClientLeft } from '../../core/call';
 import type { PipelineSettings } from '../../core/configuration';
 import { fail } from '../../core/errors';
 import { LedgerUnavailable } from '../../core/ledger/ledger';
-import { compilePipeline, toGatewayError } from '../../core/pipeline';
+import { compilePipeline } from '../../core/pipeline';
 import type { AnyStep, Policy } from '../../core/policy';
+import { toGatewayError } from '../../core/thrown';
 import { SampleResponse, sampleGateway, sampleRequest } from '../support/exchange';
 
 function pipelineOf(steps: readonly AnyStep[]): PipelineSettings {
