@@ -97,6 +97,7 @@ async function serve(
   manifests: readonly LoadedManifest[],
 ): Promise<void> {
   const { env } = process;
+  refuseHalfOfTheStores(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
@@ -157,6 +158,13 @@ async function serve(
     },
     log,
   );
+}
+
+/** A ledger in the process over a shared Postgres would let two processes spend the same money. */
+function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
+  if ((redis === '') === (database === '')) return;
+  const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
+  throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
 }
 
 async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; isEmbedded: boolean }> {

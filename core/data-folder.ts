@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
+import { StartFailure } from './start-failure';
 
 /** The right to be the only process that uses a data folder. */
 export interface DataFolderLock {
@@ -40,10 +41,12 @@ export async function lockDataFolder(folder: string): Promise<DataFolderLock> {
     if (await createWhole(path, own)) return held(path, own);
     const holder = await readHolder(path);
     if (holder === undefined) continue;
-    if (await isAlive(path, holder)) throw new Error(inUse(folder, path, holder));
+    if (await isAlive(path, holder)) throw new StartFailure(inUse(folder, path, holder));
     await removeStale(path, holder);
   }
-  throw new Error(`The data folder ${folder} could not be locked: ${path} keeps changing. Start one process only.`);
+  throw new StartFailure(
+    `The data folder ${folder} could not be locked: ${path} keeps changing. Start one process only.`,
+  );
 }
 
 function inUse(folder: string, path: string, holder: Holder): string {

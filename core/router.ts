@@ -93,7 +93,7 @@ function render(
   log: Logger,
 ): void {
   // The client has left: nobody to tell, and what was thrown is most often the news of that.
-  if (response.destroyed || request.destroyed) {
+  if (response.destroyed || request.socket.destroyed) {
     response.destroy();
     return;
   }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import { newId } from '../ids';
 import { type LuaScript, loadScript } from '../lua';
 import { MAX_AMOUNT_E8 } from '../money';
@@ -60,6 +61,13 @@ const BACKGROUND = { commandTimeout: 2_000, socketTimeout: 5_000, enableOfflineQ
 
 const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
 const CLOSED = String(CLOSED_MS);
+
+/** The ledger on a connection that answers, with its scripts loaded. `close` of the ledger ends the connection. */
+export async function openRedisLedger({ redis, log }: { redis: Redis; log: Logger }): Promise<Ledger> {
+  const ledger = new RedisLedger({ redis });
+  log.debug({ ready: await ledger.isReady() }, 'the ledger is in Redis');
+  return ledger;
+}
 
 /** The ledger of production: one Lua script per operation, one round trip each. */
 export class RedisLedger implements Ledger {

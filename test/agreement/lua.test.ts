@@ -1,6 +1,6 @@
+import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect } from 'chai';
 import { LEDGER_SCRIPTS } from '../../core/ledger/redis-ledger';
 import { LuaHeaderError, parseScript } from '../../core/lua';
 
@@ -24,12 +24,12 @@ const GOOD = [
 describe('the header of a Lua script', () => {
   it('of every script of the ledger agrees with its body', () => {
     const files = readdirSync(FOLDER).filter((file) => file.endsWith('.lua'));
-    expect(LEDGER_SCRIPTS.map(({ name }) => `${name}.lua`)).members(files);
-    for (const script of LEDGER_SCRIPTS) expect(script.answers, script.name).not.empty;
+    assert.deepEqual(LEDGER_SCRIPTS.map(({ name }) => `${name}.lua`).sort(), files.sort());
+    for (const script of LEDGER_SCRIPTS) assert.notEqual(script.answers.length, 0, script.name);
   });
 
   it('may agree with its body', () => {
-    expect(parseScript('good', GOOD).answers).deep.equal(['done', 'not_ready']);
+    assert.deepEqual(parseScript('good', GOOD).answers, ['done', 'not_ready']);
   });
 
   for (const [what, source, message] of [
@@ -43,7 +43,10 @@ describe('the header of a Lua script', () => {
     ['no shebang', GOOD.replace('#!lua', '-- lua'), 'must begin with #!lua'],
   ] as const) {
     it(`with ${what} keeps the script from being loaded`, () => {
-      expect(() => parseScript('bad', source)).throw(LuaHeaderError, message);
+      assert.throws(
+        () => parseScript('bad', source),
+        (error) => error instanceof LuaHeaderError && error.message.includes(message),
+      );
     });
   }
 });

@@ -84,6 +84,10 @@ describe('the router', () => {
         open('GET', '/show/{id}'),
         open('POST', '/show/{id}'),
         open('GET', '/refused', throwing(fail('CONFLICT', { param: 'name' }))),
+        open('POST', '/read', async (_visit, request) => {
+          for await (const _chunk of request);
+          throw fail('CONFLICT');
+        }),
         open('GET', '/broken', throwing(new Error('canary of the inside'))),
         open(
           'GET',
@@ -151,6 +155,10 @@ describe('the router', () => {
       details: {},
       retryable: false,
     });
+  });
+
+  it('refuses after the whole body was read', async () => {
+    assert.equal((await fetch(`${server.url}/read`, { method: 'POST', body: '{}' })).status, 409);
   });
 
   it('tells the log, not the caller, what broke inside', async () => {

@@ -67,7 +67,7 @@ describe('Bad input gets a clear error', function () {
       const path = PATH[protocol];
       const bodies: [string, unknown, Expected][] = [
         ['broken JSON', '{"model": "acme-large", ', { ...invalid(), code: 'INVALID_JSON' }],
-        ['no object', '[1]', { ...invalid(), code: 'INVALID_FIELD' }],
+        ['no object', '[1]', { ...invalid(), code: 'INVALID_JSON' }],
         ['an empty body', '', { ...invalid(), code: 'INVALID_JSON' }],
         ['a repeated model', '{"model":"acme-large","mod\\u0065l":"x","max_tokens":1,"messages":[]}', invalid('model')],
         ['no model', without('model'), invalid('model')],

@@ -44,12 +44,17 @@ describe('Start and stop', function () {
       { upstreams: { acme: { url: 'http://127.0.0.1:9', adapter: 'mesages' } } },
       /gateway\.config\.yml:\d+:\d+: .*there is no adapter "mesages"; did you mean "messages"/,
     ],
-    ['a Redis that is not there', { env: { REDIS_URL: 'redis://:secret@127.0.0.1:1' } }, /127\.0\.0\.1:1/],
     [
-      'a Postgres that is not there',
-      { env: { DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/tollgate' } },
+      'a Redis that is not there',
+      { stores: 'real', env: { REDIS_URL: 'redis://:secret@127.0.0.1:1' } },
       /127\.0\.0\.1:1/,
     ],
+    [
+      'a Postgres that is not there',
+      { stores: 'real', env: { DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/tollgate' } },
+      /127\.0\.0\.1:1/,
+    ],
+    ['only one of the two real stores', { env: { REDIS_URL: 'redis://127.0.0.1:1' } }, /set both, or neither/],
   ];
   for (const [title, options, message] of broken) {
     it(`${title}: exit 78, and what to do`, async () => {
@@ -124,6 +129,7 @@ describe('Start and stop', function () {
     const answer = await running;
     expect(answer.text).to.include('message_stop');
     expect(answer.text).to.include('"cost":');
-    expect(await gateway.stop()).to.equal(0);
+    expect(await gateway.ended).to.equal(0);
+    await gateway.stop();
   });
 });

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { newId } from '../../core/ids';
 import type { KeySettings, Ledger, Payer, ReserveRequest, SetKeyRequest } from '../../core/ledger/ledger';
@@ -9,7 +10,6 @@ export function usageRecord(payer: Payer, changes: Partial<UsageRecord> = {}): U
     requestId: `req_${newId()}`,
     createdAt: '2026-11-20T08:00:00.123Z',
     ...payer,
-    keyName: 'a key',
     protocol: 'messages',
     path: '/v1/messages',
     strategy: 'cost',
@@ -63,4 +63,10 @@ export async function fundedPayer(ledger: Ledger, amountE8: bigint, limitE8?: bi
   await ledger.setKey(keyRequest(payer, { limitE8 }));
   if (amountE8 > 0n) await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
   return payer;
+}
+
+/** The value has these members, whatever else it has. */
+export function assertIncludes(value: object | undefined, expected: object): void {
+  const there = value as Record<string, unknown> | undefined;
+  assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, there?.[name]])), expected);
 }

@@ -1,9 +1,19 @@
-import { expect } from 'chai';
+import assert from 'node:assert/strict';
 import { newId } from '../../core/ids';
 import { type Ledger, LedgerUnavailable, type Payer, WrongPayer } from '../../core/ledger/ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { MAX_AMOUNT_E8 } from '../../core/money';
-import { fundedPayer, hashOf, keyRequest, newPayer, reserveRequest, settingsOf, usageRecord } from './ledger-fixture';
+import { rejection } from '../support/rejection';
+import {
+  assertIncludes,
+  fundedPayer,
+  hashOf,
+  keyRequest,
+  newPayer,
+  reserveRequest,
+  settingsOf,
+  usageRecord,
+} from './ledger-fixture';
 
 /** What both ledgers must do. `make` gives an empty ledger that has not been opened. */
 export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
@@ -42,9 +52,9 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         it(`of ${what} answers ${outcome}`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           const answer = await ledger.reserve(reserveRequest(payer, amountE8));
-          expect(answer.outcome).equal(outcome);
+          assert.equal(answer.outcome, outcome);
           const held = outcome === 'reserved' ? amountE8 : 0n;
-          expect(await moneyOf(payer)).deep.equal({
+          assert.deepEqual(await moneyOf(payer), {
             ...{ available: 1_000n - held, held, posted: 1_000n, keySpent: 0n, keyHeld: held },
           });
         });
@@ -53,7 +63,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       it('refused for lack of money says how much there is', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         await ledger.reserve(reserveRequest(payer, 400n));
-        expect(await ledger.reserve(reserveRequest(payer, 601n))).deep.equal({
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 601n)), {
           ...{ outcome: 'insufficient_balance', availableE8: 600n },
         });
       });
@@ -62,8 +72,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 300n);
         await ledger.reserve(request);
-        expect(await ledger.reserve(request)).deep.equal({ outcome: 'reserved' });
-        expect((await moneyOf(payer)).held).equal(300n);
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        assert.equal((await moneyOf(payer)).held, 300n);
       });
 
       it('with an id that is open with another amount is refused', async () => {
@@ -71,8 +81,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const request = reserveRequest(payer, 300n);
         await ledger.reserve(request);
         const answer = await ledger.reserve({ ...request, amountE8: 301n });
-        expect(answer).deep.equal({ outcome: 'exists_with_different_amount' });
-        expect((await moneyOf(payer)).held).equal(300n);
+        assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
+        assert.equal((await moneyOf(payer)).held, 300n);
       });
 
       it('again after its settlement, or after its expiry, says it is closed', async () => {
@@ -80,12 +90,12 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const settled = reserveRequest(payer, 300n);
         await ledger.reserve(settled);
         await ledger.settle({ ...closing(payer, settled.rid), costE8: 1n });
-        expect(await ledger.reserve(settled)).deep.equal({ outcome: 'closed_before' });
+        assert.deepEqual(await ledger.reserve(settled), { outcome: 'closed_before' });
         const expired = reserveRequest(payer, 300n, { lifetimeMs: 0 });
         await ledger.reserve(expired);
         await ledger.expire(payer, expired.rid);
-        expect(await ledger.reserve(expired)).deep.equal({ outcome: 'closed_before' });
-        expect((await moneyOf(payer)).held).equal(0n);
+        assert.deepEqual(await ledger.reserve(expired), { outcome: 'closed_before' });
+        assert.equal((await moneyOf(payer)).held, 0n);
       });
 
       it('again after its release is refused, and so is one that comes after the release of its unknown id', async () => {
@@ -93,35 +103,35 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const released = reserveRequest(payer, 300n);
         await ledger.reserve(released);
         await ledger.release(closing(payer, released.rid));
-        expect(await ledger.reserve(released)).deep.equal({ outcome: 'released_before' });
+        assert.deepEqual(await ledger.reserve(released), { outcome: 'released_before' });
         const late = reserveRequest(payer, 300n);
-        expect(await ledger.release(closing(payer, late.rid))).deep.equal({ outcome: 'tombstoned' });
-        expect(await ledger.reserve(late)).deep.equal({ outcome: 'released_before' });
-        expect((await moneyOf(payer)).available).equal(1_000n);
+        assert.deepEqual(await ledger.release(closing(payer, late.rid)), { outcome: 'tombstoned' });
+        assert.deepEqual(await ledger.reserve(late), { outcome: 'released_before' });
+        assert.equal((await moneyOf(payer)).available, 1_000n);
       });
 
       it('names what is wrong with account and key, in this order', async () => {
         const payer = newPayer();
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 5n))).outcome;
-        expect(await ask()).equal('unknown_account');
+        assert.equal(await ask(), 'unknown_account');
         await ledger.setAccount(payer.accountId, 'frozen');
-        expect(await ask()).equal('frozen');
+        assert.equal(await ask(), 'frozen');
         await ledger.setAccount(payer.accountId, 'active');
-        expect(await ask()).equal('unknown_key');
+        assert.equal(await ask(), 'unknown_key');
         await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 1 }) }));
-        expect(await ask()).equal('revoked');
+        assert.equal(await ask(), 'revoked');
         await ledger.setKey(keyRequest(payer, { limitE8: 4n, settings: settingsOf({ rev: 2 }) }));
-        expect(await ask()).equal('stale_key');
-        expect((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome).equal('insufficient_balance');
+        assert.equal(await ask(), 'stale_key');
+        assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'insufficient_balance');
         await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 5n });
-        expect((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome).equal('key_limit_exceeded');
+        assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'key_limit_exceeded');
       });
 
       it('does not take the key of another account', async () => {
         const rich = await fundedPayer(ledger, 1_000n);
         const other = await fundedPayer(ledger, 1_000n);
         const answer = await ledger.reserve(reserveRequest({ ...rich, keyId: other.keyId }, 1n));
-        expect(answer).deep.equal({ outcome: 'unknown_key' });
+        assert.deepEqual(answer, { outcome: 'unknown_key' });
       });
 
       it('gives a node with older settings the newer ones', async () => {
@@ -129,8 +139,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const settings = settingsOf({ rev: 3, name: 'renamed', allowedModels: ['model-a'] });
         await ledger.setKey(keyRequest(payer, { settings }));
         const request = reserveRequest(payer, 1n, { keyRev: 2 });
-        expect(await ledger.reserve(request)).deep.equal({ outcome: 'stale_key', settings });
-        expect(await ledger.reserve({ ...request, keyRev: 3 })).deep.equal({ outcome: 'reserved' });
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'stale_key', settings });
+        assert.deepEqual(await ledger.reserve({ ...request, keyRev: 3 }), { outcome: 'reserved' });
       });
 
       it('keeps spent and held together within the limit of the key', async () => {
@@ -140,8 +150,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.settle({ ...closing(payer, first.rid), costE8: 30n });
         await ledger.reserve(reserveRequest(payer, 20n));
         const refused = await ledger.reserve(reserveRequest(payer, 51n));
-        expect(refused).deep.equal({ outcome: 'key_limit_exceeded', availableE8: 50n });
-        expect(await ledger.reserve(reserveRequest(payer, 50n))).deep.equal({ outcome: 'reserved' });
+        assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 50n });
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 50n)), { outcome: 'reserved' });
       });
 
       it('says 0 is left when the limit was lowered below what is spent', async () => {
@@ -150,8 +160,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.reserve(first);
         await ledger.setKey(keyRequest(payer, { limitE8: 10n }));
         const refused = await ledger.reserve(reserveRequest(payer, 1n));
-        expect(refused).deep.equal({ outcome: 'key_limit_exceeded', availableE8: 0n });
-        expect(await ledger.reserve(reserveRequest(payer, 0n))).deep.equal({
+        assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 0n });
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 0n)), {
           ...{ outcome: 'key_limit_exceeded', availableE8: 0n },
         });
       });
@@ -161,15 +171,15 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const answers = await Promise.all(
           Array.from({ length: 200 }, () => ledger.reserve(reserveRequest(payer, 100n))),
         );
-        expect(answers.filter(({ outcome }) => outcome === 'reserved')).length(10);
-        expect(answers.filter(({ outcome }) => outcome === 'insufficient_balance')).length(190);
-        expect(await moneyOf(payer)).include({ available: 0n, held: 1_000n });
+        assert.equal(answers.filter(({ outcome }) => outcome === 'reserved').length, 10);
+        assert.equal(answers.filter(({ outcome }) => outcome === 'insufficient_balance').length, 190);
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 1_000n });
       });
 
       it('of an amount that is not exact is a defect', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
-        expect(await rejection(ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8 + 1n)))).instanceOf(RangeError);
-        expect(await rejection(ledger.reserve(reserveRequest(payer, -1n)))).instanceOf(RangeError);
+        assert.ok((await rejection(ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8 + 1n)))) instanceof RangeError);
+        assert.ok((await rejection(ledger.reserve(reserveRequest(payer, -1n)))) instanceof RangeError);
       });
     });
 
@@ -190,30 +200,30 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         it(`of ${what} charges ${chargedE8} of ${costE8}`, async () => {
           const { payer, request } = await opened(1_000n, 400n);
           const answer = await ledger.settle({ ...request, costE8 });
-          expect(answer).deep.equal({ outcome: 'settled', chargedE8, shortfallE8 });
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8, shortfallE8 });
           const left = 1_000n - chargedE8;
-          expect(await moneyOf(payer)).deep.equal({
+          assert.deepEqual(await moneyOf(payer), {
             ...{ available: left, held: 0n, posted: left, keySpent: chargedE8, keyHeld: 0n },
           });
           const entry = (await outboxOf(payer)).at(-1);
-          expect(entry).deep.include({ kind: 'charge', seq: 2, amountE8: -chargedE8, postedE8: left, shortfallE8 });
-          expect(entry).deep.include({ ...payer, rid: request.rid, record: request.record });
+          assertIncludes(entry, { kind: 'charge', seq: 2, amountE8: -chargedE8, postedE8: left, shortfallE8 });
+          assertIncludes(entry, { ...payer, rid: request.rid, record: request.record });
         });
       }
 
       it('above the hold takes no more than the limit of the key leaves', async () => {
         const { payer, request } = await opened(1_000n, 400n, 450n);
         const answer = await ledger.settle({ ...request, costE8: 500n });
-        expect(answer).deep.equal({ outcome: 'settled', chargedE8: 450n, shortfallE8: 50n });
-        expect((await moneyOf(payer)).available).equal(550n);
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 450n, shortfallE8: 50n });
+        assert.equal((await moneyOf(payer)).available, 550n);
       });
 
       it('above the hold never touches the hold of another call', async () => {
         const { payer, request } = await opened(1_000n, 400n);
         await ledger.reserve(reserveRequest(payer, 500n));
         const answer = await ledger.settle({ ...request, costE8: 700n });
-        expect(answer).deep.equal({ outcome: 'settled', chargedE8: 500n, shortfallE8: 200n });
-        expect(await moneyOf(payer)).include({ available: 0n, held: 500n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 500n, shortfallE8: 200n });
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 500n });
       });
 
       it('100 times at once charges once, and each gets the same answer', async () => {
@@ -222,25 +232,25 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           Array.from({ length: 100 }, () => ledger.settle({ ...request, costE8: 1_100n })),
         );
         for (const answer of answers)
-          expect(answer).deep.equal({ outcome: 'settled', chargedE8: 1_000n, shortfallE8: 100n });
-        expect((await outboxOf(payer)).filter(({ kind }) => kind === 'charge')).length(1);
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8: 1_000n, shortfallE8: 100n });
+        assert.equal((await outboxOf(payer)).filter(({ kind }) => kind === 'charge').length, 1);
       });
 
       it('of an id nobody knows charges nothing', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const answer = await ledger.settle({ ...closing(payer, newId()), costE8: 1n });
-        expect(answer).deep.equal({ outcome: 'unknown_reservation' });
-        expect(await moneyOf(payer)).include({ posted: 1_000n, keySpent: 0n });
+        assert.deepEqual(answer, { outcome: 'unknown_reservation' });
+        assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
       });
 
       it('after a release, or its tombstone, charges nothing', async () => {
         const { payer, request } = await opened(1_000n, 400n);
         await ledger.release(request);
-        expect(await ledger.settle({ ...request, costE8: 1n })).deep.equal({ outcome: 'released' });
+        assert.deepEqual(await ledger.settle({ ...request, costE8: 1n }), { outcome: 'released' });
         const never = closing(payer, newId());
         await ledger.release(never);
-        expect(await ledger.settle({ ...never, costE8: 1n })).deep.equal({ outcome: 'released' });
-        expect(await moneyOf(payer)).include({ posted: 1_000n, keySpent: 0n });
+        assert.deepEqual(await ledger.settle({ ...never, costE8: 1n }), { outcome: 'released' });
+        assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
       });
 
       it('after the deadline but before the expiry is taken; after the expiry it is not', async () => {
@@ -250,10 +260,10 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.reserve(first);
         await ledger.reserve(second);
         const answer = await ledger.settle({ ...closing(payer, first.rid), costE8: 7n });
-        expect(answer).deep.equal({ outcome: 'settled', chargedE8: 7n, shortfallE8: 0n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 7n, shortfallE8: 0n });
         await ledger.expire(payer, second.rid);
-        expect(await ledger.settle({ ...closing(payer, second.rid), costE8: 7n })).deep.equal({ outcome: 'expired' });
-        expect(await moneyOf(payer)).include({ posted: 993n, held: 0n, keySpent: 7n });
+        assert.deepEqual(await ledger.settle({ ...closing(payer, second.rid), costE8: 7n }), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { posted: 993n, held: 0n, keySpent: 7n });
       });
 
       it('against expire, 1,000 pairs: each reservation is closed once', async () => {
@@ -269,16 +279,19 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         );
         for (const [one, two] of pairs) {
           const words = [one.outcome, two.outcome].join(' ');
-          expect(words).oneOf(['settled not_due', 'expired expired']);
+          assert.ok(['settled not_due', 'expired expired'].includes(words));
         }
         const settled = BigInt(pairs.filter(([one]) => one.outcome === 'settled').length);
-        expect(settled).equal(500n);
-        expect(await moneyOf(payer)).include({ posted: 1_000_000n - settled * 3n, held: 0n, keyHeld: 0n });
+        assert.equal(settled, 500n);
+        assertIncludes(await moneyOf(payer), { posted: 1_000_000n - settled * 3n, held: 0n, keyHeld: 0n });
         const shard = shardOf(payer.accountId);
         const closed = ((await ledger.readOutbox([shard], 3_000)).get(shard) ?? []).slice(1);
-        expect(new Set(closed.map(({ rid }) => rid)).size).equal(1_000);
-        expect(closed).length(1_000);
-        expect(closed.map(({ seq }) => seq)).deep.equal(closed.map((_, index) => index + 2));
+        assert.equal(new Set(closed.map(({ rid }) => rid)).size, 1_000);
+        assert.equal(closed.length, 1_000);
+        assert.deepEqual(
+          closed.map(({ seq }) => seq),
+          closed.map((_, index) => index + 2),
+        );
       });
     });
 
@@ -288,23 +301,23 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           const payer = await fundedPayer(ledger, 1_000n);
           const { rid } = reserveRequest(payer, amountE8);
           await ledger.reserve(reserveRequest(payer, amountE8, { rid }));
-          expect(await ledger.release(closing(payer, rid))).deep.equal({ outcome: 'released' });
-          expect(await ledger.release(closing(payer, rid))).deep.equal({ outcome: 'released' });
-          expect(await moneyOf(payer)).deep.equal({
+          assert.deepEqual(await ledger.release(closing(payer, rid)), { outcome: 'released' });
+          assert.deepEqual(await ledger.release(closing(payer, rid)), { outcome: 'released' });
+          assert.deepEqual(await moneyOf(payer), {
             ...{ available: 1_000n, held: 0n, posted: 1_000n, keySpent: 0n, keyHeld: 0n },
           });
           const [, entry, ...others] = await outboxOf(payer);
-          expect(entry).include({ kind: 'release', rid, seq: 2, amountE8: 0n, postedE8: 1_000n });
-          expect(others).empty;
+          assertIncludes(entry, { kind: 'release', rid, seq: 2, amountE8: 0n, postedE8: 1_000n });
+          assert.deepEqual(others, []);
         });
       }
 
       it('of an unknown id leaves a tombstone and no entry, however often', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = closing(payer, newId());
-        expect(await ledger.release(request)).deep.equal({ outcome: 'tombstoned' });
-        expect(await ledger.release(request)).deep.equal({ outcome: 'tombstoned' });
-        expect(await outboxOf(payer)).length(1);
+        assert.deepEqual(await ledger.release(request), { outcome: 'tombstoned' });
+        assert.deepEqual(await ledger.release(request), { outcome: 'tombstoned' });
+        assert.equal((await outboxOf(payer)).length, 1);
       });
 
       it('of what is settled or expired says so and changes nothing', async () => {
@@ -312,13 +325,13 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const settled = reserveRequest(payer, 400n);
         await ledger.reserve(settled);
         await ledger.settle({ ...closing(payer, settled.rid), costE8: 100n });
-        expect(await ledger.release(closing(payer, settled.rid))).deep.equal({ outcome: 'settled' });
+        assert.deepEqual(await ledger.release(closing(payer, settled.rid)), { outcome: 'settled' });
         const expired = reserveRequest(payer, 400n, { lifetimeMs: 0 });
         await ledger.reserve(expired);
         await ledger.expire(payer, expired.rid);
-        expect(await ledger.release(closing(payer, expired.rid))).deep.equal({ outcome: 'expired' });
-        expect(await moneyOf(payer)).include({ available: 900n, held: 0n });
-        expect(await outboxOf(payer)).length(3);
+        assert.deepEqual(await ledger.release(closing(payer, expired.rid)), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { available: 900n, held: 0n });
+        assert.equal((await outboxOf(payer)).length, 3);
       });
 
       it('without a record, as sandboxes do, leaves an entry without one', async () => {
@@ -326,7 +339,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const request = reserveRequest(payer, 1n, { record: '', lifetimeMs: undefined });
         await ledger.reserve(request);
         await ledger.release({ ...payer, rid: request.rid, record: '' });
-        expect((await outboxOf(payer)).at(-1)?.record).equal(undefined);
+        assert.equal((await outboxOf(payer)).at(-1)?.record, undefined);
       });
     });
 
@@ -337,16 +350,16 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const open = reserveRequest(payer, 100n);
         await ledger.reserve(due);
         await ledger.reserve(open);
-        expect(await ledger.due(shardOf(payer.accountId), 10)).deep.equal([{ ...payer, rid: due.rid }]);
-        expect(await ledger.expire(payer, open.rid)).deep.equal({ outcome: 'not_due' });
-        expect(await ledger.expire(payer, newId())).deep.equal({ outcome: 'not_due' });
-        expect(await ledger.expire(payer, due.rid)).deep.equal({ outcome: 'expired' });
-        expect(await ledger.expire(payer, due.rid)).deep.equal({ outcome: 'expired' });
-        expect(await ledger.due(shardOf(payer.accountId), 10)).empty;
-        expect(await moneyOf(payer)).include({ available: 900n, held: 100n, keyHeld: 100n });
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), [{ ...payer, rid: due.rid }]);
+        assert.deepEqual(await ledger.expire(payer, open.rid), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.expire(payer, newId()), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
+        assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assertIncludes(await moneyOf(payer), { available: 900n, held: 100n, keyHeld: 100n });
         const [, entry, ...others] = await outboxOf(payer);
-        expect(entry).include({ kind: 'expire', rid: due.rid, amountE8: 0n, record: due.record });
-        expect(others).empty;
+        assertIncludes(entry, { kind: 'expire', rid: due.rid, amountE8: 0n, record: due.record });
+        assert.deepEqual(others, []);
       });
 
       it('an open reservation is renewed, also after its deadline; a closed one is not', async () => {
@@ -354,11 +367,11 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
         await ledger.reserve(request);
         const renewal = { ...payer, rid: request.rid, lifetimeMs: 60_000 };
-        expect(await ledger.renew(renewal)).deep.equal({ outcome: 'renewed' });
-        expect(await ledger.expire(payer, request.rid)).deep.equal({ outcome: 'not_due' });
+        assert.deepEqual(await ledger.renew(renewal), { outcome: 'renewed' });
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
         await ledger.settle({ ...closing(payer, request.rid), costE8: 0n });
-        expect(await ledger.renew(renewal)).deep.equal({ outcome: 'not_open' });
-        expect(await ledger.renew({ ...renewal, rid: newId() })).deep.equal({ outcome: 'not_open' });
+        assert.deepEqual(await ledger.renew(renewal), { outcome: 'not_open' });
+        assert.deepEqual(await ledger.renew({ ...renewal, rid: newId() }), { outcome: 'not_open' });
       });
 
       it('a hold without a deadline is never due, also after a renewal', async () => {
@@ -366,8 +379,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
         await ledger.reserve(request);
         await ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 0 });
-        expect(await ledger.due(shardOf(payer.accountId), 10)).empty;
-        expect(await ledger.expire(payer, request.rid)).deep.equal({ outcome: 'not_due' });
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
       });
     });
 
@@ -376,48 +389,48 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const payer = await fundedPayer(ledger, 0n);
         const request = { accountId: payer.accountId, rid: newId(), amountE8: 70n };
         const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.credit(request)));
-        for (const answer of answers) expect(answer).deep.equal({ outcome: 'credited', postedE8: 70n });
-        expect(await outboxOf(payer)).length(1);
-        expect((await outboxOf(payer))[0]).include({ kind: 'credit', keyId: undefined, seq: 1, amountE8: 70n });
+        for (const answer of answers) assert.deepEqual(answer, { outcome: 'credited', postedE8: 70n });
+        assert.equal((await outboxOf(payer)).length, 1);
+        assertIncludes((await outboxOf(payer))[0], { kind: 'credit', keyId: undefined, seq: 1, amountE8: 70n });
       });
 
       it('of an unknown account is refused', async () => {
         const answer = await ledger.credit({ accountId: newId(), rid: newId(), amountE8: 1n });
-        expect(answer).deep.equal({ outcome: 'unknown_account' });
+        assert.deepEqual(answer, { outcome: 'unknown_account' });
       });
 
       it('reaches the largest exact balance and not one more', async () => {
         const payer = await fundedPayer(ledger, MAX_AMOUNT_E8 - 1n);
         const credit = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
-        expect((await credit(2n)).outcome).equal('above_maximum');
-        expect(await credit(1n)).deep.equal({ outcome: 'credited', postedE8: MAX_AMOUNT_E8 });
-        expect((await credit(1n)).outcome).equal('above_maximum');
-        expect((await ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8))).outcome).equal('reserved');
-        expect(await moneyOf(payer)).include({ available: 0n, held: MAX_AMOUNT_E8 });
+        assert.equal((await credit(2n)).outcome, 'above_maximum');
+        assert.deepEqual(await credit(1n), { outcome: 'credited', postedE8: MAX_AMOUNT_E8 });
+        assert.equal((await credit(1n)).outcome, 'above_maximum');
+        assert.equal((await ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8))).outcome, 'reserved');
+        assertIncludes(await moneyOf(payer), { available: 0n, held: MAX_AMOUNT_E8 });
       });
 
       it('as an adjustment takes at most what is available', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         await ledger.reserve(reserveRequest(payer, 400n));
         const adjust = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
-        expect(await adjust(-601n)).deep.equal({ outcome: 'insufficient_balance' });
-        expect(await adjust(-600n)).deep.equal({ outcome: 'credited', postedE8: 400n });
-        expect(await moneyOf(payer)).include({ available: 0n, held: 400n });
+        assert.deepEqual(await adjust(-601n), { outcome: 'insufficient_balance' });
+        assert.deepEqual(await adjust(-600n), { outcome: 'credited', postedE8: 400n });
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 400n });
       });
     });
 
     describe('keys', () => {
       it('are found by their hash; an unknown one is surely unknown', async () => {
         const payer = await fundedPayer(ledger, 0n);
-        expect(await ledger.findKey(hashOf(payer))).deep.equal({ outcome: 'found', ...payer });
-        expect(await ledger.findKey('0'.repeat(64))).deep.equal({ outcome: 'unknown' });
+        assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+        assert.deepEqual(await ledger.findKey('0'.repeat(64)), { outcome: 'unknown' });
       });
 
       it('a late repetition of an older change undoes nothing', async () => {
         const payer = await fundedPayer(ledger, 0n);
         await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 2 }) }));
         await ledger.setKey(keyRequest(payer, { status: 'active', settings: settingsOf({ rev: 1 }), limitE8: 5n }));
-        expect(await ledger.readKey(payer)).deep.include({ status: 'revoked', limitE8: undefined });
+        assertIncludes(await ledger.readKey(payer), { status: 'revoked', limitE8: undefined });
       });
 
       it('a change keeps what is spent and held, and takes a limit away', async () => {
@@ -427,7 +440,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.settle({ ...closing(payer, request.rid), costE8: 60n });
         await ledger.reserve(reserveRequest(payer, 100n));
         await ledger.setKey(keyRequest(payer, { settings: settingsOf({ rev: 1, allowedModels: [] }) }));
-        expect(await ledger.readKey(payer)).deep.equal({
+        assert.deepEqual(await ledger.readKey(payer), {
           status: 'active',
           spentE8: 60n,
           heldE8: 100n,
@@ -439,7 +452,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       it('of another account are not shown and not changed', async () => {
         const payer = await fundedPayer(ledger, 0n);
         const stranger = { accountId: newId(), keyId: payer.keyId };
-        expect(await ledger.readKey(stranger)).equal(undefined);
+        assert.equal(await ledger.readKey(stranger), undefined);
       });
     });
 
@@ -458,15 +471,15 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         ledger.expire(other, rid),
         ledger.credit({ accountId: payer.accountId, rid, amountE8: 1n }),
       ]) {
-        expect(await rejection(wrong)).instanceOf(WrongPayer);
+        assert.ok((await rejection(wrong)) instanceof WrongPayer);
       }
-      expect(await moneyOf(payer)).include({ available: 600n, held: 400n, keyHeld: 400n });
+      assertIncludes(await moneyOf(payer), { available: 600n, held: 400n, keyHeld: 400n });
     });
 
     it('before it is opened every operation says it is not ready', async () => {
       const closed = await make();
       const payer = newPayer();
-      expect(await closed.isReady()).equal(false);
+      assert.equal(await closed.isReady(), false);
       const answers = await Promise.all([
         closed.findKey(hashOf(payer)),
         closed.reserve(reserveRequest(payer, 1n)),
@@ -476,24 +489,24 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         closed.expire(payer, newId()),
         closed.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n }),
       ]);
-      expect(new Set(answers.map(({ outcome }) => outcome))).deep.equal(new Set(['not_ready']));
+      assert.deepEqual(new Set(answers.map(({ outcome }) => outcome)), new Set(['not_ready']));
       for (const operation of [
         closed.setAccount(payer.accountId, 'active'),
         closed.setKey(keyRequest(payer)),
         closed.readAccount(payer.accountId),
         closed.readKey(payer),
       ]) {
-        expect(await rejection(operation)).instanceOf(LedgerUnavailable);
+        assert.ok((await rejection(operation)) instanceof LedgerUnavailable);
       }
       await closed.open();
-      expect(await closed.isReady()).equal(true);
-      expect(await closed.findKey(hashOf(payer))).deep.equal({ outcome: 'unknown' });
+      assert.equal(await closed.isReady(), true);
+      assert.deepEqual(await closed.findKey(hashOf(payer)), { outcome: 'unknown' });
       await closed.close();
     });
 
     it('an account nobody made is undefined', async () => {
-      expect(await ledger.readAccount(newId())).equal(undefined);
-      expect(await ledger.readKey(newPayer())).equal(undefined);
+      assert.equal(await ledger.readAccount(newId()), undefined);
+      assert.equal(await ledger.readKey(newPayer()), undefined);
     });
 
     it('the outbox is read from its head, in order, and forgets only what is trimmed', async () => {
@@ -503,12 +516,18 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       }
       const shard = shardOf(payer.accountId);
       const head = (await ledger.readOutbox([shard], 3)).get(shard) ?? [];
-      expect(head.map(({ seq }) => seq)).deep.equal([1, 2, 3]);
+      assert.deepEqual(
+        head.map(({ seq }) => seq),
+        [1, 2, 3],
+      );
       await ledger.trimOutbox(shard, head);
       await ledger.trimOutbox(shard, head);
-      expect((await outboxOf(payer)).map(({ seq }) => seq)).deep.equal([4, 5]);
+      assert.deepEqual(
+        (await outboxOf(payer)).map(({ seq }) => seq),
+        [4, 5],
+      );
       await ledger.trimOutbox(shard, await outboxOf(payer));
-      expect((await ledger.readOutbox([shard], 3)).size).equal(0);
+      assert.equal((await ledger.readOutbox([shard], 3)).size, 0);
     });
 
     describe('restore', () => {
@@ -532,19 +551,19 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           },
         ]);
         await recovered.open();
-        expect(await recovered.findKey(hashOf(payer))).deep.equal({ outcome: 'found', ...payer });
-        expect(await recovered.readAccount(payer.accountId)).deep.equal({
+        assert.deepEqual(await recovered.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+        assert.deepEqual(await recovered.readAccount(payer.accountId), {
           ...{ status: 'active', availableE8: 900n, heldE8: 0n, postedE8: 900n, seq: 12 },
         });
-        expect(await recovered.readKey(payer)).deep.equal({
+        assert.deepEqual(await recovered.readKey(payer), {
           ...{ status: 'active', spentE8: 100n, heldE8: 0n, limitE8: 500n, settings: settingsOf({ rev: 4 }) },
         });
-        expect(await recovered.settle({ ...closing(payer, charged), costE8: 1n })).deep.equal({
+        assert.deepEqual(await recovered.settle({ ...closing(payer, charged), costE8: 1n }), {
           ...{ outcome: 'settled', chargedE8: 70n, shortfallE8: 3n },
         });
-        expect(await recovered.settle({ ...closing(payer, released), costE8: 1n })).deep.equal({ outcome: 'released' });
-        expect(await recovered.settle({ ...closing(payer, expired), costE8: 1n })).deep.equal({ outcome: 'expired' });
-        expect(await recovered.credit({ accountId: payer.accountId, rid: credited, amountE8: 10n })).deep.equal({
+        assert.deepEqual(await recovered.settle({ ...closing(payer, released), costE8: 1n }), { outcome: 'released' });
+        assert.deepEqual(await recovered.settle({ ...closing(payer, expired), costE8: 1n }), { outcome: 'expired' });
+        assert.deepEqual(await recovered.credit({ accountId: payer.accountId, rid: credited, amountE8: 10n }), {
           ...{ outcome: 'credited', postedE8: 900n },
         });
         await recovered.close();
@@ -567,11 +586,11 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
             closed: [],
           },
         ]);
-        expect(await ledger.readAccount(payer.accountId)).deep.equal({
+        assert.deepEqual(await ledger.readAccount(payer.accountId), {
           ...{ status: 'active', availableE8: 900n, heldE8: 100n, postedE8: 1_000n, seq: 1 },
         });
-        expect(await ledger.readKey(payer)).include({ status: 'active', spentE8: 0n, heldE8: 100n });
-        expect(await ledger.readKey(missing)).include({ spentE8: 9n });
+        assertIncludes(await ledger.readKey(payer), { status: 'active', spentE8: 0n, heldE8: 100n });
+        assertIncludes(await ledger.readKey(missing), { spentE8: 9n });
       });
 
       it('of an account that is behind drops its open holds, and those of no other account', async () => {
@@ -580,21 +599,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.reserve(request);
         const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
         await ledger.restore([{ ...snapshot, keys: [{ ...keyRequest(payer), spentE8: 200n }], closed: [] }]);
-        expect(await moneyOf(payer)).deep.equal({
+        assert.deepEqual(await moneyOf(payer), {
           ...{ available: 800n, held: 0n, posted: 800n, keySpent: 200n, keyHeld: 0n },
         });
-        expect(await ledger.expire(payer, request.rid)).deep.equal({ outcome: 'not_due' });
-        expect(await ledger.settle({ ...closing(payer, request.rid), costE8: 1n })).deep.equal({
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.settle({ ...closing(payer, request.rid), costE8: 1n }), {
           ...{ outcome: 'unknown_reservation' },
         });
       });
     });
   });
-}
-
-async function rejection(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 }

@@ -1,4 +1,4 @@
-import { expect } from 'chai';
+import assert from 'node:assert/strict';
 import { newId } from '../../core/ids';
 import { CLOSED_MS } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
@@ -17,9 +17,9 @@ describe('the ledger in the process', () => {
     const request = reserveRequest(payer, 10n, { lifetimeMs: 500 });
     await ledger.reserve(request);
     now = 1_499;
-    expect(await ledger.expire(payer, request.rid)).deep.equal({ outcome: 'not_due' });
+    assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
     now = 1_500;
-    expect(await ledger.expire(payer, request.rid)).deep.equal({ outcome: 'expired' });
+    assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'expired' });
   });
 
   it('forgets closed reservations and tombstones a quarter of an hour after their rows are committed', async () => {
@@ -32,14 +32,14 @@ describe('the ledger in the process', () => {
     await ledger.settle({ ...payer, rid: closed.rid, costE8: 1n, record: '' });
     now += 2 * CLOSED_MS;
     await ledger.release({ ...payer, rid: newId(), record: '' });
-    expect(ledger.snapshot().reservations.size, 'not committed: kept').equal(3);
+    assert.equal(ledger.snapshot().reservations.size, 3, 'not committed: kept');
     const shard = shardOf(payer.accountId);
     await ledger.trimOutbox(shard, (await ledger.readOutbox([shard], 10)).get(shard) ?? []);
     now += CLOSED_MS - 1;
     await ledger.reserve(reserveRequest(payer, 1n));
-    expect(ledger.snapshot().reservations.size).equal(4);
+    assert.equal(ledger.snapshot().reservations.size, 4);
     now += 1;
     await ledger.reserve(reserveRequest(payer, 1n));
-    expect(ledger.snapshot().reservations.size, 'only the open ones').equal(2);
+    assert.equal(ledger.snapshot().reservations.size, 2, 'only the open ones');
   });
 });
