@@ -5,29 +5,26 @@
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
-import { readAdminToken, showsToken } from './core/admin-token';
+import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
 import { type Configuration, loadConfiguration, loadSystemSettings } from './core/configuration';
 import type { SystemSettings } from './core/configuration-schema';
 import { checkDatabase, migrate, openDatabase } from './core/database';
 import { openEgress } from './core/egress';
-import { fail } from './core/errors';
-import { type Listener, type Manifest, type Served, startExpressGateway } from './core/express-gateway';
-import { compileCallTable, pathOf } from './core/fast-lane';
+import { type Manifest, startExpressGateway } from './core/express-gateway';
+import { openFrontDoor } from './core/front-door';
 import type { Gateway } from './core/gateway';
-import { newRequestId, sendError } from './core/http';
 import { startDrainer } from './core/ledger/drainer';
 import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
 import { MemoryLedger } from './core/ledger/memory-ledger';
 import { ensureReady } from './core/ledger/recovery';
-import { openRedisLedger } from './core/ledger/redis-ledger';
+import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
 import { log } from './core/log';
 import type { Route } from './core/plugin';
 import { checkRedis, connectRedis } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
-import { compileRoutes } from './core/router';
 import { compileCheck } from './core/settings';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
@@ -43,7 +40,7 @@ async function main(): Promise<void> {
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
   const system = loadSystemSettings(configFolder, env);
   const manifests = loadManifests(system);
-  const policies = manifests.flatMap(({ tollgate }) => tollgate.policies ?? []);
+  const policies = manifests.flatMap(({ manifest }) => manifest.tollgate.policies ?? []);
   const configuration = loadConfiguration(configFolder, env, policies);
   if (process.argv.includes('--check')) {
     process.stdout.write(`The configuration in ${configFolder} is sound (revision ${configuration.revision}).\n`);
@@ -52,14 +49,21 @@ async function main(): Promise<void> {
   await serve(configuration, system, manifests);
 }
 
+interface LoadedManifest {
+  readonly manifest: Manifest;
+  readonly settings: unknown;
+}
+
 /** Every plugin is required here first, because Express Gateway swallows what goes wrong at import. */
-function loadManifests(system: SystemSettings): Manifest[] {
-  return Object.entries(system.plugins).map(([name, settings]) => {
-    const manifest = requireManifest(name, settings.package);
+function loadManifests(system: SystemSettings): LoadedManifest[] {
+  return Object.entries(system.plugins).map(([name, { package: packageName, ...settings }]) => {
+    const manifest = requireManifest(name, packageName);
     const { plugin } = manifest.tollgate;
     plugin?.register?.();
-    if (plugin !== undefined) checkPluginSettings(name, plugin.schema, settings);
-    return manifest;
+    return {
+      manifest,
+      settings: plugin === undefined ? settings : checkedPluginSettings(name, plugin.schema, settings),
+    };
   });
 }
 
@@ -78,22 +82,22 @@ function requireManifest(name: string, packageName: string): Manifest {
   );
 }
 
-function checkPluginSettings(name: string, schema: object, { package: _, ...settings }: { package: string }): void {
+function checkedPluginSettings(name: string, schema: object, settings: object): unknown {
   const checked = compileCheck({ additionalProperties: false, ...schema })(settings);
-  if ('problems' in checked) {
-    const lines = checked.problems.map(
-      ({ path, message }) => `system.config.yml: plugins.${[name, ...path].join('.')}: ${message}`,
-    );
-    throw new StartFailure(lines.join('\n'));
-  }
+  if ('value' in checked) return checked.value;
+  const lines = checked.problems.map(
+    ({ path, message }) => `system.config.yml: plugins.${[name, ...path].join('.')}: ${message}`,
+  );
+  throw new StartFailure(lines.join('\n'));
 }
 
 async function serve(
   configuration: Configuration,
   system: SystemSettings,
-  manifests: readonly Manifest[],
+  manifests: readonly LoadedManifest[],
 ): Promise<void> {
   const { env } = process;
+  refuseHalfOfTheStores(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
@@ -121,8 +125,16 @@ async function serve(
     isDraining: () => isDraining,
   };
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
-  const served = frontDoor(gateway, configuration, system, manifests, adminToken);
-  const servers = await startExpressGateway(gateway, configuration, system, manifests, served, log);
+  const routes = routesOf(manifests, gateway);
+  const served = openFrontDoor(gateway, configuration, { routes, adminToken, fastLane: system.fastLane });
+  const servers = await startExpressGateway(
+    gateway,
+    configuration,
+    system,
+    manifests.map(({ manifest }) => manifest),
+    served,
+    log,
+  );
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
   announce(servers, configuration, isEmbedded, adminToken.file);
@@ -148,92 +160,23 @@ async function serve(
   );
 }
 
+/** A ledger in the process over a shared Postgres would let two processes spend the same money. */
+function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
+  if ((redis === '') === (database === '')) return;
+  const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
+  throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
+}
+
 async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; isEmbedded: boolean }> {
   if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), isEmbedded: true };
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);
-  return { ledger: await openRedisLedger({ redis, log }), isEmbedded: false };
+  return { ledger: new RedisLedger({ redis }), isEmbedded: false };
 }
 
-/** Who answers what: our own API, then calls, then 405 and 404; the admin listener behind its token. */
-function frontDoor(
-  gateway: Gateway,
-  configuration: Configuration,
-  system: SystemSettings,
-  manifests: readonly Manifest[],
-  adminToken: ReturnType<typeof readAdminToken>,
-): Served {
-  const routes = manifests.flatMap((manifest): readonly Route[] => {
-    const { plugin } = manifest.tollgate;
-    const { package: _, ...settings } = Object.values(system.plugins).find(
-      (each) => require(each.package) === manifest,
-    ) ?? { package: '' };
-    return plugin?.routes?.(settings, gateway) ?? [];
-  });
-  const publicRoutes = compileRoutes(
-    routes.filter(({ listener }) => listener === 'public'),
-    gateway,
-  );
-  const adminRoutes = compileRoutes(
-    routes.filter(({ listener }) => listener === 'admin'),
-    gateway,
-  );
-  const calls = compileCallTable(configuration.pipelines, gateway);
-  return {
-    answerOthers: (request, response) => {
-      const place = calls.find(request);
-      if (place.is === 'call') return false;
-      if (publicRoutes.serve(request, response)) return true;
-      if (place.is === 'other-method') {
-        const allow = place.allow.join(', ');
-        sendError(
-          request,
-          response,
-          fail('METHOD_NOT_ALLOWED', { message: `Use ${allow} here.`, headers: { allow } }),
-          newRequestId(),
-        );
-      } else {
-        sendError(
-          request,
-          response,
-          fail('NOT_FOUND', { message: `There is nothing at ${shorten(pathOf(request))}.` }),
-          newRequestId(),
-        );
-      }
-      return true;
-    },
-    serveCall: system.fastLane
-      ? (request, response) => {
-          const place = calls.find(request);
-          if (place.is === 'call') place.serve(request, response);
-        }
-      : undefined,
-    admin: (request, response, expressGateway: Listener) => {
-      if (!showsToken(request, adminToken)) {
-        sendError(
-          request,
-          response,
-          fail('INVALID_API_KEY', { message: 'The admin listener needs Authorization: Bearer with the admin token.' }),
-          newRequestId(),
-        );
-      } else if (!adminRoutes.serve(request, response)) {
-        if (request.method === 'GET') expressGateway(request, response);
-        else
-          sendError(
-            request,
-            response,
-            fail('FORBIDDEN', {
-              message: "Express Gateway's own admin API is read-only here: edit gateway.config.yml.",
-            }),
-            newRequestId(),
-          );
-      }
-    },
-  };
-}
-
-function shorten(path: string): string {
-  return path.length > 100 ? `${path.slice(0, 100)}…` : path;
+/** The endpoints of all plugins, each made with its settings. */
+function routesOf(manifests: readonly LoadedManifest[], gateway: Gateway): readonly Route[] {
+  return manifests.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
 }
 
 /** Slow senders of headers are closed; bodies have their own limits; idle connections may be used again for a while. */

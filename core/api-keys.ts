@@ -1,6 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import type { Logger } from 'pino';
+import { API_KEY_LENGTH, hashApiKey, isApiKey } from './api-key-format';
 import type { CallKey } from './call';
-import type { KeySettings } from './ledger/ledger';
+import { fail, type GatewayError } from './errors';
+import type { KeySettings, Ledger } from './ledger/ledger';
+import { askLedger, ledgerUnavailable } from './ledger/unavailable';
 
 /** Finds and remembers keys. Only hits are cached: the index is immutable, so a hit never goes stale. */
 export interface ApiKeys {
@@ -9,8 +13,129 @@ export interface ApiKeys {
    * @throws GatewayError INVALID_API_KEY (one message for all reasons), LEDGER_UNAVAILABLE
    */
   identify(request: IncomingMessage): Promise<CallKey>;
-  /** Reads the key's status in the ledger. @throws INVALID_API_KEY when it is revoked, LEDGER_UNAVAILABLE */
-  confirm(key: CallKey): Promise<void>;
+  /**
+   * Reads the key in the ledger; answers it with its newest settings, which are kept.
+   * @throws GatewayError INVALID_API_KEY when it is revoked, LEDGER_UNAVAILABLE
+   */
+  confirm(key: CallKey): Promise<CallKey>;
   /** Keeps newer settings, so that the next call decides by them. */
   remember(key: CallKey, settings: KeySettings): CallKey;
+}
+
+export interface ApiKeysOptions {
+  readonly ledger: Pick<Ledger, 'findKey' | 'readKey'>;
+  readonly log: Logger;
+  /** Keys remembered at most; the one not used for longest is forgotten first. */
+  readonly maxRemembered?: number;
+}
+
+/** What a node knows of a key it has not asked about: reserve answers `stale_key` with more if there is more. */
+const PLAIN: KeySettings = { rev: 0, name: '', allowedModels: undefined };
+
+interface Remembered {
+  readonly hash: string;
+  key: CallKey;
+}
+
+export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOptions): ApiKeys {
+  // A Map keeps the order of insertion: putting a used entry at the end makes the first one the one to forget.
+  const byHash = new Map<string, Remembered>();
+  const byKeyId = new Map<string, Remembered>();
+
+  function recall(hash: string): CallKey | undefined {
+    const entry = byHash.get(hash);
+    if (entry === undefined) return undefined;
+    byHash.delete(hash);
+    byHash.set(hash, entry);
+    return entry.key;
+  }
+
+  function keep(hash: string, key: CallKey): CallKey {
+    const entry = { hash, key };
+    byHash.set(hash, entry);
+    byKeyId.set(key.keyId, entry);
+    if (byHash.size > maxRemembered) forgetOldest();
+    return key;
+  }
+
+  function forgetOldest(): void {
+    const [oldest] = byHash.values();
+    if (oldest === undefined) return;
+    byHash.delete(oldest.hash);
+    byKeyId.delete(oldest.key.keyId);
+  }
+
+  async function find(shown: string, hash: string): Promise<CallKey> {
+    if (!isApiKey(shown)) throw invalidKey();
+    const found = await askLedger(() => ledger.findKey(hash));
+    if (found.outcome !== 'found') throw found.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
+    log.debug({ keyId: found.keyId }, 'first call of a key on this node');
+    // A call that came at the same time may have been faster, and may have learned newer settings since.
+    return recall(hash) ?? keep(hash, { accountId: found.accountId, keyId: found.keyId, settings: PLAIN });
+  }
+
+  function remember(key: CallKey, settings: KeySettings): CallKey {
+    const entry = byKeyId.get(key.keyId);
+    const known = entry?.key ?? key;
+    if (settings.rev <= known.settings.rev) return known;
+    const newer: CallKey = { accountId: key.accountId, keyId: key.keyId, settings };
+    if (entry !== undefined) entry.key = newer;
+    return newer;
+  }
+
+  return {
+    identify: async (request) => {
+      const shown = shownKey(request.rawHeaders);
+      if (shown === undefined || shown.length !== API_KEY_LENGTH) throw invalidKey();
+      const hash = hashApiKey(shown);
+      return recall(hash) ?? find(shown, hash);
+    },
+
+    confirm: async (key) => {
+      const state = await askLedger(() => ledger.readKey(key));
+      if (state?.status !== 'active') throw invalidKey();
+      return remember(key, state.settings);
+    },
+
+    remember,
+  };
+}
+
+/**
+ * The one key a request shows; undefined when it shows none, or different ones. Read from the raw headers: of the parsed
+ * ones Node drops a second `authorization` and joins a second `x-api-key` to the first.
+ */
+function shownKey(rawHeaders: readonly string[]): string | undefined {
+  let shown: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const value = keyIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
+    if (value === undefined) continue;
+    if (shown !== undefined && shown !== value) return undefined;
+    shown = value;
+  }
+  return shown;
+}
+
+/** The key in one header; undefined when the header is about something else. Lengths first: this runs for every header. */
+function keyIn(name: string, value: string): string | undefined {
+  switch (name.length) {
+    case 7:
+      return name.toLowerCase() === 'svc-key' ? value : undefined;
+    case 9:
+      return name.toLowerCase() === 'x-api-key' ? value : undefined;
+    case 13:
+      return name.toLowerCase() === 'authorization' ? bearerToken(value) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** A header of another scheme shows a key that cannot be right, so that it is not overlooked. */
+function bearerToken(value: string): string {
+  return /^bearer +(.*)$/i.exec(value)?.[1] ?? '';
+}
+
+/** One message for all reasons: whoever tries keys learns nothing from it. */
+function invalidKey(): GatewayError {
+  return fail('INVALID_API_KEY');
 }

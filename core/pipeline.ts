@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Call, ClientLeft } from './call';
 import type { PipelineSettings } from './configuration';
-import { fail, GatewayError } from './errors';
+import { fail, type GatewayError } from './errors';
 import type { Gateway } from './gateway';
 import { sendError, setRequestId } from './http';
-import { LedgerUnavailable } from './ledger/ledger';
 import type { AnyStep, Policy } from './policy';
+import { describeFault, toGatewayError } from './thrown';
 
 /** A policy with its settings, ready to run. */
 export interface PreparedStep {
@@ -56,6 +56,8 @@ async function answerOrGoOn(
   try {
     const provided = await step(call, request, response);
     if (provided !== undefined) Object.assign(call, provided);
+    // Nobody waits for the steps that would follow, and nothing more is taken for them.
+    if (call.left.aborted && !response.headersSent) throw new ClientLeft();
     return !response.headersSent;
   } catch (error) {
     await refuse(error, policy.name, call, request, response, gateway);
@@ -81,7 +83,8 @@ async function refuse(
   let error = toGatewayError(thrown);
   tellFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
-    gateway.log.error({ err: error.options.cause ?? error, policy: policyName, requestId: call.id }, 'a policy failed');
+    const fault = describeFault(error.options.cause ?? error);
+    gateway.log.error({ requestId: call.id, policy: policyName, error: fault }, 'a policy failed');
   }
   try {
     error = await call.refusal(error);
@@ -103,10 +106,3 @@ function tellFacts(call: Call, error: GatewayError): void {
 
 /** What the usage record says of a call whose client left before it was answered. */
 const CLIENT_LEFT_STATUS = 499;
-
-/** Everything the caller may be told; what is not meant for callers becomes INTERNAL_ERROR. */
-export function toGatewayError(thrown: unknown): GatewayError {
-  if (thrown instanceof GatewayError) return thrown;
-  if (thrown instanceof LedgerUnavailable) return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, cause: thrown });
-  return fail('INTERNAL_ERROR', { cause: thrown });
-}

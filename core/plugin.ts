@@ -29,7 +29,10 @@ export type KeyHandler = (
  */
 export type Route = {
   readonly method: Method;
-  /** `/v1/usage/{requestId}`: literal segments and `{names}`. */
+  /**
+   * `/v1/usage/{requestId}`: literal segments and `{names}`. A last `{name...}` takes all that is left of the path, slashes
+   * included; it may be empty.
+   */
   readonly path: string;
   /** One line for the OpenAPI document. */
   readonly summary: string;

@@ -1,3 +1,7 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { insertUsage } from './ledger/rows';
+
 /** Usage records of calls that were refused before a reservation: a bounded, best-effort batch; money never depends on it. */
 export interface RefusedCalls {
   add(record: UsageRecord): void;
@@ -35,4 +39,55 @@ export interface UsageRecord {
   readonly responseTimeMs: number;
   readonly firstTokenMs: number | null;
   readonly configRevision: string;
+}
+
+export interface RefusedCallsOptions {
+  readonly database: Knex;
+  readonly log: Logger;
+  /** Records that wait for the database at most; the ones above are dropped and counted. */
+  readonly maxWaiting?: number;
+  readonly writeEveryMs?: number;
+}
+
+export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
+  const { database, log, maxWaiting = 1_000, writeEveryMs = 250 } = options;
+  let waiting: UsageRecord[] = [];
+  let dropped = 0;
+  let writing: Promise<void> = Promise.resolve();
+
+  const write = async () => {
+    if (dropped > 0)
+      log.warn({ dropped }, 'usage records of refused calls were dropped: the database is too slow for them');
+    dropped = 0;
+    const batch = waiting;
+    waiting = [];
+    try {
+      const rows = batch.map((record) => ({ record, rid: null, costE8: 0n }));
+      await insertUsage(database, rows);
+    } catch (error) {
+      log.warn({ dropped: batch.length, reason: String(error) }, 'usage records of refused calls could not be written');
+    }
+  };
+  /** One batch at a time: while one is written, the next collects within its bound. */
+  let isWriting = false;
+  const timer = setInterval(() => {
+    if (isWriting || (waiting.length === 0 && dropped === 0)) return;
+    isWriting = true;
+    writing = write().finally(() => {
+      isWriting = false;
+    });
+  }, writeEveryMs);
+  timer.unref();
+
+  return {
+    add: (record) => {
+      if (waiting.length < maxWaiting) waiting.push(record);
+      else dropped += 1;
+    },
+    close: async () => {
+      clearInterval(timer);
+      await writing;
+      await write();
+    },
+  };
 }

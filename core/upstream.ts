@@ -65,8 +65,10 @@ export interface EventNote {
   readonly contentBytes?: number;
   /** Counts this event reports, cumulative for the call so far. */
   readonly usage?: Usage;
-  /** A stop reason has been given: the answer is whole even if nothing follows. */
+  /** A stop reason has been given: that choice is whole even if nothing follows. `FinishTracker` says when all are. */
   readonly finish?: boolean;
+  /** The choices (`n`) whose stop reason stands in this event, by index; absent where a protocol has only one. */
+  readonly finishedChoices?: readonly number[];
   /** This event carries the final usage at its top-level member `usage`, where `cost` may be added. */
   readonly finalUsage?: boolean;
   /** The protocol's own end (`message_stop`, `[DONE]`). */

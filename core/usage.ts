@@ -4,7 +4,7 @@ export interface Usage {
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
   readonly cacheReadTokens: number | undefined;
-  /** Tokens written to the short-lived cache (five minutes). */
+  /** Tokens written to the short-lived cache (five minutes); to all caches when `cacheWrite1hTokens` is not reported. */
   readonly cacheWriteTokens: number | undefined;
   /** Tokens written to the one-hour cache, where the upstream tells them apart. */
   readonly cacheWrite1hTokens: number | undefined;
@@ -24,7 +24,17 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
     inputTokens: now.inputTokens ?? before.inputTokens,
     outputTokens: now.outputTokens ?? before.outputTokens,
     cacheReadTokens: now.cacheReadTokens ?? before.cacheReadTokens,
-    cacheWriteTokens: now.cacheWriteTokens ?? before.cacheWriteTokens,
+    cacheWriteTokens: mergeCacheWrite(before, now),
     cacheWrite1hTokens: now.cacheWrite1hTokens ?? before.cacheWrite1hTokens,
   };
+}
+
+/**
+ * A stream may tell the caches apart in its first event and repeat only their sum in its last one; what was written to
+ * the one-hour cache must not be counted a second time.
+ */
+function mergeCacheWrite(before: Usage, now: Usage): number | undefined {
+  if (now.cacheWriteTokens === undefined) return before.cacheWriteTokens;
+  if (now.cacheWrite1hTokens !== undefined || before.cacheWrite1hTokens === undefined) return now.cacheWriteTokens;
+  return Math.max(now.cacheWriteTokens - before.cacheWrite1hTokens, 0);
 }

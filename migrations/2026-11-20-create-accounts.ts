@@ -21,7 +21,7 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('allowed_models');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.timestamp('revoked_at', { useTz: true });
-    table.index(['account_id', 'created_at']);
+    table.index(['account_id', 'id']);
   });
   await knex.schema.createTable('credits', (table) => {
     table.uuid('id').primary();
@@ -40,7 +40,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('subject').notNullable();
     table.jsonb('before');
     table.jsonb('after');
-    table.index(['created_at', 'id']);
+    table.index(['subject', 'id']);
   });
 }
 

@@ -3,12 +3,18 @@
  * reference model, and the ledger of the embedded default) and `RedisLedger` (production). One suite holds both.
  *
  * Amounts are E8 (1e-8 USD), integers from 0 to 2^53 - 1. Every operation is safe to repeat by its id. An operation that
- * refuses has written nothing. When the store cannot be asked in time, operations reject with `LedgerUnavailable`.
+ * refuses has written nothing. When the store cannot be asked in time, operations reject with `LedgerUnavailable`. An id
+ * that is used for two payers is a defect of the caller and rejects with `WrongPayer`.
  */
 
 /** The store did not answer in time or refused the connection; whether the operation took place is not known. */
 export class LedgerUnavailable extends Error {
   override readonly name = 'LedgerUnavailable';
+}
+
+/** An id belongs to another account or key than the caller says. Nothing has been written. */
+export class WrongPayer extends Error {
+  override readonly name = 'WrongPayer';
 }
 
 export type AccountStatus = 'active' | 'frozen';
@@ -58,12 +64,18 @@ export interface ReserveRequest extends Payer {
   readonly record: string;
 }
 
+/**
+ * A repetition is answered by what became of its id before anything else is looked at: `reserved` while it is open with
+ * the same amount, `released_before` (also when the release came first), `closed_before` when it was settled or expired.
+ * `stale_key` is for a node whose copy of the settings is older. `availableE8` is what the account has available, or what
+ * the key's limit leaves.
+ */
 export type ReserveOutcome =
   | { readonly outcome: 'reserved' }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' }
   | { readonly outcome: 'stale_key'; readonly settings: KeySettings }
   | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
-  | { readonly outcome: 'exists_with_different_amount' | 'released_before' };
+  | { readonly outcome: 'exists_with_different_amount' | 'released_before' | 'closed_before' };
 
 export interface SettleRequest extends Payer {
   readonly rid: string;
@@ -86,7 +98,10 @@ export interface ReleaseRequest extends Payer {
   readonly record: string;
 }
 
-/** `tombstoned`: the id was unknown; a reserve that comes late is refused with `released_before`. */
+/**
+ * `tombstoned`: the id was unknown; for a quarter of an hour a reserve that comes late is refused with `released_before`.
+ * It has no entry in the outbox. `settled` and `expired`: closed before, nothing changes.
+ */
 export type ReleaseOutcome = {
   readonly outcome: 'released' | 'tombstoned' | 'settled' | 'expired' | 'not_ready';
 };
@@ -95,6 +110,7 @@ export interface RenewRequest extends Payer {
   readonly rid: string;
   readonly lifetimeMs: number;
 }
+/** A hold without a deadline is renewed without getting one. */
 export type RenewOutcome = { readonly outcome: 'renewed' | 'not_open' | 'not_ready' };
 
 export type ExpireOutcome = { readonly outcome: 'expired' | 'not_due' | 'not_ready' };
@@ -106,7 +122,7 @@ export interface CreditRequest {
   /** Negative for an adjustment, which is refused above what is available. */
   readonly amountE8: bigint;
 }
-/** `above_maximum`: the balance would leave the range that is exact. `insufficient_balance`: a debit above what is available. */
+/** `credited` has what is posted now, also for a repetition. `above_maximum`: the balance would leave the range that is exact. `insufficient_balance`: a debit above what is available. */
 export type CreditOutcome =
   | { readonly outcome: 'credited'; readonly postedE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'above_maximum' | 'insufficient_balance' };
@@ -153,14 +169,18 @@ export interface AccountSnapshot {
   readonly seq: number;
   readonly keys: readonly (SetKeyRequest & { readonly spentE8: bigint })[];
   /** Ids of entries so recent that a repetition may still come. */
-  readonly closed: readonly { readonly rid: string; readonly kind: EntryKind; readonly amountE8: bigint }[];
+  readonly closed: readonly ClosedEntry[];
 }
+
+export type ClosedEntry = Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'>;
 
 export const SHARDS = 256;
 
 /** A call's hold is given back when its lease ends; an open call renews it. */
 export const LEASE_MS = 120_000;
 export const RENEW_EVERY_MS = 40_000;
+/** How long a closed reservation is remembered after its row is committed, and a tombstone after it was written. */
+export const CLOSED_MS = 15 * 60_000;
 
 export interface Ledger {
   findKey(hash: string): Promise<FindKeyOutcome>;
@@ -170,6 +190,7 @@ export interface Ledger {
   renew(request: RenewRequest): Promise<RenewOutcome>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
   credit(request: CreditRequest): Promise<CreditOutcome>;
+  /** Makes the account or changes its status. Rejects with LedgerUnavailable while not ready, as setKey does. */
   setAccount(accountId: string, status: AccountStatus): Promise<void>;
   setKey(request: SetKeyRequest): Promise<void>;
 
@@ -181,12 +202,15 @@ export interface Ledger {
   due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
   /** The head of the shards' outboxes, in order, at most `limit` entries each. Only shards that have entries are in the map. */
   readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
-  /** Forgets entries up to and with `lastId`, whose rows are committed; their reservations are forgotten after 15 minutes. */
+  /** Forgets these entries, read from the head and committed as rows; their reservations are forgotten after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
 
   /** True once the store has been filled from Postgres. */
   isReady(): Promise<boolean>;
-  /** Recovery: writes accounts that are absent or behind; leaves those alone whose seq is not lower. */
+  /**
+   * Recovery: writes accounts that are absent or behind, without open holds; of those whose seq is not lower it only
+   * writes keys that are missing. Index entries of all keys are written.
+   */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
   /** Recovery, last: from here on the ledger answers. */
   open(): Promise<void>;

@@ -1,9 +1,9 @@
-import type { Readable } from 'node:stream';
-import { applyEdits } from '../../core/body-edits';
+import { Readable } from 'node:stream';
+import { applyBodyEdits } from '../../core/body-edits';
 import type { Answer, AttemptOutcome, ModelRequest, UpstreamHeaders } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
+import type { Candidate, Upstream } from '../../core/catalog';
 import { ChunkReader } from '../../core/chunk-reader';
-import { classifyDialFailure, type Egress } from '../../core/egress';
+import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/egress';
 import { EventReader, type NotedEvent } from '../../core/event-reader';
 import type { UpstreamRequest, Verdict } from '../../core/upstream';
 import type { Failure } from './decide';
@@ -32,9 +32,10 @@ export async function attempt(
   egress: Egress,
   limits: AttemptLimits,
 ): Promise<Attempted> {
-  const silence = new SilenceLimit(request.stream ? candidate.upstream.timeouts.firstTokenMs : undefined, limits.left);
+  const patience = new Patience(candidate.upstream, request.stream, limits.left);
   try {
-    const response = await send(candidate, request, egress, silence.signal);
+    const response = await send(candidate, request, egress, patience.signal);
+    patience.headArrived();
     const chunks = new ChunkReader(response.body, response.headers['content-encoding']);
     const head = { candidate, status: response.statusCode, headers: response.headers };
     if (response.statusCode >= 400) return await judge(head, request, chunks);
@@ -44,7 +45,7 @@ export async function attempt(
   } catch (error) {
     return {
       failure: {
-        outcome: outcomeOf(error, silence, limits.left),
+        outcome: outcomeOf(error, patience, limits.left),
         status: undefined,
         verdict: 'next',
         retryAfterMs: undefined,
@@ -52,7 +53,7 @@ export async function attempt(
       relay: undefined,
     };
   } finally {
-    silence.end();
+    patience.stop();
   }
 }
 
@@ -64,7 +65,26 @@ interface UpstreamResponse {
   readonly body: Readable;
 }
 
-function send(
+/** Idle connections that an upstream closes at the very moment they are used again; after so many it is a failure. */
+const STALE_CONNECTIONS_AT_MOST = 3;
+
+async function send(
+  candidate: Candidate,
+  request: ModelRequest,
+  egress: Egress,
+  signal: AbortSignal,
+): Promise<UpstreamResponse> {
+  for (let stale = 0; ; stale += 1) {
+    try {
+      return await sendOnce(candidate, request, egress, signal);
+    } catch (error) {
+      const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !signal.aborted;
+      if (!isFree || stale === STALE_CONNECTIONS_AT_MOST) throw error;
+    }
+  }
+}
+
+function sendOnce(
   candidate: Candidate,
   request: ModelRequest,
   egress: Egress,
@@ -75,12 +95,13 @@ function send(
     { ...request, model: model.name, streamUsage: upstream.streamUsage },
     upstream.adapterSettings,
   );
-  const body = applyEdits(request.body, wanted.edits);
+  const body = applyBodyEdits(request.body, wanted.edits);
   return egress.pool(upstream).request({
     method: 'POST',
     path: basePath(upstream.url) + wanted.path,
     headers: headersOf(candidate, request, wanted, body.byteLength),
-    body: body.byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(body.chunks, body.byteLength) : body.chunks,
+    body:
+      body.byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(body.chunks, body.byteLength) : Readable.from(body.chunks),
     signal,
   });
 }
@@ -227,34 +248,51 @@ function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Att
 
 function outcomeOf(
   error: unknown,
-  silence: SilenceLimit,
+  patience: Patience,
   left: AbortSignal,
 ): Exclude<AttemptOutcome, 'answered' | 'relayed'> {
   if (left.aborted) return 'cancelled';
-  if (silence.isOver) return 'timeout';
+  if (patience.isOver) return 'timeout';
   return classifyDialFailure(error);
 }
 
-/** Aborts when the client leaves, or when the first content does not come in time. */
-class SilenceLimit {
-  readonly signal: AbortSignal;
-  readonly #timer: NodeJS.Timeout | undefined;
+/** Connecting and waiting for the head of the answer together take at most this long; spec section 8. */
+const LONGEST_WAIT_FOR_HEAD_MS = 120_000;
+
+/** Aborts an attempt when the client leaves, when the head does not come in time, or the first content of a stream. */
+class Patience {
+  readonly #abort = new AbortController();
+  readonly #head: NodeJS.Timeout;
+  readonly #content: NodeJS.Timeout | undefined;
+  readonly #left: AbortSignal;
   isOver = false;
 
-  constructor(limitMs: number | undefined, left: AbortSignal) {
-    if (limitMs === undefined) {
-      this.signal = left;
-      return;
-    }
-    const over = new AbortController();
-    this.signal = AbortSignal.any([left, over.signal]);
-    this.#timer = setTimeout(() => {
-      this.isOver = true;
-      over.abort(new Error(`no content within ${limitMs} ms`));
-    }, limitMs);
+  constructor({ timeouts }: Upstream, isStream: boolean, left: AbortSignal) {
+    this.#left = left;
+    left.addEventListener('abort', this.#leave);
+    if (left.aborted) this.#leave();
+    this.#head = setTimeout(this.#end, Math.min(timeouts.connectMs + timeouts.headersMs, LONGEST_WAIT_FOR_HEAD_MS));
+    if (isStream && timeouts.firstTokenMs !== undefined) this.#content = setTimeout(this.#end, timeouts.firstTokenMs);
   }
 
-  end(): void {
-    clearTimeout(this.#timer);
+  get signal(): AbortSignal {
+    return this.#abort.signal;
   }
+
+  headArrived(): void {
+    clearTimeout(this.#head);
+  }
+
+  stop(): void {
+    clearTimeout(this.#head);
+    clearTimeout(this.#content);
+    this.#left.removeEventListener('abort', this.#leave);
+  }
+
+  readonly #leave = (): void => this.#abort.abort(this.#left.reason);
+
+  readonly #end = (): void => {
+    this.isOver = true;
+    this.#abort.abort(new Error('the upstream did not answer in time'));
+  };
 }

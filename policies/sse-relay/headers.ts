@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../../core/call';
+import type { ChunkReader } from '../../core/chunk-reader';
 import type { CallWith } from '../../core/policy';
 
 export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
@@ -24,4 +25,10 @@ function isPassedOn(name: string, status: number, prefixes: readonly string[]): 
   if (name === 'content-type' || name === 'retry-after') return true;
   if (name === 'location') return status >= 300 && status < 400;
   return prefixes.some((prefix) => name.startsWith(prefix));
+}
+
+/** A relay that waits for the upstream's next byte does not see its client leave; the upstream is told at once. */
+export function stopWhenClientLeaves(call: AnsweredCall, chunks: ChunkReader): void {
+  if (call.left.aborted) chunks.cancel();
+  else call.left.addEventListener('abort', () => chunks.cancel(), { once: true });
 }

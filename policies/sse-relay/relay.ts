@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Answer } from '../../core/call';
 import type { ChunkReader } from '../../core/chunk-reader';
-import { type AnsweredCall, setAnswerHeaders } from './headers';
+import { type AnsweredCall, setAnswerHeaders, stopWhenClientLeaves } from './headers';
 
 /** An upstream's error or redirect: status and body untouched, at no charge. */
 export async function sendRelay(
@@ -12,6 +12,7 @@ export async function sendRelay(
 ): Promise<void> {
   setAnswerHeaders(call, answer, response);
   await call.reservation.settle({ billing: 'released' });
+  stopWhenClientLeaves(call, answer.chunks);
   await pipeline(bytesOf(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
 }
 

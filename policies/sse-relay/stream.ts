@@ -7,7 +7,7 @@ import { classifyDialFailure } from '../../core/egress';
 import { errorEnvelope, fail, type GatewayError } from '../../core/errors';
 import type { NotedEvent } from '../../core/event-reader';
 import type { Protocol } from '../../core/upstream';
-import { type AnsweredCall, setAnswerHeaders } from './headers';
+import { type AnsweredCall, setAnswerHeaders, stopWhenClientLeaves } from './headers';
 
 interface StreamSettings {
   readonly annotateStreamCost: boolean;
@@ -29,6 +29,7 @@ export async function sendStream(
   // A preamble that was held long enough without an event: the caller sees at least the status now.
   if (answer.head.length === 0) response.flushHeaders();
   const relay = new StreamRelay(call, answer, settings);
+  stopWhenClientLeaves(call, answer.chunks);
   try {
     await pipeline(relay.bytes(), response, { signal: call.left });
   } catch {

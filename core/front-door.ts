@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type AdminToken, showsToken } from './admin-token';
+import type { Configuration } from './configuration';
+import { fail, type GatewayError } from './errors';
+import type { Served } from './express-gateway';
+import { compileCallTable, pathOf } from './fast-lane';
+import type { Gateway } from './gateway';
+import { newRequestId, sendError } from './http';
+import type { Route } from './plugin';
+import { compileRoutes, confirmedKey } from './router';
+
+export interface FrontDoorOptions {
+  readonly routes: readonly Route[];
+  readonly adminToken: AdminToken;
+  readonly fastLane: boolean;
+}
+
+/** Who answers what: calls, our own API, 405, 404; the admin listener behind its token. */
+export function openFrontDoor(gateway: Gateway, { pipelines }: Configuration, options: FrontDoorOptions): Served {
+  const publicRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'public'));
+  const adminRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'admin'));
+  const identify = confirmedKey(gateway.keys);
+  const calls = compileCallTable(pipelines, gateway);
+
+  return {
+    answerOthers: (request, response) => {
+      const place = calls.find(request);
+      if (place.is === 'call') return false;
+      if (publicRoutes.methodsOf(pathOf(request)).length > 0) void publicRoutes.serve(request, response, { identify });
+      else refuse(request, response, place.is === 'nothing' ? notFound(request) : otherMethod(place.allow));
+      return true;
+    },
+    serveCall: options.fastLane
+      ? (request, response) => {
+          const place = calls.find(request);
+          if (place.is === 'call') place.serve(request, response);
+        }
+      : undefined,
+    admin: (request, response, expressGateway) => {
+      if (!showsToken(request, options.adminToken))
+        refuse(request, response, fail('INVALID_API_KEY', { message: NO_TOKEN }));
+      else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, {});
+      else if (request.method === 'GET') expressGateway(request, response);
+      else refuse(request, response, fail('FORBIDDEN', { message: READ_ONLY }));
+    },
+  };
+}
+
+const NO_TOKEN = 'The admin listener needs the admin token as Authorization: Bearer.';
+const READ_ONLY = "Express Gateway's own admin API is read-only here: change gateway.config.yml instead.";
+
+function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {
+  sendError(request, response, error, newRequestId());
+}
+
+function notFound(request: IncomingMessage): GatewayError {
+  const path = pathOf(request);
+  return fail('NOT_FOUND', { message: `There is nothing at ${path.length > 100 ? `${path.slice(0, 100)}…` : path}.` });
+}
+
+function otherMethod(methods: readonly string[]): GatewayError {
+  const allow = methods.join(', ');
+  return fail('METHOD_NOT_ALLOWED', { message: `This address answers to ${allow}.`, headers: { allow } });
+}

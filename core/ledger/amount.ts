@@ -1,0 +1,6 @@
+import { MAX_AMOUNT_E8 } from '../money';
+
+/** Holds that an amount is one the ledger is exact for. Callers compute amounts within it: anything else is a defect. */
+export function assertAmount(amountE8: bigint, lowestE8 = 0n): void {
+  if (amountE8 < lowestE8 || amountE8 > MAX_AMOUNT_E8) throw new RangeError(`not an amount of the ledger: ${amountE8}`);
+}

@@ -1,0 +1,129 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import type { Ledger, OutboxEntry } from './ledger';
+import { insertEntries, insertUsage, type UsageRow, usageRowOf } from './rows';
+import { ALL_SHARDS } from './shard';
+
+export interface DrainOptions {
+  readonly ledger: Ledger;
+  readonly database: Knex;
+  readonly log: Logger;
+}
+
+/** Shards of one transaction, and entries of each: at most about 3 MB at once. */
+const SHARDS_AT_ONCE = 64;
+const ENTRIES_AT_ONCE = 64;
+
+/** First number of the advisory locks that let one drainer at a time work on a shard; the second is the shard. */
+const LOCK_SPACE = 0x70_6c_67;
+
+/** Shards that have entries, with the oldest of each. One round trip. */
+export function findWaiting(ledger: Ledger): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+  return ledger.readOutbox(ALL_SHARDS, 1);
+}
+
+/**
+ * Moves what waits in these shards to Postgres, until they are empty or belong to another drainer at the moment. Answers
+ * the shards it had to leave to another.
+ */
+export async function drainShards(options: DrainOptions, shards: Iterable<number>): Promise<readonly number[]> {
+  const left: number[] = [];
+  let todo = [...shards];
+  while (todo.length > 0) {
+    const group = todo.slice(0, SHARDS_AT_ONCE);
+    const { full, taken } = await drainGroup(options, group);
+    left.push(...taken);
+    todo = [...todo.slice(SHARDS_AT_ONCE), ...full];
+  }
+  return left;
+}
+
+/** `full`: shards that may have more; `taken`: shards another drainer is at. */
+async function drainGroup(
+  options: DrainOptions,
+  shards: readonly number[],
+): Promise<{ full: readonly number[]; taken: readonly number[] }> {
+  const heads = await options.ledger.readOutbox(shards, ENTRIES_AT_ONCE);
+  if (heads.size === 0) return { full: [], taken: [] };
+  const committed = await commit(options, heads);
+  // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
+  await Promise.all(committed.map((shard) => options.ledger.trimOutbox(shard, heads.get(shard) ?? [])));
+  return {
+    full: committed.filter((shard) => heads.get(shard)?.length === ENTRIES_AT_ONCE),
+    taken: [...heads.keys()].filter((shard) => !committed.includes(shard)),
+  };
+}
+
+async function commit(
+  { database, log }: DrainOptions,
+  heads: ReadonlyMap<number, readonly OutboxEntry[]>,
+): Promise<readonly number[]> {
+  try {
+    return await writeLocked(database, heads, (trx, entries) => write(trx, entries, entries.map(usageRowOf)));
+  } catch (error) {
+    if (!isAboutData(error)) throw error;
+    log.error(
+      { reason: (error as Error).message },
+      'a usage record cannot be written; its batch is written one by one',
+    );
+    return writeLocked(database, heads, (trx, entries) => writeOneByOne(trx, entries, log));
+  }
+}
+
+/** One transaction for the shards nobody else is draining; answers which they were once it is committed. */
+function writeLocked(
+  database: Knex,
+  heads: ReadonlyMap<number, readonly OutboxEntry[]>,
+  work: (trx: Knex, entries: readonly OutboxEntry[]) => Promise<void>,
+): Promise<readonly number[]> {
+  return database.transaction(async (trx) => {
+    const locked = await lockShards(trx, [...heads.keys()]);
+    await work(
+      trx,
+      locked.flatMap((shard) => heads.get(shard) ?? []),
+    );
+    return locked;
+  });
+}
+
+async function lockShards(trx: Knex, shards: readonly number[]): Promise<readonly number[]> {
+  const { rows } = await trx.raw<{ rows: { shard: number }[] }>(
+    `SELECT shard FROM (SELECT value::int AS shard FROM jsonb_array_elements_text(:shards::jsonb)) AS wanted
+     WHERE pg_try_advisory_xact_lock(${LOCK_SPACE}, shard)`,
+    { shards: JSON.stringify(shards) },
+  );
+  return rows.map(({ shard }) => shard);
+}
+
+async function write(
+  trx: Knex,
+  entries: readonly OutboxEntry[],
+  usage: readonly (UsageRow | undefined)[],
+): Promise<void> {
+  await insertEntries(trx, entries);
+  await insertUsage(
+    trx,
+    usage.filter((row) => row !== undefined),
+  );
+}
+
+/** A record that cannot be written must not keep money from being written: its entry goes without it, and the log says so. */
+async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Logger): Promise<void> {
+  await insertEntries(trx, entries);
+  for (const entry of entries) {
+    try {
+      await trx.transaction(async (savepoint) => write(savepoint, [], [usageRowOf(entry)]));
+    } catch (error) {
+      if (!isAboutData(error)) throw error;
+      const { rid, accountId } = entry;
+      log.error({ rid, accountId, reason: (error as Error).message }, 'a usage record was lost: it cannot be written');
+    }
+  }
+}
+
+/** Not JSON, or one of Postgres' classes 22 (data) and 23 (constraints): repeating it would fail for ever. */
+function isAboutData(error: unknown): boolean {
+  if (error instanceof SyntaxError) return true;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return code.startsWith('22') || code.startsWith('23');
+}

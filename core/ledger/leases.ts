@@ -1,0 +1,128 @@
+import type { Logger } from 'pino';
+import { LEASE_MS, type Ledger, type Payer, RENEW_EVERY_MS } from './ledger';
+import { ALL_SHARDS } from './shard';
+
+/** Keeps the holds of this process's open calls, and gives back those whose process is gone. */
+export interface Leases {
+  /** The call is open: its hold is renewed until it is untracked. */
+  track(payer: Payer, rid: string): void;
+  untrack(rid: string): void;
+  stop(): Promise<void>;
+}
+
+export interface LeasesOptions {
+  readonly ledger: Ledger;
+  readonly log: Logger;
+  readonly renewEveryMs?: number;
+  readonly sweepEveryMs?: number;
+}
+
+const AT_ONCE = 32;
+const DUE_AT_ONCE = 100;
+const SWEEP_EVERY_MS = 5_000;
+/** A renewal that failed is tried again after this; the lease lasts long enough for several. */
+const RETRY_MS = 10_000;
+
+interface Lease {
+  readonly payer: Payer;
+  readonly renewAt: number;
+}
+
+/**
+ * Calls begin at different times, so their renewals are spread by themselves. Not here yet: a pause of the sweep for 60 s
+ * after Redis came back, so that settles that wait on disk are sent first.
+ */
+export function startLeases(options: LeasesOptions): Leases {
+  const { ledger, log, renewEveryMs = RENEW_EVERY_MS, sweepEveryMs = SWEEP_EVERY_MS } = options;
+  /** In the order they are due: a renewed lease goes to the end. */
+  const leases = new Map<string, Lease>();
+
+  const renew = async (rid: string, { payer }: Lease) => {
+    try {
+      const { outcome } = await ledger.renew({ ...payer, rid, lifetimeMs: LEASE_MS });
+      if (outcome !== 'not_open') return;
+      leases.delete(rid);
+    } catch (error) {
+      log.warn({ rid, reason: String(error) }, 'a hold could not be renewed; it is tried again');
+
+      if (leases.has(rid)) leases.set(rid, { payer, renewAt: Date.now() + Math.min(RETRY_MS, renewEveryMs) });
+    }
+  };
+
+  const renewDue = async () => {
+    const now = Date.now();
+    const due = [...takeWhile(leases, ([, { renewAt }]) => renewAt <= now)];
+    for (const [rid, { payer }] of due) {
+      leases.delete(rid);
+      leases.set(rid, { payer, renewAt: now + renewEveryMs });
+    }
+    await eachAtOnce(due, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
+  };
+
+  const sweep = async () => {
+    const due = (await Promise.all(ALL_SHARDS.map((shard) => ledger.due(shard, DUE_AT_ONCE)))).flat();
+    let expired = 0;
+    await eachAtOnce(due, async ({ rid, ...payer }) => {
+      if ((await ledger.expire(payer, rid)).outcome === 'expired') expired += 1;
+    });
+    if (expired > 0) log.warn({ expired }, 'holds were given back whose calls have ended without saying so');
+  };
+
+  const loops = [startLoop(renewDue, Math.min(1_000, renewEveryMs), log), startLoop(sweep, sweepEveryMs, log)];
+  return {
+    track: (payer, rid) => {
+      leases.set(rid, { payer, renewAt: Date.now() + renewEveryMs });
+    },
+    untrack: (rid) => {
+      leases.delete(rid);
+    },
+    stop: async () => {
+      await Promise.all(loops.map((stop) => stop()));
+    },
+  };
+}
+
+/** Runs the work again and again with a pause between; answers what ends it. */
+function startLoop(work: () => Promise<void>, everyMs: number, log: Logger): () => Promise<void> {
+  let stopped = false;
+  let failing = false;
+  let wake = () => {};
+  const run = async () => {
+    while (!stopped) {
+      try {
+        await work();
+        failing = false;
+      } catch (error) {
+        if (!failing) log.warn({ reason: String(error) }, 'leases cannot be looked after; the ledger is not available');
+        failing = true;
+      }
+      if (stopped) return;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, everyMs).unref();
+      });
+    }
+  };
+  const running = run();
+  return async () => {
+    stopped = true;
+    wake();
+    await running;
+  };
+}
+
+function* takeWhile<T>(items: Iterable<T>, condition: (item: T) => boolean): Generator<T> {
+  for (const item of items) {
+    if (!condition(item)) return;
+    yield item;
+  }
+}
+
+/** A few at a time, so that a thousand due leases are not a thousand commands at once. */
+async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const rest = items.values();
+  const worker = async () => {
+    for (const item of rest) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
+}

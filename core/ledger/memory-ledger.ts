@@ -1,0 +1,398 @@
+import { MAX_AMOUNT_E8 } from '../money';
+import { assertAmount } from './amount';
+import {
+  type AccountSnapshot,
+  type AccountState,
+  type AccountStatus,
+  CLOSED_MS,
+  type CreditOutcome,
+  type CreditRequest,
+  type EntryKind,
+  type ExpireOutcome,
+  type FindKeyOutcome,
+  type KeyState,
+  type Ledger,
+  LedgerUnavailable,
+  type OutboxEntry,
+  type Payer,
+  type ReleaseOutcome,
+  type ReleaseRequest,
+  type RenewOutcome,
+  type RenewRequest,
+  type ReserveOutcome,
+  type ReserveRequest,
+  type SetKeyRequest,
+  type SettleOutcome,
+  type SettleRequest,
+  WrongPayer,
+} from './ledger';
+import { STATE_AFTER } from './redis-snapshot';
+import { shardOf } from './shard';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+interface Key extends Mutable<KeyState> {
+  readonly accountId: string;
+}
+
+/** A reservation, or what is remembered of a closed one, a credit or a tombstone. */
+interface Reservation {
+  readonly accountId: string;
+  /** undefined for a credit. */
+  readonly keyId: string | undefined;
+  state: 'open' | 'settled' | 'released' | 'expired' | 'tombstoned' | 'credited';
+  readonly amountE8: bigint;
+  chargedE8: bigint;
+  shortfallE8: bigint;
+  readonly record: string;
+}
+
+/**
+ * The ledger in this process: the reference model the scripts of Redis are compared with, and the ledger of the embedded
+ * default. A step of it is one turn of the event loop, so nothing comes in between. What it keeps is bounded as in Redis:
+ * accounts, keys, open reservations, entries that are not committed yet, and closed reservations for CLOSED_MS after that.
+ */
+export class MemoryLedger implements Ledger {
+  readonly #now: () => number;
+  #isOpen = false;
+  readonly #accounts = new Map<string, Mutable<AccountState>>();
+  readonly #keys = new Map<string, Key>();
+  readonly #keyIndex = new Map<string, Payer>();
+  readonly #reservations = new Map<string, Reservation>();
+  /** Deadlines of open reservations by shard. */
+  readonly #deadlines = new Map<number, Map<string, number>>();
+  readonly #outboxes = new Map<number, OutboxEntry[]>();
+  #entries = 0;
+  /** When what is closed is forgotten, soonest first. */
+  readonly #forgetAt = new Map<string, number>();
+
+  constructor({ now = Date.now }: { now?: () => number } = {}) {
+    this.#now = now;
+  }
+
+  async findKey(hash: string): Promise<FindKeyOutcome> {
+    const owner = this.#keyIndex.get(hash);
+    if (owner !== undefined) return { outcome: 'found', accountId: owner.accountId, keyId: owner.keyId };
+    return { outcome: this.#isOpen ? 'unknown' : 'not_ready' };
+  }
+
+  async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
+    const { accountId, keyId, rid, amountE8 } = request;
+    assertAmount(amountE8);
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    const before = this.#find(request, rid);
+    if (before !== undefined) return { outcome: repeatReserve(before, amountE8) };
+
+    const account = this.#accounts.get(accountId);
+    if (account === undefined) return { outcome: 'unknown_account' };
+    if (account.status !== 'active') return { outcome: 'frozen' };
+    const key = this.#keyOf(request);
+    if (key === undefined) return { outcome: 'unknown_key' };
+    if (key.status !== 'active') return { outcome: 'revoked' };
+    if (key.settings.rev > request.keyRev) return { outcome: 'stale_key', settings: key.settings };
+    if (amountE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
+    if (key.limitE8 !== undefined && key.spentE8 + key.heldE8 + amountE8 > key.limitE8) {
+      return { outcome: 'key_limit_exceeded', availableE8: roomOf(key) };
+    }
+
+    account.availableE8 -= amountE8;
+    account.heldE8 += amountE8;
+    key.heldE8 += amountE8;
+    this.#reservations.set(rid, { ...closedNow(request, 'open'), keyId, amountE8, record: request.record });
+    if (request.lifetimeMs !== undefined) this.#deadlinesOf(accountId).set(rid, this.#now() + request.lifetimeMs);
+    return { outcome: 'reserved' };
+  }
+
+  async settle(request: SettleRequest): Promise<SettleOutcome> {
+    const { accountId, rid, costE8 } = request;
+    assertAmount(costE8);
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    const reservation = this.#find(request, rid);
+    if (reservation === undefined) return { outcome: 'unknown_reservation' };
+    if (reservation.state === 'expired') return { outcome: 'expired' };
+    if (reservation.state === 'open') {
+      const account = this.#accountOf(accountId);
+      const key = this.#keyThere(request);
+      const hold = reservation.amountE8;
+      const charge = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, roomOf(key));
+      reservation.chargedE8 = charge;
+      reservation.shortfallE8 = costE8 - charge;
+      account.availableE8 -= charge;
+      account.postedE8 -= charge;
+      key.spentE8 += charge;
+      this.#close(request, rid, reservation, 'charge', request.record);
+    }
+    if (reservation.state !== 'settled') return { outcome: 'released' };
+    return { outcome: 'settled', chargedE8: reservation.chargedE8, shortfallE8: reservation.shortfallE8 };
+  }
+
+  async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
+    const { rid } = request;
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    const reservation = this.#find(request, rid);
+    if (reservation === undefined) {
+      this.#reservations.set(rid, closedNow(request, 'tombstoned'));
+      this.#forgetLater(rid);
+      return { outcome: 'tombstoned' };
+    }
+    if (reservation.state === 'open') this.#close(request, rid, reservation, 'release', request.record);
+    return { outcome: reservation.state as 'released' | 'tombstoned' | 'settled' | 'expired' };
+  }
+
+  async renew(request: RenewRequest): Promise<RenewOutcome> {
+    const { accountId, rid, lifetimeMs } = request;
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (this.#find(request, rid)?.state !== 'open') return { outcome: 'not_open' };
+    const deadlines = this.#deadlinesOf(accountId);
+    if (deadlines.has(rid)) deadlines.set(rid, this.#now() + lifetimeMs);
+    return { outcome: 'renewed' };
+  }
+
+  async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    const reservation = this.#find(payer, rid);
+    if (reservation?.state === 'expired') return { outcome: 'expired' };
+    if (reservation?.state !== 'open') return { outcome: 'not_due' };
+    const deadline = this.#deadlinesOf(payer.accountId).get(rid);
+    if (deadline === undefined || deadline > this.#now()) return { outcome: 'not_due' };
+    this.#close(payer, rid, reservation, 'expire', reservation.record);
+    return { outcome: 'expired' };
+  }
+
+  async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
+    assertAmount(amountE8, -MAX_AMOUNT_E8);
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    const before = this.#find({ accountId, keyId: undefined }, rid);
+    const account = this.#accounts.get(accountId);
+    if (account === undefined) return { outcome: 'unknown_account' };
+    if (before !== undefined) return { outcome: 'credited', postedE8: account.postedE8 };
+    if (account.postedE8 + amountE8 > MAX_AMOUNT_E8) return { outcome: 'above_maximum' };
+    if (account.availableE8 + amountE8 < 0n) return { outcome: 'insufficient_balance' };
+
+    account.availableE8 += amountE8;
+    account.postedE8 += amountE8;
+    account.seq += 1;
+    this.#reservations.set(rid, closedNow({ accountId, keyId: undefined }, 'credited'));
+    this.#tell({ kind: 'credit', accountId, keyId: undefined, rid, amountE8, shortfallE8: 0n, record: undefined });
+    return { outcome: 'credited', postedE8: account.postedE8 };
+  }
+
+  async setAccount(accountId: string, status: AccountStatus): Promise<void> {
+    this.#assertOpen();
+    const account = this.#accounts.get(accountId);
+    if (account !== undefined) account.status = status;
+    else this.#accounts.set(accountId, { status, availableE8: 0n, heldE8: 0n, postedE8: 0n, seq: 0 });
+  }
+
+  async setKey(request: SetKeyRequest): Promise<void> {
+    const { accountId, keyId, hash, status, limitE8, settings } = request;
+    assertAmount(limitE8 ?? 0n);
+    this.#assertOpen();
+    const key = this.#keys.get(keyId);
+    if (key === undefined) {
+      this.#keys.set(keyId, { accountId, status, limitE8, settings, spentE8: 0n, heldE8: 0n });
+    } else {
+      if (key.accountId !== accountId) throw new WrongPayer(`${keyId} belongs to another account or key`);
+      if (key.settings.rev <= settings.rev) Object.assign(key, { status, limitE8, settings });
+    }
+    this.#keyIndex.set(hash, { accountId, keyId });
+  }
+
+  async readAccount(accountId: string): Promise<AccountState | undefined> {
+    this.#assertOpen();
+    const account = this.#accounts.get(accountId);
+    return account === undefined ? undefined : { ...account };
+  }
+
+  async readKey(payer: Payer): Promise<KeyState | undefined> {
+    this.#assertOpen();
+    const key = this.#keyOf(payer);
+    if (key === undefined) return undefined;
+    const { accountId: _, ...state } = key;
+    return state;
+  }
+
+  async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    const now = this.#now();
+    return [...(this.#deadlines.get(shard) ?? [])]
+      .filter(([, deadline]) => deadline <= now)
+      .sort(([, first], [, second]) => first - second)
+      .slice(0, limit)
+      .flatMap(([rid]) => {
+        const { accountId, keyId } = this.#reservations.get(rid) ?? {};
+        return accountId !== undefined && keyId !== undefined ? [{ rid, accountId, keyId }] : [];
+      });
+  }
+
+  async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+    const found = new Map<number, readonly OutboxEntry[]>();
+    for (const shard of shards) {
+      const entries = this.#outboxes.get(shard);
+      if (entries !== undefined) found.set(shard, entries.slice(0, limit));
+    }
+    return found;
+  }
+
+  async trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void> {
+    const trimmed = new Set(entries.map((entry) => entry.id));
+    const kept = (this.#outboxes.get(shard) ?? []).filter((entry) => !trimmed.has(entry.id));
+    if (kept.length > 0) this.#outboxes.set(shard, kept);
+    else this.#outboxes.delete(shard);
+    for (const { rid } of entries) this.#forgetLater(rid);
+  }
+
+  async isReady(): Promise<boolean> {
+    return this.#isOpen;
+  }
+
+  async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
+    for (const snapshot of accounts) this.#restore(snapshot);
+  }
+
+  async open(): Promise<void> {
+    this.#isOpen = true;
+  }
+
+  async close(): Promise<void> {}
+
+  /** Everything it knows, for tests that compare it with another ledger. */
+  snapshot(): MemorySnapshot {
+    return {
+      accounts: this.#accounts,
+      keys: this.#keys,
+      reservations: this.#reservations,
+      deadlines: new Map([...this.#deadlines.values()].flatMap((each) => [...each])),
+      outbox: [...this.#outboxes.values()].flat(),
+    };
+  }
+
+  #restore({ accountId, status, postedE8, seq, keys, closed }: AccountSnapshot): void {
+    const behind = (this.#accounts.get(accountId)?.seq ?? -1) < seq;
+    for (const key of keys) {
+      const { keyId, limitE8, settings, spentE8 } = key;
+      if (behind || !this.#keys.has(keyId)) {
+        this.#keys.set(keyId, { accountId, status: key.status, limitE8, settings, spentE8, heldE8: 0n });
+      }
+      this.#keyIndex.set(key.hash, { accountId, keyId });
+    }
+    if (!behind) return;
+    for (const rid of this.#deadlinesOf(accountId).keys()) {
+      if (this.#reservations.get(rid)?.accountId !== accountId) continue;
+      this.#reservations.delete(rid);
+      this.#deadlinesOf(accountId).delete(rid);
+    }
+    for (const { rid, kind, keyId, amountE8, shortfallE8 } of closed) {
+      const remembered = closedNow({ accountId, keyId }, STATE_AFTER[kind]);
+      this.#reservations.set(rid, { ...remembered, chargedE8: -amountE8, shortfallE8 });
+      this.#forgetLater(rid);
+    }
+    this.#accounts.set(accountId, { status, availableE8: postedE8, heldE8: 0n, postedE8, seq });
+  }
+
+  /** Gives the hold back and writes the closing entry; what is charged has been taken before. */
+  #close(payer: Payer, rid: string, reservation: Reservation, kind: EntryKind, record: string): void {
+    const account = this.#accountOf(payer.accountId);
+    account.availableE8 += reservation.amountE8;
+    account.heldE8 -= reservation.amountE8;
+    account.seq += 1;
+    this.#keyThere(payer).heldE8 -= reservation.amountE8;
+    this.#deadlinesOf(payer.accountId).delete(rid);
+    reservation.state = STATE_AFTER[kind];
+    const { chargedE8, shortfallE8 } = reservation;
+    this.#reservations.set(rid, { ...closedNow(payer, reservation.state), chargedE8, shortfallE8 });
+    const { accountId, keyId } = payer;
+    this.#tell({ kind, accountId, keyId, rid, amountE8: -chargedE8, shortfallE8, record: record || undefined });
+  }
+
+  #tell(entry: Omit<OutboxEntry, 'id' | 'seq' | 'postedE8'>): void {
+    const { seq, postedE8 } = this.#accountOf(entry.accountId);
+    const shard = shardOf(entry.accountId);
+    const outbox = this.#outboxes.get(shard) ?? [];
+    this.#outboxes.set(shard, outbox);
+    this.#entries += 1;
+    outbox.push({ id: `${this.#now()}-${this.#entries}`, ...entry, seq, postedE8 });
+  }
+
+  #find(payer: { accountId: string; keyId: string | undefined }, rid: string): Reservation | undefined {
+    this.#forget();
+    const reservation = this.#reservations.get(rid);
+    if (reservation === undefined) return undefined;
+    if (reservation.accountId === payer.accountId && reservation.keyId === payer.keyId) return reservation;
+    throw new WrongPayer(`${rid} belongs to another account or key`);
+  }
+
+  #forgetLater(rid: string): void {
+    this.#forgetAt.delete(rid);
+    this.#forgetAt.set(rid, this.#now() + CLOSED_MS);
+  }
+
+  #forget(): void {
+    const now = this.#now();
+    for (const [rid, at] of this.#forgetAt) {
+      if (at > now) return;
+      this.#forgetAt.delete(rid);
+      this.#reservations.delete(rid);
+    }
+  }
+
+  #deadlinesOf(accountId: string): Map<string, number> {
+    const shard = shardOf(accountId);
+    const deadlines = this.#deadlines.get(shard) ?? new Map<string, number>();
+    this.#deadlines.set(shard, deadlines);
+    return deadlines;
+  }
+
+  #keyOf({ accountId, keyId }: Payer): Key | undefined {
+    const key = this.#keys.get(keyId);
+    return key?.accountId === accountId ? key : undefined;
+  }
+
+  #keyThere(payer: Payer): Key {
+    const key = this.#keyOf(payer);
+    if (key === undefined) throw new Error(`a reservation is open on key ${payer.keyId}, which is not there`);
+    return key;
+  }
+
+  #accountOf(accountId: string): Mutable<AccountState> {
+    const account = this.#accounts.get(accountId);
+    if (account === undefined) throw new Error(`a reservation is open on account ${accountId}, which is not there`);
+    return account;
+  }
+
+  #assertOpen(): void {
+    if (!this.#isOpen) throw new LedgerUnavailable('the ledger is being filled from Postgres');
+  }
+}
+
+export interface MemorySnapshot {
+  readonly accounts: ReadonlyMap<string, AccountState>;
+  readonly keys: ReadonlyMap<string, KeyState & { readonly accountId: string }>;
+  readonly reservations: ReadonlyMap<string, Readonly<Reservation>>;
+  readonly deadlines: ReadonlyMap<string, number>;
+  readonly outbox: readonly OutboxEntry[];
+}
+
+function closedNow(payer: { accountId: string; keyId: string | undefined }, state: Reservation['state']): Reservation {
+  const { accountId, keyId } = payer;
+  return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, record: '' };
+}
+
+function repeatReserve(before: Reservation, amountE8: bigint) {
+  if (before.state === 'released' || before.state === 'tombstoned') return 'released_before';
+  if (before.state !== 'open') return 'closed_before';
+  return before.amountE8 === amountE8 ? 'reserved' : 'exists_with_different_amount';
+}
+
+/** What the key's own limit leaves. */
+function roomOf({ limitE8, spentE8, heldE8 }: KeyState): bigint {
+  if (limitE8 === undefined) return MAX_AMOUNT_E8;
+  const room = limitE8 - spentE8 - heldE8;
+  return room > 0n ? room : 0n;
+}
+
+/** Math.min does not take bigints. */
+function smallest(first: bigint, ...others: readonly bigint[]): bigint {
+  let least = first;
+  for (const each of others) if (each < least) least = each;
+  return least;
+}

@@ -1,0 +1,181 @@
+import type { Knex } from 'knex';
+import { resendCredits } from './credits';
+import { type DrainOptions, drainShards, findWaiting } from './drain';
+import {
+  type AccountSnapshot,
+  type AccountStatus,
+  CLOSED_MS,
+  type ClosedEntry,
+  type EntryKind,
+  type KeyStatus,
+} from './ledger';
+
+/** Accounts that are read and written at once. */
+const ACCOUNTS_AT_ONCE = 500;
+
+/** The advisory lock that lets one process at a time recover. */
+const RECOVERY_LOCK = 0x70_6c_68;
+
+/** Fills the ledger when it is empty. Used at every start, with both ledgers. */
+export async function ensureReady(options: DrainOptions): Promise<void> {
+  if (!(await options.ledger.isReady())) await recover(options);
+}
+
+/**
+ * Rebuilds a ledger that is not ready from Postgres: first what its outboxes still hold is brought to Postgres, then the
+ * accounts that are missing or behind are written, and last the ledger is opened. Processes that start at the same time
+ * wait for each other, and the ones that come later find it done.
+ */
+export async function recover(options: DrainOptions): Promise<void> {
+  const { ledger, database, log } = options;
+  await drainAll(options);
+  const accounts = await database.transaction(async (trx) => {
+    // Another process may take long to recover, and the sums of a large ledger take long to read.
+    await trx.raw('SET LOCAL statement_timeout = 0');
+    await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
+    if (await ledger.isReady()) return undefined;
+    const restored = await restoreAccounts(options, trx);
+    await ledger.open();
+    return restored;
+  });
+  const credits = await resendCredits(options);
+  if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was filled from Postgres');
+}
+
+/** Also waits for the shards another process is draining: what they hold must be in Postgres before it is read. */
+async function drainAll(options: DrainOptions): Promise<void> {
+  for (;;) {
+    const waiting = await findWaiting(options.ledger);
+    if (waiting.size === 0) return;
+    const taken = await drainShards(options, waiting.keys());
+    if (taken.length > 0) await new Promise((wake) => setTimeout(wake, 50));
+  }
+}
+
+/** In batches by id. All on the transaction: the embedded database has one connection. */
+async function restoreAccounts({ ledger }: DrainOptions, trx: Knex): Promise<number> {
+  let count = 0;
+  let after = '00000000-0000-0000-0000-000000000000';
+  for (;;) {
+    const accounts = await readAccounts(trx, after);
+    const last = accounts.at(-1);
+    if (last === undefined) return count;
+    await ledger.restore(await readSnapshots(trx, accounts));
+    count += accounts.length;
+    after = last.id;
+  }
+}
+
+interface AccountRow {
+  readonly id: string;
+  readonly status: AccountStatus;
+  readonly seq: string;
+  readonly posted: string;
+}
+
+/** An account's balance is that of its last entry; one without entries has nothing. */
+async function readAccounts(trx: Knex, after: string): Promise<readonly AccountRow[]> {
+  const { rows } = await trx.raw<{ rows: AccountRow[] }>(
+    `SELECT account.id::text, account.status, coalesce(last.seq, 0)::text AS seq,
+            coalesce(last.posted_e8, 0)::text AS posted
+     FROM (SELECT id, status FROM accounts WHERE id > :after::uuid ORDER BY id LIMIT ${ACCOUNTS_AT_ONCE}) AS account
+     LEFT JOIN LATERAL (
+       SELECT seq, posted_e8 FROM ledger_entries WHERE account_id = account.id ORDER BY seq DESC LIMIT 1
+     ) AS last ON true
+     ORDER BY account.id`,
+    { after },
+  );
+  return rows;
+}
+
+async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly AccountSnapshot[]> {
+  const ids = JSON.stringify(accounts.map(({ id }) => id));
+  const keys = groupByAccount(await readKeys(trx, ids));
+  const closed = groupByAccount(await readClosed(trx, ids));
+  return accounts.map(({ id, status, seq, posted }) => ({
+    accountId: id,
+    status,
+    postedE8: BigInt(posted),
+    seq: Number(seq),
+    keys: (keys.get(id) ?? []).map(toKey),
+    closed: (closed.get(id) ?? []).map(toClosed),
+  }));
+}
+
+interface KeyRow {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly status: KeyStatus;
+  readonly limit: string | null;
+  readonly rev: number;
+  readonly allowedModels: readonly string[] | null;
+  readonly spent: string;
+}
+
+async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
+  const { rows } = await trx.raw<{ rows: KeyRow[] }>(
+    `WITH account AS (SELECT value::uuid AS id FROM jsonb_array_elements_text(:accountIds::jsonb)),
+     spending AS (
+       SELECT entry.key_id, -sum(entry.amount_e8) AS spent
+       FROM ledger_entries AS entry JOIN account ON entry.account_id = account.id
+       WHERE entry.kind = 'charge' GROUP BY entry.key_id
+     )
+     SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
+            key.limit_e8::text AS "limit", key.rev, key.allowed_models AS "allowedModels",
+            coalesce(spending.spent, 0)::text AS spent
+     FROM api_keys AS key JOIN account ON key.account_id = account.id
+     LEFT JOIN spending ON spending.key_id = key.id`,
+    { accountIds },
+  );
+  return rows;
+}
+
+function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
+  return {
+    accountId: row.accountId,
+    keyId: row.keyId,
+    hash: row.hash,
+    status: row.status,
+    limitE8: row.limit === null ? undefined : BigInt(row.limit),
+    settings: { rev: row.rev, name: row.name, allowedModels: row.allowedModels ?? undefined },
+    spentE8: BigInt(row.spent),
+  };
+}
+
+interface ClosedRow {
+  readonly accountId: string;
+  readonly rid: string;
+  readonly kind: EntryKind;
+  readonly keyId: string | null;
+  readonly amount: string;
+  readonly shortfall: string;
+}
+
+/** What was written so lately that a repetition may still come. */
+async function readClosed(trx: Knex, accountIds: string): Promise<readonly ClosedRow[]> {
+  const { rows } = await trx.raw<{ rows: ClosedRow[] }>(
+    `SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.kind, entry.key_id::text AS "keyId",
+            entry.amount_e8::text AS amount, entry.shortfall_e8::text AS shortfall
+     FROM ledger_entries AS entry
+     JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON entry.account_id = account.value::uuid
+     WHERE entry.written_at > now() - interval '${CLOSED_MS} milliseconds'`,
+    { accountIds },
+  );
+  return rows;
+}
+
+function toClosed({ rid, kind, keyId, amount, shortfall }: ClosedRow): ClosedEntry {
+  return { rid, kind, keyId: keyId ?? undefined, amountE8: BigInt(amount), shortfallE8: BigInt(shortfall) };
+}
+
+function groupByAccount<T extends { readonly accountId: string }>(rows: readonly T[]): ReadonlyMap<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const row of rows) {
+    const group = groups.get(row.accountId);
+    if (group === undefined) groups.set(row.accountId, [row]);
+    else group.push(row);
+  }
+  return groups;
+}

@@ -1,0 +1,361 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { newId } from '../ids';
+import { type LuaScript, loadScript } from '../lua';
+import { MAX_AMOUNT_E8 } from '../money';
+import { assertAmount } from './amount';
+import {
+  type AccountSnapshot,
+  type AccountState,
+  type AccountStatus,
+  CLOSED_MS,
+  type CreditOutcome,
+  type CreditRequest,
+  type ExpireOutcome,
+  type FindKeyOutcome,
+  type KeySettings,
+  type KeyState,
+  type KeyStatus,
+  type Ledger,
+  LedgerUnavailable,
+  type OutboxEntry,
+  type Payer,
+  type ReleaseOutcome,
+  type ReleaseRequest,
+  type RenewOutcome,
+  type RenewRequest,
+  type ReserveOutcome,
+  type ReserveRequest,
+  type SetKeyRequest,
+  type SettleOutcome,
+  type SettleRequest,
+  WrongPayer,
+} from './ledger';
+import { RedisConnection } from './redis-connection';
+import { firstIdAfter, readEntry, type StreamEntry } from './redis-entry';
+import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './redis-keys';
+import { describeSnapshot } from './redis-snapshot';
+import { ALL_SHARDS } from './shard';
+
+const script = (name: string): LuaScript => loadScript(__dirname, name);
+
+const RESERVE = script('reserve');
+const SETTLE = script('settle');
+const RELEASE = script('release');
+const RENEW = script('renew');
+const EXPIRE = script('expire');
+const CREDIT = script('credit');
+const SET_ACCOUNT = script('set-account');
+const SET_KEY = script('set-key');
+const DUE = script('due');
+const TRIM = script('trim');
+const RESTORE = script('restore');
+
+export const LEDGER_SCRIPTS: readonly LuaScript[] = [
+  ...[RESERVE, SETTLE, RELEASE, RENEW, EXPIRE, CREDIT],
+  ...[SET_ACCOUNT, SET_KEY, DUE, TRIM, RESTORE],
+];
+
+/** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
+const BACKGROUND = { commandTimeout: 2_000, socketTimeout: 5_000, enableOfflineQueue: true };
+
+const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
+const CLOSED = String(CLOSED_MS);
+
+/** The ledger on a connection that answers, with its scripts loaded. `close` of the ledger ends the connection. */
+export async function openRedisLedger({ redis, log }: { redis: Redis; log: Logger }): Promise<Ledger> {
+  const ledger = new RedisLedger({ redis });
+  log.debug({ ready: await ledger.isReady() }, 'the ledger is in Redis');
+  return ledger;
+}
+
+/** The ledger of production: one Lua script per operation, one round trip each. */
+export class RedisLedger implements Ledger {
+  readonly #calls: RedisConnection;
+  readonly #background: RedisConnection;
+
+  /** Takes the connection over: `close` ends it. */
+  constructor({ redis }: { redis: Redis }) {
+    this.#calls = new RedisConnection(redis, LEDGER_SCRIPTS);
+    const background = redis.duplicate(BACKGROUND);
+    background.on('error', () => undefined); // The first connection reports that Redis is not reachable.
+    this.#background = new RedisConnection(background, LEDGER_SCRIPTS);
+  }
+
+  async findKey(hash: string): Promise<FindKeyOutcome> {
+    const owner = await this.#calls.ask((redis) => redis.get(keyIndexEntry(hash)));
+    if (owner !== null) {
+      const [accountId = '', keyId = ''] = owner.split(' ');
+      return { outcome: 'found', accountId, keyId };
+    }
+    const index = await this.#calls.ask((redis) => redis.exists(KEY_INDEX));
+    return { outcome: index === 1 ? 'unknown' : 'not_ready' };
+  }
+
+  async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
+    assertAmount(request.amountE8);
+    const { accountId, keyId, rid, lifetimeMs } = request;
+    const p = accountPrefix(accountId);
+    const lifetime = lifetimeMs === undefined ? '' : String(lifetimeMs);
+    const [word, value = '', settings = ''] = await this.#calls.run(
+      RESERVE,
+      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
+      [rid, request.amountE8.toString(), lifetime, String(request.keyRev), accountId, keyId, request.record],
+    );
+    switch (word) {
+      case 'reserved':
+      case 'not_ready':
+      case 'released_before':
+      case 'closed_before':
+      case 'exists_with_different_amount':
+      case 'unknown_account':
+      case 'frozen':
+      case 'unknown_key':
+      case 'revoked':
+        return { outcome: word };
+      case 'stale_key':
+        return { outcome: word, settings: readSettings(value, settings) };
+      case 'insufficient_balance':
+      case 'key_limit_exceeded':
+        return { outcome: word, availableE8: BigInt(value) };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async settle(request: SettleRequest): Promise<SettleOutcome> {
+    assertAmount(request.costE8);
+    const { accountId, keyId, rid } = request;
+    const [word, charged = '', shortfall = ''] = await this.#calls.run(SETTLE, closingKeys(request, rid), [
+      ...[rid, request.costE8.toString(), accountId, keyId, request.record],
+    ]);
+    switch (word) {
+      case 'settled':
+        return { outcome: word, chargedE8: BigInt(charged), shortfallE8: BigInt(shortfall) };
+      case 'not_ready':
+      case 'unknown_reservation':
+      case 'released':
+      case 'expired':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
+    const { accountId, keyId, rid, record } = request;
+    const args = [rid, accountId, keyId, record, CLOSED];
+    const [word] = await this.#calls.run(RELEASE, closingKeys(request, rid), args);
+    switch (word) {
+      case 'released':
+      case 'tombstoned':
+      case 'settled':
+      case 'expired':
+      case 'not_ready':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async renew({ accountId, keyId, rid, lifetimeMs }: RenewRequest): Promise<RenewOutcome> {
+    const p = accountPrefix(accountId);
+    const args = [rid, String(lifetimeMs), accountId, keyId];
+    const [word] = await this.#calls.run(RENEW, [`${p}meta`, `${p}r:${rid}`, `${p}exp`], args);
+    switch (word) {
+      case 'renewed':
+      case 'not_open':
+      case 'not_ready':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
+    const args = [rid, payer.accountId, payer.keyId];
+    const [word] = await this.#calls.run(EXPIRE, closingKeys(payer, rid), args);
+    switch (word) {
+      case 'expired':
+      case 'not_due':
+      case 'not_ready':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
+    assertAmount(amountE8, -MAX_AMOUNT_E8);
+    const p = accountPrefix(accountId);
+    const [word, posted = ''] = await this.#calls.run(
+      CREDIT,
+      [`${p}meta`, `${p}a:${accountId}`, `${p}r:${rid}`, `${p}ob`],
+      [rid, amountE8.toString(), accountId, MAX_AMOUNT],
+    );
+    switch (word) {
+      case 'credited':
+        return { outcome: word, postedE8: BigInt(posted) };
+      case 'not_ready':
+      case 'unknown_account':
+      case 'above_maximum':
+      case 'insufficient_balance':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async setAccount(accountId: string, status: AccountStatus): Promise<void> {
+    const p = accountPrefix(accountId);
+    const [word] = await this.#calls.run(SET_ACCOUNT, [`${p}meta`, `${p}a:${accountId}`], [status]);
+    if (word === 'not_ready') throw notReady();
+  }
+
+  /** The index entry is written last: a key that is found has its settings. */
+  async setKey(request: SetKeyRequest): Promise<void> {
+    const { accountId, keyId, status, limitE8, settings, hash } = request;
+    assertAmount(limitE8 ?? 0n);
+    const p = accountPrefix(accountId);
+    const limit = limitE8 === undefined ? '' : limitE8.toString();
+    const args = [accountId, status, limit, String(settings.rev), writeSettings(settings)];
+    const [word] = await this.#calls.run(SET_KEY, [`${p}meta`, `${p}k:${keyId}`], args);
+    if (word === 'not_ready') throw notReady();
+    if (word === 'other_payer') throw unexpected(word, keyId);
+    await this.#calls.ask((redis) => redis.set(keyIndexEntry(hash), `${accountId} ${keyId}`));
+  }
+
+  async readAccount(accountId: string): Promise<AccountState | undefined> {
+    const p = accountPrefix(accountId);
+    const [status, available, held, posted, seq] = await this.#readWhenReady(p, `${p}a:${accountId}`, [
+      ...['status', 'available', 'held', 'posted', 'seq'],
+    ]);
+    if (!status || !available || !held || !posted) return undefined;
+    return {
+      status: status as AccountStatus,
+      availableE8: BigInt(available),
+      heldE8: BigInt(held),
+      postedE8: BigInt(posted),
+      seq: Number(seq),
+    };
+  }
+
+  async readKey({ accountId, keyId }: Payer): Promise<KeyState | undefined> {
+    const p = accountPrefix(accountId);
+    const [owner, status, spent, held, limit, rev, settings] = await this.#readWhenReady(p, `${p}k:${keyId}`, [
+      ...['account', 'status', 'spent', 'held', 'limit', 'rev', 'settings'],
+    ]);
+    if (owner !== accountId || !spent || !held || !rev || !settings) return undefined;
+    return {
+      status: status as KeyStatus,
+      spentE8: BigInt(spent),
+      heldE8: BigInt(held),
+      limitE8: limit ? BigInt(limit) : undefined,
+      settings: readSettings(rev, settings),
+    };
+  }
+
+  async #readWhenReady(prefix: string, key: string, fields: string[]): Promise<readonly (string | null)[]> {
+    const [ready, values] = await this.#calls.ask((redis) =>
+      Promise.all([redis.hexists(`${prefix}meta`, 'epoch'), redis.hmget(key, ...fields)]),
+    );
+    if (ready === 0) throw notReady();
+    return values;
+  }
+
+  async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    const p = shardPrefix(shard);
+    const [, ...rids] = await this.#background.run(DUE, [`${p}exp`], [String(limit)]);
+    const payers = await Promise.all(
+      rids.map((rid) => this.#background.ask((redis) => redis.hmget(`${p}r:${rid}`, 'account', 'key'))),
+    );
+    return rids.flatMap((rid, index) => {
+      const [accountId, keyId] = payers[index] ?? [];
+      return accountId && keyId ? [{ rid, accountId, keyId }] : [];
+    });
+  }
+
+  async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+    const heads = await Promise.all(
+      shards.map((shard) =>
+        this.#background.ask((redis) => redis.xrange(`${shardPrefix(shard)}ob`, '-', '+', 'COUNT', limit)),
+      ),
+    );
+    const found = new Map<number, readonly OutboxEntry[]>();
+    shards.forEach((shard, index) => {
+      const head: readonly StreamEntry[] = heads[index] ?? [];
+      if (head.length > 0) found.set(shard, head.map(readEntry));
+    });
+    return found;
+  }
+
+  async trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void> {
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    const p = shardPrefix(shard);
+    const reservations = entries.map((entry) => `${p}r:${entry.rid}`);
+    await this.#background.run(TRIM, [`${p}ob`, ...reservations], [firstIdAfter(last.id), CLOSED]);
+  }
+
+  async isReady(): Promise<boolean> {
+    const there = await this.#background.ask((redis) =>
+      Promise.all([
+        redis.exists(KEY_INDEX),
+        ...ALL_SHARDS.map((shard) => redis.hexists(`${shardPrefix(shard)}meta`, 'epoch')),
+      ]),
+    );
+    return there.every((each) => each === 1);
+  }
+
+  async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
+    await Promise.all(accounts.map((account) => this.#restore(account)));
+  }
+
+  async #restore(account: AccountSnapshot): Promise<void> {
+    const p = accountPrefix(account.accountId);
+    const args = [account.accountId, p, describeSnapshot(account, writeSettings), CLOSED];
+    await this.#background.run(RESTORE, [`${p}a:${account.accountId}`, `${p}exp`], args);
+    await Promise.all(
+      account.keys.map(({ hash, keyId }) =>
+        this.#background.ask((redis) => redis.set(keyIndexEntry(hash), `${account.accountId} ${keyId}`)),
+      ),
+    );
+  }
+
+  async open(): Promise<void> {
+    const epoch = newId();
+    await this.#background.ask((redis) =>
+      Promise.all(ALL_SHARDS.map((shard) => redis.hset(`${shardPrefix(shard)}meta`, 'epoch', epoch))),
+    );
+    await this.#background.ask((redis) => redis.set(KEY_INDEX, epoch));
+  }
+
+  async close(): Promise<void> {
+    this.#calls.redis.disconnect();
+    this.#background.redis.disconnect();
+  }
+}
+
+/** The six keys of everything that closes a reservation. */
+function closingKeys({ accountId, keyId }: Payer, rid: string): string[] {
+  const p = accountPrefix(accountId);
+  return [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`, `${p}ob`];
+}
+
+function writeSettings({ name, allowedModels }: KeySettings): string {
+  return JSON.stringify({ name, allowedModels });
+}
+
+function readSettings(rev: string, settings: string): KeySettings {
+  const { name, allowedModels } = JSON.parse(settings) as Pick<KeySettings, 'name' | 'allowedModels'>;
+  return { rev: Number(rev), name, allowedModels };
+}
+
+function notReady(): LedgerUnavailable {
+  return new LedgerUnavailable('the ledger is being filled from Postgres');
+}
+
+function unexpected(word: string, id: string): Error {
+  if (word === 'other_payer') return new WrongPayer(`${id} belongs to another account or key`);
+  return new Error(`the ledger's script answered "${word}", which is not one of its answers`);
+}

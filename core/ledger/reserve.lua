@@ -1,0 +1,74 @@
+#!lua
+-- Holds an amount of an account's money, and of a key's limit, for one call. Every check comes before the first write:
+-- Redis keeps what a failing script has written.
+--
+-- KEYS[1] {sNNN}:meta
+-- KEYS[2] {sNNN}:a:<account>
+-- KEYS[3] {sNNN}:k:<key>
+-- KEYS[4] {sNNN}:r:<rid>
+-- KEYS[5] {sNNN}:exp
+-- ARGV[1] rid
+-- ARGV[2] amount in E8
+-- ARGV[3] lease in milliseconds, empty for a hold without a deadline
+-- ARGV[4] revision of the key's settings the node has decided by
+-- ARGV[5] account
+-- ARGV[6] key
+-- ARGV[7] JSON of the usage record, kept for an expiry
+--
+-- answers
+--   reserved                      now, or before by the same request
+--   not_ready                     the shard has not been filled from Postgres
+--   released_before               released, maybe before this reserve came
+--   closed_before                 settled or expired
+--   exists_with_different_amount  the id is open with another amount
+--   other_payer                   the id belongs to another account or key: a defect of the caller
+--   unknown_account
+--   frozen
+--   unknown_key
+--   revoked
+--   stale_key, rev, settings      the node's copy of the settings is older
+--   insufficient_balance, E8      with what the account has available
+--   key_limit_exceeded, E8        with what the key's limit leaves
+
+local function integer(number) return string.format('%.0f', number + 0) end
+
+if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
+
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key')
+local state = reservation[1]
+if state then
+  if reservation[3] ~= ARGV[5] or reservation[4] ~= ARGV[6] then return 'other_payer' end
+  if state == 'released' or state == 'tombstoned' then return 'released_before' end
+  if state ~= 'open' then return 'closed_before' end
+  if reservation[2] ~= ARGV[2] then return 'exists_with_different_amount' end
+  return 'reserved'
+end
+
+local account = redis.call('HMGET', KEYS[2], 'status', 'available')
+if not account[1] then return 'unknown_account' end
+if account[1] ~= 'active' then return 'frozen' end
+
+local key = redis.call('HMGET', KEYS[3], 'account', 'status', 'rev', 'spent', 'held', 'limit')
+if key[1] ~= ARGV[5] then return 'unknown_key' end
+if key[2] ~= 'active' then return 'revoked' end
+if tonumber(key[3]) > tonumber(ARGV[4]) then
+  return { 'stale_key', key[3], redis.call('HGET', KEYS[3], 'settings') }
+end
+
+local amount = tonumber(ARGV[2])
+if amount > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
+if key[6] then
+  local room = tonumber(key[6]) - tonumber(key[4]) - tonumber(key[5])
+  if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
+end
+
+redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))
+redis.call('HINCRBY', KEYS[2], 'held', ARGV[2])
+redis.call('HINCRBY', KEYS[3], 'held', ARGV[2])
+redis.call('HSET', KEYS[4], 'state', 'open', 'amount', ARGV[2], 'account', ARGV[5], 'key', ARGV[6], 'record', ARGV[7])
+if ARGV[3] ~= '' then
+  local time = redis.call('TIME')
+  local deadline = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[3])
+  redis.call('ZADD', KEYS[5], integer(deadline), ARGV[1])
+end
+return 'reserved'

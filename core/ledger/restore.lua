@@ -1,0 +1,51 @@
+#!lua
+-- Writes back what Postgres knows of one account, unless what is here is as new: then only keys that are missing are
+-- written. An account that is behind loses its open holds, for nobody can say which of them were closed meanwhile.
+-- Reads and writes reservations and keys of the account beside its KEYS; all are in the account's slot.
+--
+-- KEYS[1] {sNNN}:a:<account>
+-- KEYS[2] {sNNN}:exp
+-- ARGV[1] account
+-- ARGV[2] {sNNN}:
+-- ARGV[3] JSON: status, posted, seq, keys (id, status, limit, rev, settings, spent), closed (rid, state, key, charged,
+--         shortfall); amounts are strings, null is the empty string
+-- ARGV[4] milliseconds the closed reservations stay
+--
+-- answers
+--   restored
+--   untouched   the account is not behind
+
+local snapshot = cjson.decode(ARGV[3])
+local seq = redis.call('HGET', KEYS[1], 'seq')
+local behind = not seq or tonumber(seq) < tonumber(snapshot.seq)
+
+for _, key in ipairs(snapshot.keys) do
+  local name = ARGV[2] .. 'k:' .. key.id
+  if behind or redis.call('EXISTS', name) == 0 then
+    redis.call('DEL', name)
+    redis.call('HSET', name, 'account', ARGV[1], 'status', key.status, 'rev', key.rev, 'settings', key.settings,
+      'spent', key.spent, 'held', '0')
+    if key.limit ~= '' then redis.call('HSET', name, 'limit', key.limit) end
+  end
+end
+if not behind then return 'untouched' end
+
+for _, rid in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  local name = ARGV[2] .. 'r:' .. rid
+  if redis.call('HGET', name, 'account') == ARGV[1] then
+    redis.call('DEL', name)
+    redis.call('ZREM', KEYS[2], rid)
+  end
+end
+for _, closed in ipairs(snapshot.closed) do
+  local name = ARGV[2] .. 'r:' .. closed.rid
+  redis.call('DEL', name)
+  redis.call('HSET', name, 'state', closed.state, 'account', ARGV[1])
+  if closed.key ~= '' then redis.call('HSET', name, 'key', closed.key) end
+  if closed.state == 'settled' then redis.call('HSET', name, 'charged', closed.charged, 'shortfall', closed.shortfall) end
+  redis.call('PEXPIRE', name, ARGV[4])
+end
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'status', snapshot.status, 'available', snapshot.posted, 'held', '0',
+  'posted', snapshot.posted, 'seq', snapshot.seq)
+return 'restored'

@@ -1,0 +1,33 @@
+#!lua flags=allow-oom
+-- Makes a key, or changes status, limit and settings of one that is there. Its counters stay.
+--
+-- KEYS[1] {sNNN}:meta
+-- KEYS[2] {sNNN}:k:<key>
+-- ARGV[1] account
+-- ARGV[2] status
+-- ARGV[3] limit in E8, empty for none
+-- ARGV[4] revision of the settings
+-- ARGV[5] JSON of the settings
+--
+-- answers
+--   set
+--   older         what is there has a higher revision, nothing changes
+--   not_ready     the shard has not been filled from Postgres
+--   other_payer   the key belongs to another account: a defect of the caller
+
+if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
+
+local key = redis.call('HMGET', KEYS[2], 'account', 'rev')
+if not key[1] then
+  redis.call('HSET', KEYS[2], 'account', ARGV[1], 'spent', '0', 'held', '0')
+else
+  if key[1] ~= ARGV[1] then return 'other_payer' end
+  if tonumber(key[2]) > tonumber(ARGV[4]) then return 'older' end
+end
+redis.call('HSET', KEYS[2], 'status', ARGV[2], 'rev', ARGV[4], 'settings', ARGV[5])
+if ARGV[3] == '' then
+  redis.call('HDEL', KEYS[2], 'limit')
+else
+  redis.call('HSET', KEYS[2], 'limit', ARGV[3])
+end
+return 'set'

@@ -1,0 +1,63 @@
+#!lua flags=allow-oom
+-- Replaces a hold by the cost: charges it, gives the rest back and tells the outbox, in one step. Above the hold at most
+-- what is available on the account and what the key's limit leaves is charged; the rest is the shortfall.
+--
+-- KEYS[1] {sNNN}:meta
+-- KEYS[2] {sNNN}:a:<account>
+-- KEYS[3] {sNNN}:k:<key>
+-- KEYS[4] {sNNN}:r:<rid>
+-- KEYS[5] {sNNN}:exp
+-- KEYS[6] {sNNN}:ob
+-- ARGV[1] rid
+-- ARGV[2] cost in E8
+-- ARGV[3] account
+-- ARGV[4] key
+-- ARGV[5] JSON of the finished usage record, empty for none
+--
+-- answers
+--   settled, charged, shortfall   now or before; the first settlement counts
+--   not_ready                     the shard has not been filled from Postgres
+--   unknown_reservation
+--   released                      nothing is charged
+--   expired                       nothing is charged
+--   other_payer                   the id belongs to another account or key: a defect of the caller
+
+local function integer(number) return string.format('%.0f', number + 0) end
+
+if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
+
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'charged', 'shortfall')
+local state = reservation[1]
+if not state then return 'unknown_reservation' end
+if reservation[3] ~= ARGV[3] or reservation[4] ~= ARGV[4] then return 'other_payer' end
+if state == 'settled' then return { 'settled', reservation[5], reservation[6] } end
+if state == 'expired' then return 'expired' end
+if state ~= 'open' then return 'released' end
+
+local hold = tonumber(reservation[2])
+local cost = tonumber(ARGV[2])
+local charge = cost
+if cost > hold then
+  local more = math.min(cost - hold, tonumber(redis.call('HGET', KEYS[2], 'available')))
+  local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held')
+  if key[1] then more = math.min(more, math.max(0, tonumber(key[1]) - tonumber(key[2]) - tonumber(key[3]))) end
+  charge = hold + more
+end
+local charged = integer(charge)
+local shortfall = integer(cost - charge)
+
+redis.call('HINCRBY', KEYS[2], 'available', integer(hold - charge))
+redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
+local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - charge))
+local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
+redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
+redis.call('HINCRBY', KEYS[3], 'spent', charged)
+-- Written anew without its record, it is small again: closed reservations stay for a quarter of an hour.
+redis.call('DEL', KEYS[4])
+redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', charged, 'shortfall', shortfall,
+  'account', ARGV[3], 'key', ARGV[4])
+redis.call('ZREM', KEYS[5], ARGV[1])
+redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
+  'seq', integer(seq), 'amount', integer(0 - charge), 'posted', integer(posted), 'shortfall', shortfall,
+  'record', ARGV[5])
+return { 'settled', charged, shortfall }

@@ -1,0 +1,81 @@
+import { fail } from './errors';
+import type { PageRequest } from './page';
+
+/** Reads one filter's text; @throws RangeError that says what was expected. */
+export type Reader<T> = (text: string) => T;
+
+export type Filters<R extends Record<string, Reader<unknown>>> = {
+  readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
+};
+
+/**
+ * Reads a query string: every name must be known and given once.
+ * @throws GatewayError INVALID_FIELD that names the filter.
+ */
+export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLSearchParams, readers: R): Filters<R> {
+  const filters: Record<string, unknown> = {};
+  for (const [name, text] of query) {
+    const reader = Object.hasOwn(readers, name) ? readers[name] : undefined;
+    if (reader === undefined) throw wrong(name, `is not known here; there are ${Object.keys(readers).join(', ')}`);
+    if (name in filters) throw wrong(name, 'is given twice');
+    try {
+      filters[name] = reader(text);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw wrong(name, error.message);
+    }
+  }
+  return filters as Filters<R>;
+}
+
+function wrong(name: string, message: string) {
+  return fail('INVALID_FIELD', { param: name, message: `${name}: ${message}` });
+}
+
+const MAX_LIMIT = 1_000;
+const DEFAULT_LIMIT = 100;
+
+export const PAGE_READERS = {
+  limit: (text: string) => readInteger(text, 1, MAX_LIMIT),
+  cursor: (text: string) => text,
+};
+
+export function pageOf(filters: Filters<typeof PAGE_READERS>): PageRequest {
+  return { limit: filters.limit ?? DEFAULT_LIMIT, cursor: filters.cursor };
+}
+
+export function readInteger(text: string, least: number, most: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most)) throw new RangeError(`expected an integer from ${least} to ${most}`);
+  return value;
+}
+
+/** Text that can be looked for in the database, which knows no NUL. */
+export function readText(text: string): string {
+  if (text === '' || text.length > 500 || text.includes('\0')) throw new RangeError('expected 1 to 500 characters');
+  return text;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export function readUuid(text: string): string {
+  if (!UUID.test(text)) throw new RangeError('expected an id such as 019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d');
+  return text.toLowerCase();
+}
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** A time as RFC 3339 writes it. In a query string an unencoded `+` has become a space. */
+export function readTime(text: string): Date {
+  const match = RFC_3339.exec(text.replace(' ', '+'));
+  const time = new Date(match?.[0] ?? '');
+  if (match === null || Number.isNaN(time.getTime()) || !isDay(match)) {
+    throw new RangeError('expected a time such as 2026-11-20T08:30:00Z');
+  }
+  return time;
+}
+
+/** JavaScript takes February 30 for March 2. */
+function isDay([, year, month, day]: RegExpExecArray): boolean {
+  return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
+}

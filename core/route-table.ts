@@ -1,0 +1,134 @@
+/** What a path leads to: a route with the values of its `{names}`, or the methods there are instead. */
+export type Found<T> =
+  | { readonly route: T; readonly params: Readonly<Record<string, string>> }
+  | { readonly allow: readonly string[] };
+
+interface Node<T> {
+  readonly literals: Map<string, Node<T>>;
+  /** Below `{name}`: one segment, not empty. */
+  parameter: Node<T> | undefined;
+  /** At `{name...}`: all that is left, which may be nothing. */
+  rest: Node<T> | undefined;
+  readonly routes: Map<string, Entry<T>>;
+}
+
+interface Entry<T> {
+  readonly route: T;
+  readonly path: string;
+  readonly names: readonly string[];
+}
+
+interface Leaf<T> {
+  readonly routes: ReadonlyMap<string, Entry<T>>;
+  readonly values: readonly string[];
+}
+
+const PARAMETER = /^\{([A-Za-z][A-Za-z0-9]*)(\.\.\.)?\}$/;
+
+/**
+ * Finds a route by method and path: literal segments before `{name}` before `{name...}`, whatever the order they were
+ * added in. Segments are compared as they came; values are percent-decoded.
+ */
+export class RouteTable<T> {
+  readonly #root: Node<T> = newNode();
+
+  /** @throws Error when another route answers the same method and paths. */
+  add(method: string, path: string, route: T): void {
+    const names: string[] = [];
+    let node = this.#root;
+    for (const segment of segmentsOf(path)) {
+      const [, name, rest] = PARAMETER.exec(segment) ?? [];
+      if (name === undefined) {
+        node = child(node.literals, segment);
+      } else {
+        names.push(name);
+        if (rest === undefined) node = node.parameter ??= newNode();
+        else node = node.rest ??= newNode();
+      }
+    }
+    const other = node.routes.get(method);
+    if (other !== undefined) throw new Error(`${method} ${path} is there already, as ${method} ${other.path}`);
+    node.routes.set(method, { route, path, names });
+  }
+
+  /** undefined when nothing has this path. HEAD is served by GET, any method by `*`. */
+  find(method: string, path: string): Found<T> | undefined {
+    const leaves = this.#leaves(path);
+    if (leaves.length === 0) return undefined;
+    for (const { routes, values } of leaves) {
+      const entry = routes.get(method) ?? (method === 'HEAD' ? routes.get('GET') : undefined) ?? routes.get('*');
+      if (entry !== undefined) return { route: entry.route, params: nameValues(entry.names, values) };
+    }
+    return { allow: allowed(leaves) };
+  }
+
+  methodsOf(path: string): readonly string[] {
+    return allowed(this.#leaves(path));
+  }
+
+  /** Every place of the tree that fits, best first. */
+  #leaves(path: string): Leaf<T>[] {
+    const segments = segmentsOf(path);
+    const decoded = segments.map(decode);
+    const leaves: Leaf<T>[] = [];
+    const values: string[] = [];
+    const walk = (node: Node<T>, index: number): void => {
+      const segment = segments[index];
+      if (segment === undefined) {
+        if (node.routes.size > 0) leaves.push({ routes: node.routes, values: [...values] });
+        return;
+      }
+      const literal = node.literals.get(segment);
+      if (literal !== undefined) walk(literal, index + 1);
+      const value = decoded[index];
+      if (node.parameter !== undefined && value !== undefined && value !== '') {
+        values.push(value);
+        walk(node.parameter, index + 1);
+        values.pop();
+      }
+      const left = decoded.slice(index);
+      if (node.rest !== undefined && left.every((each) => each !== undefined)) {
+        leaves.push({ routes: node.rest.routes, values: [...values, left.join('/')] });
+      }
+    };
+    walk(this.#root, 0);
+    return leaves;
+  }
+}
+
+function newNode<T>(): Node<T> {
+  return { literals: new Map(), parameter: undefined, rest: undefined, routes: new Map() };
+}
+
+function child<T>(nodes: Map<string, Node<T>>, segment: string): Node<T> {
+  let node = nodes.get(segment);
+  if (node === undefined) {
+    node = newNode();
+    nodes.set(segment, node);
+  }
+  return node;
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').slice(1);
+}
+
+/** undefined when it is no percent-encoding: then it is nobody's value, and nothing is found. */
+function decode(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}
+
+function nameValues(names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
+}
+
+function allowed<T>(leaves: readonly Leaf<T>[]): readonly string[] {
+  const methods = new Set(leaves.flatMap(({ routes }) => [...routes.keys()]));
+  if (methods.has('GET')) methods.add('HEAD');
+  return [...methods].sort();
+}

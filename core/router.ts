@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { ApiKeys } from './api-keys';
+import type { CallKey } from './call';
+import { fail, type GatewayError } from './errors';
+import { newRequestId, sendError, setRequestId } from './http';
+import { log as standardLog } from './log';
+import type { Route, Visit } from './plugin';
+import { RouteTable } from './route-table';
+import { describeFault, toGatewayError } from './thrown';
+
+export interface ServeOptions {
+  /** Who shows which valid key; `confirmedKey(keys)`. Routes with `auth: 'key'` cannot be served without it. */
+  readonly identify?: (request: IncomingMessage) => Promise<CallKey>;
+  readonly log?: Logger;
+}
+
+/** The endpoints of one listener. */
+export interface Router {
+  /** The methods a path answers to, HEAD where there is GET; empty when nothing is there. */
+  methodsOf(path: string): readonly string[];
+  /**
+   * Answers a request: finds its route, runs auth and handler, renders what is thrown through the error catalogue. Resolves
+   * when the handler is done; never rejects.
+   * @returns false, with nothing touched, when no route has this path.
+   */
+  serve(request: IncomingMessage, response: ServerResponse, options: ServeOptions): Promise<boolean>;
+}
+
+/** @throws Error when two routes answer the same, or when routes of both listeners are given: they must never mix. */
+export function compileRoutes(routes: readonly Route[]): Router {
+  const listeners = new Set(routes.map((route) => route.listener));
+  if (listeners.size > 1) throw new Error('routes of the public and of the admin listener cannot share a router');
+  const table = new RouteTable<Route>();
+  for (const route of routes) table.add(route.method, route.path, route);
+
+  return {
+    methodsOf: (path) => table.methodsOf(path),
+    serve: async (request, response, options) => {
+      const url = request.url ?? '/';
+      const queryStart = url.indexOf('?');
+      const path = queryStart === -1 ? url : url.slice(0, queryStart);
+      const found = table.find(request.method ?? 'GET', path);
+      if (found === undefined) return false;
+      const visit = {
+        id: newRequestId(),
+        path,
+        query: new URLSearchParams(queryStart === -1 ? '' : url.slice(queryStart + 1)),
+      };
+      setRequestId(response, visit.id);
+      try {
+        if ('allow' in found) throw methodNotAllowed(found.allow);
+        await answer(found.route, { ...visit, params: found.params }, request, response, options);
+      } catch (error) {
+        render(error, visit.id, request, response, options.log ?? standardLog);
+      }
+      return true;
+    },
+  };
+}
+
+/** Finds the key and reads its status: endpoints without a reservation have no other moment to notice a revoked key. */
+export function confirmedKey(keys: ApiKeys): (request: IncomingMessage) => Promise<CallKey> {
+  return async (request) => {
+    const key = await keys.identify(request);
+    await keys.confirm(key);
+    return key;
+  };
+}
+
+async function answer(
+  route: Route,
+  visit: Visit,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { identify }: ServeOptions,
+): Promise<void> {
+  if (route.listener === 'admin' || route.auth === 'none') return route.handle(visit, request, response);
+  if (identify === undefined) throw new Error(`${route.path} needs a key, and this listener cannot identify one`);
+  await route.handle({ ...visit, key: await identify(request) }, request, response);
+}
+
+function methodNotAllowed(allow: readonly string[]): GatewayError {
+  const methods = allow.join(', ');
+  return fail('METHOD_NOT_ALLOWED', { message: `This address answers to ${methods}.`, headers: { allow: methods } });
+}
+
+function render(
+  error: unknown,
+  requestId: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  log: Logger,
+): void {
+  // The client has left: nobody to tell, and what was thrown is most often the news of that.
+  if (response.destroyed || request.socket.destroyed) {
+    response.destroy();
+    return;
+  }
+  const shown = toGatewayError(error);
+  if (shown.code === 'INTERNAL_ERROR') log.error({ requestId, error: describeFault(error) }, 'a handler failed');
+  // Half an answer must not end as if it were whole.
+  if (response.headersSent) response.destroy();
+  else sendError(request, response, shown, requestId);
+}

@@ -1,0 +1,123 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answerPrompt, DEMO_MODEL } from './demo-model';
+import { chatBody, chatError, chatEvents } from './dialects/chat';
+import { messagesBody, messagesError, messagesEvents } from './dialects/messages';
+import { type Json, type Protocol, problemOf, readPrompt } from './prompt';
+
+const PACE_MS = 8;
+const BODY_AT_MOST = 21 * 1024 * 1024;
+
+const PROTOCOL_OF_PATH: Readonly<Record<string, Protocol>> = {
+  '/v1/messages': 'messages',
+  '/v1/chat/completions': 'chat',
+};
+
+/** An upstream that speaks both protocols and has no model: for trying out the gateway without anybody's account. */
+export function demoServer(key: string): Server {
+  const server = createServer((request, response) => {
+    answer(request, response, key).catch(() => response.destroy());
+  });
+  // The gateway keeps its connections for 30 s, so this side must not close them first.
+  server.keepAliveTimeout = 65_000;
+  return server;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, key: string): Promise<void> {
+  const path = (request.url ?? '').split('?')[0] ?? '';
+  if (path === '/healthz') return send(response, 200, { status: 'ok', upstream: 'demo' });
+  const protocol = PROTOCOL_OF_PATH[path] ?? 'chat';
+  const body = await readBody(request);
+  if (!showsKey(request, key))
+    return refuse(response, protocol, 401, 'The demo upstream was started with another key.');
+  if (path === '/v1/models')
+    return send(response, 200, { object: 'list', data: [{ id: DEMO_MODEL, object: 'model' }] });
+  if (PROTOCOL_OF_PATH[path] === undefined) return refuse(response, protocol, 404, `There is nothing at ${path}.`);
+  if (request.method !== 'POST') return refuse(response, protocol, 405, 'Only POST is answered here.');
+  if (body === undefined) return refuse(response, protocol, 413, 'The body is too large.');
+  const parsed = parseObject(body);
+  if (parsed === undefined) return refuse(response, protocol, 400, 'The body is not a JSON object.');
+  const problem = problemOf(parsed, protocol);
+  if (problem !== undefined) return refuse(response, protocol, 400, problem);
+  if (parsed['model'] !== DEMO_MODEL)
+    return refuse(response, protocol, 404, `The demo upstream only has ${DEMO_MODEL}.`);
+  await speak(response, parsed, protocol);
+}
+
+async function speak(response: ServerResponse, body: Json, protocol: Protocol): Promise<void> {
+  const prompt = readPrompt(body, protocol);
+  const said = answerPrompt(prompt);
+  if (!prompt.stream) return send(response, 200, protocol === 'messages' ? messagesBody(said) : chatBody(said));
+  await stream(response, protocol === 'messages' ? messagesEvents(said) : chatEvents(said, prompt.includeUsage));
+}
+
+/** Sends event after event, at a model's pace, no faster than they are taken, and stops when the client has left. */
+async function stream(response: ServerResponse, events: readonly string[]): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+  try {
+    for (const event of events) {
+      if (!response.write(event)) await once(response, 'drain', { signal: gone.signal });
+      await sleep(PACE_MS, undefined, { signal: gone.signal });
+    }
+  } catch (error) {
+    if (gone.signal.aborted) return;
+    throw error;
+  }
+  response.end();
+}
+
+const ERROR_TYPE: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  404: 'not_found_error',
+  405: 'invalid_request_error',
+  413: 'request_too_large',
+};
+
+/** An error in the shape of the protocol that was spoken. */
+function refuse(response: ServerResponse, protocol: Protocol, status: number, message: string): void {
+  const type = ERROR_TYPE[status] ?? 'api_error';
+  const code = status === 401 ? 'invalid_api_key' : null;
+  send(response, status, protocol === 'messages' ? messagesError(type, message) : chatError(type, code, message));
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+    .end(text);
+}
+
+function showsKey({ headers }: IncomingMessage, key: string): boolean {
+  const shown = headers['x-api-key'] ?? headers.authorization?.replace(/^Bearer /i, '');
+  return typeof shown === 'string' && timingSafeEqual(digest(shown), digest(key));
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** The whole body, or undefined when it is too large; then the rest is read and dropped. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= BODY_AT_MOST) chunks.push(chunk);
+    else chunks.length = 0;
+  }
+  return length <= BODY_AT_MOST ? Buffer.concat(chunks).toString('utf8') : undefined;
+}
+
+function parseObject(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+/** What both protocols' request bodies say, as far as the demo model listens. */
+export interface Prompt {
+  readonly model: string;
+  readonly stream: boolean;
+  /** Chat only: the last chunk of a stream has the token counts. */
+  readonly includeUsage: boolean;
+  readonly maxTokens: number | undefined;
+  /** The text of the last user message. */
+  readonly lastUserText: string;
+  /** The last message is a tool's result: its text. */
+  readonly toolResult: string | undefined;
+  readonly tools: readonly Tool[];
+  /** `none`: may not call one; `any`: must; a name: must call that one; undefined: as the text asks. */
+  readonly toolChoice: string | undefined;
+  readonly textLength: number;
+  readonly images: number;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly schema: Json;
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+export type Protocol = 'messages' | 'chat';
+
+/** The first thing that is wrong with a body, in words for the caller, or undefined. */
+export function problemOf(body: Json, protocol: Protocol): string | undefined {
+  if (typeof body['model'] !== 'string') return 'model: a string is required';
+  if (!Array.isArray(body['messages']) || body['messages'].length === 0)
+    return 'messages: a non-empty array is required';
+  const limit = body['max_tokens'] ?? body['max_completion_tokens'];
+  if (protocol === 'messages' && limit === undefined) return 'max_tokens: an integer is required';
+  const isLimit = limit === undefined || limit === null || (Number.isInteger(limit) && Number(limit) > 0);
+  return isLimit ? undefined : 'max_tokens: a positive integer is required';
+}
+
+/** @param body - one that has no problem. */
+export function readPrompt(body: Json, protocol: Protocol): Prompt {
+  const messages = objects(body['messages']);
+  const parts = messages.flatMap((message) => partsOf(message['content']));
+  const last = messages.at(-1) ?? {};
+  const limit = body['max_completion_tokens'] ?? body['max_tokens'];
+  return {
+    model: String(body['model']),
+    stream: body['stream'] === true,
+    includeUsage: object(body['stream_options'])['include_usage'] === true,
+    maxTokens: typeof limit === 'number' ? limit : undefined,
+    lastUserText: textOf(messages.findLast((message) => message['role'] === 'user' && !isToolResult(message))),
+    toolResult: isToolResult(last) ? textOf(last) : undefined,
+    tools: objects(body['tools']).map((tool) => (protocol === 'messages' ? messagesTool(tool) : chatTool(tool))),
+    toolChoice: toolChoice(body['tool_choice']),
+    textLength:
+      parts.map(partText).join('').length +
+      partsOf(body['system']).map(partText).join('').length +
+      (body['tools'] === undefined ? 0 : JSON.stringify(body['tools']).length),
+    images: parts.filter((part) => part['type'] === 'image' || part['type'] === 'image_url').length,
+  };
+}
+
+function messagesTool(tool: Json): Tool {
+  return { name: String(tool['name']), schema: object(tool['input_schema']) };
+}
+
+function chatTool(tool: Json): Tool {
+  const described = object(tool['function']);
+  return { name: String(described['name']), schema: object(described['parameters']) };
+}
+
+function toolChoice(choice: unknown): string | undefined {
+  if (choice === 'none' || object(choice)['type'] === 'none') return 'none';
+  if (choice === 'required' || object(choice)['type'] === 'any') return 'any';
+  const name = object(choice)['name'] ?? object(object(choice)['function'])['name'];
+  return typeof name === 'string' ? name : undefined;
+}
+
+function isToolResult(message: Json): boolean {
+  return message['role'] === 'tool' || partsOf(message['content']).some((part) => part['type'] === 'tool_result');
+}
+
+function textOf(message: Json | undefined): string {
+  return partsOf(message?.['content']).map(partText).join(' ');
+}
+
+function partText(part: Json): string {
+  if (part['type'] === 'tool_result') return partsOf(part['content']).map(partText).join(' ');
+  return typeof part['text'] === 'string' ? part['text'] : '';
+}
+
+/** A content is a text or a list of parts. */
+function partsOf(content: unknown): Json[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : objects(content);
+}
+
+function objects(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(object) : [];
+}
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}

@@ -1,0 +1,90 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const CREDIT_USD = '5.00';
+
+/**
+ * The demo account and its key: those kept from an earlier start while both are valid, else new ones. Every step is written
+ * down before the next, so that a start that was broken off goes on where it stopped.
+ */
+export async function findOrMakeAccount({ url, adminUrl, dataDir, adminToken }) {
+  const file = join(dataDir, 'quickstart.json');
+  const admin = adminApi(adminUrl, adminToken || readToken(dataDir));
+  const kept = read(file);
+  const exists =
+    typeof kept.accountId === 'string' && (await admin.exists(`/accounts/${encodeURIComponent(kept.accountId)}`));
+  if (exists && (await isValidKey(url, kept.key)))
+    return { accountId: kept.accountId, key: kept.key, file, isNew: false };
+
+  const accountId = exists ? kept.accountId : (await admin.post('/accounts', { name: 'quickstart' })).id;
+  write(file, { accountId });
+  const credit = { amountUsd: CREDIT_USD, idempotencyKey: 'quickstart', note: 'made by npm run quickstart' };
+  await admin.post(`/accounts/${accountId}/credits`, credit);
+  const { key } = await admin.post(`/accounts/${accountId}/keys`, { name: 'quickstart' });
+  write(file, { accountId, key });
+  return { accountId, key, file, isNew: true };
+}
+
+function adminApi(adminUrl, token) {
+  const ask = (method, path, body) =>
+    fetch(`${adminUrl}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  return {
+    exists: async (path) => {
+      const answer = await ask('GET', path);
+      if (answer.ok || answer.status === 404) {
+        await answer.arrayBuffer();
+        return answer.ok;
+      }
+      throw await failure('GET', path, answer);
+    },
+    post: async (path, body) => {
+      const answer = await ask('POST', path, body);
+      if (!answer.ok) throw await failure('POST', path, answer);
+      return answer.json();
+    },
+  };
+}
+
+async function failure(method, path, answer) {
+  const body = await answer.json().catch(() => ({}));
+  const hint = answer.status === 401 ? ' Is ADMIN_TOKEN the one the data folder was made with?' : '';
+  return new Error(
+    `${method} /admin/v1${path} answered ${answer.status}: ${body.error?.message ?? 'no reason given'}.${hint}`,
+  );
+}
+
+async function isValidKey(url, key) {
+  if (typeof key !== 'string') return false;
+  const answer = await fetch(`${url}/v1/balance`, { headers: { authorization: `Bearer ${key}` } });
+  await answer.arrayBuffer();
+  return answer.ok;
+}
+
+function readToken(dataDir) {
+  const path = join(dataDir, 'admin-token');
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new Error(`The admin token cannot be read from ${path}: ${error.message}`);
+  }
+}
+
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** Only this user may read it, and it is whole or not there. */
+function write(file, value) {
+  mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });
+  writeFileSync(`${file}.new`, `${JSON.stringify(value)}\n`, { mode: 0o600 });
+  chmodSync(`${file}.new`, 0o600);
+  renameSync(`${file}.new`, file);
+}

@@ -1,0 +1,54 @@
+const REAL_UPSTREAMS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY'];
+
+/** What is printed when everything runs: the key and commands that can be pasted as they are. */
+export function guide({ url, adminUrl, account, env }) {
+  const { key, file, isNew } = account;
+  const setKey = isNew ? `KEY=${key}` : `KEY=$(node -p 'JSON.parse(fs.readFileSync(process.argv[1])).key' '${file}')`;
+  return `
+Tollgate is ready.
+
+  calls    ${url}
+  admin    ${adminUrl}  (token: ADMIN_TOKEN, or the file admin-token in the data folder)
+  API key  ${isNew ? `${key}\n           kept for the next start in ${file}` : `as at the first start, in ${file}`}
+
+Set the key, then paste any of these:
+
+  ${setKey}
+
+  # Messages protocol, in one piece (-i shows cost, tokens and route in the headers)
+  ${curl(url, '/v1/messages', 'x-api-key: $KEY', { model: 'demo-model', max_tokens: 200, messages: HELLO }, '-i')}
+
+  # Messages protocol, streamed
+  ${curl(url, '/v1/messages', 'x-api-key: $KEY', { model: 'demo-model', max_tokens: 200, stream: true, messages: HELLO }, '-N')}
+
+  # Chat protocol, in one piece
+  ${curl(url, '/v1/chat/completions', 'Authorization: Bearer $KEY', { model: 'demo-model', messages: HELLO }, '-i')}
+
+  # Chat protocol, streamed
+  ${curl(url, '/v1/chat/completions', 'Authorization: Bearer $KEY', { model: 'demo-model', stream: true, messages: HELLO }, '-N')}
+
+  # What is left, and what each call cost
+  curl -s ${url}/v1/balance -H "x-api-key: $KEY"
+  curl -s ${url}/v1/usage -H "x-api-key: $KEY"
+
+Upstreams: the demo upstream (no real model behind it)${REAL_UPSTREAMS.map((name) => `, ${named(name, env)}`).join('')}.
+${hint(env)}Models, prices and routes stand in gateway.config.yml: edit it next.
+
+Ctrl-C ends both programs.
+`;
+}
+
+const HELLO = [{ role: 'user', content: 'Hello' }];
+
+function curl(url, path, header, body, flag) {
+  return `curl -s ${flag} ${url}${path} -H "${header}" -H 'content-type: application/json' \\
+    -d '${JSON.stringify(body)}'`;
+}
+
+function named(name, env) {
+  return `${name} is ${env[name] ? 'set: live' : 'not set'}`;
+}
+
+function hint(env) {
+  return REAL_UPSTREAMS.some((name) => env[name]) ? '' : 'To call real models, set one of these and start again. ';
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { findOrMakeAccount } from './account.mjs';
+import { checkCalls } from './check.mjs';
+import { startChild } from './child.mjs';
+import { guide } from './guide.mjs';
+import { takenPorts } from './ports.mjs';
+import { prepare } from './prepare.mjs';
+import { untilReady } from './ready.mjs';
+
+/** Progress goes to standard error, so that standard output has only what somebody may want to keep. */
+const say = (line) => console.error(line);
+
+/** Runs until it is told to stop, and gives the exit status. */
+export async function runQuickstart(options) {
+  const { ports, root, env } = options;
+  const children = [];
+  const stopping = stopSignal();
+  try {
+    const taken = await takenPorts(ports);
+    if (taken.length > 0) throw new Error(taken.join('\n'));
+    await prepare(root, say);
+
+    const childEnv = environment(options);
+    say('Starting the demo upstream and the gateway …');
+    children.push(startChild('The demo upstream', 'dist/demo/upstream.js', { root, env: childEnv, show: false }));
+    children.push(
+      startChild('The gateway', 'dist/server.js', { root, env: childEnv, show: env.LOG_LEVEL !== undefined }),
+    );
+    // Whichever comes first: somebody stops us, a child ends that should not, or the work is done.
+    const stopped = stopping.promise.then(() => 0);
+    const died = Promise.race(children.map((child) => child.died));
+    return await Promise.race([stopped, died, work(options, stopped)]);
+  } catch (error) {
+    say(error.message);
+    return 1;
+  } finally {
+    stopping.onAgain(() => {
+      for (const child of children) child.kill();
+    });
+    // The gateway first: calls that still run need their upstream.
+    for (const child of children.reverse()) await child.stop();
+  }
+}
+
+async function work(options, stopped) {
+  const { ports, dataDir, json, check, env } = options;
+  const url = `http://127.0.0.1:${ports.PORT}`;
+  const adminUrl = `http://127.0.0.1:${ports.ADMIN_PORT}`;
+  await untilReady('the demo upstream', `http://127.0.0.1:${ports.DEMO_PORT}/healthz`, say);
+  await untilReady('the gateway', `${url}/readyz`, say);
+  const account = await findOrMakeAccount({ url, adminUrl, dataDir, adminToken: env.ADMIN_TOKEN });
+  if (json) {
+    console.log(JSON.stringify({ url, adminUrl, key: account.key, accountId: account.accountId, dataDir }));
+  } else if (!check) {
+    console.log(guide({ url, adminUrl, account, env }));
+  }
+  return check ? checkCalls({ url, key: account.key }, say) : stopped;
+}
+
+function environment({ env, ports, dataDir }) {
+  return {
+    LOG_LEVEL: 'warn',
+    DEMO_UPSTREAM_KEY: randomBytes(24).toString('hex'),
+    ...env,
+    ...ports,
+    HOST: '127.0.0.1',
+    DATA_DIR: dataDir,
+  };
+}
+
+function stopSignal() {
+  let again = () => undefined;
+  let asked = false;
+  const promise = new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+      process.on(signal, () => {
+        if (asked) again();
+        asked = true;
+        resolve();
+      });
+    }
+  });
+  return {
+    promise,
+    onAgain: (action) => {
+      again = action;
+    },
+  };
+}

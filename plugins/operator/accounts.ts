@@ -1,0 +1,85 @@
+import {
+  type Account,
+  createAccount,
+  listAccounts,
+  readAccount,
+  type Stores,
+  setAccountStatus,
+} from '../../core/accounts';
+import { jsonBody, sendJson } from '../../core/http';
+import type { AccountStatus } from '../../core/ledger/ledger';
+import type { Route } from '../../core/plugin';
+import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
+import type { Settings } from '../../core/settings';
+import { ADMIN, showUsd, TEXT } from './fields';
+
+const NEW_ACCOUNT = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: { name: TEXT },
+} as const;
+
+const NOTHING = { type: 'object', additionalProperties: false, properties: {} } as const;
+
+export function accountRoutes(stores: Stores): Route[] {
+  const readNewAccount = jsonBody<Settings<typeof NEW_ACCOUNT>>(NEW_ACCOUNT);
+  const readNothing = jsonBody<Settings<typeof NOTHING>>(NOTHING);
+
+  const statusRoute = (verb: 'freeze' | 'unfreeze', status: AccountStatus, summary: string): Route => ({
+    listener: 'admin',
+    method: 'POST',
+    path: `/admin/v1/accounts/{accountId}/${verb}`,
+    summary,
+    handle: async ({ params }, request, response) => {
+      await readNothing(request);
+      sendJson(response, 200, toJson(await setAccountStatus(stores, params['accountId'] ?? '', status, ADMIN)));
+    },
+  });
+
+  return [
+    {
+      listener: 'admin',
+      method: 'POST',
+      path: '/admin/v1/accounts',
+      summary: 'Create an account.',
+      handle: async (_visit, request, response) => {
+        const { name } = await readNewAccount(request);
+        sendJson(response, 201, toJson(await createAccount(stores, name, ADMIN)));
+      },
+    },
+    {
+      listener: 'admin',
+      method: 'GET',
+      path: '/admin/v1/accounts',
+      summary: 'List accounts, newest first.',
+      handle: async ({ query }, _request, response) => {
+        const { items, nextCursor } = await listAccounts(stores, pageOf(readQuery(query, PAGE_READERS)));
+        sendJson(response, 200, { items: items.map(toJson), nextCursor });
+      },
+    },
+    {
+      listener: 'admin',
+      method: 'GET',
+      path: '/admin/v1/accounts/{accountId}',
+      summary: 'Show an account with its balance.',
+      handle: async ({ params }, _request, response) => {
+        sendJson(response, 200, toJson(await readAccount(stores, params['accountId'] ?? '')));
+      },
+    },
+    statusRoute('freeze', 'frozen', 'Refuse every further call of an account.'),
+    statusRoute('unfreeze', 'active', 'Take calls of a frozen account again.'),
+  ];
+}
+
+function toJson({ id, name, status, createdAt, money }: Account): object {
+  return {
+    id,
+    name,
+    status,
+    createdAt: createdAt.toISOString(),
+    balanceUsd: showUsd(money?.postedE8),
+    heldUsd: showUsd(money?.heldE8),
+    availableUsd: showUsd(money?.availableE8),
+  };
+}

@@ -1,0 +1,16 @@
+import { definePlugin } from '../../core/plugin';
+import { accountRoutes } from './accounts';
+import { auditRoutes } from './audit';
+import { creditRoutes } from './credits';
+import { keyRoutes } from './keys';
+
+/** The operator's desk under /admin/v1; contract section 7. */
+export default definePlugin({
+  name: 'operator',
+  summary: 'Accounts, keys and credits for whoever runs the gateway.',
+  schema: { type: 'object', additionalProperties: false, properties: {} },
+  routes: (_settings, { database, ledger }) => {
+    const stores = { database, ledger };
+    return [...accountRoutes(stores), ...creditRoutes(stores), ...keyRoutes(stores), ...auditRoutes(database)];
+  },
+});

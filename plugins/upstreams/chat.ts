@@ -1,0 +1,119 @@
+import { type BodyEdit, defineAdapter, type EventNote, type ModelCall } from '../../core/upstream';
+import { UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
+import { judgeFailure } from './judge-failure';
+import { forwardedHeaders, standardEdits } from './standard-request';
+
+/** The Chat protocol (chat completions), with the reasoning fields several vendors have added to it. */
+export default defineAdapter({
+  contract: 'upstream/1',
+  name: 'chat',
+  protocols: ['chat'],
+  schema: { type: 'object', properties: {} },
+
+  request(call) {
+    const edits = standardEdits(call);
+    if (call.stream && call.streamUsage) edits.push(askForUsage(call));
+    return { path: `/v1/chat/completions${call.query}`, headers: forwardedHeaders(call), edits };
+  },
+
+  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+
+  judge: judgeFailure,
+
+  readEvent({ data }) {
+    if (data === undefined || data === '') return {};
+    if (data.trim() === '[DONE]') return { done: true };
+    const chunk = parseData(data);
+    if (chunk === 'malformed') return { malformed: true };
+    if (chunk === 'unread') return { content: true, contentBytes: bytesOf(data) };
+    if (isError(chunk['error'])) return { error: { body: chunk } };
+    return readChunk(chunk);
+  },
+
+  readBody(body) {
+    const answer = asObject(body) ?? {};
+    let contentBytes = 0;
+    for (const choice of asArray(answer['choices'])) contentBytes += readSaid(asObject(choice)?.['message']).bytes;
+    return { usage: readUsage(asObject(answer['usage'])), contentBytes };
+  },
+});
+
+/** Without include_usage a stream ends without token counts, and the call could not be priced. */
+function askForUsage(call: ModelCall): BodyEdit {
+  const raw = call.members.get('stream_options');
+  const options = raw === undefined ? undefined : asObject(JSON.parse(raw));
+  return { member: 'stream_options', set: JSON.stringify({ ...options, include_usage: true }) };
+}
+
+/** Some upstreams put `"error": null` into every chunk. */
+function isError(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
+function readChunk(chunk: JsonObject): EventNote {
+  const choices = asArray(chunk['choices']).map((choice) => asObject(choice) ?? {});
+  const said = choices.map((choice) => readSaid(choice['delta']));
+  const finishedChoices = choices
+    .filter((choice) => asText(choice['finish_reason']) !== '')
+    .map((choice, at) => asCount(choice['index']) ?? at);
+  const finish = finishedChoices.length > 0;
+  const usage = asObject(chunk['usage']);
+  return {
+    ...(said.some((each) => each.isContent) && {
+      content: true,
+      contentBytes: said.reduce((sum, each) => sum + each.bytes, 0),
+    }),
+    ...(finish && { finish, finishedChoices }),
+    ...(usage !== undefined && { usage: readUsage(usage) }),
+    // Some upstreams report running counts in every chunk; the last one has no choices, or ends them.
+    ...(usage !== undefined && (choices.length === 0 || finish) && { finalUsage: true }),
+  };
+}
+
+interface Said {
+  readonly isContent: boolean;
+  readonly bytes: number;
+}
+
+/** What a `delta` or a `message` says: text, refusal, reasoning and the arguments of tool calls. */
+function readSaid(value: unknown): Said {
+  const message = asObject(value) ?? {};
+  const calls = [...asArray(message['tool_calls']), { function: message['function_call'] }].map(readToolCall);
+  // Both spellings of reasoning carry the same text where an upstream sends both.
+  const reasoning = Math.max(bytesOf(asText(message['reasoning'])), bytesOf(asText(message['reasoning_content'])));
+  const bytes = bytesOfContent(message['content']) + bytesOf(asText(message['refusal'])) + reasoning;
+  return {
+    isContent: bytes > 0 || calls.some((call) => call.isContent) || asObject(message['audio']) !== undefined,
+    bytes: calls.reduce((sum, call) => sum + call.bytes, bytes),
+  };
+}
+
+/** A string, or in some dialects a list of parts with `text`. */
+function bytesOfContent(content: unknown): number {
+  let bytes = bytesOf(asText(content));
+  for (const part of asArray(content)) bytes += bytesOf(asText(asObject(part)?.['text']));
+  return bytes;
+}
+
+function readToolCall(value: unknown): Said {
+  const call = asObject(value) ?? {};
+  const called = asObject(call['function']) ?? asObject(call['custom']) ?? {};
+  const bytes = bytesOf(asText(called['arguments'])) + bytesOf(asText(called['input']));
+  return { isContent: bytes > 0 || asText(called['name']) !== '', bytes };
+}
+
+/** `prompt_tokens` has the cached ones in it; more cached than asked is nonsense, and the input unknown. */
+function readUsage(usage: JsonObject | undefined): Usage {
+  if (usage === undefined) return UNKNOWN_USAGE;
+  const prompt = asCount(usage['prompt_tokens']);
+  const cached = asCount(asObject(usage['prompt_tokens_details'])?.['cached_tokens']);
+  const uncached = prompt === undefined ? undefined : prompt - (cached ?? 0);
+  const isSound = uncached !== undefined && uncached >= 0;
+  return {
+    ...UNKNOWN_USAGE,
+    inputTokens: isSound ? uncached : undefined,
+    outputTokens: asCount(usage['completion_tokens']),
+    cacheReadTokens: isSound ? cached : undefined,
+  };
+}

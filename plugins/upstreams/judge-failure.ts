@@ -1,0 +1,79 @@
+import type { UpstreamFailure, Verdict } from '../../core/upstream';
+import { asObject, asText } from './json';
+
+/**
+ * What to do about a failure; contract section 5. The first that fits counts: the platform's own account is out of credit
+ * (never shown as the customer's fault), the call does not fit this model, the vendor will not answer this content, and
+ * then the status.
+ */
+export function judgeFailure(failure: UpstreamFailure): Verdict {
+  const reason = readReason(failure.body);
+  if (isOutOfCredit(reason)) return 'next';
+  if (isTooLong(reason) && mayBeTheCall(failure.status)) return 'larger-context';
+  if (CONTENT_FILTER.has(reason.code) || CONTENT_FILTER.has(reason.type)) return 'relay';
+  // An error event that came before any content: nothing has been said yet, somebody else may.
+  if (failure.status < 300) return 'next';
+  return failure.status >= 500 || ASK_NEXT.has(failure.status) ? 'next' : 'relay';
+}
+
+const ASK_NEXT = new Set([401, 402, 403, 404, 408, 409, 425, 429]);
+
+interface Reason {
+  readonly type: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** `{"error":{"type","code","message"}}` of both protocols, and the bare forms some upstreams send. */
+function readReason(body: unknown): Reason {
+  const outer = asObject(body) ?? {};
+  const error = asObject(outer['error']) ?? outer;
+  const inner = asObject(error['innererror']) ?? {};
+  return {
+    type: asText(error['type']),
+    code: asText(inner['code']) || asText(error['code']),
+    message: (asText(error['message']) || asText(outer['error'])).slice(0, MAX_MESSAGE_CHARACTERS),
+  };
+}
+
+/** A message may quote what the client sent; the reason stands at its beginning. */
+const MAX_MESSAGE_CHARACTERS = 1_000;
+
+const OUT_OF_CREDIT = new Set([
+  'insufficient_quota',
+  'insufficient_balance',
+  'insufficient_credits',
+  'insufficient_funds',
+  'billing_error',
+  'billing_not_active',
+  'billing_hard_limit_reached',
+  'credit_balance_too_low',
+  'payment_required',
+]);
+const OUT_OF_CREDIT_MESSAGE =
+  /credit balance is too low|insufficient (?:account )?(?:balance|credits?|funds|quota)|exceeded your current quota|out of credits?/i;
+
+function isOutOfCredit(reason: Reason): boolean {
+  return OUT_OF_CREDIT.has(reason.code) || OUT_OF_CREDIT.has(reason.type) || OUT_OF_CREDIT_MESSAGE.test(reason.message);
+}
+
+const TOO_LONG = new Set(['context_length_exceeded', 'context_window_exceeded', 'model_context_window_exceeded']);
+const TOO_LONG_MESSAGE =
+  /prompt is too long|exceed(?:s|ed)? (?:the )?(?:model's )?(?:maximum )?context|maximum context length|context window/i;
+
+function isTooLong(reason: Reason): boolean {
+  return TOO_LONG.has(reason.code) || TOO_LONG.has(reason.type) || TOO_LONG_MESSAGE.test(reason.message);
+}
+
+/** 200 is an error event; a 5xx or a 429 that speaks of the context is still about the upstream. */
+function mayBeTheCall(status: number): boolean {
+  return status < 300 || status === 400 || status === 413 || status === 422;
+}
+
+const CONTENT_FILTER = new Set([
+  'content_filter',
+  'content_filter_error',
+  'content_policy_violation',
+  'moderation_blocked',
+  'ResponsibleAIPolicyViolation',
+]);

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { LEDGER_SCRIPTS } from '../../core/ledger/redis-ledger';
+import { LuaHeaderError, parseScript } from '../../core/lua';
+
+const FOLDER = join(__dirname, '../../core/ledger');
+
+const GOOD = [
+  '#!lua',
+  '-- Does something.',
+  '--',
+  '-- KEYS[1] {sNNN}:meta',
+  '-- ARGV[1] rid',
+  '--',
+  '-- answers',
+  '--   done, rid   when it was done',
+  '--   not_ready',
+  '',
+  "if redis.call('EXISTS', KEYS[1]) == 0 then return 'not_ready' end",
+  "return { 'done', ARGV[1] }",
+].join('\n');
+
+describe('the header of a Lua script', () => {
+  it('of every script of the ledger agrees with its body', () => {
+    const files = readdirSync(FOLDER).filter((file) => file.endsWith('.lua'));
+    assert.deepEqual(LEDGER_SCRIPTS.map(({ name }) => `${name}.lua`).sort(), files.sort());
+    for (const script of LEDGER_SCRIPTS) assert.notEqual(script.answers.length, 0, script.name);
+  });
+
+  it('may agree with its body', () => {
+    assert.deepEqual(parseScript('good', GOOD).answers, ['done', 'not_ready']);
+  });
+
+  for (const [what, source, message] of [
+    ['a key that is not declared', GOOD.replace("'EXISTS', KEYS[1]", "'EXISTS', KEYS[2]"), 'uses KEYS[2]'],
+    ['a declared key that is not used', GOOD.replace("'EXISTS', KEYS[1]", "'EXISTS', 'meta'"), 'declares KEYS[1]'],
+    ['an argument that is not declared', GOOD.replace('-- ARGV[1] rid', '--'), 'uses ARGV[1]'],
+    ['an answer that is not declared', GOOD.replace("'done'", "'finished'"), 'uses finished'],
+    ['a declared answer that is not given', GOOD.replace("'not_ready' end", "'done' end"), 'declares not_ready'],
+    ['an answer that is not a word', GOOD.replace("return { 'done', ARGV[1] }", 'return ARGV[1]'), 'not a word'],
+    ['no purpose', GOOD.replace('-- Does something.', '--'), 'must say what it does'],
+    ['no shebang', GOOD.replace('#!lua', '-- lua'), 'must begin with #!lua'],
+  ] as const) {
+    it(`with ${what} keeps the script from being loaded`, () => {
+      assert.throws(
+        () => parseScript('bad', source),
+        (error) => error instanceof LuaHeaderError && error.message.includes(message),
+      );
+    });
+  }
+});

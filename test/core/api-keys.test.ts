@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { hashApiKey, makeApiKey } from '../../core/api-key-format';
+import { openApiKeys } from '../../core/api-keys';
+import { GatewayError } from '../../core/errors';
+import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../core/ledger/ledger';
+import { quiet } from '../support/databases';
+import { rejection } from '../support/rejection';
+
+const payer = { accountId: 'account', keyId: 'key' };
+const settings = { rev: 0, name: '', allowedModels: undefined };
+
+function requestWith(...rawHeaders: string[]): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  request.rawHeaders = rawHeaders;
+  return request;
+}
+
+/** Keys over a ledger that counts how often it is asked. */
+function keysOver(known: ReadonlyMap<string, FindKeyOutcome>, state?: Partial<KeyState>, maxRemembered = 10) {
+  const asked: string[] = [];
+  const ledger = {
+    findKey: async (hash: string) => {
+      asked.push(hash);
+      return known.get(hash) ?? ({ outcome: 'unknown' } as const);
+    },
+    readKey: async () => state as KeyState | undefined,
+  };
+  return { asked, keys: openApiKeys({ ledger, log: quiet, maxRemembered }) };
+}
+
+function known(key: string, keyId = 'key'): [string, FindKeyOutcome] {
+  return [hashApiKey(key), { outcome: 'found', accountId: 'account', keyId }];
+}
+
+async function code(promise: Promise<unknown>): Promise<string> {
+  const error = await rejection(promise);
+  assert.ok(error instanceof GatewayError, String(error));
+  return error.code;
+}
+
+describe('API keys', () => {
+  const key = makeApiKey();
+  const other = makeApiKey();
+  const unknown = makeApiKey();
+  const { keys, asked } = keysOver(new Map([known(key), known(other, 'other')]));
+
+  for (const headers of [
+    ['x-api-key', key],
+    ['X-API-Key', key],
+    ['svc-key', key],
+    ['Authorization', `Bearer ${key}`],
+    ['authorization', `bEARER ${key}`],
+    ['x-api-key', key, 'authorization', `Bearer ${key}`, 'SVC-KEY', key],
+    ['x-api-key', key, 'x-api-key', key],
+  ]) {
+    it(`are found in ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
+      assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings });
+    });
+  }
+
+  it('that were found once are not asked for again', async () => {
+    await keys.identify(requestWith('x-api-key', key));
+    assert.equal(asked.length, 1);
+  });
+
+  for (const [what, ...headers] of [
+    ['are missing'],
+    ['are empty', 'x-api-key', ''],
+    ['are shown without a scheme', 'authorization', key],
+    ['are shown with another scheme', 'authorization', `Basic ${key}`],
+    ['differ between two headers', 'x-api-key', key, 'authorization', `Bearer ${other}`],
+    ['differ in one header given twice', 'x-api-key', key, 'x-api-key', other],
+    ['differ in two authorization headers', 'authorization', `Bearer ${key}`, 'authorization', `Bearer ${other}`],
+    ['stand beside another scheme', 'x-api-key', key, 'authorization', 'Basic abc'],
+    ['have a space inside', 'x-api-key', `${key.slice(0, 20)} ${key.slice(21)}`],
+    ['have a wrong checksum', 'x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`],
+    ['are unknown', 'x-api-key', unknown],
+  ] as string[][]) {
+    it(`are refused with 401 when they ${what}`, async () => {
+      const error = await rejection(keys.identify(requestWith(...headers)));
+      assert.ok(error instanceof GatewayError);
+      assert.equal(error.status, 401);
+      assert.equal(error.message, 'The API key is missing, malformed, unknown or revoked.');
+    });
+  }
+
+  it('that are malformed are refused without asking the ledger', async () => {
+    const counted = keysOver(new Map());
+    await rejection(counted.keys.identify(requestWith('x-api-key', `${key.slice(0, -6)}000000`)));
+    assert.deepEqual(counted.asked, []);
+  });
+
+  it('that are unknown are asked for every time, since they may be made in the next moment', async () => {
+    const table = new Map<string, FindKeyOutcome>();
+    const late = keysOver(table);
+    assert.equal(await code(late.keys.identify(requestWith('x-api-key', key))), 'INVALID_API_KEY');
+    table.set(...known(key));
+    await late.keys.identify(requestWith('x-api-key', key));
+  });
+
+  it('cannot be told while the index is being rebuilt: 503, not 401', async () => {
+    const rebuilding = keysOver(new Map([[hashApiKey(key), { outcome: 'not_ready' }]]));
+    assert.equal(await code(rebuilding.keys.identify(requestWith('x-api-key', key))), 'LEDGER_UNAVAILABLE');
+  });
+
+  it('are refused with 503 and a time to come back when the ledger does not answer', async () => {
+    const down = async () => {
+      throw new LedgerUnavailable('no answer');
+    };
+    const dark = openApiKeys({ ledger: { findKey: down, readKey: down }, log: quiet });
+    for (const question of [dark.identify(requestWith('x-api-key', key)), dark.confirm({ ...payer, settings })]) {
+      const error = await rejection(question);
+      assert.ok(error instanceof GatewayError);
+      assert.equal(error.code, 'LEDGER_UNAVAILABLE');
+      assert.equal(error.options.retryAfterSeconds, 1);
+    }
+  });
+
+  it('are confirmed only while they are active', async () => {
+    await keysOver(new Map(), { status: 'active' }).keys.confirm({ ...payer, settings });
+    assert.equal(
+      await code(keysOver(new Map(), { status: 'revoked' }).keys.confirm({ ...payer, settings })),
+      'INVALID_API_KEY',
+    );
+    assert.equal(await code(keysOver(new Map()).keys.confirm({ ...payer, settings })), 'INVALID_API_KEY');
+  });
+
+  it('are remembered in a bounded number, the one not used for longest is forgotten', async () => {
+    const three = [makeApiKey(), makeApiKey(), makeApiKey()] as const;
+    const small = keysOver(new Map(three.map((each, index) => known(each, `key-${index}`))), undefined, 2);
+    const show = (index: 0 | 1 | 2) => small.keys.identify(requestWith('x-api-key', three[index]));
+    for (const index of [0, 1, 0, 2, 0, 1] as const) await show(index);
+    assert.deepEqual(
+      small.asked,
+      [0, 1, 2, 1].map((index) => hashApiKey(three[index as 0 | 1 | 2])),
+    );
+  });
+
+  it('take newer settings for the next call, and never older ones again', async () => {
+    const { keys: fresh } = keysOver(new Map([known(key)]));
+    const first = await fresh.identify(requestWith('x-api-key', key));
+    const newer = { rev: 2, name: 'app', allowedModels: ['large'] };
+    assert.deepEqual(fresh.remember(first, newer), { ...payer, settings: newer });
+    assert.deepEqual(fresh.remember(first, { rev: 1, name: 'old', allowedModels: undefined }).settings, newer);
+    assert.deepEqual((await fresh.identify(requestWith('x-api-key', key))).settings, newer);
+  });
+});

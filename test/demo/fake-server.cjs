@@ -1,0 +1,87 @@
+// Stands in for dist/server.js and dist/demo/upstream.js where only the quick start itself is tested. What it knows is kept
+// in DATA_DIR, so that a second start finds it.
+const { existsSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const { createServer } = require('node:http');
+const { join } = require('node:path');
+
+const isDemo = __filename.endsWith('upstream.js');
+const { DATA_DIR, PORT, ADMIN_PORT, DEMO_PORT, FAKE } = process.env;
+
+if (FAKE === 'dies' && !isDemo) {
+  console.error('gateway.config.yml, line 3: nothing here is right');
+  process.exit(78);
+}
+
+process.once('SIGTERM', () => {
+  note(`${isDemo ? 'demo' : 'gateway'} stopped`);
+  process.exit(0);
+});
+
+if (isDemo) {
+  createServer((_request, response) => response.end('{}')).listen(Number(DEMO_PORT), '127.0.0.1');
+} else {
+  mkdirSync(DATA_DIR, { recursive: true });
+  writeFileSync(join(DATA_DIR, 'admin-token'), 'the-token\n', { mode: 0o600 });
+  createServer(answerPublic).listen(Number(PORT), '127.0.0.1');
+  createServer(answerAdmin).listen(Number(ADMIN_PORT), '127.0.0.1');
+}
+
+function state() {
+  const file = join(DATA_DIR, 'state.json');
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { accounts: [], keys: [], credits: {}, notes: [] };
+}
+
+function change(edit) {
+  const now = state();
+  edit(now);
+  writeFileSync(join(DATA_DIR, 'state.json'), JSON.stringify(now));
+}
+
+function note(text) {
+  change((now) => now.notes.push(text));
+}
+
+function send(response, status, body) {
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'x-ai-cost': '0.00001000' })
+    .end(JSON.stringify(body));
+}
+
+async function answerAdmin(request, response) {
+  if (request.headers.authorization !== 'Bearer the-token') {
+    return send(response, 401, { error: { message: 'no token' } });
+  }
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  const [, , , , id, noun] = request.url.split('/');
+  const now = state();
+  if (id !== undefined && !now.accounts.includes(id)) return send(response, 404, { error: { message: 'no account' } });
+  if (request.method === 'GET') return send(response, 200, { id });
+  const body = JSON.parse(text);
+  if (noun === undefined) {
+    const made = `account-${now.accounts.length + 1}`;
+    change((then) => then.accounts.push(made));
+    return send(response, 201, { id: made });
+  }
+  if (noun === 'credits') {
+    change((then) => (then.credits[`${id} ${body.idempotencyKey}`] = body.amountUsd));
+    return send(response, 201, {});
+  }
+  const key = `sk-svc-${now.keys.length + 1}`;
+  change((then) => then.keys.push(key));
+  send(response, 201, { id: 'key', key });
+}
+
+function answerPublic(request, response) {
+  const path = request.url;
+  if (path === '/readyz') return send(response, 200, {});
+  const key = request.headers['x-api-key'] ?? request.headers.authorization?.slice(7);
+  if (!state().keys.includes(key)) return send(response, 401, {});
+  if (path === '/v1/balance') return send(response, 200, {});
+  if (path === '/v1/messages')
+    return send(response, 200, { content: [{ text: 'Hello' }], usage: { output_tokens: 1 } });
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write('data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n');
+  response.write('data: {"choices":[],"usage":{"completion_tokens":1}}\n\n');
+  response.end(FAKE === 'cut' ? '' : 'data: [DONE]\n\n');
+}

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from '../support/free-port';
+import { until } from '../support/until';
+
+const REPOSITORY = resolve(__dirname, '../..');
+
+interface Line {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly key: string;
+  readonly accountId: string;
+  readonly dataDir: string;
+}
+
+interface State {
+  readonly accounts: string[];
+  readonly keys: string[];
+  readonly credits: Record<string, string>;
+  readonly notes: string[];
+}
+
+describe('the quick start', () => {
+  let root: string;
+  let env: Record<string, string>;
+  const running: ChildProcess[] = [];
+
+  beforeEach(async () => {
+    root = projectWithFakeServer();
+    env = {
+      PATH: process.env['PATH'] ?? '',
+      PORT: String(await freePort()),
+      ADMIN_PORT: String(await freePort()),
+      DEMO_PORT: String(await freePort()),
+    };
+  });
+  afterEach(async () => {
+    for (const child of running.splice(0)) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  const start = (words: readonly string[] = [], more: Record<string, string> = {}) => {
+    const child = spawn(process.execPath, ['demo/quickstart.mjs', ...words], { cwd: root, env: { ...env, ...more } });
+    running.push(child);
+    const said = { out: '', error: '' };
+    child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+    const ended = once(child, 'close') as Promise<[number | null]>;
+    return { child, said, status: async () => (await ended)[0] };
+  };
+  /** Starts, waits for the line of --json, stops. */
+  const lineOf = async (): Promise<Line> => {
+    const { child, said, status } = start(['--json']);
+    await until('it prints its line', () => said.out.endsWith('}\n'));
+    child.kill('SIGTERM');
+    assert.equal(await status(), 0);
+    return JSON.parse(said.out) as Line;
+  };
+  const state = (): State => JSON.parse(readFileSync(join(root, '.tollgate/state.json'), 'utf8')) as State;
+
+  it('makes an account with USD 5.00 and a key, and keeps them where only this user can read', async () => {
+    const line = await lineOf();
+    assert.deepEqual(line, {
+      url: `http://127.0.0.1:${env['PORT']}`,
+      adminUrl: `http://127.0.0.1:${env['ADMIN_PORT']}`,
+      key: 'sk-svc-1',
+      accountId: 'account-1',
+      dataDir: join(root, '.tollgate'),
+    });
+    assert.deepEqual(state().credits, { 'account-1 quickstart': '5.00' });
+    const file = join(root, '.tollgate/quickstart.json');
+    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { accountId: 'account-1', key: 'sk-svc-1' });
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+  });
+
+  it('finds them again at the next start', async () => {
+    const first = await lineOf();
+    assert.deepEqual(await lineOf(), first);
+    assert.deepEqual([state().accounts, state().keys], [['account-1'], ['sk-svc-1']]);
+  });
+
+  it('makes a new key when the kept one is revoked, and a new account when it is gone', async () => {
+    await lineOf();
+    const file = join(root, '.tollgate/quickstart.json');
+    writeFileSync(file, JSON.stringify({ accountId: 'account-1', key: 'sk-svc-revoked' }));
+    const second = await lineOf();
+    assert.deepEqual([second.accountId, second.key], ['account-1', 'sk-svc-2']);
+    writeFileSync(file, JSON.stringify({ accountId: 'account-9', key: 'sk-svc-2' }));
+    const third = await lineOf();
+    assert.deepEqual([third.accountId, third.key], ['account-2', 'sk-svc-3']);
+    writeFileSync(file, 'not JSON');
+    assert.equal((await lineOf()).accountId, 'account-3');
+  });
+
+  it('goes on where an earlier start was broken off', async () => {
+    await lineOf();
+    writeFileSync(join(root, '.tollgate/quickstart.json'), JSON.stringify({ accountId: 'account-1' }));
+    const line = await lineOf();
+    assert.deepEqual([line.accountId, line.key], ['account-1', 'sk-svc-2']);
+  });
+
+  it('shows the key at the first start, its file at later ones, and commands that work as they are', async () => {
+    for (const isFirst of [true, false]) {
+      const { child, said, status } = start([], { OPENAI_API_KEY: 'set' });
+      await until('it has told everything', () => said.out.includes('Ctrl-C ends'));
+      assert.equal(said.out.includes('sk-svc-1'), isFirst);
+      assert.match(said.out, /quickstart\.json/);
+      assert.match(said.out, /ANTHROPIC_API_KEY is not set, OPENAI_API_KEY is set: live/);
+      const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
+      const commands = [...said.out.matchAll(/^ {2}(curl .*\\\n.*|curl .*)$/gm)].map((match) => match[1] ?? '');
+      assert.equal(commands.length, 6);
+      for (const command of commands) {
+        const { stdout } = await promisify(execFile)('sh', ['-c', `${setKey}\n${command} --fail`]);
+        assert.ok(stdout.length > 0, command);
+      }
+      child.kill('SIGINT');
+      assert.equal(await status(), 0);
+    }
+  });
+
+  it('stops the gateway first, then the demo upstream', async () => {
+    await lineOf();
+    assert.deepEqual(state().notes, ['gateway stopped', 'demo stopped']);
+  });
+
+  it('with --check makes a call in one piece and a streamed one, and ends with 0', async () => {
+    const { said, status } = start(['--check']);
+    assert.equal(await status(), 0);
+    assert.match(said.error, /ok {6}call in one piece: 1 tokens/);
+    assert.match(said.error, /ok {6}streamed call: 3 events/);
+  });
+
+  it('with --check ends with 1 when a call is not whole', async () => {
+    const { said, status } = start(['--check'], { FAKE: 'cut' });
+    assert.equal(await status(), 1);
+    assert.match(said.error, /failed {2}streamed call/);
+  });
+
+  it('reports a program that ends by itself, with its last lines', async () => {
+    const { said, status } = start([], { FAKE: 'dies' });
+    assert.equal(await status(), 1);
+    assert.match(said.error, /The gateway ended \(78\)\. Its last lines:\n {2}gateway\.config\.yml, line 3/);
+  });
+
+  for (const name of ['PORT', 'ADMIN_PORT', 'DEMO_PORT']) {
+    it(`names ${name} when that port is taken, and starts nothing`, async () => {
+      const server = createServer().listen(Number(env[name]), '127.0.0.1');
+      await once(server, 'listening');
+      const { said, status } = start();
+      assert.equal(await status(), 1);
+      assert.match(said.error, new RegExp(`Port ${env[name]} is taken\\. Set ${name} `));
+      server.close();
+    });
+  }
+
+  it('installs and builds what is missing or older than its source, and only that', async () => {
+    const npm = join(root, 'bin/npm');
+    mkdirSync(join(root, 'bin'));
+    writeFileSync(npm, '#!/bin/sh\necho "npm $*"\n', { mode: 0o755 });
+    const path = { PATH: `${join(root, 'bin')}:${env['PATH']}` };
+    const future = new Date(Date.now() + 60_000);
+    const wanted = async (): Promise<string[]> => {
+      const { said, status } = start(['--check'], path);
+      await status();
+      return [...said.error.matchAll(/^npm (\S+ ?\S*)/gm)].map((match) => match[1] ?? '');
+    };
+    assert.deepEqual(await wanted(), []);
+    utimesSync(join(root, 'package-lock.json'), future, future);
+    assert.deepEqual(await wanted(), ['ci --no-audit']);
+    rmSync(join(root, 'node_modules'), { recursive: true });
+    utimesSync(join(root, 'core/some.ts'), future, future);
+    assert.deepEqual(await wanted(), ['ci --no-audit', 'run build']);
+  });
+
+  it('explains itself, and refuses what it does not know', async () => {
+    const help = start(['--help']);
+    assert.equal(await help.status(), 0);
+    for (const word of ['--check', '--json', 'PORT', 'ADMIN_PORT', 'DEMO_PORT', 'DATA_DIR']) {
+      assert.ok(help.said.out.includes(word), word);
+    }
+    const unknown = start(['--fast']);
+    assert.equal(await unknown.status(), 2);
+    assert.match(unknown.said.error, /no option --fast/);
+    const wrong = start([], { PORT: 'http' });
+    assert.equal(await wrong.status(), 2);
+    assert.match(wrong.said.error, /PORT is "http"/);
+  });
+});
+
+/** A project as after install and build, whose programs are fake. */
+function projectWithFakeServer(): string {
+  const root = mkdtempSync(join(tmpdir(), 'tollgate-quickstart-'));
+  for (const folder of ['demo', 'core', 'dist/demo', 'node_modules'])
+    mkdirSync(join(root, folder), { recursive: true });
+  writeFileSync(join(root, 'package.json'), '{}');
+  writeFileSync(join(root, 'package-lock.json'), '{}');
+  writeFileSync(join(root, 'core/some.ts'), '');
+  cpSync(join(REPOSITORY, 'demo/quickstart.mjs'), join(root, 'demo/quickstart.mjs'));
+  cpSync(join(REPOSITORY, 'demo/quickstart'), join(root, 'demo/quickstart'), { recursive: true });
+  const fake = readFileSync(join(__dirname, 'fake-server.cjs'));
+  writeFileSync(join(root, 'dist/server.js'), fake);
+  writeFileSync(join(root, 'dist/demo/upstream.js'), fake);
+  writeFileSync(join(root, 'node_modules/.package-lock.json'), '{}');
+  const later = new Date(Date.now() + 1_000);
+  for (const made of ['dist/server.js', 'dist/demo/upstream.js', 'node_modules/.package-lock.json']) {
+    utimesSync(join(root, made), later, later);
+  }
+  return root;
+}

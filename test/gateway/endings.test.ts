@@ -1,0 +1,252 @@
+import { expect } from 'chai';
+import { request } from 'undici';
+import { onBothStores } from '../support/both-stores';
+import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import {
+  chatAnswer,
+  chatFailure,
+  chatStream,
+  messagesAnswer,
+  messagesFailure,
+  messagesStream,
+  neverAnswer,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const USAGE = { input: 1_000, output: 200 };
+/** 1,000 × 3 + 200 × 15 USD per million. */
+const COST = '0.00600000';
+
+const answerOf = { messages: messagesAnswer, chat: chatAnswer };
+const failureOf = { messages: messagesFailure, chat: chatFailure };
+
+function streamOf(protocol: TestProtocol, options: Record<string, unknown> = {}): Script {
+  const said = { texts: ['one ', 'two ', 'three '], usage: USAGE, ...options };
+  return protocol === 'messages' ? messagesStream(said) : chatStream({ withUsage: true, ...said });
+}
+
+onBothStores('Who pays for which ending', (stores) => {
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      stores,
+      upstreams: { acme: { url: upstream.url, timeouts: { connect: '1s', headers: '1s', idle: '1s' } } },
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  /** Balance back to what the record says, nothing held, the same number in balance and record. */
+  async function expectCharged(
+    key: string,
+    requestId: string,
+    expected: { billing: string; cost?: string; status?: number },
+  ) {
+    const record = await gateway.record(key, requestId);
+    expect(record['billing']).to.equal(expected.billing);
+    if (expected.cost !== undefined) expect(record['cost']).to.equal(expected.cost);
+    if (expected.status !== undefined) expect(record['status']).to.equal(expected.status);
+    const balance = await gateway.balance(key);
+    expect(balance.heldUsd).to.equal('0.00000000');
+    expect(Number(balance.balanceUsd)).to.be.closeTo(10 - Number(record['cost']), 1e-9);
+    expect(balance.key['spentUsd']).to.equal(record['cost']);
+    return record;
+  }
+
+  for (const protocol of PROTOCOLS) {
+    describe(`${protocol}`, () => {
+      it('an unstreamed answer costs its usage, and the header, the record and the balance say the same', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(answerOf[protocol]({ usage: USAGE }));
+        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        expect(answer.status, answer.text).to.equal(200);
+        expect(answer.headers).to.include({
+          'x-ai-cost': COST,
+          'x-ai-tokens-input': '1000',
+          'x-ai-tokens-output': '200',
+          'x-ai-tokens-total': '1200',
+          'x-routing-provider': 'acme',
+          'x-routing-attempts': '1',
+          'x-routing-fallback': 'false',
+          'x-svc-source': 'provider',
+        });
+        const record = await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
+          billing: 'actual',
+          cost: COST,
+          status: 200,
+        });
+        expect(record).to.include({
+          inputTokens: 1_000,
+          outputTokens: 200,
+          totalTokens: 1_200,
+          protocol,
+          upstream: 'acme',
+          stream: false,
+        });
+      });
+
+      it('a stream costs its usage, and its last usage says so in `cost`', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(streamOf(protocol));
+        const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+        expect(answer.status).to.equal(200);
+        expect(answer.headers).not.to.have.property('x-ai-cost');
+        expect(answer.text).to.include(`"cost":${COST}`);
+        expect(answer.text).to.match(protocol === 'messages' ? /event: message_stop/ : /data: \[DONE\]/);
+        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
+          billing: 'actual',
+          cost: COST,
+          status: 200,
+        });
+      });
+
+      it('cache tokens have their own prices and are part of the input', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(answerOf[protocol]({ usage: { input: 1_000, output: 200, cacheRead: 500 } }));
+        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        expect(answer.headers['x-ai-tokens-input']).to.equal('1500');
+        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'actual', cost: '0.00615000' });
+      });
+
+      it('a stream without usage is estimated from what was relayed', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(
+          protocol === 'messages'
+            ? messagesStream({ texts: ['abcd', 'efgh'], rawUsage: null })
+            : chatStream({ texts: ['abcd', 'efgh'], withUsage: false }),
+        );
+        const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+        expect(answer.status).to.equal(200);
+        const record = await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'estimated' });
+        expect(record['outputTokens']).to.equal(2);
+        expect(Number(record['cost'])).to.be.greaterThan(0);
+      });
+
+      it("an upstream's refusal of the request is relayed untouched and costs nothing", async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(failureOf[protocol](422, { message: 'not like this' }));
+        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        expect(answer.status).to.equal(422);
+        expect(answer.headers['x-svc-source']).to.equal('provider');
+        expect(answer.text).to.include('not like this');
+        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
+          billing: 'released',
+          cost: '0.00000000',
+          status: 422,
+        });
+      });
+
+      it('when every attempt fails the caller gets 502 with the attempts, and pays nothing', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(failureOf[protocol](500));
+        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        expect(answer.status).to.equal(502);
+        expect(answer.json.error.code).to.equal('ALL_PROVIDERS_FAILED');
+        expect(answer.json.error.details.attempts[0]).to.include({ upstream: 'acme', outcome: 'status', status: 500 });
+        expect(answer.headers['x-svc-source']).to.equal('platform');
+        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
+          billing: 'released',
+          cost: '0.00000000',
+          status: 502,
+        });
+      });
+
+      it('an upstream that stays silent is a 504 and costs nothing', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(neverAnswer());
+        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        expect(answer.status).to.equal(504);
+        expect(answer.json.error.code).to.equal('UPSTREAM_TIMEOUT');
+        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'released', cost: '0.00000000' });
+      });
+
+      it("a stream cut after content ends with the protocol's error event, never as if complete, and costs nothing", async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(streamOf(protocol, { cutAfter: protocol === 'messages' ? 4 : 3, cut: 'reset' }));
+        const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+        expect(answer.status).to.equal(200);
+        expect(answer.text).to.include('one ');
+        expect(answer.text).to.include('ALL_PROVIDERS_FAILED');
+        expect(answer.text).not.to.match(/message_stop|\[DONE\]/);
+        if (protocol === 'messages') expect(answer.text).to.include('event: error');
+        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
+          billing: 'released',
+          cost: '0.00000000',
+          status: 200,
+        });
+      });
+
+      it('a client that leaves before any content pays nothing, and the upstream is told', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(neverAnswer());
+        const leaving = new AbortController();
+        const asked = request(`${gateway.url}${PATH[protocol]}`, {
+          method: 'POST',
+          headers: { 'x-api-key': key, 'content-type': 'application/json' },
+          body: JSON.stringify(ask()),
+          signal: leaving.signal,
+        }).catch((error: unknown) => error);
+        const seen = await upstream.call(1);
+        leaving.abort();
+        await asked;
+        await seen.clientGone;
+        const [record] = await until('the record', async () => {
+          const list = await gateway.call('/v1/usage', { method: 'GET', key });
+          return list.json.items.length > 0 ? list.json.items : undefined;
+        });
+        expect(record).to.include({ billing: 'released', cost: '0.00000000', status: 499 });
+        expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
+      });
+
+      it('a client that leaves after content pays for what it was given, and the upstream is told', async () => {
+        const { key } = await gateway.newCustomer('10');
+        upstream.always(streamOf(protocol, { texts: Array.from({ length: 500 }, () => 'word '), delayMs: 20 }));
+        const leaving = new AbortController();
+        const answer = await request(`${gateway.url}${PATH[protocol]}`, {
+          method: 'POST',
+          headers: { 'x-api-key': key, 'content-type': 'application/json' },
+          body: JSON.stringify(ask({ stream: true })),
+          signal: leaving.signal,
+        });
+        let text = '';
+        try {
+          for await (const chunk of answer.body) {
+            text += String(chunk);
+            if (text.split('word').length > 5) leaving.abort();
+          }
+        } catch {
+          // We left.
+        }
+        const seen = await upstream.call(1);
+        await seen.clientGone;
+        const record = await expectCharged(key, String(answer.headers['x-svc-request-id']), {
+          billing: 'partial',
+          status: 200,
+        });
+        expect(Number(record['outputTokens'])).to.be.within(5, 200);
+        expect(Number(record['cost'])).to.be.greaterThan(0);
+      });
+    });
+  }
+
+  it('a call that is refused before it is reserved has a record, and costs nothing', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const answer = await gateway.call('/v1/messages', { key, body: ask({ model: 'nobody-has-this' }) });
+    expect(answer.status).to.equal(400);
+    await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
+      billing: 'released',
+      cost: '0.00000000',
+      status: 400,
+    });
+  });
+});

@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { onBothStores } from '../support/both-stores';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAnswer, startUpstream, type TestUpstream, when } from '../support/upstream';
+
+onBothStores('Money', (stores) => {
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({ stores, upstreams: { acme: { url: upstream.url } } });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  /** What a call of `ask()` holds: learned from a 402, so that the test does not repeat the formula. */
+  async function holdOf(): Promise<number> {
+    const { key } = await gateway.newCustomer('0');
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(402);
+    expect(answer.json.error).to.include({ type: 'Payment Required', code: 'INSUFFICIENT_BALANCE' });
+    expect(answer.json.error.details.availableUsd).to.equal('0.00000000');
+    return Math.round(Number(answer.json.error.details.requiredUsd) * 1e8);
+  }
+
+  const usd = (e8: number) => (e8 / 1e8).toFixed(8);
+
+  it('of 200 parallel calls on money for 10, exactly 10 are admitted', async () => {
+    const hold = await holdOf();
+    const { key } = await gateway.newCustomer(usd(hold * 10));
+    let open = (): void => undefined;
+    upstream.always(
+      when(new Promise<void>((resolve) => (open = resolve)), messagesAnswer({ usage: { input: 10, output: 5 } })),
+    );
+    const answers = Array.from({ length: 200 }, () => gateway.call('/v1/messages', { key, body: ask() }));
+    const refused = new Set<number>();
+    answers.forEach((answer, index) => void answer.then(({ status }) => status === 402 && refused.add(index)));
+    await until('190 are refused', () => refused.size >= 190, 20_000);
+    expect((await gateway.balance(key)).availableUsd).to.equal('0.00000000');
+    open();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).to.have.length(10);
+    expect(statuses.filter((status) => status === 402)).to.have.length(190);
+    expect(upstream.calls).to.have.length(10);
+    await until('all is settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+    expect((await gateway.balance(key)).balanceUsd).to.equal(usd(hold * 10 - 10 * 10_500));
+  });
+
+  it('a key at its limit is refused while its account is rich, and other keys are not', async () => {
+    const hold = await holdOf();
+    const { accountId, key } = await gateway.newCustomer('10', { balanceLimit: usd(hold - 1) });
+    const other = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'other' });
+    upstream.always(messagesAnswer());
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(402);
+    expect(answer.json.error.code).to.equal('KEY_LIMIT_EXCEEDED');
+    expect((await gateway.call('/v1/messages', { key: other.json.key, body: ask() })).status).to.equal(200);
+  });
+
+  it('what a key has spent counts against its limit', async () => {
+    const hold = await holdOf();
+    const { key } = await gateway.newCustomer('10', { balanceLimit: usd(hold + 10_499) });
+    upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+    const second = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(second.json.error.code).to.equal('KEY_LIMIT_EXCEEDED');
+    expect((await gateway.balance(key)).key).to.include({ spentUsd: '0.00010500', heldUsd: '0.00000000' });
+  });
+
+  it('a revoked key is refused from the next call on, everywhere, with the one message', async () => {
+    const { key, keyId } = await gateway.newCustomer('10');
+    upstream.always(messagesAnswer());
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+    expect((await gateway.admin('DELETE', `/admin/v1/keys/${keyId}`)).status).to.be.oneOf([200, 204]);
+    for (const answer of [
+      await gateway.call('/v1/messages', { key, body: ask() }),
+      await gateway.call('/v1/messages', { key, body: ask({ model: 'nobody-has-this' }) }),
+      await gateway.call('/v1/messages', { key, body: '{' }),
+      await gateway.call('/v1/balance', { method: 'GET', key }),
+      await gateway.call('/v1/models', { method: 'GET', key }),
+      await gateway.call('/v1/usage', { method: 'GET', key }),
+    ]) {
+      expect(answer.status).to.equal(401);
+      expect(answer.json.error).to.include({ type: 'authentication_error', code: 'INVALID_API_KEY' });
+    }
+  });
+
+  it("a key's list of models holds for the first call of a node that has never seen the key, and after a change", async () => {
+    const { key, keyId } = await gateway.newCustomer('10', { allowedModels: ['another-model'] });
+    upstream.always(messagesAnswer());
+    const refused = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(refused.status).to.equal(400);
+    expect(refused.json.error).to.include({ code: 'MODEL_NOT_ALLOWED', param: 'model' });
+    await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { allowedModels: ['acme-large'] });
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+  });
+
+  it('a frozen account is refused without losing anything', async () => {
+    const { key, accountId } = await gateway.newCustomer('10');
+    upstream.always(messagesAnswer());
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/freeze`);
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(403);
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/unfreeze`);
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+  });
+
+  it('the usage an upstream reports above the hold takes what is there and no more', async () => {
+    const hold = await holdOf();
+    const { key } = await gateway.newCustomer(usd(hold));
+    upstream.always(messagesAnswer({ usage: { input: 100_000, output: 100 } }));
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(200);
+    expect(answer.headers['x-ai-cost']).to.equal(usd(hold));
+    expect((await gateway.balance(key)).balanceUsd).to.equal('0.00000000');
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { lockDataFolder } from '../../core/data-folder';
+import { temporaryFolder } from '../support/databases';
+import { rejection } from '../support/rejection';
+import { until } from '../support/until';
+
+describe('the lock of a data folder', () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  beforeEach(async () => {
+    folder = await temporaryFolder();
+  });
+  afterEach(() => folder.remove());
+
+  const locked = (path: string) =>
+    spawn(
+      process.execPath,
+      [
+        '-r',
+        'tsx/cjs',
+        '-e',
+        `require('./core/data-folder').lockDataFolder(${JSON.stringify(path)});setInterval(()=>{},1e3)`,
+      ],
+      { stdio: 'ignore' },
+    );
+
+  it('names the process that holds it, and is taken over once that process is dead', async () => {
+    const holder = locked(folder.path);
+    const lock = join(folder.path, 'lock');
+    await until(
+      'the other process holds the lock',
+      async () => JSON.parse(await readFile(lock, 'utf8')).pid === holder.pid,
+    );
+    const error = await rejection(lockDataFolder(folder.path));
+    assert.ok(error.message.includes(`process ${holder.pid}`));
+    assert.ok(error.message.includes(folder.path));
+    assert.ok(error.message.includes('DATA_DIR'));
+    const ended = once(holder, 'exit');
+    holder.kill('SIGKILL');
+    await ended;
+    const taken = await lockDataFolder(folder.path);
+    assert.equal(JSON.parse(await readFile(lock, 'utf8')).pid, process.pid);
+    await taken.release();
+    assert.deepEqual(await readdir(folder.path), []);
+  });
+
+  it('of an earlier process that had the same id is taken over', async () => {
+    const before = { token: 'x', pid: process.pid, host: hostname(), startedAt: 'long ago' };
+    await writeFile(join(folder.path, 'lock'), JSON.stringify(before));
+    await (await lockDataFolder(folder.path)).release();
+  });
+
+  it('held on another host is respected while it is touched, and taken over when it is silent', async () => {
+    const path = join(folder.path, 'lock');
+    await writeFile(path, JSON.stringify({ token: 'x', pid: 1, host: 'another-host', startedAt: '1' }));
+    assert.match((await rejection(lockDataFolder(folder.path))).message, /on host another-host/);
+    const longAgo = new Date(Date.now() - 60_000);
+    await utimes(path, longAgo, longAgo);
+    await (await lockDataFolder(folder.path)).release();
+  });
+
+  it('is given to one of many that find the same dead one', async () => {
+    await writeFile(join(folder.path, 'lock'), 'not a lock');
+    const results = await Promise.allSettled(Array.from({ length: 20 }, () => lockDataFolder(folder.path)));
+    assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
+  });
+});

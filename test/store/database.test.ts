@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { checkDatabase, migrate, openDatabase } from '../../core/database';
+import { newId } from '../../core/ids';
+import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../support/databases';
+import { freePort } from '../support/free-port';
+import { rejection } from '../support/rejection';
+import { newDatabase } from '../support/shared';
+
+const dataFolder = '';
+
+for (const { name, open } of DATABASES) {
+  describe(`the database on ${name}`, () => {
+    let opened: TestDatabase;
+    before(async () => {
+      opened = await open();
+    });
+    after(() => opened.close());
+
+    it('reads BIGINT columns and counts as bigint, sums as strings, times as Date', async () => {
+      const { database } = opened;
+      const account = newId();
+      await database('accounts').insert({ id: account, name: 'one' });
+      const largest = 2n ** 63n - 1n;
+      await database('credits').insert({ id: newId(), account_id: account, amount_e8: largest, idempotency_key: 'a' });
+      await database('credits').insert({ id: newId(), account_id: account, amount_e8: 1n, idempotency_key: 'b' });
+      const rows = await database('credits').orderBy('idempotency_key').select('amount_e8', 'created_at');
+      assert.deepEqual(
+        rows.map((row) => row.amount_e8),
+        [largest, 1n],
+      );
+      assert.ok(rows[0].created_at instanceof Date);
+      const [sums] = await database('credits').sum({ sum: 'amount_e8' }).count({ count: '*' });
+      assert.deepEqual(sums, { sum: (largest + 1n).toString(), count: 2n });
+    });
+
+    it('is migrated once, and names its migrations without extension', async () => {
+      await migrate(opened.database);
+      const names = await opened.database('knex_migrations').orderBy('id').pluck('name');
+      assert.deepEqual(names.slice(0, 2), ['2026-11-20-create-accounts', '2026-11-20-create-ledger-entries']);
+      assert.equal(new Set(names).size, names.length);
+    });
+
+    it('keeps the values of a query out of its errors', async () => {
+      const row = { id: newId(), name: 'canary' };
+      await opened.database('accounts').insert(row);
+      const error = await rejection(opened.database('accounts').insert(row));
+      assert.match(error.message, /duplicate key/);
+      assert.doesNotMatch(error.message, /canary/);
+    });
+
+    it('undoes a whole transaction that fails', async () => {
+      const id = newId();
+      await rejection(
+        opened.database.transaction(async (transaction) => {
+          await transaction('accounts').insert({ id, name: 'half' });
+          throw new Error('stop');
+        }),
+      );
+      assert.deepEqual(await opened.database('accounts').where({ id }), []);
+    });
+
+    it('refuses to start when the database is newer than the program, and names both versions', async () => {
+      const { database } = opened;
+      await database('knex_migrations').insert({ name: '2999-01-01-later', batch: 9, migration_time: new Date() });
+      const error = await rejection(migrate(database));
+      assert.ok(error.message.includes('2999-01-01-later'));
+      assert.ok(error.message.includes('2026-11-20-create-ledger-entries'));
+      assert.ok(error.message.includes('Start the release that last used this database'));
+      await database('knex_migrations').where({ name: '2999-01-01-later' }).delete();
+    });
+  });
+}
+
+describe('Postgres', () => {
+  it('is migrated by several nodes that start at once', async () => {
+    const databaseUrl = await newDatabase();
+    const nodes = await Promise.all(
+      Array.from({ length: 5 }, () => openDatabase({ databaseUrl, dataFolder, log: quiet })),
+    );
+    await Promise.all(nodes.map(migrate));
+    const [first] = nodes;
+    const names = await first?.('knex_migrations').pluck('name');
+    assert.equal(new Set(names).size, names?.length);
+    await Promise.all(nodes.map((node) => node.destroy()));
+  });
+
+  it('that cannot be reached is named by host, port and database, never with the password', async () => {
+    const port = await freePort();
+    const databaseUrl = `postgres://me:canary-password@127.0.0.1:${port}/ledger`;
+    const database = await openDatabase({ databaseUrl, dataFolder, log: quiet });
+    const error = await rejection(checkDatabase(database));
+    assert.ok(error.message.includes(`127.0.0.1:${port}`));
+    assert.ok(error.message.includes('"ledger"'));
+    assert.ok(error.message.includes('DATABASE_URL'));
+    assert.ok(error.message.includes('ECONNREFUSED'));
+    assert.ok(!error.message.includes('canary-password'));
+    await database.destroy();
+  });
+
+  it('without the database asked for says to create it', async () => {
+    const databaseUrl = (await newDatabase()).replace(/[^/]*$/, 'absent');
+    const database = await openDatabase({ databaseUrl, dataFolder, log: quiet });
+    const error = await rejection(checkDatabase(database));
+    assert.ok(error.message.includes('"absent"'));
+    assert.ok(error.message.includes('create it first'));
+    await database.destroy();
+  });
+
+  it('ends a statement that takes too long', async () => {
+    const database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder, log: quiet });
+    const { rows } = await database.raw('SHOW statement_timeout');
+    assert.deepEqual(rows, [{ statement_timeout: '30s' }]);
+    await checkDatabase(database);
+    await database.destroy();
+  });
+
+  it('needs a URL of Postgres', async () => {
+    const error = await rejection(openDatabase({ databaseUrl: 'mysql://me:canary@h/d', dataFolder, log: quiet }));
+    assert.ok(error.message.includes('postgres://user:password@host:5432/database'));
+    assert.ok(!error.message.includes('canary'));
+    const unreadable = await rejection(openDatabase({ databaseUrl: 'canary', dataFolder, log: quiet }));
+    assert.ok(unreadable.message.includes('not a URL'));
+    assert.ok(!unreadable.message.includes('canary'));
+  });
+});
+
+describe('PGlite', () => {
+  it('has everything back when it is opened again', async () => {
+    const folder = await temporaryFolder();
+    const first = await openDatabase({ dataFolder: folder.path, log: quiet });
+    await migrate(first);
+    const id = newId();
+    await first('accounts').insert({ id, name: 'kept' });
+    await first.destroy();
+    const second = await openDatabase({ dataFolder: folder.path, log: quiet });
+    await migrate(second);
+    assert.deepEqual(await second('accounts').where({ id }).pluck('name'), ['kept']);
+    await second.destroy();
+    await folder.remove();
+  });
+
+  it('lets a second opener know who has the folder', async () => {
+    const folder = await temporaryFolder();
+    const first = await openDatabase({ dataFolder: folder.path, log: quiet });
+    const error = await rejection(openDatabase({ dataFolder: folder.path, log: quiet }));
+    assert.ok(error.message.includes(`process ${process.pid}`));
+    assert.ok(error.message.includes('DATABASE_URL'));
+    await first.destroy();
+    await folder.remove();
+  });
+});

@@ -1,0 +1,612 @@
+import assert from 'node:assert/strict';
+import { newId } from '../../core/ids';
+import { type Ledger, LedgerUnavailable, type Payer, WrongPayer } from '../../core/ledger/ledger';
+import { shardOf } from '../../core/ledger/shard';
+import { MAX_AMOUNT_E8 } from '../../core/money';
+import { rejection } from '../support/rejection';
+import {
+  assertIncludes,
+  fundedPayer,
+  hashOf,
+  keyRequest,
+  newPayer,
+  reserveRequest,
+  settingsOf,
+  usageRecord,
+} from './ledger-fixture';
+
+/** What both ledgers must do. `make` gives an empty ledger that has not been opened. */
+export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
+  describe(`the ledger's contract: ${name}`, () => {
+    let ledger: Ledger;
+
+    beforeEach(async () => {
+      ledger = await make();
+      await ledger.open();
+    });
+    afterEach(() => ledger.close());
+
+    const outboxOf = async (payer: Payer) => {
+      const shard = shardOf(payer.accountId);
+      return (await ledger.readOutbox([shard], 1_000)).get(shard) ?? [];
+    };
+    const moneyOf = async (payer: Payer) => {
+      const account = await ledger.readAccount(payer.accountId);
+      const key = await ledger.readKey(payer);
+      return {
+        available: account?.availableE8,
+        held: account?.heldE8,
+        posted: account?.postedE8,
+        keySpent: key?.spentE8,
+        keyHeld: key?.heldE8,
+      };
+    };
+    const closing = (payer: Payer, rid: string) => ({ ...payer, rid, record: JSON.stringify(usageRecord(payer)) });
+
+    describe('reserve', () => {
+      for (const [what, amountE8, outcome] of [
+        ['nothing', 0n, 'reserved'],
+        ['all there is', 1_000n, 'reserved'],
+        ['one more than there is', 1_001n, 'insufficient_balance'],
+      ] as const) {
+        it(`of ${what} answers ${outcome}`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          const answer = await ledger.reserve(reserveRequest(payer, amountE8));
+          assert.equal(answer.outcome, outcome);
+          const held = outcome === 'reserved' ? amountE8 : 0n;
+          assert.deepEqual(await moneyOf(payer), {
+            ...{ available: 1_000n - held, held, posted: 1_000n, keySpent: 0n, keyHeld: held },
+          });
+        });
+      }
+
+      it('refused for lack of money says how much there is', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.reserve(reserveRequest(payer, 400n));
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 601n)), {
+          ...{ outcome: 'insufficient_balance', availableE8: 600n },
+        });
+      });
+
+      it('twice with one id holds once', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 300n);
+        await ledger.reserve(request);
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        assert.equal((await moneyOf(payer)).held, 300n);
+      });
+
+      it('with an id that is open with another amount is refused', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 300n);
+        await ledger.reserve(request);
+        const answer = await ledger.reserve({ ...request, amountE8: 301n });
+        assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
+        assert.equal((await moneyOf(payer)).held, 300n);
+      });
+
+      it('again after its settlement, or after its expiry, says it is closed', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const settled = reserveRequest(payer, 300n);
+        await ledger.reserve(settled);
+        await ledger.settle({ ...closing(payer, settled.rid), costE8: 1n });
+        assert.deepEqual(await ledger.reserve(settled), { outcome: 'closed_before' });
+        const expired = reserveRequest(payer, 300n, { lifetimeMs: 0 });
+        await ledger.reserve(expired);
+        await ledger.expire(payer, expired.rid);
+        assert.deepEqual(await ledger.reserve(expired), { outcome: 'closed_before' });
+        assert.equal((await moneyOf(payer)).held, 0n);
+      });
+
+      it('again after its release is refused, and so is one that comes after the release of its unknown id', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const released = reserveRequest(payer, 300n);
+        await ledger.reserve(released);
+        await ledger.release(closing(payer, released.rid));
+        assert.deepEqual(await ledger.reserve(released), { outcome: 'released_before' });
+        const late = reserveRequest(payer, 300n);
+        assert.deepEqual(await ledger.release(closing(payer, late.rid)), { outcome: 'tombstoned' });
+        assert.deepEqual(await ledger.reserve(late), { outcome: 'released_before' });
+        assert.equal((await moneyOf(payer)).available, 1_000n);
+      });
+
+      it('names what is wrong with account and key, in this order', async () => {
+        const payer = newPayer();
+        const ask = async () => (await ledger.reserve(reserveRequest(payer, 5n))).outcome;
+        assert.equal(await ask(), 'unknown_account');
+        await ledger.setAccount(payer.accountId, 'frozen');
+        assert.equal(await ask(), 'frozen');
+        await ledger.setAccount(payer.accountId, 'active');
+        assert.equal(await ask(), 'unknown_key');
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 1 }) }));
+        assert.equal(await ask(), 'revoked');
+        await ledger.setKey(keyRequest(payer, { limitE8: 4n, settings: settingsOf({ rev: 2 }) }));
+        assert.equal(await ask(), 'stale_key');
+        assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'insufficient_balance');
+        await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 5n });
+        assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'key_limit_exceeded');
+      });
+
+      it('does not take the key of another account', async () => {
+        const rich = await fundedPayer(ledger, 1_000n);
+        const other = await fundedPayer(ledger, 1_000n);
+        const answer = await ledger.reserve(reserveRequest({ ...rich, keyId: other.keyId }, 1n));
+        assert.deepEqual(answer, { outcome: 'unknown_key' });
+      });
+
+      it('gives a node with older settings the newer ones', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const settings = settingsOf({ rev: 3, name: 'renamed', allowedModels: ['model-a'] });
+        await ledger.setKey(keyRequest(payer, { settings }));
+        const request = reserveRequest(payer, 1n, { keyRev: 2 });
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'stale_key', settings });
+        assert.deepEqual(await ledger.reserve({ ...request, keyRev: 3 }), { outcome: 'reserved' });
+      });
+
+      it('keeps spent and held together within the limit of the key', async () => {
+        const payer = await fundedPayer(ledger, 1_000n, 100n);
+        const first = reserveRequest(payer, 40n);
+        await ledger.reserve(first);
+        await ledger.settle({ ...closing(payer, first.rid), costE8: 30n });
+        await ledger.reserve(reserveRequest(payer, 20n));
+        const refused = await ledger.reserve(reserveRequest(payer, 51n));
+        assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 50n });
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 50n)), { outcome: 'reserved' });
+      });
+
+      it('says 0 is left when the limit was lowered below what is spent', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const first = reserveRequest(payer, 40n);
+        await ledger.reserve(first);
+        await ledger.setKey(keyRequest(payer, { limitE8: 10n }));
+        const refused = await ledger.reserve(reserveRequest(payer, 1n));
+        assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 0n });
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 0n)), {
+          ...{ outcome: 'key_limit_exceeded', availableE8: 0n },
+        });
+      });
+
+      it('200 times at once on money for 10 admits 10', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const answers = await Promise.all(
+          Array.from({ length: 200 }, () => ledger.reserve(reserveRequest(payer, 100n))),
+        );
+        assert.equal(answers.filter(({ outcome }) => outcome === 'reserved').length, 10);
+        assert.equal(answers.filter(({ outcome }) => outcome === 'insufficient_balance').length, 190);
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 1_000n });
+      });
+
+      it('of an amount that is not exact is a defect', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        assert.ok((await rejection(ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8 + 1n)))) instanceof RangeError);
+        assert.ok((await rejection(ledger.reserve(reserveRequest(payer, -1n)))) instanceof RangeError);
+      });
+    });
+
+    describe('settle', () => {
+      const opened = async (available: bigint, amountE8: bigint, limitE8?: bigint) => {
+        const payer = await fundedPayer(ledger, available, limitE8);
+        const request = reserveRequest(payer, amountE8);
+        await ledger.reserve(request);
+        return { payer, request: closing(payer, request.rid) };
+      };
+      for (const [what, costE8, chargedE8, shortfallE8] of [
+        ['nothing', 0n, 0n, 0n],
+        ['the whole hold', 400n, 400n, 0n],
+        ['one more than the hold', 401n, 401n, 0n],
+        ['all the account has', 1_000n, 1_000n, 0n],
+        ['one more than the account has', 1_001n, 1_000n, 1n],
+      ] as const) {
+        it(`of ${what} charges ${chargedE8} of ${costE8}`, async () => {
+          const { payer, request } = await opened(1_000n, 400n);
+          const answer = await ledger.settle({ ...request, costE8 });
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8, shortfallE8 });
+          const left = 1_000n - chargedE8;
+          assert.deepEqual(await moneyOf(payer), {
+            ...{ available: left, held: 0n, posted: left, keySpent: chargedE8, keyHeld: 0n },
+          });
+          const entry = (await outboxOf(payer)).at(-1);
+          assertIncludes(entry, { kind: 'charge', seq: 2, amountE8: -chargedE8, postedE8: left, shortfallE8 });
+          assertIncludes(entry, { ...payer, rid: request.rid, record: request.record });
+        });
+      }
+
+      it('above the hold takes no more than the limit of the key leaves', async () => {
+        const { payer, request } = await opened(1_000n, 400n, 450n);
+        const answer = await ledger.settle({ ...request, costE8: 500n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 450n, shortfallE8: 50n });
+        assert.equal((await moneyOf(payer)).available, 550n);
+      });
+
+      it('above the hold never touches the hold of another call', async () => {
+        const { payer, request } = await opened(1_000n, 400n);
+        await ledger.reserve(reserveRequest(payer, 500n));
+        const answer = await ledger.settle({ ...request, costE8: 700n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 500n, shortfallE8: 200n });
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 500n });
+      });
+
+      it('100 times at once charges once, and each gets the same answer', async () => {
+        const { payer, request } = await opened(1_000n, 400n);
+        const answers = await Promise.all(
+          Array.from({ length: 100 }, () => ledger.settle({ ...request, costE8: 1_100n })),
+        );
+        for (const answer of answers)
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8: 1_000n, shortfallE8: 100n });
+        assert.equal((await outboxOf(payer)).filter(({ kind }) => kind === 'charge').length, 1);
+      });
+
+      it('of an id nobody knows charges nothing', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const answer = await ledger.settle({ ...closing(payer, newId()), costE8: 1n });
+        assert.deepEqual(answer, { outcome: 'unknown_reservation' });
+        assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
+      });
+
+      it('after a release, or its tombstone, charges nothing', async () => {
+        const { payer, request } = await opened(1_000n, 400n);
+        await ledger.release(request);
+        assert.deepEqual(await ledger.settle({ ...request, costE8: 1n }), { outcome: 'released' });
+        const never = closing(payer, newId());
+        await ledger.release(never);
+        assert.deepEqual(await ledger.settle({ ...never, costE8: 1n }), { outcome: 'released' });
+        assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
+      });
+
+      it('after the deadline but before the expiry is taken; after the expiry it is not', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const [first, second] = [0, 1].map(() => reserveRequest(payer, 400n, { lifetimeMs: 0 }));
+        if (first === undefined || second === undefined) throw new Error('two requests were made');
+        await ledger.reserve(first);
+        await ledger.reserve(second);
+        const answer = await ledger.settle({ ...closing(payer, first.rid), costE8: 7n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 7n, shortfallE8: 0n });
+        await ledger.expire(payer, second.rid);
+        assert.deepEqual(await ledger.settle({ ...closing(payer, second.rid), costE8: 7n }), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { posted: 993n, held: 0n, keySpent: 7n });
+      });
+
+      it('against expire, 1,000 pairs: each reservation is closed once', async () => {
+        const payer = await fundedPayer(ledger, 1_000_000n);
+        const requests = Array.from({ length: 1_000 }, () => reserveRequest(payer, 10n, { lifetimeMs: 0 }));
+        await Promise.all(requests.map((request) => ledger.reserve(request)));
+        const pairs = await Promise.all(
+          requests.map(({ rid }, index) => {
+            const settle = () => ledger.settle({ ...closing(payer, rid), costE8: 3n });
+            const expire = () => ledger.expire(payer, rid);
+            return index % 2 === 0 ? Promise.all([settle(), expire()]) : Promise.all([expire(), settle()]);
+          }),
+        );
+        for (const [one, two] of pairs) {
+          const words = [one.outcome, two.outcome].join(' ');
+          assert.ok(['settled not_due', 'expired expired'].includes(words));
+        }
+        const settled = BigInt(pairs.filter(([one]) => one.outcome === 'settled').length);
+        assert.equal(settled, 500n);
+        assertIncludes(await moneyOf(payer), { posted: 1_000_000n - settled * 3n, held: 0n, keyHeld: 0n });
+        const shard = shardOf(payer.accountId);
+        const closed = ((await ledger.readOutbox([shard], 3_000)).get(shard) ?? []).slice(1);
+        assert.equal(new Set(closed.map(({ rid }) => rid)).size, 1_000);
+        assert.equal(closed.length, 1_000);
+        assert.deepEqual(
+          closed.map(({ seq }) => seq),
+          closed.map((_, index) => index + 2),
+        );
+      });
+    });
+
+    describe('release', () => {
+      for (const amountE8 of [0n, 400n, 1_000n]) {
+        it(`gives a hold of ${amountE8} back and leaves one entry`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          const { rid } = reserveRequest(payer, amountE8);
+          await ledger.reserve(reserveRequest(payer, amountE8, { rid }));
+          assert.deepEqual(await ledger.release(closing(payer, rid)), { outcome: 'released' });
+          assert.deepEqual(await ledger.release(closing(payer, rid)), { outcome: 'released' });
+          assert.deepEqual(await moneyOf(payer), {
+            ...{ available: 1_000n, held: 0n, posted: 1_000n, keySpent: 0n, keyHeld: 0n },
+          });
+          const [, entry, ...others] = await outboxOf(payer);
+          assertIncludes(entry, { kind: 'release', rid, seq: 2, amountE8: 0n, postedE8: 1_000n });
+          assert.deepEqual(others, []);
+        });
+      }
+
+      it('of an unknown id leaves a tombstone and no entry, however often', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = closing(payer, newId());
+        assert.deepEqual(await ledger.release(request), { outcome: 'tombstoned' });
+        assert.deepEqual(await ledger.release(request), { outcome: 'tombstoned' });
+        assert.equal((await outboxOf(payer)).length, 1);
+      });
+
+      it('of what is settled or expired says so and changes nothing', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const settled = reserveRequest(payer, 400n);
+        await ledger.reserve(settled);
+        await ledger.settle({ ...closing(payer, settled.rid), costE8: 100n });
+        assert.deepEqual(await ledger.release(closing(payer, settled.rid)), { outcome: 'settled' });
+        const expired = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+        await ledger.reserve(expired);
+        await ledger.expire(payer, expired.rid);
+        assert.deepEqual(await ledger.release(closing(payer, expired.rid)), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { available: 900n, held: 0n });
+        assert.equal((await outboxOf(payer)).length, 3);
+      });
+
+      it('without a record, as sandboxes do, leaves an entry without one', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 1n, { record: '', lifetimeMs: undefined });
+        await ledger.reserve(request);
+        await ledger.release({ ...payer, rid: request.rid, record: '' });
+        assert.equal((await outboxOf(payer)).at(-1)?.record, undefined);
+      });
+    });
+
+    describe('renew and expire', () => {
+      it('expire gives back only what is due, once, with the record of the reserve', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const due = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+        const open = reserveRequest(payer, 100n);
+        await ledger.reserve(due);
+        await ledger.reserve(open);
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), [{ ...payer, rid: due.rid }]);
+        assert.deepEqual(await ledger.expire(payer, open.rid), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.expire(payer, newId()), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
+        assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assertIncludes(await moneyOf(payer), { available: 900n, held: 100n, keyHeld: 100n });
+        const [, entry, ...others] = await outboxOf(payer);
+        assertIncludes(entry, { kind: 'expire', rid: due.rid, amountE8: 0n, record: due.record });
+        assert.deepEqual(others, []);
+      });
+
+      it('an open reservation is renewed, also after its deadline; a closed one is not', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+        await ledger.reserve(request);
+        const renewal = { ...payer, rid: request.rid, lifetimeMs: 60_000 };
+        assert.deepEqual(await ledger.renew(renewal), { outcome: 'renewed' });
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
+        await ledger.settle({ ...closing(payer, request.rid), costE8: 0n });
+        assert.deepEqual(await ledger.renew(renewal), { outcome: 'not_open' });
+        assert.deepEqual(await ledger.renew({ ...renewal, rid: newId() }), { outcome: 'not_open' });
+      });
+
+      it('a hold without a deadline is never due, also after a renewal', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
+        await ledger.reserve(request);
+        await ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 0 });
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
+      });
+    });
+
+    describe('credit', () => {
+      it('adds once, whatever is repeated', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        const request = { accountId: payer.accountId, rid: newId(), amountE8: 70n };
+        const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.credit(request)));
+        for (const answer of answers) assert.deepEqual(answer, { outcome: 'credited', postedE8: 70n });
+        assert.equal((await outboxOf(payer)).length, 1);
+        assertIncludes((await outboxOf(payer))[0], { kind: 'credit', keyId: undefined, seq: 1, amountE8: 70n });
+      });
+
+      it('of an unknown account is refused', async () => {
+        const answer = await ledger.credit({ accountId: newId(), rid: newId(), amountE8: 1n });
+        assert.deepEqual(answer, { outcome: 'unknown_account' });
+      });
+
+      it('reaches the largest exact balance and not one more', async () => {
+        const payer = await fundedPayer(ledger, MAX_AMOUNT_E8 - 1n);
+        const credit = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
+        assert.equal((await credit(2n)).outcome, 'above_maximum');
+        assert.deepEqual(await credit(1n), { outcome: 'credited', postedE8: MAX_AMOUNT_E8 });
+        assert.equal((await credit(1n)).outcome, 'above_maximum');
+        assert.equal((await ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8))).outcome, 'reserved');
+        assertIncludes(await moneyOf(payer), { available: 0n, held: MAX_AMOUNT_E8 });
+      });
+
+      it('as an adjustment takes at most what is available', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.reserve(reserveRequest(payer, 400n));
+        const adjust = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
+        assert.deepEqual(await adjust(-601n), { outcome: 'insufficient_balance' });
+        assert.deepEqual(await adjust(-600n), { outcome: 'credited', postedE8: 400n });
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 400n });
+      });
+    });
+
+    describe('keys', () => {
+      it('are found by their hash; an unknown one is surely unknown', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+        assert.deepEqual(await ledger.findKey('0'.repeat(64)), { outcome: 'unknown' });
+      });
+
+      it('a late repetition of an older change undoes nothing', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 2 }) }));
+        await ledger.setKey(keyRequest(payer, { status: 'active', settings: settingsOf({ rev: 1 }), limitE8: 5n }));
+        assertIncludes(await ledger.readKey(payer), { status: 'revoked', limitE8: undefined });
+      });
+
+      it('a change keeps what is spent and held, and takes a limit away', async () => {
+        const payer = await fundedPayer(ledger, 1_000n, 500n);
+        const request = reserveRequest(payer, 100n);
+        await ledger.reserve(request);
+        await ledger.settle({ ...closing(payer, request.rid), costE8: 60n });
+        await ledger.reserve(reserveRequest(payer, 100n));
+        await ledger.setKey(keyRequest(payer, { settings: settingsOf({ rev: 1, allowedModels: [] }) }));
+        assert.deepEqual(await ledger.readKey(payer), {
+          status: 'active',
+          spentE8: 60n,
+          heldE8: 100n,
+          limitE8: undefined,
+          settings: settingsOf({ rev: 1, allowedModels: [] }),
+        });
+      });
+
+      it('of another account are not shown and not changed', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        const stranger = { accountId: newId(), keyId: payer.keyId };
+        assert.equal(await ledger.readKey(stranger), undefined);
+      });
+    });
+
+    it('an id that is used for two keys is a defect and moves nothing', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      const other = { ...payer, keyId: newId() };
+      await ledger.setKey(keyRequest(other));
+      const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+      await ledger.reserve(request);
+      const { rid } = request;
+      for (const wrong of [
+        ledger.reserve({ ...request, ...other }),
+        ledger.settle({ ...closing(other, rid), costE8: 1n }),
+        ledger.release(closing(other, rid)),
+        ledger.renew({ ...other, rid, lifetimeMs: 1 }),
+        ledger.expire(other, rid),
+        ledger.credit({ accountId: payer.accountId, rid, amountE8: 1n }),
+      ]) {
+        assert.ok((await rejection(wrong)) instanceof WrongPayer);
+      }
+      assertIncludes(await moneyOf(payer), { available: 600n, held: 400n, keyHeld: 400n });
+    });
+
+    it('before it is opened every operation says it is not ready', async () => {
+      const closed = await make();
+      const payer = newPayer();
+      assert.equal(await closed.isReady(), false);
+      const answers = await Promise.all([
+        closed.findKey(hashOf(payer)),
+        closed.reserve(reserveRequest(payer, 1n)),
+        closed.settle({ ...closing(payer, newId()), costE8: 1n }),
+        closed.release(closing(payer, newId())),
+        closed.renew({ ...payer, rid: newId(), lifetimeMs: 1 }),
+        closed.expire(payer, newId()),
+        closed.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n }),
+      ]);
+      assert.deepEqual(new Set(answers.map(({ outcome }) => outcome)), new Set(['not_ready']));
+      for (const operation of [
+        closed.setAccount(payer.accountId, 'active'),
+        closed.setKey(keyRequest(payer)),
+        closed.readAccount(payer.accountId),
+        closed.readKey(payer),
+      ]) {
+        assert.ok((await rejection(operation)) instanceof LedgerUnavailable);
+      }
+      await closed.open();
+      assert.equal(await closed.isReady(), true);
+      assert.deepEqual(await closed.findKey(hashOf(payer)), { outcome: 'unknown' });
+      await closed.close();
+    });
+
+    it('an account nobody made is undefined', async () => {
+      assert.equal(await ledger.readAccount(newId()), undefined);
+      assert.equal(await ledger.readKey(newPayer()), undefined);
+    });
+
+    it('the outbox is read from its head, in order, and forgets only what is trimmed', async () => {
+      const payer = await fundedPayer(ledger, 1n);
+      for (let each = 0; each < 4; each++) {
+        await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n });
+      }
+      const shard = shardOf(payer.accountId);
+      const head = (await ledger.readOutbox([shard], 3)).get(shard) ?? [];
+      assert.deepEqual(
+        head.map(({ seq }) => seq),
+        [1, 2, 3],
+      );
+      await ledger.trimOutbox(shard, head);
+      await ledger.trimOutbox(shard, head);
+      assert.deepEqual(
+        (await outboxOf(payer)).map(({ seq }) => seq),
+        [4, 5],
+      );
+      await ledger.trimOutbox(shard, await outboxOf(payer));
+      assert.equal((await ledger.readOutbox([shard], 3)).size, 0);
+    });
+
+    describe('restore', () => {
+      it('writes an account that is absent, with keys, index and what was closed lately', async () => {
+        const recovered = await make();
+        const payer = newPayer();
+        const [charged, released, expired, credited] = [newId(), newId(), newId(), newId()] as const;
+        await recovered.restore([
+          {
+            accountId: payer.accountId,
+            status: 'active',
+            postedE8: 900n,
+            seq: 12,
+            keys: [{ ...keyRequest(payer, { limitE8: 500n, settings: settingsOf({ rev: 4 }) }), spentE8: 100n }],
+            closed: [
+              { rid: charged, kind: 'charge', keyId: payer.keyId, amountE8: -70n, shortfallE8: 3n },
+              { rid: released, kind: 'release', keyId: payer.keyId, amountE8: 0n, shortfallE8: 0n },
+              { rid: expired, kind: 'expire', keyId: payer.keyId, amountE8: 0n, shortfallE8: 0n },
+              { rid: credited, kind: 'credit', keyId: undefined, amountE8: 10n, shortfallE8: 0n },
+            ],
+          },
+        ]);
+        await recovered.open();
+        assert.deepEqual(await recovered.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+        assert.deepEqual(await recovered.readAccount(payer.accountId), {
+          ...{ status: 'active', availableE8: 900n, heldE8: 0n, postedE8: 900n, seq: 12 },
+        });
+        assert.deepEqual(await recovered.readKey(payer), {
+          ...{ status: 'active', spentE8: 100n, heldE8: 0n, limitE8: 500n, settings: settingsOf({ rev: 4 }) },
+        });
+        assert.deepEqual(await recovered.settle({ ...closing(payer, charged), costE8: 1n }), {
+          ...{ outcome: 'settled', chargedE8: 70n, shortfallE8: 3n },
+        });
+        assert.deepEqual(await recovered.settle({ ...closing(payer, released), costE8: 1n }), { outcome: 'released' });
+        assert.deepEqual(await recovered.settle({ ...closing(payer, expired), costE8: 1n }), { outcome: 'expired' });
+        assert.deepEqual(await recovered.credit({ accountId: payer.accountId, rid: credited, amountE8: 10n }), {
+          ...{ outcome: 'credited', postedE8: 900n },
+        });
+        await recovered.close();
+      });
+
+      it('leaves an account alone whose seq is not lower, but writes keys that are missing', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const missing = { ...payer, keyId: newId() };
+        await ledger.reserve(reserveRequest(payer, 100n));
+        await ledger.restore([
+          {
+            accountId: payer.accountId,
+            status: 'frozen',
+            postedE8: 5n,
+            seq: 1,
+            keys: [
+              { ...keyRequest(payer, { status: 'revoked' }), spentE8: 7n },
+              { ...keyRequest(missing), spentE8: 9n },
+            ],
+            closed: [],
+          },
+        ]);
+        assert.deepEqual(await ledger.readAccount(payer.accountId), {
+          ...{ status: 'active', availableE8: 900n, heldE8: 100n, postedE8: 1_000n, seq: 1 },
+        });
+        assertIncludes(await ledger.readKey(payer), { status: 'active', spentE8: 0n, heldE8: 100n });
+        assertIncludes(await ledger.readKey(missing), { spentE8: 9n });
+      });
+
+      it('of an account that is behind drops its open holds, and those of no other account', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 100n, { lifetimeMs: 0 });
+        await ledger.reserve(request);
+        const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
+        await ledger.restore([{ ...snapshot, keys: [{ ...keyRequest(payer), spentE8: 200n }], closed: [] }]);
+        assert.deepEqual(await moneyOf(payer), {
+          ...{ available: 800n, held: 0n, posted: 800n, keySpent: 200n, keyHeld: 0n },
+        });
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.settle({ ...closing(payer, request.rid), costE8: 1n }), {
+          ...{ outcome: 'unknown_reservation' },
+        });
+      });
+    });
+  });
+}

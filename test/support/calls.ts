@@ -1,0 +1,12 @@
+import { MODEL } from './gateway';
+
+/** The two ways of asking the same thing. */
+export const PROTOCOLS = ['messages', 'chat'] as const;
+export type TestProtocol = (typeof PROTOCOLS)[number];
+
+export const PATH: Readonly<Record<TestProtocol, string>> = { messages: '/v1/messages', chat: '/v1/chat/completions' };
+
+/** A small, valid request of either protocol. */
+export function ask(more: Record<string, unknown> = {}): Record<string, unknown> {
+  return { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }], ...more };
+}

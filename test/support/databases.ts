@@ -1,0 +1,47 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import { type Logger, pino } from 'pino';
+import { migrate, openDatabase } from '../../core/database';
+import { newDatabase } from './shared';
+
+export const quiet: Logger = pino({ level: 'silent' });
+
+export interface TestDatabase {
+  readonly database: Knex;
+  close(): Promise<void>;
+}
+
+/** A temporary folder that is gone after `remove`. */
+export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'tollgate-test-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Both databases the product runs on, migrated and empty: what holds on one must hold on the other. */
+export const DATABASES: readonly { readonly name: string; open(): Promise<TestDatabase> }[] = [
+  {
+    name: 'Postgres',
+    open: async () => {
+      const database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
+      await migrate(database);
+      return { database, close: () => database.destroy() };
+    },
+  },
+  {
+    name: 'PGlite',
+    open: async () => {
+      const folder = await temporaryFolder();
+      const database = await openDatabase({ dataFolder: folder.path, log: quiet });
+      await migrate(database);
+      return {
+        database,
+        close: async () => {
+          await database.destroy();
+          await folder.remove();
+        },
+      };
+    },
+  },
+];

@@ -1,0 +1,297 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type Client, Pool } from 'undici';
+import { parse, stringify } from 'yaml';
+import { emptyRedis, newDatabase } from './shared';
+import { until } from './until';
+
+const PROJECT = resolve(__dirname, '../..');
+
+/** One model at one upstream of a test's configuration. */
+export interface TestModel {
+  readonly aliases?: readonly string[];
+  readonly context?: number;
+  readonly maxOutput?: number;
+  readonly estimatedMaxTokens?: number;
+  readonly price?: Record<string, unknown>;
+}
+
+/** An upstream of a test's configuration; what is left out has a sensible value for tests. */
+export interface TestEndpoint {
+  readonly url: string;
+  readonly adapter?: string | readonly string[];
+  readonly tier?: string;
+  readonly weight?: number;
+  readonly timeouts?: Record<string, string>;
+  readonly streamUsage?: boolean;
+  readonly credential?: { env: string };
+  readonly models?: Readonly<Record<string, TestModel>>;
+}
+
+export interface GatewayOptions {
+  /** `embedded`, `real` (the shared Redis and a new database of the shared Postgres), or addresses. */
+  readonly stores?: 'embedded' | 'real' | { readonly redisUrl: string; readonly databaseUrl: string };
+  readonly upstreams: Readonly<Record<string, TestEndpoint>>;
+  /** Changes the parsed gateway.config.yml before it is written. */
+  readonly configure?: (config: Record<string, unknown>) => void;
+  readonly env?: NodeJS.ProcessEnv;
+  /** A data folder of an earlier start; a new one otherwise. */
+  readonly dataFolder?: string;
+}
+
+/** The credential every upstream of a test has. */
+export const UPSTREAM_CREDENTIAL = 'the-platforms-own-credential';
+
+export const MODEL = 'acme-large';
+
+/** USD per million tokens: 3 and 15, so that 10 in and 5 out cost 0.00010500. */
+export const PRICE = { input: 3, output: 15, cacheWrite: 3.75, cacheWrite1h: 6, cacheRead: 0.3 };
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly text: string;
+  /** The body read as JSON; undefined when it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at any shape
+  readonly json: any;
+}
+
+export interface TestGateway {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly adminToken: string;
+  readonly dataFolder: string;
+  readonly pid: number;
+  readonly process: ChildProcess;
+  /** All it has printed so far. */
+  output(): string;
+  call(path: string, options?: RequestOptions): Promise<Answered>;
+  admin(method: string, path: string, body?: unknown): Promise<Answered>;
+  /** A new account with this much money and a key for it. */
+  newCustomer(usd: string, key?: Record<string, unknown>): Promise<{ accountId: string; keyId: string; key: string }>;
+  balance(
+    key: string,
+  ): Promise<{ balanceUsd: string; heldUsd: string; availableUsd: string; key: Record<string, string | null> }>;
+  /** The usage record of a request, once it is there. */
+  record(key: string, requestId: string): Promise<Record<string, unknown>>;
+  /** The exit code, once it has ended. */
+  readonly ended: Promise<number | null>;
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>;
+  kill(): Promise<void>;
+}
+
+export interface RequestOptions {
+  readonly method?: string;
+  readonly key?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/** Starts the real server, with the project's own gateway.config.yml but for its upstreams. */
+export async function startGateway(options: GatewayOptions): Promise<TestGateway> {
+  const folder = await writeConfiguration(options);
+  const dataFolder = options.dataFolder ?? (await mkdtemp(join(tmpdir(), 'tollgate-data-')));
+  const adminToken = 'token-of-the-tests';
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    NODE_ENV: 'production',
+    FAST_LANE: process.env['FAST_LANE'],
+    TOLLGATE_CONFIG_DIR: folder,
+    DATA_DIR: dataFolder,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    ADMIN_TOKEN: adminToken,
+    UPSTREAM_CREDENTIAL,
+    LOG_LEVEL: 'info',
+    ...(await storesOf(options.stores ?? 'embedded')),
+    ...options.env,
+  };
+  const child = startServer(env);
+  let output = '';
+  const keep = (chunk: Buffer) => {
+    output += chunk.toString();
+  };
+  child.stdout?.on('data', keep);
+  child.stderr?.on('data', keep);
+  const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  const endedEarly = ended.then((code): never => {
+    throw new Error(`the gateway ended with ${code}: ${output}`);
+  });
+  const ready = await Promise.race([until('the gateway is ready', () => readyLine(output), 30_000), endedEarly]).catch(
+    (error: unknown) => {
+      child.kill('SIGKILL');
+      throw error;
+    },
+  );
+  endedEarly.catch(() => undefined);
+  const url = ready.public;
+  const adminUrl = ready.admin;
+  const pool = new Pool(url, { connections: 300, headersTimeout: 60_000, bodyTimeout: 60_000 });
+  const adminPool = new Pool(adminUrl, { connections: 4 });
+  const call = (path: string, request: RequestOptions = {}) => send(pool, path, request);
+  const admin = (method: string, path: string, body?: unknown) =>
+    send(adminPool, path, { method, body, headers: { authorization: `Bearer ${adminToken}` } });
+  const close = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    const code = await ended;
+    await pool.destroy();
+    await adminPool.destroy();
+    await rm(folder, { recursive: true, force: true });
+    return code;
+  };
+  return {
+    url,
+    adminUrl,
+    adminToken,
+    dataFolder,
+    pid: child.pid ?? 0,
+    process: child,
+    ended,
+    output: () => output,
+    call,
+    admin,
+    newCustomer: async (usd, keyOptions = {}) => {
+      const account = expectStatus(201, await admin('POST', '/admin/v1/accounts', { name: 'customer' }));
+      const accountId = String(account['id']);
+      if (usd !== '0') {
+        expectStatus(
+          201,
+          await admin('POST', `/admin/v1/accounts/${accountId}/credits`, { amountUsd: usd, idempotencyKey: 'first' }),
+        );
+      }
+      const key = expectStatus(
+        201,
+        await admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'key', ...keyOptions }),
+      );
+      return { accountId, keyId: String(key['id']), key: String(key['key']) };
+    },
+    balance: async (key) => (await call('/v1/balance', { method: 'GET', key })).json,
+    record: (key, requestId) =>
+      until(`the record of ${requestId}`, async () => {
+        const answer = await call(`/v1/usage/${requestId}`, { method: 'GET', key });
+        return answer.status === 200 ? answer.json : undefined;
+      }),
+    stop: () => close('SIGTERM'),
+    kill: async () => {
+      await close('SIGKILL');
+    },
+  };
+}
+
+/** Starts the server and waits for its end: for starts that must fail. */
+export async function failToStart(options: GatewayOptions): Promise<{ code: number | null; output: string }> {
+  const folder = await writeConfiguration(options);
+  const dataFolder = options.dataFolder ?? (await mkdtemp(join(tmpdir(), 'tollgate-data-')));
+  const child = startServer({
+    PATH: process.env['PATH'],
+    TOLLGATE_CONFIG_DIR: folder,
+    DATA_DIR: dataFolder,
+    PORT: '0',
+    ADMIN_PORT: '0',
+    UPSTREAM_CREDENTIAL,
+    ...(await storesOf(options.stores ?? 'embedded')),
+    ...options.env,
+  });
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise<number | null>((done) => {
+    const patience = setTimeout(() => child.kill('SIGKILL'), 25_000);
+    child.once('close', (exitCode) => {
+      clearTimeout(patience);
+      done(exitCode);
+    });
+  });
+  await rm(folder, { recursive: true, force: true });
+  return { code, output };
+}
+
+function startServer(env: NodeJS.ProcessEnv): ChildProcess {
+  const tsx = require.resolve('tsx/cjs');
+  return spawn(process.execPath, ['--require', tsx, join(PROJECT, 'server.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+function readyLine(output: string): { public: string; admin: string } | undefined {
+  const line = output.split('\n').find((each) => each.includes('"msg":"ready"'));
+  return line === undefined ? undefined : (JSON.parse(line) as { public: string; admin: string });
+}
+
+async function storesOf(stores: NonNullable<GatewayOptions['stores']>): Promise<NodeJS.ProcessEnv> {
+  if (stores === 'embedded') return {};
+  if (stores === 'real') return { REDIS_URL: await emptyRedis(), DATABASE_URL: await newDatabase() };
+  return { REDIS_URL: stores.redisUrl, DATABASE_URL: stores.databaseUrl };
+}
+
+async function writeConfiguration({ upstreams, configure }: GatewayOptions): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-config-'));
+  const config = parse(await readFile(join(PROJECT, 'gateway.config.yml'), 'utf8')) as Record<string, unknown>;
+  config['serviceEndpoints'] = Object.fromEntries(
+    Object.entries(upstreams).map(([name, each]) => [name, toEndpoint(each)]),
+  );
+  configure?.(config);
+  await writeFile(join(folder, 'gateway.config.yml'), stringify(config));
+  await writeFile(join(folder, 'system.config.yml'), await readFile(join(PROJECT, 'system.config.yml')));
+  return folder;
+}
+
+function toEndpoint({ models, ...endpoint }: TestEndpoint): unknown {
+  return {
+    adapter: ['messages', 'chat'],
+    credential: { env: 'UPSTREAM_CREDENTIAL' },
+    tier: 'standard',
+    allowPrivate: true,
+    timeouts: { connect: '2s', headers: '10s', idle: '10s' },
+    models: Object.fromEntries(
+      Object.entries(models ?? { [MODEL]: {} }).map(([name, model]) => [
+        name,
+        { context: 200_000, maxOutput: 8_192, estimatedMaxTokens: 1_024, price: PRICE, ...model },
+      ]),
+    ),
+    ...endpoint,
+  };
+}
+
+async function send(
+  client: Pool | Client,
+  path: string,
+  { method = 'POST', key, headers = {}, body }: RequestOptions,
+): Promise<Answered> {
+  const response = await client.request({
+    method: method as 'POST',
+    path,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(key === undefined ? {} : { 'x-api-key': key }),
+      ...headers,
+    },
+    body: body === undefined ? null : typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+  });
+  const text = await response.body.text();
+  return {
+    status: response.statusCode,
+    headers: response.headers as Record<string, string>,
+    text,
+    json: parseJson(text),
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function expectStatus(status: number, answer: Answered): Record<string, unknown> {
+  if (answer.status !== status) throw new Error(`expected ${status}, not ${answer.status}: ${answer.text}`);
+  return answer.json as Record<string, unknown>;
+}

@@ -1,0 +1,10 @@
+/** The error a promise rejects with; fails when it is kept. */
+export async function rejection(promise: PromiseLike<unknown>): Promise<Error> {
+  let value: unknown;
+  try {
+    value = await promise;
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error(`expected a rejection, not ${String(value)}`);
+}

@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fail } from '../../core/errors';
+import { sendError } from '../../core/http';
+import type { Route } from '../../core/plugin';
+import { compileRoutes, type ServeOptions } from '../../core/router';
+import { quiet } from './databases';
+
+export interface TestServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export async function listen(listener: RequestListener): Promise<TestServer> {
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** A real server around some routes of one listener; every other path is 404. */
+export function serveRoutes(routes: readonly Route[], options: ServeOptions = {}): Promise<TestServer> {
+  const router = compileRoutes(routes);
+  return listen((request, response) => {
+    void router.serve(request, response, { log: quiet, ...options }).then((served) => {
+      if (!served) sendError(request, response, fail('NOT_FOUND'), 'req_none');
+    });
+  });
+}
