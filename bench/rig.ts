@@ -49,6 +49,7 @@ export interface ProgramOptions {
 
 export class Rig {
   readonly #stops: (() => Promise<void>)[] = [];
+  readonly #abort = new AbortController();
   readonly #root: Rig;
   #stopped: Promise<void> | undefined;
   #postgres: Promise<TestPostgres> | undefined;
@@ -77,6 +78,11 @@ export class Rig {
     return scope;
   }
 
+  /** Ends short-lived helpers, for example a round of wrk, when the rig is stopped. */
+  get signal(): AbortSignal {
+    return this.#root.#abort.signal;
+  }
+
   onStop(stop: () => Promise<void>): void {
     this.#stops.push(stop);
   }
@@ -88,6 +94,7 @@ export class Rig {
   }
 
   async #stopAll(): Promise<void> {
+    this.#abort.abort();
     for (let stop = this.#stops.pop(); stop !== undefined; stop = this.#stops.pop()) {
       await stop().catch((error: unknown) => this.options.progress(`could not stop: ${String(error)}`));
     }
@@ -132,7 +139,7 @@ export class Rig {
   async dist(): Promise<string> {
     const folder = join(PROJECT_FOLDER, 'dist');
     if (this.options.build) {
-      this.#root.#built ??= buildProject(this.options);
+      this.#root.#built ??= buildProject(this.options, this.signal);
       await this.#root.#built;
     }
     if (!existsSync(folder)) throw new NotAvailable('there is no dist folder: run npm run build');
@@ -170,10 +177,10 @@ function environment(): NodeJS.ProcessEnv {
   return { PATH, HOME, LANG, TMPDIR, NODE_ENV: 'production' };
 }
 
-async function buildProject({ progress }: RigOptions): Promise<void> {
+async function buildProject({ progress }: RigOptions, signal: AbortSignal): Promise<void> {
   progress('building the project');
   try {
-    await execute('npm', ['run', 'build'], { cwd: PROJECT_FOLDER, maxBuffer: 1 << 26 });
+    await execute('npm', ['run', 'build'], { cwd: PROJECT_FOLDER, maxBuffer: 1 << 26, signal });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new NotAvailable(`npm run build failed: ${lastLines(stdout + stderr)}`);

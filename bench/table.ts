@@ -53,8 +53,7 @@ export interface Row {
 
 export interface JudgedTarget extends Target {
   readonly spread: Spread | undefined;
-  /** undefined: not measured. */
-  readonly met: boolean | undefined;
+  readonly verdict: 'met' | 'missed' | 'not measured';
 }
 
 export function spreadOf(values: readonly number[]): Spread | undefined {
@@ -88,13 +87,15 @@ export function summarise(
 export function judgeTargets(layout: Layout, rows: readonly Row[]): JudgedTarget[] {
   return layout.targets.map((target) => {
     const spread = rows.find(({ subject }) => subject === target.subject)?.cells[target.column];
-    const met =
-      spread === undefined
-        ? undefined
-        : spread.median >= (target.atLeast ?? Number.NEGATIVE_INFINITY) &&
-          spread.median <= (target.atMost ?? Number.POSITIVE_INFINITY);
-    return { ...target, spread, met };
+    return { ...target, spread, verdict: judge(target, spread) };
   });
+}
+
+function judge({ atLeast, atMost }: Target, spread: Spread | undefined): JudgedTarget['verdict'] {
+  if (spread === undefined) return 'not measured';
+  if (atLeast !== undefined && spread.median < atLeast) return 'missed';
+  if (atMost !== undefined && spread.median > atMost) return 'missed';
+  return 'met';
 }
 
 function valueIn(round: Round, subject: string, column: Column): number | undefined {
@@ -152,9 +153,8 @@ function formatCell(spread: Spread | undefined, { digits }: Column): string {
   return rounds === 1 ? format(median) : `${format(median)} (${format(min)}–${format(max)})`;
 }
 
-function renderTarget({ what, subject, column, spread, met }: JudgedTarget, { columns }: Layout): string {
+function renderTarget({ what, subject, column, spread, verdict }: JudgedTarget, { columns }: Layout): string {
   const layout = columns.find(({ key }) => key === column);
-  const verdict = met === undefined ? 'not measured' : met ? 'met' : 'MISSED';
   const value = layout === undefined || spread === undefined ? '' : `: ${formatCell(spread, layout)}`;
-  return `${verdict.padEnd(12)}  ${subject} ${what}${value}`;
+  return `${verdict.toUpperCase().padEnd(12)}  ${subject} ${what}${value}`;
 }

@@ -52,7 +52,7 @@ async function startAndWarm(
   await checkAnswer(running);
   if (warmupSeconds > 0) {
     const load = { ...running, body: CHAT_BODY, connections, seconds: warmupSeconds };
-    await runWrk(withContentType(load), rig.path('warmup.lua'));
+    await runWrk(rig, withContentType(load));
     await quiet([...running.pids, ...running.storePids]);
   }
   return running;
@@ -83,7 +83,7 @@ async function measure(
     stores: cpuSeconds(running.storePids),
   };
   const load = withContentType({ ...running, body: CHAT_BODY, connections, seconds });
-  const { calls, callsPerSecond, p50Ms, p99Ms } = await runWrk(load, rig.path('round.lua'));
+  const { calls, callsPerSecond, p50Ms, p99Ms } = await runWrk(rig, load);
   await quiet(everyone);
   const asked = (await upstream.requests()) - before.requests;
   if (asked < calls) throw new LoadFailed(`the upstream was asked ${asked} times for ${calls} answers`);

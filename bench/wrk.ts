@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { findProgram } from '../test/support/programs';
+import type { Rig } from './rig';
 
 const execute = promisify(execFile);
 
@@ -40,11 +41,12 @@ interface WrkSummary {
 
 const MARK = 'bench-summary ';
 
-export async function runWrk(load: Load, scriptFile: string): Promise<LoadResult> {
+export async function runWrk(rig: Rig, load: Load): Promise<LoadResult> {
   const wrk = findProgram('wrk');
+  const scriptFile = rig.path('wrk.lua');
   await writeFile(scriptFile, luaScript(load));
   const args = ['-t1', `-c${load.connections}`, `-d${load.seconds}s`, '--timeout', '10s', '-s', scriptFile, load.url];
-  const { stdout } = await execute(wrk, args);
+  const { stdout } = await execute(wrk, args, { signal: rig.signal });
   const line = stdout.split('\n').find((each) => each.startsWith(MARK));
   if (line === undefined) throw new LoadFailed(`wrk gave no summary: ${stdout.slice(-300)}`);
   return judge(JSON.parse(line.slice(MARK.length)) as WrkSummary);

@@ -46,7 +46,7 @@ export const portkey: Subject = {
   },
 };
 
-async function install({ options }: Rig): Promise<void> {
+async function install({ options, signal }: Rig): Promise<void> {
   if (existsSync(INSTALLED)) return;
   options.progress(`installing ${PACKAGE} ${VERSION} into the cache of the bench`);
   await mkdir(FOLDER, { recursive: true });
@@ -60,7 +60,7 @@ async function install({ options }: Rig): Promise<void> {
       '--ignore-scripts',
       `${PACKAGE}@${VERSION}`,
     ];
-    await promisify(execFile)('npm', args, { cwd: FOLDER });
+    await promisify(execFile)('npm', args, { cwd: FOLDER, signal });
   } catch (error) {
     const { stderr = '' } = error as { stderr?: string };
     throw new NotAvailable(`${PACKAGE} could not be installed: ${stderr.trim().split('\n')[0]}`);
