@@ -13,7 +13,8 @@ function refusedWith(answer: TestAnswer, status: number, code: string, param?: s
 for (const name of ['Postgres', 'PGlite'] as const) {
   describe(`the operator's desk on ${name}`, () => {
     let desk: TestDesk;
-    before(async () => {
+    before(async function () {
+      this.timeout(120_000);
       desk = await openDesk(name);
     });
     after(() => desk.close());

@@ -50,7 +50,8 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     let desk: TestDesk;
     let one: Customer;
     let two: Customer;
-    before(async () => {
+    before(async function () {
+      this.timeout(120_000);
       desk = await openDesk(name);
       one = await desk.customer('5');
       two = await desk.customer('1');
