@@ -22,7 +22,7 @@ function objection(from: string, to: string): string | undefined {
   const [own, other] = [roomOf(from), roomOf(to)];
   if (own === other) return undefined;
   if (from.startsWith('test/')) return undefined;
-  // A measurement needs the same stores and programs as a test.
+  // The bench starts the same real stores, with the same starters.
   if (own === 'bench' && to.startsWith('test/support/')) return undefined;
   if (other === 'test' && !/^test\/contract\/.*-conformance$/.test(to.replace(/\.ts$/, '')))
     return 'nobody imports tests';
@@ -135,7 +135,7 @@ describe('imports', () => {
         `import { type C, type D } from './c';`,
         `import d, { type E } from './d';`,
         `import {\n  type F,\n  g,\n} from './f';`,
-        `import './h';`,
+        `import './h'; import './m';`,
         `export * from './i';`,
         `export { j } from './j';`,
         `const k = require('./k');`,
@@ -144,7 +144,7 @@ describe('imports', () => {
       ].join('\n');
       const read = importsOf('core/x.ts', text).map(({ file, isTypeOnly }) => `${file}${isTypeOnly ? ' (type)' : ''}`);
       expect(read).to.have.members([
-        ...['a', 'd', 'f', 'h', 'i', 'j', 'k', 'l'].map((name) => `core/${name}`),
+        ...['a', 'd', 'f', 'h', 'i', 'j', 'k', 'l', 'm'].map((name) => `core/${name}`),
         'core/b (type)',
         'core/c (type)',
         'undefined',
