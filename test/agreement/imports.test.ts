@@ -118,6 +118,8 @@ describe('imports', () => {
       ['plugins/usage/manifest.ts', 'core/express-gateway.ts', true],
       ['server.ts', 'core/call.ts', true],
       ['core/call.ts', 'test/support/until.ts', false],
+      ['bench/rig.ts', 'test/support/until.ts', true],
+      ['bench/rig.ts', 'policies/failover/decide.ts', false],
       ['cli/keys/create.ts', 'core/money.ts', true],
       ['cli/keys/create.ts', 'plugins/operator/index.ts', false],
       ['test/core/call.test.ts', 'policies/failover/decide.ts', true],
@@ -133,7 +135,7 @@ describe('imports', () => {
         `import { type C, type D } from './c';`,
         `import d, { type E } from './d';`,
         `import {\n  type F,\n  g,\n} from './f';`,
-        `import './h';`,
+        `import './h'; import './m';`,
         `export * from './i';`,
         `export { j } from './j';`,
         `const k = require('./k');`,
@@ -142,7 +144,7 @@ describe('imports', () => {
       ].join('\n');
       const read = importsOf('core/x.ts', text).map(({ file, isTypeOnly }) => `${file}${isTypeOnly ? ' (type)' : ''}`);
       expect(read).to.have.members([
-        ...['a', 'd', 'f', 'h', 'i', 'j', 'k', 'l'].map((name) => `core/${name}`),
+        ...['a', 'd', 'f', 'h', 'i', 'j', 'k', 'l', 'm'].map((name) => `core/${name}`),
         'core/b (type)',
         'core/c (type)',
         'undefined',

@@ -43,7 +43,7 @@ export interface Import {
   readonly isTypeOnly: boolean;
 }
 
-const STATIC = /^(?:import|export)\s+(type\s+)?(?:[\w*\s{},$]*?\bfrom\s*)?['"]([^'"]+)['"]/gm;
+const STATIC = /(?:^|;[ \t]*)(?:import|export)\s+(type\s+)?(?:[\w*\s{},$]*?\bfrom\s*)?['"]([^'"]+)['"]/gm;
 const DYNAMIC = /\b(?:import|require)\(\s*['"]([^'"]+)['"]\s*\)/g;
 
 /** The import lines of a source text at a path of the project. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Call } from '../../../core/call';
-import { Call as RealCall } from '../../../core/call';
+import type { ApiKeys } from '../../../core/api-keys';
+import { Call } from '../../../core/call';
 import { buildCatalog, type Candidate, type Upstream } from '../../../core/catalog';
 import { GatewayError } from '../../../core/errors';
 import { UpstreamHealth } from '../../../core/upstream-health';
@@ -13,15 +13,25 @@ interface Asked {
   readonly model: string;
   readonly protocol?: 'messages' | 'chat';
   readonly allowedModels?: readonly string[];
+  /** The key's list as the ledger has it, where the node's copy is older. */
+  readonly allowedNow?: readonly string[];
   readonly settings?: { strategy?: 'quality' | 'speed' | 'cost'; upstreams?: readonly string[] };
 }
 
 async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ names: string[]; call: Call }> {
   const health = new UpstreamHealth();
-  const gateway = sampleGateway({ catalog: buildCatalog(upstreams), health });
+  const keys: ApiKeys = {
+    identify: async () => Promise.reject(new Error('the key is known already')),
+    confirm: async (key) => ({
+      ...key,
+      settings: { ...key.settings, allowedModels: asked.allowedNow ?? key.settings.allowedModels },
+    }),
+    remember: (key) => key,
+  };
+  const gateway = sampleGateway({ catalog: buildCatalog(upstreams), health, keys });
   const request = sampleRequest('POST', '/v1/messages');
   const response = new SampleResponse(request);
-  const call = new RealCall(request, response);
+  const call = new Call(request, response);
   call.key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: asked.allowedModels } };
   call.request = sampleModelRequest({ modelRequested: asked.model, protocol: asked.protocol ?? 'messages' });
   const settings = { strategy: 'quality', affinity: false, upstreams: ['*'], ...asked.settings };
@@ -103,6 +113,10 @@ describe('strategy-routing', () => {
   it('refuses a model that is not on the list of the key', async () => {
     expect((await refusal(two, { model: 'm', allowedModels: ['n'] })).code).to.equal('MODEL_NOT_ALLOWED');
     expect((await route(two, { model: 'm', allowedModels: ['v/M'] })).names).to.have.length(2);
+  });
+
+  it("takes a model that was added to the key's list a moment ago", async () => {
+    expect((await route(two, { model: 'm', allowedModels: ['n'], allowedNow: ['n', 'm'] })).names).to.have.length(2);
   });
 
   it('refuses one snapshot to a key that may call the other', async () => {
