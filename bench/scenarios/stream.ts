@@ -51,7 +51,7 @@ export const stream: Scenario = {
     ],
     notes: [
       `${streams} streams of ${events} events, ${gapMs} ms apart. An event carries the time at which the upstream wrote it;`,
-      'first and event are how much later the caller has it, on the same clock. Added is less than that of `direct` in the same round.',
+      'first and event are how much later the caller has it, on the same clock. Added is that less the figure of `direct` in the same round.',
       'Call to first is from the start of the call (with connecting) to its first event.',
       `Idle: ${idleStreams} streams, silent after one event, growth of resident memory in a process that was just started.`,
       `Stalled: ${stalledStreams} callers stop reading an endless answer; throttled is 1 when the upstream's own counter stands still after that.`,
