@@ -12,7 +12,7 @@ import { type JudgedTarget, judgeTargets, type Row, render, summarise } from './
 const FALLBACK: Settings = {
   rounds: 5,
   seconds: 5,
-  warmupSeconds: 3,
+  warmupSeconds: 10,
   connections: 32,
   bodyBytes: 20_000_000,
   calls: 5,
@@ -139,7 +139,7 @@ async function runScenario(
   );
   try {
     const layout = scenario.layout(settings);
-    const result = await attempt(() => scenario.run(rig, subjects, settings));
+    const result = await attempt(rig, () => scenario.run(rig, subjects, settings));
     const outcome = 'value' in result ? result.value : nothing(scenario, result.failure);
     const measured = new Set(outcome.rounds.flatMap((round) => Object.keys(round)));
     const names = [...new Set([...subjects.map(({ name }) => name), ...measured, ...Object.keys(outcome.unavailable)])];
@@ -178,6 +178,7 @@ function describe(facts: Readonly<Record<string, unknown>>): string {
 }
 
 main().catch((error: unknown) => {
+  if (error instanceof Error && error.name === 'AbortError') return;
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   process.exitCode = 1;
 });
