@@ -15,7 +15,7 @@ const SHARDS_AT_ONCE = 64;
 const ENTRIES_AT_ONCE = 64;
 
 /** First number of the advisory locks that let one drainer at a time work on a shard; the second is the shard. */
-const LOCK_SPACE = 0x70_6c_67;
+export const LOCK_SPACE = 0x70_6c_67;
 
 /** Shards that have entries, with the oldest of each. One round trip. */
 export function findWaiting(ledger: Ledger): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {

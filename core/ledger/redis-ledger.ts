@@ -47,13 +47,14 @@ const EXPIRE = script('expire');
 const CREDIT = script('credit');
 const SET_ACCOUNT = script('set-account');
 const SET_KEY = script('set-key');
+const INDEX_KEY = script('index-key');
 const DUE = script('due');
 const TRIM = script('trim');
 const RESTORE = script('restore');
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = [
   ...[RESERVE, SETTLE, RELEASE, RENEW, EXPIRE, CREDIT],
-  ...[SET_ACCOUNT, SET_KEY, DUE, TRIM, RESTORE],
+  ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE],
 ];
 
 /** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
@@ -222,7 +223,7 @@ export class RedisLedger implements Ledger {
     const [word] = await this.#calls.run(SET_KEY, [`${p}meta`, `${p}k:${keyId}`], args);
     if (word === 'not_ready') throw notReady();
     if (word === 'other_payer') throw unexpected(word, keyId);
-    await this.#calls.ask((redis) => redis.set(keyIndexEntry(hash), `${accountId} ${keyId}`));
+    await this.#calls.run(INDEX_KEY, [keyIndexEntry(hash)], [`${accountId} ${keyId}`]);
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
@@ -317,7 +318,7 @@ export class RedisLedger implements Ledger {
     await this.#background.run(RESTORE, [`${p}a:${account.accountId}`, `${p}exp`], args);
     await Promise.all(
       account.keys.map(({ hash, keyId }) =>
-        this.#background.ask((redis) => redis.set(keyIndexEntry(hash), `${account.accountId} ${keyId}`)),
+        this.#background.run(INDEX_KEY, [keyIndexEntry(hash)], [`${account.accountId} ${keyId}`]),
       ),
     );
   }

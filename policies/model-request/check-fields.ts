@@ -111,7 +111,7 @@ class Members {
   }
 
   mustBePriced(): void {
-    for (const [name, priced] of Object.entries(PRICED_VALUES)) {
+    for (const [name, priced] of PRICED) {
       if (this.#places.has(name) && !priced.includes(this.#value(name))) throw notPriced(name);
     }
     if (this.#protocol === 'chat' && this.#asksForAudio()) throw notPriced('modalities');
@@ -140,6 +140,8 @@ class Members {
     return text === undefined ? undefined : JSON.parse(text);
   }
 }
+
+const PRICED = Object.entries(PRICED_VALUES);
 
 const NOT_READ = Symbol('a value of more than 4 KiB');
 

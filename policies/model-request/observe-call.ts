@@ -6,9 +6,18 @@ import { ONCE } from './fields';
 import { ImageCounter } from './image-counter';
 import { isPricedTool } from './priced';
 
-const ROLES: Readonly<Record<Protocol, ReadonlySet<string>>> = {
-  messages: new Set(['user', 'assistant']),
-  chat: new Set(['developer', 'system', 'user', 'assistant', 'tool', 'function']),
+const ROLES: Readonly<Record<Protocol, readonly string[]>> = {
+  messages: ['user', 'assistant'],
+  chat: ['user', 'assistant', 'tool', 'system', 'developer', 'function'],
+};
+
+const ROLE = Buffer.from('role');
+const CONTENT = Buffer.from('content');
+const TYPE = Buffer.from('type');
+const ITEM_KEYS: readonly Buffer[] = [ROLE, CONTENT, TYPE];
+const ROLE_WORDS: Readonly<Record<Protocol, readonly Buffer[]>> = {
+  messages: ROLES.messages.map((role) => Buffer.from(role)),
+  chat: ROLES.chat.map((role) => Buffer.from(role)),
 };
 
 /** The depth of one item of `messages` or `tools`, and of the list it stands in. */
@@ -25,16 +34,18 @@ export class CallObserver implements JsonObserver {
   fault: GatewayError | undefined;
 
   readonly #protocol: Protocol;
+  readonly #roles: readonly Buffer[];
   readonly #imageCounter = new ImageCounter();
   #section: 'messages' | 'tools' | undefined;
   /** Index of the item under way. */
   #item = -1;
-  /** The key under way in that item. */
-  #key: string | undefined;
+  /** The key under way in that item, when it is one we look at. */
+  #key: Buffer | undefined;
   #hasRole = false;
 
   constructor(protocol: Protocol) {
     this.#protocol = protocol;
+    this.#roles = ROLE_WORDS[protocol];
   }
 
   get images(): number {
@@ -50,8 +61,8 @@ export class CallObserver implements JsonObserver {
     if (depth <= LIST) this.members.open(depth, isObject, token);
     if (this.#section === undefined) return;
     if (depth === ITEM) this.#beginItem(isObject);
-    else if (depth === ITEM + 1 && this.#isValueOf('role')) this.#badRole();
-    else if (depth > ITEM && this.#isValueOf('content')) this.#imageCounter.open(depth, isObject);
+    else if (depth === ITEM + 1 && this.#isValueOf(ROLE)) this.#badRole();
+    else if (depth > ITEM && this.#isValueOf(CONTENT)) this.#imageCounter.open(depth, isObject);
   }
 
   close(depth: number, token: JsonToken): void {
@@ -59,7 +70,7 @@ export class CallObserver implements JsonObserver {
     if (depth === LIST) this.#section = undefined;
     if (this.#section === undefined) return;
     if (depth === ITEM) this.#endItem();
-    else if (this.#isValueOf('content')) this.#imageCounter.close(depth);
+    else if (this.#isValueOf(CONTENT)) this.#imageCounter.close(depth);
   }
 
   key(depth: number, token: JsonToken): void {
@@ -67,8 +78,8 @@ export class CallObserver implements JsonObserver {
       this.members.key(depth, token);
       this.#enterSection(this.members.name);
     } else if (this.#section !== undefined) {
-      if (depth === ITEM) this.#key = token.text();
-      else if (this.#isValueOf('content')) this.#imageCounter.key(depth, token);
+      if (depth === ITEM) this.#key = ITEM_KEYS.find((word) => token.is(word));
+      else if (this.#isValueOf(CONTENT)) this.#imageCounter.key(depth, token);
     }
   }
 
@@ -77,7 +88,7 @@ export class CallObserver implements JsonObserver {
     if (this.#section === undefined) return;
     if (depth === LIST) this.#beginItem(false);
     else if (depth === ITEM) this.#checkItemValue(firstByte, token);
-    else if (this.#isValueOf('content')) this.#imageCounter.scalar(depth, firstByte, token);
+    else if (this.#isValueOf(CONTENT)) this.#imageCounter.scalar(depth, firstByte, token);
   }
 
   #enterSection(name: string): void {
@@ -85,7 +96,7 @@ export class CallObserver implements JsonObserver {
     this.#item = -1;
   }
 
-  #isValueOf(key: string): boolean {
+  #isValueOf(key: Buffer): boolean {
     return this.#section === 'messages' && this.#key === key;
   }
 
@@ -101,17 +112,17 @@ export class CallObserver implements JsonObserver {
   }
 
   #checkItemValue(firstByte: number, token: JsonToken): void {
-    if (this.#section === 'messages' && this.#key === 'role') {
-      if (firstByte === QUOTE && ROLES[this.#protocol].has(token.text() ?? '')) this.#hasRole = true;
+    if (this.#section === 'messages' && this.#key === ROLE) {
+      if (firstByte === QUOTE && this.#roles.some((role) => token.is(role))) this.#hasRole = true;
       else this.#badRole();
-    } else if (this.#section === 'tools' && this.#key === 'type') {
+    } else if (this.#section === 'tools' && this.#key === TYPE) {
       this.#checkToolType(firstByte, token);
     }
   }
 
   #badRole(): void {
     this.#hasRole = true;
-    this.#invalid('.role', `expected one of ${[...ROLES[this.#protocol]].join(', ')}`);
+    this.#invalid('.role', `expected one of ${ROLES[this.#protocol].join(', ')}`);
   }
 
   #checkToolType(firstByte: number, token: JsonToken): void {

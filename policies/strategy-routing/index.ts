@@ -43,7 +43,7 @@ export default definePolicy({
       const candidates = gateway.catalog.candidates(model, request.protocol).filter(mayAsk);
       if (candidates.length === 0) throw noCandidate(model, request);
       call.facts.model = model.name;
-      assertAllowed(gateway.catalog, call.key, candidates, request);
+      await assertAllowed(gateway, call.key, candidates, request);
       const facts: LiveFacts = { request, of: (upstream) => gateway.health.facts(upstream) };
       return { candidates: order(candidates, (one, two) => rank(one, two, facts)) };
     };
@@ -84,14 +84,14 @@ function noCandidate(model: Model, { protocol }: ModelRequest): Error {
 
 /** The node's copy of the key may be older than a change that allows the model: before refusing it is read again. */
 async function assertAllowed(
-  { keys }: Gateway,
+  { catalog, keys }: Gateway,
   key: CallKey,
   candidates: readonly Candidate[],
   { modelRequested }: ModelRequest,
 ): Promise<void> {
-  if (isAllowed(candidates, key.settings.allowedModels)) return;
+  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
   const { settings } = await keys.confirm(key);
-  if (isAllowed(candidates, settings.allowedModels)) return;
+  if (isAllowed(catalog, candidates, settings.allowedModels)) return;
   throw fail('MODEL_NOT_ALLOWED', { param: 'model', message: `This key may not call "${shorten(modelRequested)}".` });
 }
 

@@ -62,7 +62,7 @@ describe('the catalog', () => {
     });
 
     it('whatever their order in the file', () => {
-      fc.assert(
+      void fc.assert(
         fc.property(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 4, maxLength: 4 }), (order) => {
           const all: Record<string, Names> = { a: { x: ['p'] }, b: { y: ['q'] }, c: { z: ['p', 'q'] }, d: { w: [] } };
           const catalog = catalogOf(Object.fromEntries(order.map((name) => [name, all[name] ?? {}])));
@@ -95,7 +95,7 @@ describe('the catalog', () => {
     it('for any set of upstreams, models and aliases', () => {
       const word = fc.constantFrom('m', 'M', 'v/m', 'm-latest', 'n', 'N_1', 'n-1', 'n.1', 'o');
       const models = fc.dictionary(word, fc.uniqueArray(word, { maxLength: 2 }), { minKeys: 1, maxKeys: 3 });
-      fc.assert(
+      void fc.assert(
         fc.property(fc.tuple(models, models, models), ([a, b, c]) => {
           let catalog: Catalog;
           try {

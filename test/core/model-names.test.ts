@@ -20,7 +20,7 @@ describe('model names', () => {
   }
 
   it('takes a vendor prefix, case, dots and underscores for spelling', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z]{1,8}){0,3}$/), (name) => {
         const spelled = `vendor/${name.toUpperCase().replaceAll('-', '_')}`;
         expect(normaliseModelName(spelled)).to.equal(normaliseModelName(name));

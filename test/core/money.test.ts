@@ -4,13 +4,13 @@ import { divideRoundingUp, E8_PER_USD, formatUsd, MAX_AMOUNT_E8, parseUsd } from
 
 describe('money', () => {
   it('reads back every amount it has written', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: MAX_AMOUNT_E8 }), (amountE8) => parseUsd(formatUsd(amountE8)) === amountE8),
     );
   });
 
   it('writes exactly eight decimals', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.bigInt({ min: -MAX_AMOUNT_E8, max: MAX_AMOUNT_E8 }), (amountE8) => {
         expect(formatUsd(amountE8)).to.match(/^-?(0|[1-9]\d*)\.\d{8}$/);
       }),
@@ -46,7 +46,7 @@ describe('money', () => {
   });
 
   it('rounds a quotient up and never by a whole unit', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.bigInt({ min: 1n, max: 10n ** 12n }), (above, below) => {
         const quotient = divideRoundingUp(above, below);
         expect(quotient * below >= above).to.equal(true);

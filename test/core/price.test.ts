@@ -37,7 +37,7 @@ function exactNumerator(used: Usage, charged: Price): bigint {
 
 describe('price', () => {
   it('costs the exact sum, rounded up once', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(usage, price, (used, charged) => {
         const exact = exactNumerator(used, charged);
         const cost = costOf(used, charged);
@@ -49,7 +49,7 @@ describe('price', () => {
   });
 
   it('never costs more than was held while the tokens stay within the bounds', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(usage, price, fc.array(price, { maxLength: 3 }), (used, charged, others) => {
         const held = dearestCost(totalInputTokens(used), used.outputTokens ?? 0, [charged, ...others]);
         expect(costOf(used, charged) <= held).to.equal(true);
@@ -59,7 +59,7 @@ describe('price', () => {
   });
 
   it('costs more, never less, with every further token', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(usage, price, (used, charged) => {
         const flat = { ...charged, above: undefined };
         const more = { ...used, outputTokens: (used.outputTokens ?? 0) + 1 };

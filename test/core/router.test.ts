@@ -218,6 +218,7 @@ describe('the router', () => {
       identify: async () => key,
       confirm: async () => {
         if (status.value !== 'active') throw fail('INVALID_API_KEY');
+        return key;
       },
     };
     const identify = confirmedKey(keys);

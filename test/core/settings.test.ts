@@ -87,7 +87,7 @@ describe('settings', () => {
   });
 
   it('reads every duration that its pattern lets pass', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.stringMatching(/^[0-9]{1,6}(ms|s|m|h)$/), (text) => {
         expect(Number.isSafeInteger(parseDuration(text))).to.equal(true);
       }),

@@ -1,11 +1,138 @@
-import { pino } from 'pino';
-import { RedisLedger } from '../../core/ledger/redis-ledger';
+import assert from 'node:assert/strict';
+import { Redis } from 'ioredis';
+import { newId } from '../../core/ids';
+import { LedgerUnavailable } from '../../core/ledger/ledger';
+import { openRedisLedger } from '../../core/ledger/redis-ledger';
 import { checkRedis, connectRedis } from '../../core/redis';
+import { quiet } from '../support/databases';
+import { freePort } from '../support/free-port';
+import { startRedis } from '../support/redis';
+import { rejection } from '../support/rejection';
 import { emptyRedis } from '../support/shared';
+import { until } from '../support/until';
+import { fundedPayer, keyRequest, reserveRequest } from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
-ledgerSuite('in Redis', async () => {
-  const redis = connectRedis(await emptyRedis(), pino({ enabled: false }));
+const openLedger = async (url: string) => {
+  const redis = connectRedis(url, quiet);
   await checkRedis(redis);
-  return new RedisLedger({ redis });
+  return openRedisLedger({ redis, log: quiet });
+};
+
+ledgerSuite('in Redis', async () => openLedger(await emptyRedis()));
+
+describe('the ledger when Redis fails', () => {
+  const millisecondsUntilUnavailable = async (operation: () => Promise<unknown>) => {
+    const begun = performance.now();
+    const error = await rejection(operation());
+    assert.ok(error instanceof LedgerUnavailable, String(error));
+    return performance.now() - begun;
+  };
+
+  it('stalled: every operation is refused within 300 ms, however many come, and works again afterwards', async () => {
+    const server = await startRedis();
+    const ledger = await openLedger(server.url);
+    try {
+      await ledger.open();
+      const payer = await fundedPayer(ledger, 1_000n);
+      process.kill(server.pid, 'SIGSTOP');
+      // Longer than it takes to give the connection up, so that both the silent and the new connection are seen.
+      for (let second = 0; second < 3; second++) {
+        const took = await Promise.all(
+          Array.from({ length: 50 }, () =>
+            millisecondsUntilUnavailable(() => ledger.reserve(reserveRequest(payer, 1n))),
+          ),
+        );
+        assert.ok(Math.max(...took) < 300, `took ${Math.max(...took)} ms`);
+        await new Promise((wake) => setTimeout(wake, 500));
+      }
+      process.kill(server.pid, 'SIGCONT');
+      await until('reserves are taken again', async () => {
+        return (await ledger.reserve(reserveRequest(payer, 1n))).outcome === 'reserved';
+      });
+    } finally {
+      process.kill(server.pid, 'SIGCONT');
+      await ledger.close();
+      await server.stop();
+    }
+  });
+
+  it('stopped and started anew, empty: refused at once, then not ready until it is filled', async () => {
+    const server = await startRedis();
+    const ledger = await openLedger(server.url);
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    await server.stop();
+    const took = await millisecondsUntilUnavailable(() => ledger.reserve(reserveRequest(payer, 1n)));
+    assert.ok(took < 300, `took ${took} ms`);
+    const again = await startRedis(['--port', String(server.port)]);
+    try {
+      await until('it answers', async () => {
+        return (await ledger.reserve(reserveRequest(payer, 1n))).outcome === 'not_ready';
+      });
+      await ledger.open();
+      await ledger.setAccount(payer.accountId, 'active');
+      assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'unknown_key' });
+    } finally {
+      await ledger.close();
+      await again.stop();
+    }
+  });
+
+  it('without its scripts loads them again', async () => {
+    const url = await emptyRedis();
+    const ledger = await openLedger(url);
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    const other = new Redis(url);
+    await other.script('FLUSH');
+    assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'reserved' });
+    await other.flushall();
+    await other.script('FLUSH');
+    assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'not_ready' });
+    other.disconnect();
+    await ledger.close();
+  });
+
+  it('full: holds are refused, but what closes them, and a revocation, is taken', async () => {
+    const url = await emptyRedis();
+    const ledger = await openLedger(url);
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    const requests = Array.from({ length: 2 }, () => reserveRequest(payer, 100n));
+    for (const request of requests) await ledger.reserve(request);
+    const [settled, released] = requests.map(({ rid }) => ({ ...payer, rid, record: '{}' }));
+    const other = new Redis(url);
+    await other.config('SET', 'maxmemory', '1');
+    try {
+      assert.ok((await rejection(ledger.reserve(reserveRequest(payer, 1n)))) instanceof LedgerUnavailable);
+      assert.ok(settled !== undefined && released !== undefined);
+      assert.equal((await ledger.settle({ ...settled, costE8: 7n })).outcome, 'settled');
+      assert.equal((await ledger.release(released)).outcome, 'released');
+      assert.equal((await ledger.release({ ...payer, rid: newId(), record: '' })).outcome, 'tombstoned');
+      await ledger.setKey(keyRequest(payer, { status: 'revoked' }));
+      assert.equal((await ledger.readKey(payer))?.status, 'revoked');
+    } finally {
+      await other.config('SET', 'maxmemory', '0');
+      other.disconnect();
+      await ledger.close();
+    }
+  });
+
+  it('unreachable at start: the error names the address and never the password', async () => {
+    const port = await freePort();
+    const redis = connectRedis(`redis://user:secret-word@127.0.0.1:${port}`, quiet);
+    const error = await rejection(checkRedis(redis, 300));
+    redis.disconnect();
+    assert.match(error.message, new RegExp(`127\\.0\\.0\\.1:${port}.*REDIS_URL`));
+    assert.doesNotMatch(error.message, /secret-word/);
+  });
+
+  it('that may evict balances is refused at start', async () => {
+    const server = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
+    const redis = connectRedis(server.url, quiet);
+    assert.match((await rejection(checkRedis(redis))).message, /noeviction/);
+    redis.disconnect();
+    await server.stop();
+  });
 });

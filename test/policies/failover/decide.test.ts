@@ -121,7 +121,7 @@ describe('failover', () => {
       candidatesLeft: fc.nat(3),
       retriesLeft: fc.nat(2),
     });
-    fc.assert(
+    void fc.assert(
       fc.property(failure, situation, (one, where) => {
         const decision = decide(one, where);
         if (where.attemptsLeft === 0) expect(decision.do).to.be.oneOf(['relay', 'give-up']);

@@ -56,7 +56,7 @@ describe('the hold', () => {
       maxOutput: fc.integer({ min: 1, max: 100_000 }),
     });
     const input = fc.integer({ min: 0, max: 400_000 });
-    fc.assert(
+    void fc.assert(
       fc.property(
         fc.array(model, { minLength: 1, maxLength: 4 }),
         input,

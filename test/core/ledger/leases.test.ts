@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { startLeases } from '../../../core/ledger/leases';
+import { LedgerUnavailable } from '../../../core/ledger/ledger';
+import { MemoryLedger } from '../../../core/ledger/memory-ledger';
+import { fundedPayer, reserveRequest } from '../../store/ledger-fixture';
+import { quiet } from '../../support/databases';
+import { until } from '../../support/until';
+
+class CountingLedger extends MemoryLedger {
+  readonly renewed: string[] = [];
+  isDown = false;
+
+  override async renew(request: Parameters<MemoryLedger['renew']>[0]) {
+    this.renewed.push(request.rid);
+    if (this.isDown) throw new LedgerUnavailable('it is down');
+    return super.renew(request);
+  }
+}
+
+const NEVER_MS = 3_600_000;
+
+describe('leases', () => {
+  const open = async (lifetimeMs: number) => {
+    const ledger = new CountingLedger();
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    const request = reserveRequest(payer, 400n, { lifetimeMs });
+    await ledger.reserve(request);
+    return { ledger, payer, rid: request.rid };
+  };
+  const heldOf = async (ledger: MemoryLedger, accountId: string) => (await ledger.readAccount(accountId))?.heldE8;
+
+  it('renew the hold of an open call again and again, until it is untracked', async () => {
+    const { ledger, payer, rid } = await open(0);
+    const leases = startLeases({ ledger, log: quiet, renewEveryMs: 20, sweepEveryMs: NEVER_MS });
+    leases.track(payer, rid);
+    await until('it is renewed three times', () => ledger.renewed.length >= 3);
+    assert.deepEqual(await ledger.expire(payer, rid), { outcome: 'not_due' });
+    leases.untrack(rid);
+    const { length } = ledger.renewed;
+    await new Promise((wake) => setTimeout(wake, 80));
+    await leases.stop();
+    assert.equal(ledger.renewed.length, length);
+  });
+
+  it('renew a call no more once it is closed', async () => {
+    const { ledger, payer, rid } = await open(60_000);
+    await ledger.release({ ...payer, rid, record: '' });
+    const leases = startLeases({ ledger, log: quiet, renewEveryMs: 20, sweepEveryMs: NEVER_MS });
+    leases.track(payer, rid);
+    await until('it is asked once', () => ledger.renewed.length === 1);
+    await new Promise((wake) => setTimeout(wake, 80));
+    await leases.stop();
+    assert.equal(ledger.renewed.length, 1);
+  });
+
+  it('try again when the ledger was not available', async () => {
+    const { ledger, payer, rid } = await open(3_600);
+    ledger.isDown = true;
+    const leases = startLeases({ ledger, log: quiet, renewEveryMs: 20, sweepEveryMs: NEVER_MS });
+    leases.track(payer, rid);
+    await until('it was tried', () => ledger.renewed.length >= 2);
+    ledger.isDown = false;
+    await until('it is renewed', () => (ledger.snapshot().deadlines.get(rid) ?? 0) > Date.now() + 100_000);
+    await leases.stop();
+  });
+
+  it('give back the hold of a call whose process is gone, and no other', async () => {
+    const { ledger, payer, rid } = await open(0);
+    await ledger.reserve(reserveRequest(payer, 100n));
+    const leases = startLeases({ ledger, log: quiet, sweepEveryMs: 20 });
+    await until('it has expired', async () => (await heldOf(ledger, payer.accountId)) === 100n);
+    await leases.stop();
+    assert.equal((await ledger.settle({ ...payer, rid, costE8: 1n, record: '' })).outcome, 'expired');
+  });
+});

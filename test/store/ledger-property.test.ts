@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { newId } from '../../core/ids';
+import type { Ledger, Payer } from '../../core/ledger/ledger';
+import { MemoryLedger } from '../../core/ledger/memory-ledger';
+import { openRedisLedger } from '../../core/ledger/redis-ledger';
+import { shardOf } from '../../core/ledger/shard';
+import { MAX_AMOUNT_E8 } from '../../core/money';
+import { checkRedis, connectRedis } from '../../core/redis';
+import { quiet } from '../support/databases';
+import { emptyRedis } from '../support/shared';
+import { hashOf, settingsOf } from './ledger-fixture';
+import { dumpMemory, dumpRedis } from './redis-dump';
+
+/** Few names, so that commands meet, and one shard, for there an id that is used twice is noticed. */
+const FIRST = newId();
+const ACCOUNTS = [FIRST, newIdInShardOf(FIRST)] as const;
+const PAYERS: readonly Payer[] = [
+  { accountId: ACCOUNTS[0], keyId: newId() },
+  { accountId: ACCOUNTS[0], keyId: newId() },
+  { accountId: ACCOUNTS[1], keyId: newId() },
+];
+const RIDS = Array.from({ length: 6 }, newId);
+const CREDIT_IDS = Array.from({ length: 10 }, newId);
+const FUNDS = 1_000n;
+
+type Command = { readonly name: string; run(ledger: Ledger): Promise<unknown> };
+
+/** At the edges of the hold, the limit, the funds and the range, one below and one above. */
+const amount = fc.constantFrom(
+  ...[0n, 1n, 99n, 100n, 101n, 249n, 250n, 251n, 499n, 500n, 501n, FUNDS - 1n, FUNDS, FUNDS + 1n],
+  ...[MAX_AMOUNT_E8 - FUNDS, MAX_AMOUNT_E8 - 1n, MAX_AMOUNT_E8],
+);
+const payer = fc.constantFrom(...PAYERS);
+const rid = fc.constantFrom(...RIDS);
+/** An id and who shows it: nearly always the one it belongs to. */
+const holder = fc.tuple(fc.nat(RIDS.length - 1), fc.nat(15), payer).map(([index, chance, stray]) => ({
+  rid: RIDS[index] ?? '',
+  payer: chance === 0 ? stray : (PAYERS[index % PAYERS.length] ?? stray),
+}));
+const held = <T extends object>(parts: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.tuple(holder, fc.record(parts) as fc.Arbitrary<T>).map(([who, rest]) => ({ ...who, ...rest }));
+const anyRev = fc.constantFrom(0, 1, 2);
+
+const show = (value: unknown) => JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? `${each}` : each));
+const command = <T extends object>(
+  name: string,
+  request: fc.Arbitrary<T>,
+  run: (ledger: Ledger, request: T) => Promise<unknown>,
+): fc.Arbitrary<Command> =>
+  request.map((given) => ({ name: `${name} ${show(given)}`, run: (ledger) => run(ledger, given) }));
+
+const reserve = command(
+  'reserve',
+  held({ amountE8: amount, keyRev: anyRev, lifetimeMs: fc.constantFrom(undefined, 0, 3_600_000) }),
+  (ledger, { payer: who, ...request }) => ledger.reserve({ ...who, ...request, record: `{"of":"${request.rid}"}` }),
+);
+const settle = command('settle', held({ costE8: amount }), (ledger, { payer: who, ...request }) =>
+  ledger.settle({ ...who, ...request, record: '{"closed":true}' }),
+);
+const release = command('release', holder, (ledger, { payer: who, rid: id }) =>
+  ledger.release({ ...who, rid: id, record: '' }),
+);
+const renew = command(
+  'renew',
+  held({ lifetimeMs: fc.constantFrom(0, 3_600_000) }),
+  (ledger, { payer: who, ...request }) => ledger.renew({ ...who, ...request }),
+);
+const expire = command('expire', holder, (ledger, { payer: who, rid: id }) => ledger.expire(who, id));
+const credit = command(
+  'credit',
+  fc.record({
+    accountId: fc.constantFrom(...ACCOUNTS),
+    rid: fc.constantFrom(...CREDIT_IDS, ...RIDS),
+    sign: fc.constantFrom(1n, -1n),
+    amountE8: amount,
+  }),
+  (ledger, { sign, amountE8, ...request }) => ledger.credit({ ...request, amountE8: sign * amountE8 }),
+);
+const setAccount = command(
+  'setAccount',
+  fc.record({ accountId: fc.constantFrom(...ACCOUNTS), status: fc.constantFrom('active', 'active', 'frozen') }),
+  (ledger, { accountId, status }) => ledger.setAccount(accountId, status as 'active' | 'frozen'),
+);
+const setKey = command(
+  'setKey',
+  fc.record({
+    payer,
+    status: fc.constantFrom('active', 'active', 'active', 'revoked'),
+    limitE8: fc.constantFrom(undefined, 0n, 100n, 250n, 500n, FUNDS),
+    rev: anyRev,
+  }),
+  (ledger, { payer: who, status, limitE8, rev }) =>
+    ledger.setKey({
+      ...{ ...who, hash: hashOf(who), status: status as 'active' | 'revoked', limitE8 },
+      settings: settingsOf({ rev, name: `rev ${rev}` }),
+    }),
+);
+const restore = command(
+  'restore',
+  fc.record({
+    payer,
+    seq: fc.nat(12),
+    postedE8: fc.constantFrom(0n, 500n, FUNDS),
+    limitE8: fc.constantFrom(undefined, 250n),
+    closedRid: rid,
+  }),
+  (ledger, { payer: who, seq, postedE8, limitE8, closedRid }) =>
+    ledger.restore([
+      {
+        ...{ accountId: who.accountId, status: 'active', postedE8, seq },
+        keys: PAYERS.filter(({ accountId }) => accountId === who.accountId).map((each) => ({
+          ...{ ...each, hash: hashOf(each), status: 'active', limitE8, settings: settingsOf(), spentE8: 100n },
+        })),
+        closed: [
+          { rid: `${closedRid.slice(0, -4)}ffff`, kind: 'charge', keyId: who.keyId, amountE8: -5n, shortfallE8: 1n },
+        ],
+      },
+    ]),
+);
+const trim = command('trim', fc.record({ payer, count: fc.nat(3) }), async (ledger, { payer: who, count }) => {
+  const shard = shardOf(who.accountId);
+  const head = (await ledger.readOutbox([shard], 100)).get(shard) ?? [];
+  await ledger.trimOutbox(shard, head.slice(0, count));
+});
+
+const commands = fc.array(
+  fc.oneof(
+    { weight: 10, arbitrary: reserve },
+    { weight: 8, arbitrary: settle },
+    ...[release, renew, expire, credit].map((arbitrary) => ({ weight: 3, arbitrary })),
+    ...[setAccount, setKey, restore, trim].map((arbitrary) => ({ weight: 1, arbitrary })),
+  ),
+  { minLength: 10, maxLength: 40, size: 'max' },
+);
+
+function newIdInShardOf(accountId: string): string {
+  for (;;) {
+    const id = newId();
+    if (shardOf(id) === shardOf(accountId)) return id;
+  }
+}
+
+const NOW = 1_700_000_000_000;
+
+describe('the ledger in Redis and the reference model', () => {
+  it('answer the same and know the same after every one of some thousand random commands', async function () {
+    this.timeout(120_000);
+    const redis = connectRedis(await emptyRedis(), quiet);
+    await checkRedis(redis);
+    const ledger = await openRedisLedger({ redis, log: quiet });
+    let count = 0;
+    const outcomes = new Map<string, number>();
+
+    const prepare = async (each: Ledger) => {
+      await each.open();
+      for (const accountId of ACCOUNTS) {
+        await each.setAccount(accountId, 'active');
+        await each.credit({ accountId, rid: `${accountId.slice(0, -4)}eeee`, amountE8: FUNDS });
+      }
+      for (const [index, who] of PAYERS.entries()) {
+        const limitE8 = index === 1 ? 250n : undefined;
+        await each.setKey({ ...who, hash: hashOf(who), status: 'active', limitE8, settings: settingsOf({ name: '' }) });
+      }
+    };
+    const answer = (each: Ledger, { run }: Command) =>
+      run(each).then(
+        (value) => value,
+        (error: Error) => ({ outcome: error.name }),
+      );
+
+    const property = fc.asyncProperty(commands, async (list) => {
+      await redis.flushdb();
+      const model = new MemoryLedger({ now: () => NOW });
+      await prepare(ledger);
+      await prepare(model);
+      for (const each of list) {
+        const [real, expected] = [await answer(ledger, each), await answer(model, each)];
+        assert.deepEqual(real, expected, each.name);
+        assert.deepEqual(await dumpRedis(redis), dumpMemory(model.snapshot(), NOW), each.name);
+        count += 1;
+        const word = `${each.name.split(' ')[0]}: ${(real as { outcome?: string } | undefined)?.outcome ?? 'done'}`;
+        outcomes.set(word, (outcomes.get(word) ?? 0) + 1);
+      }
+    });
+    try {
+      await fc.assert(property, { numRuns: 150, endOnFailure: false, interruptAfterTimeLimit: 60_000 });
+    } finally {
+      await ledger.close();
+    }
+    assert.ok(count >= 2_000, `only ${count} commands were run`);
+    const usual = [
+      'reserve: reserved',
+      'reserve: insufficient_balance',
+      'reserve: key_limit_exceeded',
+      'settle: settled',
+    ];
+    for (const word of [
+      ...usual,
+      'expire: expired',
+      'release: released',
+      'reserve: closed_before',
+      'credit: above_maximum',
+    ]) {
+      assert.ok((outcomes.get(word) ?? 0) > 0, `${word} never happened: ${show([...outcomes])}`);
+    }
+  });
+});

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { Redis } from 'ioredis';
+import type { Knex } from 'knex';
+import { newId } from '../../core/ids';
+import { resendCredits } from '../../core/ledger/credits';
+import { drainShards } from '../../core/ledger/drain';
+import type { Ledger, Payer } from '../../core/ledger/ledger';
+import { MemoryLedger } from '../../core/ledger/memory-ledger';
+import { ensureReady, recover } from '../../core/ledger/recovery';
+import { openRedisLedger } from '../../core/ledger/redis-ledger';
+import { ALL_SHARDS } from '../../core/ledger/shard';
+import { checkRedis, connectRedis } from '../../core/redis';
+import { DATABASES, quiet, type TestDatabase } from '../support/databases';
+import { emptyRedis } from '../support/shared';
+import { hashOf, keyRequest, newPayer, reserveRequest, settingsOf, usageRecord } from './ledger-fixture';
+import { insertCredit, insertPayer, readChain } from './ledger-rows';
+
+let redisUrl = '';
+const openRedis = async () => {
+  const redis = connectRedis(redisUrl, quiet);
+  await checkRedis(redis);
+  return openRedisLedger({ redis, log: quiet });
+};
+/** A ledger that has been used, then what is left of it after everything in it was lost. */
+const LEDGERS: readonly { name: string; open(): Promise<Ledger>; lose(ledger: Ledger): Promise<Ledger> }[] = [
+  {
+    name: 'in Redis',
+    open: async () => {
+      redisUrl = await emptyRedis();
+      return openRedis();
+    },
+    lose: async (ledger) => {
+      const other = new Redis(redisUrl);
+      await other.flushall();
+      other.disconnect();
+      return ledger;
+    },
+  },
+  { name: 'in the process', open: async () => new MemoryLedger(), lose: async () => new MemoryLedger() },
+];
+
+for (const database of DATABASES) {
+  for (const { name, open, lose } of LEDGERS) {
+    describe(`recovery of the ledger ${name} from ${database.name}`, () => {
+      let test: TestDatabase;
+      let knex: Knex;
+      let ledger: Ledger;
+
+      before(async function () {
+        this.timeout(60_000);
+        test = await database.open();
+        knex = test.database;
+      });
+      after(() => test.close());
+      beforeEach(async () => {
+        ledger = await open();
+        await ensureReady({ ledger, database: knex, log: quiet });
+      });
+      afterEach(() => ledger.close());
+
+      const fund = async (amountE8: bigint, limitE8?: bigint): Promise<Payer> => {
+        const payer = newPayer();
+        await insertPayer(knex, payer, limitE8);
+        await ledger.setAccount(payer.accountId, 'active');
+        await ledger.setKey(keyRequest(payer, { limitE8 }));
+        const rid = newId();
+        await insertCredit(knex, payer.accountId, rid, amountE8);
+        await ledger.credit({ accountId: payer.accountId, rid, amountE8 });
+        return payer;
+      };
+      const spend = async (payer: Payer, costE8: bigint) => {
+        const request = reserveRequest(payer, costE8);
+        await ledger.reserve(request);
+        const record = JSON.stringify(usageRecord(payer));
+        await ledger.settle({ ...payer, rid: request.rid, costE8, record });
+        return request.rid;
+      };
+      const drain = () => drainShards({ ledger, database: knex, log: quiet }, ALL_SHARDS);
+      const stateOf = async (payer: Payer) => [await ledger.readAccount(payer.accountId), await ledger.readKey(payer)];
+
+      it('after everything was lost brings back the same accounts, keys and answers', async () => {
+        const payers = await Promise.all([fund(1_000n), fund(500n, 450n), fund(0n)]);
+        const rid = await spend(payers[0], 300n);
+        await spend(payers[1], 400n);
+        const before = await Promise.all(payers.map(stateOf));
+        await drain();
+        ledger = await lose(ledger);
+        assert.equal(await ledger.isReady(), false);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal(await ledger.isReady(), true);
+        assert.deepEqual(await Promise.all(payers.map(stateOf)), before);
+        assert.deepEqual(await ledger.findKey(hashOf(payers[1])), { outcome: 'found', ...payers[1] });
+        assert.equal((await ledger.reserve(reserveRequest(payers[1], 51n))).outcome, 'key_limit_exceeded');
+        const again = await ledger.settle({ ...payers[0], rid, costE8: 300n, record: '' });
+        assert.deepEqual(again, { outcome: 'settled', chargedE8: 300n, shortfallE8: 0n });
+        await spend(payers[0], 5n);
+        await drain();
+        assert.equal((await readChain(knex, payers[0].accountId)).length, 3);
+      });
+
+      it('gives back the holds of calls that were open', async () => {
+        const payer = await fund(1_000n);
+        await ledger.reserve(reserveRequest(payer, 600n));
+        await drain();
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.availableE8, 1_000n);
+      });
+
+      it('restores the settings and the status of accounts and keys', async () => {
+        const payer = await fund(10n);
+        await knex('accounts').where({ id: payer.accountId }).update({ status: 'frozen' });
+        await knex('api_keys')
+          .where({ id: payer.keyId })
+          .update({ status: 'revoked', rev: 3, name: 'new', allowed_models: JSON.stringify(['model-a']) });
+        await drain();
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.status, 'frozen');
+        const key = await ledger.readKey(payer);
+        assert.equal(key?.status, 'revoked');
+        assert.deepEqual(key?.settings, settingsOf({ rev: 3, name: 'new', allowedModels: ['model-a'] }));
+      });
+
+      it('sends credits again that Postgres has and the ledger never had, once', async () => {
+        const payer = await fund(10n);
+        await insertCredit(knex, payer.accountId, newId(), 90n);
+        const sent = await resendCredits({ ledger, database: knex, log: quiet });
+        assert.equal(sent, 2, 'also the one whose entry is only on its way');
+        assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 100n);
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 100n);
+        await drain();
+        assert.equal((await readChain(knex, payer.accountId)).length, 2);
+        assert.equal(await resendCredits({ ledger, database: knex, log: quiet }), 0);
+      });
+
+      it('is done once when two start at the same time', async () => {
+        const payer = await fund(1_000n);
+        await drain();
+        ledger = await lose(ledger);
+        await Promise.all([1, 2].map(() => recover({ ledger, database: knex, log: quiet })));
+        await spend(payer, 10n);
+        await drain();
+        assert.equal((await readChain(knex, payer.accountId)).length, 2);
+      });
+
+      it('does nothing when the ledger is ready', async () => {
+        const payer = await fund(1_000n);
+        await ledger.reserve(reserveRequest(payer, 600n));
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.heldE8, 600n);
+      });
+    });
+  }
+}
+
+describe('recovery with an outbox that is left', () => {
+  it('drains it before it reads Postgres', async function () {
+    this.timeout(60_000);
+    const test = await DATABASES[0]?.open();
+    assert.ok(test !== undefined);
+    redisUrl = await emptyRedis();
+    const ledger = await openRedis();
+    await ledger.open();
+    const payer = newPayer();
+    await insertPayer(test.database, payer);
+    await ledger.setAccount(payer.accountId, 'active');
+    const rid = newId();
+    await insertCredit(test.database, payer.accountId, rid, 70n);
+    await ledger.credit({ accountId: payer.accountId, rid, amountE8: 70n });
+    const other = new Redis(redisUrl);
+    const lost = (await other.keys('{s*')).filter((key) => !key.endsWith(':ob'));
+    await other.del('keyindex', ...lost);
+    other.disconnect();
+    await ensureReady({ ledger, database: test.database, log: quiet });
+    const account = await ledger.readAccount(payer.accountId);
+    assert.deepEqual([account?.postedE8, account?.seq], [70n, 1]);
+    assert.equal((await readChain(test.database, payer.accountId)).length, 1);
+    await ledger.close();
+    await test.close();
+  });
+});
