@@ -12,7 +12,7 @@ import { type JudgedTarget, judgeTargets, type Row, render, summarise } from './
 const FALLBACK: Settings = {
   rounds: 5,
   seconds: 5,
-  warmupSeconds: 3,
+  warmupSeconds: 10,
   connections: 32,
   bodyBytes: 20_000_000,
   calls: 5,
@@ -28,6 +28,7 @@ interface Options extends Partial<Settings> {
   readonly node: string;
   readonly build: boolean;
   readonly json?: string;
+  readonly cpuProf?: string;
 }
 
 interface Report {
@@ -64,6 +65,7 @@ function commandLine(): Command {
         .default(process.execPath, 'this one'),
     )
     .option('--no-build', 'measure what is in dist instead of building first')
+    .option('--cpu-prof <folder>', 'leave a CPU profile of every Node program there; such figures are not comparable')
     .option(
       '--json <file>',
       'write all figures, of each round too, into this file; - for standard output, without tables',
@@ -105,10 +107,11 @@ async function main(): Promise<void> {
   const progress = (line: string) => process.stderr.write(`${new Date().toTimeString().slice(0, 8)} ${line}\n`);
   const machine = describeMachine();
   const versions = describeVersions(node);
+  const profileFolder = options.cpuProf === undefined ? undefined : resolve(options.cpuProf);
   const isQuiet = options.json === '-';
   if (!isQuiet) process.stdout.write(`${describe({ ...machine })}\n${describe(versions)}\n`);
   const reports: Report[] = [];
-  await withRig({ node, build: options.build, progress }, async (rig) => {
+  await withRig({ node, build: options.build, profileFolder, progress }, async (rig) => {
     for (const scenario of chosen) {
       const { report, text } = await runScenario(rig, scenario, options);
       Object.assign(versions, report.versions);
@@ -136,7 +139,7 @@ async function runScenario(
   );
   try {
     const layout = scenario.layout(settings);
-    const result = await attempt(() => scenario.run(rig, subjects, settings));
+    const result = await attempt(rig, () => scenario.run(rig, subjects, settings));
     const outcome = 'value' in result ? result.value : nothing(scenario, result.failure);
     const measured = new Set(outcome.rounds.flatMap((round) => Object.keys(round)));
     const names = [...new Set([...subjects.map(({ name }) => name), ...measured, ...Object.keys(outcome.unavailable)])];
@@ -175,6 +178,7 @@ function describe(facts: Readonly<Record<string, unknown>>): string {
 }
 
 main().catch((error: unknown) => {
+  if (error instanceof Error && error.name === 'AbortError') return;
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   process.exitCode = 1;
 });

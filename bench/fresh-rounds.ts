@@ -29,7 +29,7 @@ export async function runFreshRounds(
     const figures: Record<string, Round[string]> = {};
     for (const subject of orderOfRound(subjects, round)) {
       if (unavailable[subject.name] !== undefined) continue;
-      const result = await attempt(() => runOne(rig, subject, nodeArgs, measure));
+      const result = await attempt(rig, () => runOne(rig, subject, nodeArgs, measure));
       if ('value' in result) figures[subject.name] = result.value;
       else if (result.isUnavailable) unavailable[subject.name] = result.failure;
       else figures[subject.name] = { failed: result.failure };

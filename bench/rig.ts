@@ -6,7 +6,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { startPostgres, type TestPostgres } from '../test/support/postgres';
 import { startRedis, type TestRedis } from '../test/support/redis';
@@ -29,6 +29,8 @@ export interface RigOptions {
   readonly node: string;
   /** Build the project before it is measured. */
   readonly build: boolean;
+  /** Where CPU profiles of all Node programs are left; undefined for none. */
+  readonly profileFolder: string | undefined;
   progress(line: string): void;
 }
 
@@ -152,7 +154,12 @@ export class Rig {
   }
 
   node(name: string, script: string, options: ProgramOptions = {}): Promise<Program> {
-    const args = [...(options.nodeArgs ?? []), script, ...(options.args ?? [])];
+    const { profileFolder } = this.options;
+    const profile =
+      profileFolder === undefined
+        ? []
+        : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`, `--cpu-prof-name=${basename(this.path(name))}.cpuprofile`];
+    const args = [...profile, ...(options.nodeArgs ?? []), script, ...(options.args ?? [])];
     return this.spawn(name, this.options.node, args, options);
   }
 
@@ -224,7 +231,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.once('exit', done));
   child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), 3_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
   await ended;
   clearTimeout(timer);
 }

@@ -41,10 +41,12 @@ export function orderOfRound<T>(all: readonly T[], round: number): T[] {
 }
 
 /** A round that failed is shown as failed; a subject that cannot be had here is left out of the rounds that follow. */
-export async function attempt<T>(work: () => Promise<T>): Promise<{ readonly value: T } | Failure> {
+export async function attempt<T>(rig: Rig, work: () => Promise<T>): Promise<{ readonly value: T } | Failure> {
   try {
     return { value: await work() };
   } catch (error) {
+    // What fails because everything is being stopped is no result.
+    rig.signal.throwIfAborted();
     const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
     const message = error instanceof Error ? error.message + cause : String(error);
     return { failure: message, isUnavailable: error instanceof NotAvailable };

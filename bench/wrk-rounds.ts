@@ -21,7 +21,7 @@ export async function runWrkRounds(rig: Rig, subjects: readonly Subject[], setti
   const started: Running[] = [];
   for (const subject of subjects) {
     progress(`starting ${subject.name}`);
-    const result = await attempt(() => startAndWarm(rig, subject, upstream, settings));
+    const result = await attempt(rig, () => startAndWarm(rig, subject, upstream, settings));
     if ('value' in result) started.push({ subject, running: result.value });
     else {
       unavailable[subject.name] = result.failure;
@@ -32,7 +32,7 @@ export async function runWrkRounds(rig: Rig, subjects: readonly Subject[], setti
   for (let round = 0; round < settings.rounds; round += 1) {
     const figures: Record<string, Round[string]> = {};
     for (const { subject, running } of orderOfRound(started, round)) {
-      const result = await attempt(() => measure(rig, running, upstream, settings));
+      const result = await attempt(rig, () => measure(rig, running, upstream, settings));
       figures[subject.name] = 'value' in result ? result.value : { failed: result.failure };
       progress(`round ${round + 1}/${settings.rounds} ${subject.name}: ${describe(result)}`);
     }

@@ -16,7 +16,7 @@ export const json: Scenario = {
   name: 'json',
   summary: 'calls per second with 32 connections, small JSON bodies',
   includes: () => true,
-  defaults: { rounds: 5, seconds: 5, warmupSeconds: 3, connections: 32 },
+  defaults: { rounds: 5, seconds: 5, warmupSeconds: 10, connections: 32 },
   layout: () => ({
     columns: [
       { key: 'callsPerSecond', title: 'calls/s', digits: 0 },

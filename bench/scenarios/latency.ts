@@ -6,7 +6,7 @@ export const latency: Scenario = {
   name: 'latency',
   summary: 'added latency with 1 connection, small JSON bodies',
   includes: () => true,
-  defaults: { rounds: 5, seconds: 5, warmupSeconds: 3, connections: 1 },
+  defaults: { rounds: 5, seconds: 5, warmupSeconds: 10, connections: 1 },
   layout: () => ({
     columns: [
       { key: 'p50Ms', title: 'p50 ms', digits: 3 },

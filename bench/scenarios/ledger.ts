@@ -55,7 +55,7 @@ export const ledger: Scenario = {
     for (let round = 0; round < rounds; round += 1) {
       const figures: Record<string, Round[string]> = {};
       for (const { name, what } of orderOfRound(WORK, round)) {
-        const result = await attempt(() => run(program, pids, what, seconds));
+        const result = await attempt(rig, () => run(program, pids, what, seconds));
         figures[name] = 'value' in result ? result.value : { failed: result.failure };
         const text = 'value' in result ? `${Math.round(result.value['perSecond'] ?? 0)} per second` : result.failure;
         rig.options.progress(`round ${round + 1}/${rounds} ${name}: ${text}`);

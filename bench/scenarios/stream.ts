@@ -33,7 +33,7 @@ export const stream: Scenario = {
       added('eventP99', 'p99'),
       added('untilFirstP50', 'call to first p50'),
       { key: 'cpuMillis', title: 'CPU ms/1,000 events', digits: 1 },
-      { key: 'peakKbPerStream', title: 'KB/stream', digits: 0 },
+      { key: 'peakMb', title: 'peak MB', digits: 0 },
       { key: 'idleKbPerStream', title: 'KB/idle stream', digits: 0 },
       { key: 'stalledMb', title: 'MB taken/stalled', digits: 1 },
       { key: 'stalledMemoryMb', title: 'memory MB/stalled', digits: 1 },
@@ -51,7 +51,7 @@ export const stream: Scenario = {
     ],
     notes: [
       `${streams} streams of ${events} events, ${gapMs} ms apart. An event carries the time at which the upstream wrote it;`,
-      'first and event are how much later the caller has it, on the same clock. Added is less than that of `direct` in the same round.',
+      'first and event are how much later the caller has it, on the same clock. Added is that less the figure of `direct` in the same round.',
       'Call to first is from the start of the call (with connecting) to its first event.',
       `Idle: ${idleStreams} streams, silent after one event, growth of resident memory in a process that was just started.`,
       `Stalled: ${stalledStreams} callers stop reading an endless answer; throttled is 1 when the upstream's own counter stands still after that.`,
@@ -81,7 +81,7 @@ async function measureIdle({ rig, running }: FreshRound, { idleStreams }: Settin
 
 async function measurePaced({ rig, running }: FreshRound, settings: Settings): Promise<Figures> {
   const { streams, events, gapMs } = settings;
-  const before = { cpu: cpuSeconds(running.pids), resident: residentBytes(running.pids) };
+  const cpuBefore = cpuSeconds(running.pids);
   resetPeak(running.pids);
   const callers = await openStreams(rig, running, {
     mode: 'paced',
@@ -100,8 +100,8 @@ async function measurePaced({ rig, running }: FreshRound, settings: Settings): P
     eventP99: event.p99Ms,
     untilFirstP50: untilFirst.p50Ms,
     untilFirstP99: untilFirst.p99Ms,
-    cpuMillis: ((cpuSeconds(running.pids) - before.cpu) / (streams * events)) * 1e6,
-    peakKbPerStream: (peakResidentBytes(running.pids) - before.resident) / 1_024 / streams,
+    cpuMillis: ((cpuSeconds(running.pids) - cpuBefore) / (streams * events)) * 1e6,
+    peakMb: peakResidentBytes(running.pids) / 1e6,
   };
 }
 
