@@ -13,6 +13,8 @@ export type Schema = object;
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly message: string;
+  /** The property that is not there, when that is the problem. */
+  readonly missing?: string;
   /** The name that is not known here, when that is the problem. */
   readonly unknown?: string;
   /** The names that are known at this place, when that is the problem. */
@@ -64,8 +66,10 @@ function toProblem(error: ErrorObject): Problem {
       const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {});
       return { path: [...path, unknown], message: `"${unknown}" is not known here`, unknown, known };
     }
-    case 'required':
-      return { path, message: `"${error.params['missingProperty']}" is missing` };
+    case 'required': {
+      const missing = String(error.params['missingProperty']);
+      return { path, message: `"${missing}" is missing`, missing };
+    }
     case 'enum': {
       const known = (error.params['allowedValues'] as unknown[]).map(String);
       return { path, message: `expected one of ${known.join(', ')}`, unknown: String(error.data), known };
