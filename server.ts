@@ -19,7 +19,7 @@ import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
 import { MemoryLedger } from './core/ledger/memory-ledger';
 import { ensureReady } from './core/ledger/recovery';
-import { openRedisLedger } from './core/ledger/redis-ledger';
+import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
 import { log } from './core/log';
 import type { Route } from './core/plugin';
@@ -97,6 +97,7 @@ async function serve(
   manifests: readonly LoadedManifest[],
 ): Promise<void> {
   const { env } = process;
+  refuseHalfOfTheStores(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
@@ -159,11 +160,18 @@ async function serve(
   );
 }
 
+/** A ledger in the process over a shared Postgres would let two processes spend the same money. */
+function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
+  if ((redis === '') === (database === '')) return;
+  const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
+  throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
+}
+
 async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; isEmbedded: boolean }> {
   if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), isEmbedded: true };
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);
-  return { ledger: await openRedisLedger({ redis, log }), isEmbedded: false };
+  return { ledger: new RedisLedger({ redis }), isEmbedded: false };
 }
 
 /** The endpoints of all plugins, each made with its settings. */

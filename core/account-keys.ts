@@ -52,9 +52,6 @@ interface KeyRow {
   readonly revoked_at: Date | null;
 }
 
-/** Nodes begin with the plain settings of rev 0; a key that has a name has more to tell than that. */
-const FIRST_REV = 1;
-
 /**
  * Row, then ledger, then the key itself is answered, this once. When the ledger cannot be told, nobody will ever see the
  * key: its row is revoked, so that recovery does not bring it to life.
@@ -75,7 +72,8 @@ export async function createKey(
     ...displayParts(apiKey),
     status: 'active',
     limit_e8: wanted.limitE8 ?? null,
-    rev: FIRST_REV,
+    // Nodes begin with the plain settings of rev 0; a list of models is more than they know.
+    rev: wanted.allowedModels === undefined ? 0 : 1,
     allowed_models: wanted.allowedModels ?? null,
     created_at: new Date(),
     revoked_at: null,

@@ -1,7 +1,7 @@
 import { planSplices, type Splice, spliceChunks } from './body-edits';
 import { findMembers, sliceChunks } from './json-members';
 import { formatUsd } from './money';
-import { DATA, fieldValueStart, linesOf } from './sse';
+import { DATA, EventLines, fieldValueStart } from './sse';
 
 /**
  * Writes what a call cost into the `usage` of the event that carries it: `"cost":0.00012345` as its last member, in the
@@ -35,7 +35,8 @@ interface DataPiece {
 /** The values of the `data:` lines. The end of a line stands for the line feed that joins it to the next. */
 function dataOf(raw: Buffer): DataPiece[] {
   const pieces: DataPiece[] = [];
-  for (const line of linesOf(raw, 0)) {
+  const line = new EventLines(raw);
+  while (line.next()) {
     const start = fieldValueStart(raw, line, DATA);
     if (start === undefined) continue;
     if (pieces.length > 0) pieces.push({ bytes: LINE_FEED, rawStart: start });

@@ -13,8 +13,11 @@ export interface ApiKeys {
    * @throws GatewayError INVALID_API_KEY (one message for all reasons), LEDGER_UNAVAILABLE
    */
   identify(request: IncomingMessage): Promise<CallKey>;
-  /** Reads the key's status in the ledger. @throws INVALID_API_KEY when it is revoked, LEDGER_UNAVAILABLE */
-  confirm(key: CallKey): Promise<void>;
+  /**
+   * Reads the key in the ledger; answers it with its newest settings, which are kept.
+   * @throws GatewayError INVALID_API_KEY when it is revoked, LEDGER_UNAVAILABLE
+   */
+  confirm(key: CallKey): Promise<CallKey>;
   /** Keeps newer settings, so that the next call decides by them. */
   remember(key: CallKey, settings: KeySettings): CallKey;
 }
@@ -71,6 +74,15 @@ export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOpti
     return recall(hash) ?? keep(hash, { accountId: found.accountId, keyId: found.keyId, settings: PLAIN });
   }
 
+  function remember(key: CallKey, settings: KeySettings): CallKey {
+    const entry = byKeyId.get(key.keyId);
+    const known = entry?.key ?? key;
+    if (settings.rev <= known.settings.rev) return known;
+    const newer: CallKey = { accountId: key.accountId, keyId: key.keyId, settings };
+    if (entry !== undefined) entry.key = newer;
+    return newer;
+  }
+
   return {
     identify: async (request) => {
       const shown = shownKey(request.rawHeaders);
@@ -79,19 +91,13 @@ export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOpti
       return recall(hash) ?? find(shown, hash);
     },
 
-    confirm: async ({ accountId, keyId }) => {
-      const state = await askLedger(() => ledger.readKey({ accountId, keyId }));
+    confirm: async (key) => {
+      const state = await askLedger(() => ledger.readKey(key));
       if (state?.status !== 'active') throw invalidKey();
+      return remember(key, state.settings);
     },
 
-    remember: (key, settings) => {
-      const entry = byKeyId.get(key.keyId);
-      const known = entry?.key ?? key;
-      if (settings.rev < known.settings.rev) return known;
-      const newer: CallKey = { accountId: key.accountId, keyId: key.keyId, settings };
-      if (entry !== undefined) entry.key = newer;
-      return newer;
-    },
+    remember,
   };
 }
 

@@ -5,6 +5,7 @@ import type { GatewayError } from './errors';
 import type { EventReader, NotedEvent } from './event-reader';
 import { newRequestId } from './http';
 import type { KeySettings, Payer } from './ledger/ledger';
+import { log } from './log';
 import type { EventNote, ModelCall, Protocol } from './upstream';
 import type { Usage } from './usage';
 
@@ -215,18 +216,29 @@ export class Call implements Partial<CallFields> {
     return shown;
   }
 
-  /** Work that must be done however the call ends. Last added, first done; once. */
+  /** Work that must be done however the call ends. Last added, first done; once. After the end it is done at once. */
   onEnd(work: () => Promise<void>): void {
-    this.#endings.push(work);
+    if (this.#ended === undefined) this.#endings.push(work);
+    else void this.#finish(work);
   }
 
+  /** Never rejects. */
   end(): Promise<void> {
     this.#ended ??= this.#runEndings();
     return this.#ended;
   }
 
   async #runEndings(): Promise<void> {
-    for (const work of this.#endings.reverse()) await work();
+    for (const work of this.#endings.reverse()) await this.#finish(work);
+  }
+
+  /** One ending that fails keeps none of the others from being done. */
+  async #finish(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      log.error({ err: error, requestId: this.id }, 'work at the end of a call failed');
+    }
   }
 }
 

@@ -109,7 +109,7 @@ export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
   function look(name: string): Lookup {
     const meanings = exact.get(name) ?? normalised.get(normaliseModelName(name)) ?? [];
     const [only, ...others] = meanings;
-    if (only === undefined) return { unknown: true, nearest: nearestNames(name, exact.keys()) };
+    if (only === undefined) return unknownName(name, exact);
     if (others.length > 0) return { ambiguous: meanings.map((model) => model.name).sort() };
     return { found: only };
   }
@@ -126,6 +126,16 @@ export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
       return lookup;
     },
     candidates: (model, protocol) => candidatesOf.get(model)?.[protocol] ?? [],
+  };
+}
+
+/** The nearest names are computed only for who asks for them. */
+function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup {
+  return {
+    unknown: true,
+    get nearest() {
+      return nearestNames(name, exact.keys());
+    },
   };
 }
 
@@ -239,9 +249,26 @@ function indexNames(models: readonly Model[], key: (name: string) => string): Ma
   return index;
 }
 
-/** A key without a list may call everything; a list allows a model by any of its names. */
-export function isAllowed(candidates: readonly Candidate[], allowedModels: readonly string[] | undefined): boolean {
+/**
+ * A key without a list may call everything; a list allows a model by any of its names. The catalog says which model a name
+ * means, so that one of two snapshots of a model does not allow the other.
+ */
+export function isAllowed(
+  catalog: Catalog,
+  candidates: readonly Candidate[],
+  allowedModels: readonly string[] | undefined,
+): boolean {
   if (allowedModels === undefined) return true;
-  const allowed = new Set(allowedModels.map(normaliseModelName));
-  return candidates.some((candidate) => namesOf(candidate).some((name) => allowed.has(normaliseModelName(name))));
+  return allowedModels.some((name) => {
+    const lookup = catalog.find(name);
+    if ('found' in lookup) return candidates.some(({ model }) => isEntryOf(lookup.found, model));
+    if (!('ambiguous' in lookup)) return false;
+    return catalog.models.some(
+      (each) => lookup.ambiguous.includes(each.name) && candidates.some(({ model }) => isEntryOf(each, model)),
+    );
+  });
+}
+
+function isEntryOf({ entries }: Model, model: ModelEntry): boolean {
+  return entries.some((entry) => entry.model === model);
 }

@@ -40,7 +40,7 @@ export interface EndpointSettings {
 }
 
 export interface Configuration {
-  /** Short hash of both files as they were read. */
+  /** Short hash of gateway.config.yml as it stands in the file. */
   readonly revision: string;
   readonly gateway: GatewaySettings;
   readonly pipelines: readonly PipelineSettings[];
@@ -129,8 +129,10 @@ function readPipelines(
         return [];
       }
       const other = takenBy.get(endpoint);
-      if (other !== undefined)
+      if (other !== undefined) {
         problems.push({ path, message: `endpoint "${endpoint}" already belongs to pipeline "${other}"` });
+        return [];
+      }
       takenBy.set(endpoint, name);
       checkMounts(endpoint, settings, mountedAt, problems);
       return [{ name: endpoint, host: settings.host, paths: settings.paths, methods: settings.methods }];
@@ -146,7 +148,7 @@ function checkMounts(
   problems: LocatedProblem[],
 ): void {
   for (const [index, path] of settings.paths.entries()) {
-    const mount = `${settings.host ?? '*'} ${path}`;
+    const mount = `${settings.host?.toLowerCase() ?? '*'} ${path}`;
     const other = mountedAt.get(mount);
     if (other !== undefined) {
       problems.push({
@@ -166,6 +168,8 @@ function readSteps(
   problems: LocatedProblem[],
 ): PipelineSettings['steps'] {
   const there = new Set<string>();
+  // What an unknown policy would have provided is not known, so nothing after it is called missing.
+  let isOrderKnown = true;
   const steps: StepSettings[] = [];
   for (const [index, entry] of settings.policies.entries()) {
     const path = ['pipelines', pipeline, 'policies', index];
@@ -173,17 +177,11 @@ function readSteps(
     const policy = byName.get(name);
     if (policy === undefined) {
       problems.push({ path, message: `there is no policy "${name}"${hint(name, [...byName.keys()])}` });
+      isOrderKnown = false;
       continue;
     }
     if (!declared.includes(name)) problems.push({ path, message: `"${name}" must also stand under policies:` });
-    const checked = checkOf(policy)(uses?.[0]?.action ?? {});
-    if ('problems' in checked) {
-      for (const problem of checked.problems) {
-        problems.push({ ...withHint(problem), path: [...path, name, 0, 'action', ...problem.path] });
-      }
-      continue;
-    }
-    for (const field of policy.needs.filter((each) => !there.has(each))) {
+    for (const field of policy.needs.filter((each) => isOrderKnown && !there.has(each))) {
       const provider = [...byName.values()].find((each) => each.provides.includes(field));
       const remedy = provider === undefined ? 'no policy provides it' : `put "${provider.name}" before it`;
       problems.push({
@@ -192,6 +190,13 @@ function readSteps(
       });
     }
     for (const field of policy.provides) there.add(field);
+    const checked = checkOf(policy)(uses?.[0]?.action ?? {});
+    if ('problems' in checked) {
+      for (const problem of checked.problems) {
+        problems.push({ ...withHint(problem), path: [...path, name, 0, 'action', ...problem.path] });
+      }
+      continue;
+    }
     steps.push({ policy, settings: checked.value });
   }
   const last = steps.at(-1)?.policy;
@@ -224,7 +229,7 @@ function readUpstreams(
   return Object.entries(gateway.serviceEndpoints).flatMap(([name, settings]) => {
     const path = ['serviceEndpoints', name];
     if (!URL.canParse(settings.url)) {
-      problems.push({ path: [...path, 'url'], message: `"${settings.url}" is not a valid address` });
+      problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
       return [];
     }
     const adapters = readAdapters(path, settings, problems);
@@ -372,10 +377,12 @@ function readPrice(path: readonly string[], settings: ModelSettings['price'], pr
   };
 }
 
-/** YAML reads 0.0000005 as a number that JavaScript writes as 5e-7. */
+/** YAML reads 0.0000005 as a number that JavaScript writes as 5e-7: every digit is written out, none is rounded away. */
 function decimalText(value: number | string): string {
   const text = String(value);
-  return text.includes('e') && typeof value === 'number' ? value.toFixed(8) : text;
+  const [, whole, fraction = '', exponent] = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];
+  if (typeof value === 'string' || whole === undefined) return text;
+  return `0.${'0'.repeat(Number(exponent) - 1)}${whole}${fraction}`;
 }
 
 function readCatalog(upstreams: readonly Upstream[], problems: LocatedProblem[]): Catalog | undefined {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
+import { StartFailure } from './start-failure';
 
 /** The right to be the only process that uses a data folder. */
 export interface DataFolderLock {
@@ -20,12 +21,12 @@ interface Holder {
 /** A holder on another host (another container on the same volume) is judged by when it last touched its file. */
 const TOUCH_EVERY_MS = 10_000;
 const SILENT_AFTER_MS = 35_000;
-const TAKEOVERS = 5;
+const ROUNDS = 20;
 
 /**
  * Makes the folder if need be and locks it: the embedded database does not notice a second process and would be destroyed
  * by it. The lock of a process that is gone is taken over.
- * @throws Error that names the process holding it and what to do.
+ * @throws StartFailure that names the process holding it and what to do.
  */
 export async function lockDataFolder(folder: string): Promise<DataFolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -36,14 +37,44 @@ export async function lockDataFolder(folder: string): Promise<DataFolderLock> {
     host: hostname(),
     startedAt: startOfProcess(process.pid),
   };
-  for (let round = 0; round < TAKEOVERS; round += 1) {
-    if (await createWhole(path, own)) return held(path, own);
-    const holder = await readHolder(path);
-    if (holder === undefined) continue;
-    if (await isAlive(path, holder)) throw new Error(inUse(folder, path, holder));
-    await removeStale(path, holder);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const first = await readHolder(path);
+    const done = first === undefined ? await createWhole(path, own) : await succeed(folder, path, first, own);
+    if (done) return held(path, own);
   }
-  throw new Error(`The data folder ${folder} could not be locked: ${path} keeps changing. Start one process only.`);
+  throw new StartFailure(
+    `The data folder ${folder} could not be locked: ${path} keeps changing. Start one process only.`,
+  );
+}
+
+/**
+ * Takes the lock of a process that is gone. Whoever wants to follow a holder makes the file named after that holder's
+ * token: only one can. One that died before it was done is followed in the same way. In the end that file replaces the
+ * lock; a file made for a holder that was replaced meanwhile is taken back.
+ * @returns false when somebody else was faster. @throws StartFailure when the lock is held
+ */
+async function succeed(folder: string, path: string, first: Holder, own: Holder): Promise<boolean> {
+  const passed: string[] = [];
+  let last = first;
+  let at = path;
+  for (;;) {
+    const next = `${path}.after-${last.token}`;
+    const follower = await readHolder(next);
+    if (follower === undefined) break;
+    passed.push(next);
+    last = follower;
+    at = next;
+  }
+  if (await isAlive(at, last)) throw new StartFailure(inUse(folder, path, last));
+  const claim = `${path}.after-${last.token}`;
+  if (!(await createWhole(claim, own))) return false;
+  if ((await readHolder(path))?.token !== first.token) {
+    await rm(claim, { force: true });
+    return false;
+  }
+  await rename(claim, path);
+  for (const file of passed) await rm(file, { force: true });
+  return true;
 }
 
 function inUse(folder: string, path: string, holder: Holder): string {
@@ -131,17 +162,4 @@ function startOfProcess(pid: number): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Moves the file aside before it is removed: when another process was faster, it is that one's lock, and is put back. */
-async function removeStale(path: string, stale: Holder): Promise<void> {
-  const aside = `${path}.${randomUUID()}`;
-  try {
-    await rename(path, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  if ((await readHolder(aside))?.token === stale.token) await rm(aside, { force: true });
-  else await rename(aside, path);
 }

@@ -2,6 +2,7 @@ import knex, { type Knex } from 'knex';
 import { types } from 'pg';
 import type { Logger } from 'pino';
 import { lockDataFolder } from './data-folder';
+import { StartFailure } from './start-failure';
 
 export { migrate } from './migrate';
 
@@ -83,7 +84,7 @@ async function openEmbedded({ dataFolder, log }: DatabaseOptions): Promise<Knex>
     await pglite.waitReady;
   } catch (cause) {
     await lock.release();
-    throw new Error(
+    throw new StartFailure(
       `The embedded database in ${dataFolder}/database cannot be opened. Restore that folder from a backup, or set ` +
         'another DATA_DIR to begin with an empty one.',
       { cause },
@@ -117,10 +118,10 @@ function placeOf(databaseUrl: string): string {
   try {
     url = new URL(databaseUrl);
   } catch {
-    throw new Error('DATABASE_URL is not a URL. Write it as postgres://user:password@host:5432/database.');
+    throw new StartFailure('DATABASE_URL is not a URL. Write it as postgres://user:password@host:5432/database.');
   }
   if (!['postgres:', 'postgresql:'].includes(url.protocol)) {
-    throw new Error(
+    throw new StartFailure(
       `DATABASE_URL begins with ${url.protocol}//, but it must be postgres://user:password@host:5432/database.`,
     );
   }
@@ -145,6 +146,6 @@ export async function checkDatabase(database: Knex): Promise<void> {
     const reason =
       (code === undefined ? undefined : REASONS[code]) ??
       `is it running, and is DATABASE_URL right? (${code ?? (cause as Error).name})`;
-    throw new Error(`Cannot use ${places.get(database) ?? 'the database'}: ${reason}`, { cause });
+    throw new StartFailure(`Cannot use ${places.get(database) ?? 'the database'}: ${reason}`, { cause });
   }
 }

@@ -179,7 +179,7 @@ export function fail(code: ErrorCode, options: ErrorOptions = {}): GatewayError 
 }
 
 /** The envelope of contract section 3, readable by the SDKs of both protocols. */
-export function errorEnvelope(error: GatewayError, requestId: string): object {
+export function errorEnvelope(error: GatewayError, requestId: string) {
   return {
     type: 'error',
     request_id: requestId,

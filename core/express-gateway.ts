@@ -195,7 +195,8 @@ function replaceLogger(load: NodeJS.Require, log: Logger): void {
       if (child.isLevelEnabled(level)) child[level](format(message, ...rest));
     };
   const debug = write('debug');
-  const logger = { error: write('error'), warn: write('warn'), info: debug, verbose: debug, debug, silly: debug };
+  const warn = write('warn');
+  const logger = { error: write('error'), warn, log: debug, info: debug, verbose: debug, debug, silly: debug };
   const names = ['gateway', 'policy', 'config', 'db', 'admin', 'plugins'];
   replaceModule(load, 'express-gateway/lib/logger', {
     ...Object.fromEntries(names.map((name) => [name, logger])),

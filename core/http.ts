@@ -43,23 +43,24 @@ export function sendError(
     ...error.options.headers,
   };
   if (error.options.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.options.retryAfterSeconds);
-  if (!request.complete) {
-    // The rest of the body is not waited for: the connection ends with this answer.
-    headers['connection'] = 'close';
-    discardRest(request, response);
-  }
+  if (!request.complete) discardRest(request, response);
   sendJson(response, error.status, errorEnvelope(error, requestId), headers);
 }
 
-const DISCARD_AT_MOST_MS = 2_000;
+/** Long enough for the largest body over an ordinary line. */
+const DISCARD_AT_MOST_MS = 5_000;
 
-/** Reads on for a moment, so that a client still sending sees the answer instead of a reset; then closes. */
+/**
+ * A client that is still sending sees the answer instead of a reset: what it sends is read and dropped for a while, and
+ * the connection lives on if the body ends in time.
+ */
 function discardRest(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
   request.resume();
   response.once('finish', () => {
-    const close = setTimeout(() => request.socket.destroy(), DISCARD_AT_MOST_MS);
-    request.socket.once('close', () => clearTimeout(close));
-    request.once('end', () => clearTimeout(close));
+    const patience = setTimeout(() => socket.destroy(), DISCARD_AT_MOST_MS);
+    for (const event of ['end', 'close']) request.once(event, () => clearTimeout(patience));
+    socket.once('close', () => clearTimeout(patience));
   });
 }
 
@@ -90,7 +91,10 @@ function parseJson(text: string): unknown {
 
 /** INVALID_FIELD for the first of several problems; `details.problems` has them all. */
 export function invalidField(problems: readonly Problem[]): GatewayError {
-  const shown = problems.map((problem) => ({ param: pathText(problem.path), message: problem.message }));
+  const shown = problems.map(({ path, missing, message }) => ({
+    param: pathText(missing === undefined ? path : [...path, missing]),
+    message,
+  }));
   const options: ErrorOptions = { details: { problems: shown } };
   const [first] = shown;
   if (first === undefined) return fail('INVALID_FIELD', options);

@@ -6,6 +6,8 @@ export interface JsonToken {
   readonly end: number;
   /** The string without quotes and escapes, or the bare text of a number or literal; undefined beyond 4 KiB. */
   text(): string | undefined;
+  /** Whether it is the string (or key) that says `word`, however it is escaped. Cheaper than `text`. */
+  is(word: Buffer): boolean;
   /** At most the first `bytes` (up to 4 KiB) of its raw text, quotes and escapes included. */
   head(bytes: number): string;
 }
@@ -140,6 +142,14 @@ export class JsonScanner implements JsonToken {
     if (bytes[0] !== QUOTE) return bytes.toString('latin1');
     if (!this.#hasEscapes) return bytes.toString('utf8', 1, bytes.length - 1);
     return JSON.parse(bytes.toString('utf8')) as string;
+  }
+
+  is(word: Buffer): boolean {
+    const inChunk = this.start - this.#base;
+    if (this.#hasEscapes || inChunk < 0) return this.text() === word.toString();
+    if (this.end - this.start !== word.length + 2) return false;
+    for (let at = 0; at < word.length; at += 1) if (this.#chunk[inChunk + 1 + at] !== word[at]) return false;
+    return true;
   }
 
   head(bytes: number): string {

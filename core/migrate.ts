@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
+import { StartFailure } from './start-failure';
 
 const MIGRATIONS = join(__dirname, '..', 'migrations');
 
@@ -44,7 +45,7 @@ async function refuseNewer(transaction: Knex.Transaction, known: readonly string
   const rows = await transaction('knex_migrations').select<{ name: string }[]>('name').orderBy('id');
   const unknown = rows.map(({ name }) => name).filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
-  throw new Error(
+  throw new StartFailure(
     `The database is at version ${unknown.at(-1)}, newer than this program, which knows up to ${known.at(-1)}. ` +
       'Start the release that last used this database or a newer one, or restore a backup from before that upgrade.',
   );

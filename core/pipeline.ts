@@ -56,6 +56,8 @@ async function answerOrGoOn(
   try {
     const provided = await step(call, request, response);
     if (provided !== undefined) Object.assign(call, provided);
+    // Nobody waits for the steps that would follow, and nothing more is taken for them.
+    if (call.left.aborted && !response.headersSent) throw new ClientLeft();
     return !response.headersSent;
   } catch (error) {
     await refuse(error, policy.name, call, request, response, gateway);

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { StartFailure } from './start-failure';
 
 /** A command that has no answer by now has none: the caller is told within 300 ms that the ledger is unavailable. */
 export const COMMAND_TIMEOUT_MS = 250;
@@ -48,7 +49,7 @@ function reportChanges(redis: Redis, log: Logger): void {
 export async function checkRedis(redis: Redis, withinMs = 3_000): Promise<void> {
   const address = describeAddress(redis);
   await waitUntilReady(redis, withinMs).catch((reason: Error) => {
-    throw new Error(
+    throw new StartFailure(
       `Redis at ${address} is not reachable (${reason.message}). Start it, or correct REDIS_URL; ` +
         'without REDIS_URL and DATABASE_URL Tollgate runs with its embedded stores.',
     );
@@ -56,11 +57,13 @@ export async function checkRedis(redis: Redis, withinMs = 3_000): Promise<void> 
   const facts = readInfo(await redis.info());
   const version = facts.get('redis_version') ?? '0';
   if (Number.parseInt(version, 10) < OLDEST_MAJOR_VERSION) {
-    throw new Error(`Redis at ${address} is version ${version}. The ledger's scripts need Redis 7 or newer.`);
+    throw new StartFailure(`Redis at ${address} is version ${version}. The ledger's scripts need Redis 7 or newer.`);
   }
   const policy = facts.get('maxmemory_policy') ?? 'noeviction';
   if (policy.startsWith('allkeys-')) {
-    throw new Error(`Redis at ${address} may evict balances: set its maxmemory-policy to noeviction, not ${policy}.`);
+    throw new StartFailure(
+      `Redis at ${address} may evict balances: set its maxmemory-policy to noeviction, not ${policy}.`,
+    );
   }
 }
 

@@ -61,11 +61,7 @@ export function compileRoutes(routes: readonly Route[]): Router {
 
 /** Finds the key and reads its status: endpoints without a reservation have no other moment to notice a revoked key. */
 export function confirmedKey(keys: ApiKeys): (request: IncomingMessage) => Promise<CallKey> {
-  return async (request) => {
-    const key = await keys.identify(request);
-    await keys.confirm(key);
-    return key;
-  };
+  return async (request) => keys.confirm(await keys.identify(request));
 }
 
 async function answer(
@@ -93,7 +89,7 @@ function render(
   log: Logger,
 ): void {
   // The client has left: nobody to tell, and what was thrown is most often the news of that.
-  if (response.destroyed || request.destroyed) {
+  if (response.destroyed || request.socket.destroyed) {
     response.destroy();
     return;
   }

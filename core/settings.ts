@@ -13,6 +13,8 @@ export type Schema = object;
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly message: string;
+  /** The property that is not there, when that is the problem. */
+  readonly missing?: string;
   /** The name that is not known here, when that is the problem. */
   readonly unknown?: string;
   /** The names that are known at this place, when that is the problem. */
@@ -29,11 +31,14 @@ export const DURATION = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' } as con
 
 const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
+/** Node's timers count no further; a longer wait would be no wait at all. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** Milliseconds of a duration that matches `DURATION`. */
 export function parseDuration(text: string): number {
   const unit = /(ms|s|m|h)$/.exec(text)?.[1] as keyof typeof MILLISECONDS | undefined;
   if (unit === undefined) throw new RangeError(`expected a duration such as 250ms, 10s, 5m or 1h, not "${text}"`);
-  return Number.parseInt(text, 10) * MILLISECONDS[unit];
+  return Math.min(Number.parseInt(text, 10) * MILLISECONDS[unit], LONGEST_MS);
 }
 
 /**
@@ -61,8 +66,10 @@ function toProblem(error: ErrorObject): Problem {
       const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {});
       return { path: [...path, unknown], message: `"${unknown}" is not known here`, unknown, known };
     }
-    case 'required':
-      return { path, message: `"${error.params['missingProperty']}" is missing` };
+    case 'required': {
+      const missing = String(error.params['missingProperty']);
+      return { path, message: `"${missing}" is missing`, missing };
+    }
     case 'enum': {
       const known = (error.params['allowedValues'] as unknown[]).map(String);
       return { path, message: `expected one of ${known.join(', ')}`, unknown: String(error.data), known };
@@ -81,8 +88,10 @@ function expectedByPattern(error: ErrorObject): string {
   return `must match ${error.params['pattern']}`;
 }
 
+/** Texts are not shown: one that stands at a wrong place may be a secret. */
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' ? 'an object' : `${typeof value} ${JSON.stringify(value)}`;
+  if (typeof value === 'object') return 'an object';
+  return typeof value === 'string' ? 'a string' : `${typeof value} ${String(value)}`;
 }

@@ -113,32 +113,41 @@ function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
   return index === -1 ? chunk.length : index;
 }
 
-/** Where a line of an event stands: `start`..`end` without its line end, the next line from `next`. */
-export interface Line {
-  readonly start: number;
-  readonly end: number;
-  readonly next: number;
-}
+/** Goes through the lines of one event's raw bytes: `start`..`end` is the line under way, without its line end. */
+export class EventLines {
+  start = 0;
+  end = 0;
 
-/** The lines of one event's raw bytes. */
-export function* linesOf(raw: Buffer, from: number): Generator<Line> {
-  let start = from;
-  let lf = indexOrEnd(raw, LF, start);
-  let cr = indexOrEnd(raw, CR, start);
-  while (start < raw.length) {
-    if (lf < start) lf = indexOrEnd(raw, LF, start);
-    if (cr < start) cr = indexOrEnd(raw, CR, start);
-    const end = Math.min(lf, cr);
-    const next = end === cr && raw[cr + 1] === LF ? cr + 2 : end + 1;
-    yield { start, end, next };
-    start = next;
+  readonly #raw: Buffer;
+  #next: number;
+  #lf: number;
+  #cr: number;
+
+  constructor(raw: Buffer, from = 0) {
+    this.#raw = raw;
+    this.#next = from;
+    this.#lf = indexOrEnd(raw, LF, from);
+    this.#cr = indexOrEnd(raw, CR, from);
+  }
+
+  /** False behind the last line. */
+  next(): boolean {
+    const raw = this.#raw;
+    this.start = this.#next;
+    if (this.start >= raw.length) return false;
+    if (this.#lf < this.start) this.#lf = indexOrEnd(raw, LF, this.start);
+    if (this.#cr < this.start) this.#cr = indexOrEnd(raw, CR, this.start);
+    this.end = Math.min(this.#lf, this.#cr);
+    this.#next = this.end === this.#cr && raw[this.#cr + 1] === LF ? this.#cr + 2 : this.end + 1;
+    return true;
   }
 }
 
 /** Where the value of a line's field begins, when the line has the field: behind the colon and one space. */
-export function fieldValueStart(raw: Buffer, line: Line, field: Buffer): number | undefined {
+export function fieldValueStart(raw: Buffer, line: EventLines, field: Buffer): number | undefined {
   const colon = line.start + field.length;
-  if (line.end < colon || raw.compare(field, 0, field.length, line.start, colon) !== 0) return undefined;
+  if (line.end < colon) return undefined;
+  for (let at = 0; at < field.length; at += 1) if (raw[line.start + at] !== field[at]) return undefined;
   if (line.end === colon) return colon;
   if (raw[colon] !== COLON) return undefined;
   return colon + 1 < line.end && raw[colon + 1] === SPACE ? colon + 2 : colon + 1;
@@ -150,7 +159,8 @@ const EVENT = Buffer.from('event');
 function readFrame(raw: Buffer, from: number): SseFrame {
   let name: string | undefined;
   let data: string | undefined;
-  for (const line of linesOf(raw, from)) {
+  const line = new EventLines(raw, from);
+  while (line.next()) {
     const dataStart = fieldValueStart(raw, line, DATA);
     if (dataStart !== undefined) {
       const text = raw.toString('utf8', dataStart, line.end);

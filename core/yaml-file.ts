@@ -64,11 +64,26 @@ export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
           message: `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`,
         });
       }
-      scalar.value = scalar.type === 'PLAIN' ? parseDocument(text).toJS() : text;
+      scalar.value = scalar.type === 'PLAIN' ? readPlain(text) : text;
+    },
+    Alias(_, alias) {
+      if (alias.resolve(document) !== undefined) return;
+      problems.push({ ...placeAt(alias.range?.[0] ?? 0), message: `there is no anchor &${alias.source} before this` });
     },
   });
   if (problems.length > 0) throw new ConfigurationError(problems);
   return { value: document.toJS() as unknown, locate: (path) => placeAt(offsetOf(document, path)) };
+}
+
+/** What YAML makes of a plain scalar: number, boolean, null or text. What would be more than one scalar is text. */
+function readPlain(text: string): unknown {
+  if (text.trim() === '') return null;
+  const { contents, errors } = parseDocument(text);
+  if (errors.length > 0 || !isScalar(contents) || contents.type !== 'PLAIN') return text;
+  if (contents.source !== text.trim()) return text;
+  const { value } = contents;
+  // A long row of digits is a name or a key, and a number would lose its last ones.
+  return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
 }
 
 function readText(path: string, file: string): string {

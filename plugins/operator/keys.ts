@@ -37,7 +37,7 @@ export function keyRoutes(stores: Stores): Route[] {
         const { name, balanceLimit, allowedModels } = await readNewKey(request);
         const limitE8 = balanceLimit === undefined ? undefined : readAmount('balanceLimit', balanceLimit);
         const made = await createKey(stores, params['accountId'] ?? '', { name, limitE8, allowedModels }, ADMIN);
-        sendJson(response, 201, { ...toJson(made.key), apiKey: made.apiKey }, { 'cache-control': 'no-store' });
+        sendJson(response, 201, { ...toJson(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
       },
     },
     {

@@ -100,7 +100,8 @@ function sendOnce(
     method: 'POST',
     path: basePath(upstream.url) + wanted.path,
     headers: headersOf(candidate, request, wanted, body.byteLength),
-    body: body.byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(body.chunks, body.byteLength) : Readable.from(body.chunks),
+    body:
+      body.byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(body.chunks, body.byteLength) : Readable.from(body.chunks),
     signal,
   });
 }

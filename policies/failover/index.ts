@@ -73,8 +73,8 @@ export default definePolicy({
         relay = attempted.relay;
         if (decision.do === 'relay' && relay !== undefined) return { answer: relay };
         if (decision.do === 'relay' || decision.do === 'give-up') break;
-        cancel(relay);
         if (decision.do === 'retry') {
+          cancel(relay);
           retriesLeft -= 1;
           await sleep(decision.afterMs * (1 + Math.random() / 4), undefined, { signal: call.left }).catch(
             () => undefined,
@@ -83,6 +83,7 @@ export default definePolicy({
         }
         waiting = stillFit(waiting, candidate, decision);
         if (waiting.length === 0 && decision.largerContextOnly && relay !== undefined) return { answer: relay };
+        cancel(relay);
         candidate = waiting.shift();
       }
       if (call.left.aborted) throw new ClientLeft();

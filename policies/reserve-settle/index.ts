@@ -52,7 +52,8 @@ async function reserve(gateway: Gateway, call: PayingCall, rid: string, heldE8: 
   if (outcome.outcome === 'stale_key') {
     const { settings } = outcome;
     gateway.keys.remember(call.key, settings);
-    if (!isAllowed(call.candidates, settings.allowedModels)) throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
+    if (!isAllowed(gateway.catalog, call.candidates, settings.allowedModels))
+      throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
     outcome = await ask(settings.rev);
   }
   if (outcome.outcome !== 'reserved') throw refusalOf(outcome, heldE8);
@@ -106,6 +107,10 @@ function openReservation(gateway: Gateway, call: PayingCall, rid: string, heldE8
         configRevision: gateway.configRevision,
       }),
     );
+    if (ending.billing === 'released') {
+      await gateway.settler.release({ rid, accountId, keyId, record });
+      return { chargedE8: 0n, billing };
+    }
     const costE8 = costOfEnding(ending, heldE8);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record });
     return { chargedE8, billing };
@@ -113,8 +118,7 @@ function openReservation(gateway: Gateway, call: PayingCall, rid: string, heldE8
 }
 
 /** What an ending costs. What was only counted by us never costs more than was promised. */
-function costOfEnding(ending: Ending, heldE8: bigint): bigint {
-  if (ending.billing === 'released') return 0n;
+function costOfEnding(ending: Exclude<Ending, { billing: 'released' }>, heldE8: bigint): bigint {
   const costE8 = costOf(ending.usage, ending.candidate.model.price);
   return ending.billing === 'actual' || costE8 < heldE8 ? costE8 : heldE8;
 }

@@ -129,7 +129,12 @@ class StreamRelay {
   }
 }
 
-export function errorEvent(protocol: Protocol, error: GatewayError, requestId: string): Buffer {
-  const envelope = JSON.stringify(errorEnvelope(error, requestId));
-  return Buffer.from(protocol === 'messages' ? `event: error\ndata: ${envelope}\n\n` : `data: ${envelope}\n\n`);
+/** Our envelope as the protocol's own error event; Chat clients look for `error` alone. */
+function errorEvent(protocol: Protocol, error: GatewayError, requestId: string): Buffer {
+  const envelope = errorEnvelope(error, requestId);
+  return Buffer.from(
+    protocol === 'messages'
+      ? `event: error\ndata: ${JSON.stringify(envelope)}\n\n`
+      : `data: ${JSON.stringify({ error: envelope.error })}\n\n`,
+  );
 }

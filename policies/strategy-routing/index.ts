@@ -1,6 +1,7 @@
 import type { CallKey, ModelRequest } from '../../core/call';
 import { type Candidate, type Catalog, isAllowed, type Model } from '../../core/catalog';
 import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
 import { definePolicy } from '../../core/policy';
 import { rankByCost } from './strategies/cost';
 import { rankByQuality } from './strategies/quality';
@@ -42,7 +43,7 @@ export default definePolicy({
       const candidates = gateway.catalog.candidates(model, request.protocol).filter(mayAsk);
       if (candidates.length === 0) throw noCandidate(model, request);
       call.facts.model = model.name;
-      assertAllowed(call.key, candidates, request);
+      await assertAllowed(gateway, call.key, candidates, request);
       const facts: LiveFacts = { request, of: (upstream) => gateway.health.facts(upstream) };
       return { candidates: order(candidates, (one, two) => rank(one, two, facts)) };
     };
@@ -81,8 +82,16 @@ function noCandidate(model: Model, { protocol }: ModelRequest): Error {
   return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
 }
 
-function assertAllowed(key: CallKey, candidates: readonly Candidate[], { modelRequested }: ModelRequest): void {
-  if (isAllowed(candidates, key.settings.allowedModels)) return;
+/** The node's copy of the key may be older than a change that allows the model: before refusing it is read again. */
+async function assertAllowed(
+  { catalog, keys }: Gateway,
+  key: CallKey,
+  candidates: readonly Candidate[],
+  { modelRequested }: ModelRequest,
+): Promise<void> {
+  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
+  const { settings } = await keys.confirm(key);
+  if (isAllowed(catalog, candidates, settings.allowedModels)) return;
   throw fail('MODEL_NOT_ALLOWED', { param: 'model', message: `This key may not call "${shorten(modelRequested)}".` });
 }
 

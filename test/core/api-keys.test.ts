@@ -119,7 +119,9 @@ describe('API keys', () => {
   });
 
   it('are confirmed only while they are active', async () => {
-    await keysOver(new Map(), { status: 'active' }).keys.confirm({ ...payer, settings });
+    const newer = { rev: 3, name: 'app', allowedModels: ['large'] };
+    const active = keysOver(new Map(), { status: 'active', settings: newer }).keys;
+    assert.deepEqual((await active.confirm({ ...payer, settings })).settings, newer);
     assert.equal(
       await code(keysOver(new Map(), { status: 'revoked' }).keys.confirm({ ...payer, settings })),
       'INVALID_API_KEY',

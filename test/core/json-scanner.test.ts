@@ -118,6 +118,12 @@ describe('the JSON scanner', () => {
     });
   }
 
+  it('refuses every control character inside a string', () => {
+    for (let code = 0; code < 0x20; code += 1)
+      assert.throws(() => scan(`["a${String.fromCharCode(code)}"]`), JsonError);
+    assert.deepEqual(scan('["\u007f "]'), ['\u007f ']);
+  });
+
   it('agrees with JSON.parse on damaged texts', () => {
     const damaged = fc
       .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.constantFrom(...'{}[],:"\\0e-.t \n'))

@@ -84,6 +84,10 @@ describe('the router', () => {
         open('GET', '/show/{id}'),
         open('POST', '/show/{id}'),
         open('GET', '/refused', throwing(fail('CONFLICT', { param: 'name' }))),
+        open('POST', '/read', async (_visit, request) => {
+          for await (const _chunk of request);
+          throw fail('CONFLICT');
+        }),
         open('GET', '/broken', throwing(new Error('canary of the inside'))),
         open(
           'GET',
@@ -153,6 +157,10 @@ describe('the router', () => {
     });
   });
 
+  it('refuses after the whole body was read', async () => {
+    assert.equal((await fetch(`${server.url}/read`, { method: 'POST', body: '{}' })).status, 409);
+  });
+
   it('tells the log, not the caller, what broke inside', async () => {
     const answer = await fetch(`${server.url}/broken`);
     const text = await answer.text();
@@ -210,6 +218,7 @@ describe('the router', () => {
       identify: async () => key,
       confirm: async () => {
         if (status.value !== 'active') throw fail('INVALID_API_KEY');
+        return key;
       },
     };
     const identify = confirmedKey(keys);

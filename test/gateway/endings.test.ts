@@ -134,7 +134,7 @@ onBothStores('Who pays for which ending', (stores) => {
 
       it("an upstream's refusal of the request is relayed untouched and costs nothing", async () => {
         const { key } = await gateway.newCustomer('10');
-        upstream.always(failureOf[protocol]({ status: 422, message: 'not like this' }));
+        upstream.always(failureOf[protocol](422, { message: 'not like this' }));
         const answer = await gateway.call(PATH[protocol], { key, body: ask() });
         expect(answer.status).to.equal(422);
         expect(answer.headers['x-svc-source']).to.equal('provider');
@@ -148,7 +148,7 @@ onBothStores('Who pays for which ending', (stores) => {
 
       it('when every attempt fails the caller gets 502 with the attempts, and pays nothing', async () => {
         const { key } = await gateway.newCustomer('10');
-        upstream.always(failureOf[protocol]({ status: 500 }));
+        upstream.always(failureOf[protocol](500));
         const answer = await gateway.call(PATH[protocol], { key, body: ask() });
         expect(answer.status).to.equal(502);
         expect(answer.json.error.code).to.equal('ALL_PROVIDERS_FAILED');
@@ -172,7 +172,7 @@ onBothStores('Who pays for which ending', (stores) => {
 
       it("a stream cut after content ends with the protocol's error event, never as if complete, and costs nothing", async () => {
         const { key } = await gateway.newCustomer('10');
-        upstream.always(streamOf(protocol, { cut: { after: protocol === 'messages' ? 4 : 3, how: 'reset' } }));
+        upstream.always(streamOf(protocol, { cutAfter: protocol === 'messages' ? 4 : 3, cut: 'reset' }));
         const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
         expect(answer.status).to.equal(200);
         expect(answer.text).to.include('one ');

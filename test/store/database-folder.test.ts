@@ -63,9 +63,24 @@ describe('the lock of a data folder', () => {
     await (await lockDataFolder(folder.path)).release();
   });
 
-  it('is given to one of many that find the same dead one', async () => {
-    await writeFile(join(folder.path, 'lock'), 'not a lock');
-    const results = await Promise.allSettled(Array.from({ length: 20 }, () => lockDataFolder(folder.path)));
-    assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
+  it('is given to one of many that find the same dead one, every time', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      await writeFile(join(folder.path, 'lock'), 'not a lock');
+      const results = await Promise.allSettled(Array.from({ length: 20 }, () => lockDataFolder(folder.path)));
+      const locks = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      assert.equal(locks.length, 1);
+      await locks[0]?.release();
+      assert.deepEqual(await readdir(folder.path), []);
+    }
+  });
+
+  it('is taken over from one that died while it was taking over', async () => {
+    const dead = (token: string) =>
+      JSON.stringify({ token, pid: process.pid, host: hostname(), startedAt: 'long ago' });
+    await writeFile(join(folder.path, 'lock'), dead('first'));
+    await writeFile(join(folder.path, 'lock.after-first'), dead('second'));
+    const lock = await lockDataFolder(folder.path);
+    assert.deepEqual(await readdir(folder.path), ['lock']);
+    await lock.release();
   });
 });

@@ -8,10 +8,14 @@ import { newDatabase } from '../support/shared';
 
 const dataFolder = '';
 
+/** A new PGlite is seconds of work for one core, and the tests may share it. */
+const MAKING_PGLITE_MS = 120_000;
+
 for (const { name, open } of DATABASES) {
   describe(`the database on ${name}`, () => {
     let opened: TestDatabase;
-    before(async () => {
+    before(async function () {
+      this.timeout(MAKING_PGLITE_MS);
       opened = await open();
     });
     after(() => opened.close());
@@ -124,7 +128,9 @@ describe('Postgres', () => {
   });
 });
 
-describe('PGlite', () => {
+describe('PGlite', function () {
+  this.timeout(MAKING_PGLITE_MS);
+
   it('has everything back when it is opened again', async () => {
     const folder = await temporaryFolder();
     const first = await openDatabase({ dataFolder: folder.path, log: quiet });

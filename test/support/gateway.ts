@@ -76,6 +76,8 @@ export interface TestGateway {
   ): Promise<{ balanceUsd: string; heldUsd: string; availableUsd: string; key: Record<string, string | null> }>;
   /** The usage record of a request, once it is there. */
   record(key: string, requestId: string): Promise<Record<string, unknown>>;
+  /** The exit code, once it has ended. */
+  readonly ended: Promise<number | null>;
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
   kill(): Promise<void>;
@@ -116,17 +118,17 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   };
   child.stdout?.on('data', keep);
   child.stderr?.on('data', keep);
-  const ready = await until(
-    'the gateway is ready',
-    () => {
-      if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}: ${output}`);
-      return readyLine(output);
-    },
-    30_000,
-  ).catch((error: unknown) => {
-    child.kill('SIGKILL');
-    throw error;
+  const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  const endedEarly = ended.then((code): never => {
+    throw new Error(`the gateway ended with ${code}: ${output}`);
   });
+  const ready = await Promise.race([until('the gateway is ready', () => readyLine(output), 30_000), endedEarly]).catch(
+    (error: unknown) => {
+      child.kill('SIGKILL');
+      throw error;
+    },
+  );
+  endedEarly.catch(() => undefined);
   const url = ready.public;
   const adminUrl = ready.admin;
   const pool = new Pool(url, { connections: 300, headersTimeout: 60_000, bodyTimeout: 60_000 });
@@ -134,7 +136,6 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   const call = (path: string, request: RequestOptions = {}) => send(pool, path, request);
   const admin = (method: string, path: string, body?: unknown) =>
     send(adminPool, path, { method, body, headers: { authorization: `Bearer ${adminToken}` } });
-  const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
   const close = async (signal: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     const code = await ended;
@@ -150,6 +151,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     dataFolder,
     pid: child.pid ?? 0,
     process: child,
+    ended,
     output: () => output,
     call,
     admin,

@@ -1,0 +1,70 @@
+/** What is asked and answered: of the size and shape that real calls have, with usage, so that there is something to bill. */
+export const MODEL = 'bench-model';
+export const CHAT_PATH = '/v1/chat/completions';
+
+const TEXT =
+  'The tariff of the toll road depends on the axles of the vehicle and on the hour. A passenger car pays the lowest ' +
+  'rate; a lorry with five axles pays about six times as much. Between midnight and five in the morning every rate is halved.';
+
+export const CHAT_BODY = JSON.stringify({
+  model: MODEL,
+  max_tokens: 256,
+  temperature: 0.7,
+  messages: [
+    { role: 'system', content: 'You answer in two or three short sentences.' },
+    { role: 'user', content: 'How is the price of a toll road decided, and who pays least?' },
+  ],
+});
+
+export const CHAT_ANSWER = JSON.stringify({
+  id: 'chatcmpl-bench',
+  object: 'chat.completion',
+  created: 1_790_000_000,
+  model: MODEL,
+  choices: [{ index: 0, message: { role: 'assistant', content: TEXT }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 38, completion_tokens: 61, total_tokens: 99, prompt_tokens_details: { cached_tokens: 0 } },
+});
+
+export const MESSAGES_ANSWER = JSON.stringify({
+  id: 'msg_bench',
+  type: 'message',
+  role: 'assistant',
+  model: MODEL,
+  content: [{ type: 'text', text: TEXT }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: 38, output_tokens: 61, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+});
+
+/** A conversation of many long messages, of exactly `bytes` bytes. */
+export function largeBody(bytes: number): Buffer {
+  const messageBytes = 250_000;
+  const body = (fill: number) =>
+    JSON.stringify({
+      model: MODEL,
+      max_tokens: 256,
+      messages: Array.from({ length: Math.ceil(fill / messageBytes) }, (_, index) => ({
+        role: index % 2 === 0 ? 'user' : 'assistant',
+        content: longText(Math.min(messageBytes, fill - index * messageBytes)),
+      })),
+    });
+  const frame = body(bytes).length - bytes;
+  const text = body(bytes - frame);
+  return Buffer.from(text.padEnd(bytes, ' '));
+}
+
+/** With escapes in it, as text of programs has. */
+function longText(characters: number): string {
+  const line = `${TEXT}\n\t"${TEXT}"\n`;
+  return line.repeat(Math.ceil(characters / line.length)).slice(0, Math.floor(characters * 0.98));
+}
+
+/** A call whose stream is scripted: `programs/scripted-upstream.mjs` reads the script from the last message. */
+export function scriptedBody(script: object): string {
+  return JSON.stringify({
+    model: MODEL,
+    max_tokens: 1_024,
+    stream: true,
+    messages: [{ role: 'user', content: JSON.stringify(script) }],
+  });
+}

@@ -1,0 +1,81 @@
+/**
+ * Rounds in which every subject is started anew and alone, so that memory is measured from a known beginning: what
+ * `body` and `stream` share. The upstream is the scripted one.
+ */
+import { CHAT_ANSWER, CHAT_BODY, MESSAGES_ANSWER } from './bodies';
+import type { Rig } from './rig';
+import { attempt, type Outcome, orderOfRound } from './scenario';
+import type { RunningSubject, StartOptions, Subject, Upstream } from './subjects/subject';
+import type { Figures, Round } from './table';
+import { checkAnswer } from './wrk-rounds';
+
+export interface FreshRound {
+  readonly rig: Rig;
+  readonly subject: Subject;
+  readonly running: RunningSubject;
+  readonly upstream: Upstream;
+}
+
+export async function runFreshRounds(
+  rig: Rig,
+  subjects: readonly Subject[],
+  rounds: number,
+  nodeArgs: readonly string[],
+  measure: (round: FreshRound) => Promise<Figures>,
+): Promise<Outcome> {
+  const unavailable: Record<string, string> = {};
+  const done: Round[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const figures: Record<string, Round[string]> = {};
+    for (const subject of orderOfRound(subjects, round)) {
+      if (unavailable[subject.name] !== undefined) continue;
+      const result = await attempt(rig, () => runOne(rig, subject, nodeArgs, measure));
+      if ('value' in result) figures[subject.name] = result.value;
+      else if (result.isUnavailable) unavailable[subject.name] = result.failure;
+      else figures[subject.name] = { failed: result.failure };
+      const text = 'value' in result ? describe(result.value) : `FAILED: ${result.failure}`;
+      rig.options.progress(`round ${round + 1}/${rounds} ${subject.name}: ${text}`);
+    }
+    done.push(figures);
+  }
+  return { rounds: done, unavailable, versions: {} };
+}
+
+async function runOne(
+  parent: Rig,
+  subject: Subject,
+  nodeArgs: readonly string[],
+  measure: (round: FreshRound) => Promise<Figures>,
+): Promise<Figures> {
+  const rig = parent.scope();
+  try {
+    const upstream = await startScriptedUpstream(rig);
+    const options: StartOptions = { upstream, nodeArgs: subject.isNode ? nodeArgs : [] };
+    const running = await subject.start(rig, options);
+    await warm(running);
+    return await measure({ rig, subject, running, upstream });
+  } finally {
+    await rig.stop();
+  }
+}
+
+export async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
+  const program = await rig.program('scripted-upstream.mjs', { env: { CHAT_ANSWER, MESSAGES_ANSWER } });
+  return { url: `http://127.0.0.1:${await program.message<number>('port')}`, pid: program.pid };
+}
+
+/** Everything that is loaded or compiled with the first calls is there before memory is looked at. */
+async function warm(running: RunningSubject): Promise<void> {
+  await checkAnswer(running);
+  const headers = { 'content-type': 'application/json', ...running.headers };
+  for (let call = 0; call < 200; call += 1) {
+    const response = await fetch(running.url, { method: 'POST', headers, body: CHAT_BODY });
+    await response.arrayBuffer();
+  }
+}
+
+function describe(figures: Figures): string {
+  return Object.entries(figures)
+    .map(([key, value]) => `${key} ${Number.isInteger(value) ? value : value.toFixed(2)}`)
+    .join(', ');
+}

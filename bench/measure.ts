@@ -1,0 +1,83 @@
+/** CPU time and memory of processes and everything they started, from /proc. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK']).toString());
+
+interface ProcessStat {
+  readonly pid: number;
+  readonly parent: number;
+  /** Its own and that of children which have ended. */
+  readonly cpuSeconds: number;
+}
+
+export function cpuSeconds(roots: readonly number[]): number {
+  return treeOf(roots).reduce((sum, each) => sum + each.cpuSeconds, 0);
+}
+
+export function residentBytes(roots: readonly number[]): number {
+  return treeOf(roots).reduce((sum, { pid }) => sum + statusBytes(pid, 'VmRSS'), 0);
+}
+
+/** The highest resident memory since the start or `resetPeak`, summed over the processes. */
+export function peakResidentBytes(roots: readonly number[]): number {
+  return treeOf(roots).reduce((sum, { pid }) => sum + statusBytes(pid, 'VmHWM'), 0);
+}
+
+export function resetPeak(roots: readonly number[]): void {
+  for (const { pid } of treeOf(roots)) writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+/**
+ * Waits until the processes have nothing left to do, for example until usage records are drained, so that one subject's
+ * rest is neither left out of its CPU time nor a burden on the next.
+ */
+export async function quiet(roots: readonly number[], atMostMs = 15_000): Promise<boolean> {
+  const deadline = Date.now() + atMostMs;
+  while (Date.now() < deadline) {
+    const before = cpuSeconds(roots);
+    await pause(300);
+    if (cpuSeconds(roots) - before <= 0.02) return true;
+  }
+  return false;
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((wake) => setTimeout(wake, ms));
+}
+
+function treeOf(roots: readonly number[]): ProcessStat[] {
+  const everyone = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readStat(Number(name)) ?? []);
+  const members = new Set(roots);
+  for (let grown = true; grown; ) {
+    const before = members.size;
+    for (const { pid, parent } of everyone) if (members.has(parent)) members.add(pid);
+    grown = members.size > before;
+  }
+  return everyone.filter(({ pid }) => members.has(pid));
+}
+
+/** The name of a program may contain spaces and brackets: fields are counted after the last bracket. */
+function readStat(pid: number): ProcessStat | undefined {
+  const text = readProc(`/proc/${pid}/stat`);
+  if (text === undefined) return undefined;
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const ticks = fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0);
+  return { pid, parent: Number(fields[1]), cpuSeconds: ticks / TICKS_PER_SECOND };
+}
+
+function statusBytes(pid: number, field: string): number {
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(readProc(`/proc/${pid}/status`) ?? '')?.[1];
+  return Number(kilobytes ?? 0) * 1_024;
+}
+
+/** A process may end while it is looked at. */
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

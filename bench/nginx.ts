@@ -1,0 +1,97 @@
+/** nginx from its Debian package, with a configuration and a folder of our own, in the foreground. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '../test/support/free-port';
+import { findProgram } from '../test/support/programs';
+import { until } from '../test/support/until';
+import { CHAT_ANSWER, MESSAGES_ANSWER } from './bodies';
+import type { Rig } from './rig';
+
+export interface Nginx {
+  readonly url: string;
+  readonly pid: number;
+}
+
+export interface UpstreamNginx extends Nginx {
+  /** Requests it has had, those for this number among them. */
+  requests(): Promise<number>;
+}
+
+/** The upstream of the JSON scenarios: a static answer of either protocol, so that it is never what is measured. */
+export async function startUpstreamNginx(rig: Rig): Promise<UpstreamNginx> {
+  const nginx = await startNginx(
+    rig,
+    (port) => `
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    default_type application/json;
+    location = /v1/chat/completions { return 200 '${CHAT_ANSWER}'; }
+    location = /v1/messages { return 200 '${MESSAGES_ANSWER}'; }
+    location = /status { stub_status; }
+  }`,
+  );
+  return { ...nginx, requests: () => readRequests(nginx.url) };
+}
+
+/** The same bytes in and out by a proxy in C, connections to the upstream kept. */
+export function startProxyNginx(rig: Rig, upstreamUrl: string): Promise<Nginx> {
+  return startNginx(
+    rig,
+    (port) => `
+  upstream answers { server ${new URL(upstreamUrl).host}; keepalive 256; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / {
+      proxy_pass http://answers;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+      proxy_request_buffering off;
+      proxy_read_timeout 300s;
+    }
+    location = /status { stub_status; }
+  }`,
+  );
+}
+
+async function startNginx(rig: Rig, servers: (port: number) => string): Promise<Nginx> {
+  const program = findProgram('nginx');
+  const [folder, port] = await Promise.all([rig.newFolder('nginx'), freePort()]);
+  const file = join(folder, 'nginx.conf');
+  await writeFile(file, configuration(folder, servers(port)));
+  const nginx = await rig.spawn('nginx', program, ['-p', folder, '-e', 'stderr', '-c', file]);
+  const url = `http://127.0.0.1:${port}`;
+  await until('nginx answers', async () => {
+    if (nginx.child.exitCode !== null) return nginx.message('nothing');
+    return (await fetch(`${url}/status`)).ok;
+  });
+  return { url, pid: nginx.pid };
+}
+
+function configuration(folder: string, servers: string): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  return `
+${process.getuid?.() === 0 ? 'user root;' : ''}
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 16384;
+error_log /dev/null crit;
+pid ${folder}/nginx.pid;
+events { worker_connections 8192; }
+http {
+  access_log off;
+  keepalive_timeout 300s;
+  keepalive_requests 1000000000;
+  client_max_body_size 0;
+  ${temporary.map((each) => `${each}_temp_path ${folder}/${each};`).join('\n  ')}
+${servers}
+}
+`;
+}
+
+async function readRequests(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/status`)).text();
+  const [, requests] = /^\s*\d+ \d+ (\d+)/m.exec(text) ?? [];
+  if (requests === undefined) throw new Error(`nginx gave no count of its requests: ${text}`);
+  return Number(requests);
+}

@@ -1,0 +1,257 @@
+/**
+ * Starts what a measurement needs and stops all of it again: at the end, on failure, on Ctrl-C. Every service that is
+ * started is handed to the rig, which stops the last one first.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, openSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { startPostgres, type TestPostgres } from '../test/support/postgres';
+import { startRedis, type TestRedis } from '../test/support/redis';
+import { until } from '../test/support/until';
+
+export const PROJECT_FOLDER = join(__dirname, '..');
+/** What is fetched at run time and kept between runs: never committed, never a dependency. */
+export const CACHE_FOLDER = join(__dirname, '.cache');
+const PROGRAMS_FOLDER = join(__dirname, 'subjects', 'programs');
+
+const execute = promisify(execFile);
+
+/** Something the measurement would like to compare with is not to be had here: its row says why. */
+export class NotAvailable extends Error {
+  override readonly name = 'NotAvailable';
+}
+
+export interface RigOptions {
+  /** The Node binary that runs every Node subject and program. */
+  readonly node: string;
+  /** Build the project before it is measured. */
+  readonly build: boolean;
+  /** Where CPU profiles of all Node programs are left; undefined for none. */
+  readonly profileFolder: string | undefined;
+  progress(line: string): void;
+}
+
+export interface Program {
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** The next message of this shape that the program sends. */
+  message<T>(key: string, withinMs?: number): Promise<T>;
+  stop(): Promise<void>;
+}
+
+export interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
+  readonly nodeArgs?: readonly string[];
+  readonly cwd?: string;
+}
+
+export class Rig {
+  readonly #stops: (() => Promise<void>)[] = [];
+  readonly #abort = new AbortController();
+  readonly #root: Rig;
+  #stopped: Promise<void> | undefined;
+  #postgres: Promise<TestPostgres> | undefined;
+  #built: Promise<void> | undefined;
+  #files = 0;
+
+  private constructor(
+    readonly options: RigOptions,
+    readonly folder: string,
+    root?: Rig,
+  ) {
+    this.#root = root ?? this;
+  }
+
+  static async open(options: RigOptions): Promise<Rig> {
+    const folder = await mkdtemp(join(tmpdir(), 'tollgate-bench-'));
+    const rig = new Rig(options, folder);
+    rig.onStop(() => rm(folder, { recursive: true, force: true }));
+    return rig;
+  }
+
+  /** A part of this rig that can be stopped before it. */
+  scope(): Rig {
+    const scope = new Rig(this.options, this.folder, this.#root);
+    this.onStop(() => scope.stop());
+    return scope;
+  }
+
+  /** Ends short-lived helpers, for example a round of wrk, when the rig is stopped. */
+  get signal(): AbortSignal {
+    return this.#root.#abort.signal;
+  }
+
+  onStop(stop: () => Promise<void>): void {
+    this.#stops.push(stop);
+  }
+
+  /** Once only, also when it is asked for by a signal and by the end of the run. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stopAll();
+    return this.#stopped;
+  }
+
+  async #stopAll(): Promise<void> {
+    this.#abort.abort();
+    for (let stop = this.#stops.pop(); stop !== undefined; stop = this.#stops.pop()) {
+      await stop().catch((error: unknown) => this.options.progress(`could not stop: ${String(error)}`));
+    }
+  }
+
+  async keep<T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> {
+    const service = await starting;
+    if (this.#stopped !== undefined) {
+      await service.stop();
+      throw new Error('the rig is being stopped');
+    }
+    this.onStop(() => service.stop());
+    return service;
+  }
+
+  /** A new file or folder name in the rig's temporary folder. */
+  path(name: string): string {
+    this.#root.#files += 1;
+    return join(this.folder, `${this.#root.#files}-${name}`);
+  }
+
+  async newFolder(name: string): Promise<string> {
+    const folder = this.path(name);
+    await mkdir(folder);
+    return folder;
+  }
+
+  /** The documented durability: append-only file, synced every second. It is not rewritten, for that would hit one round only. */
+  redis(): Promise<TestRedis> {
+    return this.keep(
+      startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0']),
+    );
+  }
+
+  /** One server for the whole run. */
+  postgres(): Promise<TestPostgres> {
+    this.#root.#postgres ??= this.#root.keep(startPostgres());
+    return this.#root.#postgres;
+  }
+
+  /** The compiled project, as it is run in production: `<project>/dist`. */
+  async dist(): Promise<string> {
+    const folder = join(PROJECT_FOLDER, 'dist');
+    if (this.options.build) {
+      this.#root.#built ??= buildProject(this.options, this.signal);
+      await this.#root.#built;
+    }
+    if (!existsSync(folder)) throw new NotAvailable('there is no dist folder: run npm run build');
+    return folder;
+  }
+
+  /** One of the stand-alone programs of the bench, on the chosen Node. */
+  program(name: string, options: ProgramOptions = {}): Promise<Program> {
+    return this.node(name, join(PROGRAMS_FOLDER, name), options);
+  }
+
+  node(name: string, script: string, options: ProgramOptions = {}): Promise<Program> {
+    const { profileFolder } = this.options;
+    const profile =
+      profileFolder === undefined
+        ? []
+        : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`, `--cpu-prof-name=${basename(this.path(name))}.cpuprofile`];
+    const args = [...profile, ...(options.nodeArgs ?? []), script, ...(options.args ?? [])];
+    return this.spawn(name, this.options.node, args, options);
+  }
+
+  spawn(name: string, file: string, args: readonly string[], options: ProgramOptions = {}): Promise<Program> {
+    const log = this.path(`${name}.log`);
+    const output = openSync(log, 'a');
+    const child = spawn(file, args, {
+      cwd: options.cwd ?? this.folder,
+      env: { ...environment(), ...options.env },
+      stdio: ['ignore', output, output, 'ipc'],
+    });
+    return this.keep(Promise.resolve(program(name, child, log)));
+  }
+}
+
+/** The path of the preloaded probe of the event loop; see `programs/loop-probe.cjs`. */
+export const LOOP_PROBE = join(PROGRAMS_FOLDER, 'loop-probe.cjs');
+
+/** What is measured must not depend on how the shell of the measurer is set up. */
+function environment(): NodeJS.ProcessEnv {
+  const { PATH, HOME, LANG, TMPDIR } = process.env;
+  return { PATH, HOME, LANG, TMPDIR, NODE_ENV: 'production' };
+}
+
+async function buildProject({ progress }: RigOptions, signal: AbortSignal): Promise<void> {
+  progress('building the project');
+  try {
+    await execute('npm', ['run', 'build'], { cwd: PROJECT_FOLDER, maxBuffer: 1 << 26, signal });
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new NotAvailable(`npm run build failed: ${lastLines(stdout + stderr)}`);
+  }
+}
+
+function program(name: string, child: ChildProcess, log: string): Program {
+  let failure: Error | undefined;
+  child.once('error', (error) => {
+    failure = error;
+  });
+  const messages: Record<string, unknown>[] = [];
+  child.on('message', (message: Record<string, unknown>) => messages.push(message));
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  const take = (key: string): unknown => {
+    const at = messages.findIndex((message) => key in message);
+    return at === -1 ? undefined : messages.splice(at, 1)[0]?.[key];
+  };
+  return {
+    pid: child.pid ?? 0,
+    child,
+    async message<T>(key: string, withinMs = 20_000) {
+      const value = await until(
+        `${name} says ${key}`,
+        () => {
+          const found = take(key);
+          return found ?? (hasEnded() || failure !== undefined ? 'ended' : undefined);
+        },
+        withinMs,
+      );
+      if (value === 'ended')
+        throw new Error(`${name} ended: ${failure?.message ?? lastLines(readFileSync(log, 'utf8'))}`);
+      return value as T;
+    },
+    stop: () => stopChild(child),
+  };
+}
+
+/** Asked first, then ended: a gateway that drains must not hold up the next subject. */
+async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((done) => child.once('exit', done));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
+  await ended;
+  clearTimeout(timer);
+}
+
+function lastLines(text: string): string {
+  return text.trim().split('\n').slice(-3).join(' | ').slice(-400);
+}
+
+/** Runs the work and stops everything whatever happens. */
+export async function withRig<T>(options: RigOptions, work: (rig: Rig) => Promise<T>): Promise<T> {
+  const rig = await Rig.open(options);
+  const interrupt = (signal: NodeJS.Signals) => {
+    options.progress(`${signal}: stopping everything`);
+    void rig.stop().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
+  };
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  try {
+    return await work(rig);
+  } finally {
+    await rig.stop();
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+  }
+}

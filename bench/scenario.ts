@@ -1,0 +1,59 @@
+import { NotAvailable, type Rig } from './rig';
+import type { Subject } from './subjects/subject';
+import type { Layout, Round } from './table';
+
+export interface Settings {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly warmupSeconds: number;
+  readonly connections: number;
+  readonly bodyBytes: number;
+  readonly calls: number;
+  readonly streams: number;
+  readonly events: number;
+  readonly gapMs: number;
+  readonly idleStreams: number;
+  readonly stalledStreams: number;
+}
+
+export interface Scenario {
+  readonly name: string;
+  readonly summary: string;
+  /** Whether a subject takes part. */
+  includes(subject: Subject): boolean;
+  /** The settings it reads, with their defaults, for the help. */
+  readonly defaults: Partial<Settings>;
+  layout(settings: Settings): Layout;
+  run(rig: Rig, subjects: readonly Subject[], settings: Settings): Promise<Outcome>;
+}
+
+export interface Outcome {
+  readonly rounds: readonly Round[];
+  /** Subjects that could not be started, and why. */
+  readonly unavailable: Readonly<Record<string, string>>;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** Who is measured first is another one in each round, so that nobody always follows the same neighbour. */
+export function orderOfRound<T>(all: readonly T[], round: number): T[] {
+  const first = round % Math.max(1, all.length);
+  return [...all.slice(first), ...all.slice(0, first)];
+}
+
+/** A round that failed is shown as failed; a subject that cannot be had here is left out of the rounds that follow. */
+export async function attempt<T>(rig: Rig, work: () => Promise<T>): Promise<{ readonly value: T } | Failure> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    // What fails because everything is being stopped is no result.
+    rig.signal.throwIfAborted();
+    const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    const message = error instanceof Error ? error.message + cause : String(error);
+    return { failure: message, isUnavailable: error instanceof NotAvailable };
+  }
+}
+
+export interface Failure {
+  readonly failure: string;
+  readonly isUnavailable: boolean;
+}

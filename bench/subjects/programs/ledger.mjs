@@ -1,0 +1,64 @@
+/** The project's own ledger on Redis, as it is compiled for production, with one account that has money. */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const require = createRequire(join(process.env.DIST_FOLDER, 'bench.js'));
+const { newId } = require('./core/ids');
+const { connectRedis } = require('./core/redis');
+const { RedisLedger } = require('./core/ledger/redis-ledger');
+
+export const PAYER = { accountId: newId(), keyId: newId() };
+export { newId };
+
+export async function openLedger() {
+  const redis = connectRedis(process.env.REDIS_URL, { error: console.error, info: console.log });
+  await new Promise((ready) => redis.once('ready', ready));
+  const ledger = new RedisLedger({ redis });
+  await ledger.open();
+  await ledger.setAccount(PAYER.accountId, 'active');
+  await ledger.setKey({
+    ...PAYER,
+    hash: '0'.repeat(64),
+    status: 'active',
+    limitE8: undefined,
+    settings: { rev: 0, name: 'bench', allowedModels: undefined },
+  });
+  const { outcome } = await ledger.credit({
+    accountId: PAYER.accountId,
+    rid: newId(),
+    amountE8: 1_000_000n * 100_000_000n,
+  });
+  if (outcome !== 'credited') throw new Error(`the bench account could not be credited: ${outcome}`);
+  return ledger;
+}
+
+/** The two steps of a call, with a usage record of the size that real ones have. */
+export async function reserve(ledger, model) {
+  const rid = newId();
+  const record = JSON.stringify({ ...RECORD, rid, model });
+  const hold = { ...PAYER, rid, keyRev: 0, amountE8: 150_000n, lifetimeMs: 120_000, record };
+  const { outcome } = await ledger.reserve(hold);
+  if (outcome !== 'reserved') throw new Error(`reserve answered ${outcome}`);
+  return async (usage) => {
+    const costE8 = BigInt(100 * (usage?.prompt_tokens ?? 38) + 500 * (usage?.completion_tokens ?? 61));
+    const settled = await ledger.settle({
+      ...PAYER,
+      rid,
+      costE8,
+      record: JSON.stringify({ ...RECORD, rid, model, usage, latencyMs: 12 }),
+    });
+    if (settled.outcome !== 'settled') throw new Error(`settle answered ${settled.outcome}`);
+  };
+}
+
+const RECORD = {
+  requestId: 'req_0123456789abcdef',
+  protocol: 'chat',
+  endpoint: 'default',
+  strategy: 'quality',
+  upstream: 'bench',
+  stream: false,
+  status: 200,
+  attempts: 1,
+  createdAt: '2026-11-20T10:00:00.000Z',
+};

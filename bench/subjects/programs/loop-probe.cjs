@@ -1,0 +1,20 @@
+/**
+ * Preloaded into a Node subject where the event loop is watched: `perf_hooks` measures inside the process how late its
+ * timers are, which no caller from outside can see as exactly. Switched on and read by messages of the parent.
+ */
+const { monitorEventLoopDelay } = require('node:perf_hooks');
+
+const RESOLUTION_MS = 2;
+let histogram;
+
+process.on('message', (message) => {
+  if (message === 'loop:start') {
+    histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    histogram.enable();
+  } else if (message === 'loop:stop' && histogram !== undefined) {
+    histogram.disable();
+    const lateness = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
+    process.send({ loop: { maxMs: lateness(histogram.max), p99Ms: lateness(histogram.percentile(99)) } });
+  }
+});
+process.channel?.unref();

@@ -1,0 +1,39 @@
+import type { Program, Rig } from '../rig';
+
+/** What a subject is to relay to. */
+export interface Upstream {
+  readonly url: string;
+  readonly pid: number;
+}
+
+export interface StartOptions {
+  readonly upstream: Upstream;
+  /** Arguments for Node of the subjects that run on it, for example the probe of the event loop. */
+  readonly nodeArgs?: readonly string[];
+}
+
+/** One of the things that are compared. */
+export interface Subject {
+  /** What `--subjects` calls it. */
+  readonly name: string;
+  readonly summary: string;
+  /** Its event loop can be watched. */
+  readonly isNode: boolean;
+  /** It relays streams, and bodies of 20 MB. */
+  readonly streams: boolean;
+  /** @throws {NotAvailable} when it cannot be had here. */
+  start(rig: Rig, options: StartOptions): Promise<RunningSubject>;
+}
+
+export interface RunningSubject {
+  /** Where a chat completion is asked for. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whose processes, with all they started, are its CPU and memory. */
+  readonly pids: readonly number[];
+  /** Redis and Postgres where it uses them: counted apart. */
+  readonly storePids: readonly number[];
+  readonly version?: string;
+  /** Its process, to talk to the probe in it; where `isNode`. */
+  readonly program?: Program;
+}

@@ -1,0 +1,160 @@
+/**
+ * From rounds to one table. Ratios and differences are taken within a round, between figures that had the same machine and
+ * the same minute, and only then is their median taken.
+ */
+
+/** What one subject did in one round; a failed round has no figures. */
+export type Figures = Readonly<Record<string, number>>;
+export type Round = Readonly<Record<string, Figures | { readonly failed: string }>>;
+
+export interface Measured {
+  readonly key: string;
+  readonly title: string;
+  readonly digits: number;
+}
+
+/** The same figure against another subject of the same round. */
+export interface Compared extends Measured {
+  readonly of: string;
+  readonly against: string;
+  readonly how: 'ratio' | 'difference';
+}
+
+export type Column = Measured | Compared;
+
+export interface Target {
+  readonly what: string;
+  readonly subject: string;
+  /** The key of the column it is about. */
+  readonly column: string;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+}
+
+export interface Layout {
+  readonly columns: readonly Column[];
+  readonly targets: readonly Target[];
+  /** What must be known to read the table. */
+  readonly notes: readonly string[];
+}
+
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+  readonly rounds: number;
+}
+
+export interface Row {
+  readonly subject: string;
+  readonly cells: Readonly<Record<string, Spread>>;
+  readonly problems: readonly string[];
+}
+
+export interface JudgedTarget extends Target {
+  readonly spread: Spread | undefined;
+  readonly verdict: 'met' | 'missed' | 'not measured';
+}
+
+export function spreadOf(values: readonly number[]): Spread | undefined {
+  const sorted = [...values].sort((a, b) => a - b);
+  const [min] = sorted;
+  const max = sorted.at(-1);
+  if (min === undefined || max === undefined) return undefined;
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? max;
+  const median = sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? min)) / 2;
+  return { median, min, max, rounds: sorted.length };
+}
+
+export function summarise(
+  layout: Layout,
+  rounds: readonly Round[],
+  subjects: readonly string[],
+  unavailable: Readonly<Record<string, string>>,
+): Row[] {
+  return subjects.map((subject) => {
+    const reason = unavailable[subject];
+    const cells = layout.columns.flatMap((column): [string, Spread][] => {
+      const spread = spreadOf(rounds.flatMap((round) => valueIn(round, subject, column) ?? []));
+      return spread === undefined ? [] : [[column.key, spread]];
+    });
+    const problems = reason === undefined ? problemsOf(rounds, subject) : [`not available: ${reason}`];
+    return { subject, cells: Object.fromEntries(cells), problems };
+  });
+}
+
+export function judgeTargets(layout: Layout, rows: readonly Row[]): JudgedTarget[] {
+  return layout.targets.map((target) => {
+    const spread = rows.find(({ subject }) => subject === target.subject)?.cells[target.column];
+    return { ...target, spread, verdict: judge(target, spread) };
+  });
+}
+
+function judge({ atLeast, atMost }: Target, spread: Spread | undefined): JudgedTarget['verdict'] {
+  if (spread === undefined) return 'not measured';
+  if (atLeast !== undefined && spread.median < atLeast) return 'missed';
+  if (atMost !== undefined && spread.median > atMost) return 'missed';
+  return 'met';
+}
+
+function valueIn(round: Round, subject: string, column: Column): number | undefined {
+  if (!('against' in column)) return figure(round, subject, column.key);
+  const own = figure(round, subject, column.of);
+  const other = figure(round, column.against, column.of);
+  if (own === undefined || other === undefined || subject === column.against) return undefined;
+  return column.how === 'ratio' ? own / other : own - other;
+}
+
+function figure(round: Round, subject: string, key: string): number | undefined {
+  const figures = round[subject];
+  if (figures === undefined || 'failed' in figures) return undefined;
+  const value = (figures as Figures)[key];
+  return value === undefined || !Number.isFinite(value) ? undefined : value;
+}
+
+function problemsOf(rounds: readonly Round[], subject: string): string[] {
+  return rounds.flatMap((round, index) => {
+    const figures = round[subject];
+    return figures !== undefined && 'failed' in figures ? [`round ${index + 1} FAILED: ${String(figures.failed)}`] : [];
+  });
+}
+
+/** As wide as its columns; under it what failed, the targets, and what must be known to read it. */
+export function render(layout: Layout, rows: readonly Row[], targets: readonly JudgedTarget[]): string {
+  const used = layout.columns.filter(({ key }) => rows.some(({ cells }) => cells[key] !== undefined));
+  const lines = [
+    ['', ...used.map(({ title }) => title)],
+    ...rows.map(({ subject, cells }) => [subject, ...used.map((column) => formatCell(cells[column.key], column))]),
+  ];
+  const widths = [0, ...used.map((_, index) => index + 1)].map((at) =>
+    Math.max(...lines.map((line) => line[at]?.length ?? 0)),
+  );
+  const text = lines.map((line) =>
+    line.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  '),
+  );
+  const problems = rows.flatMap(({ subject, problems }) => problems.map((problem) => `${subject}: ${problem}`));
+  const judged = targets.map((target) => renderTarget(target, layout));
+  return [...text, ...section('', problems), ...section('Targets', judged), ...section('Notes', layout.notes)].join(
+    '\n',
+  );
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  if (lines.length === 0) return [];
+  return ['', ...(title === '' ? [] : [title]), ...lines.map((line) => (title === '' ? line : `  ${line}`))];
+}
+
+function formatCell(spread: Spread | undefined, { digits }: Column): string {
+  if (spread === undefined) return '–';
+  const format = (value: number) =>
+    value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const { median, min, max, rounds } = spread;
+  return rounds === 1 ? format(median) : `${format(median)} (${format(min)}–${format(max)})`;
+}
+
+function renderTarget({ what, subject, column, spread, verdict }: JudgedTarget, { columns }: Layout): string {
+  const layout = columns.find(({ key }) => key === column);
+  const value = layout === undefined || spread === undefined ? '' : `: ${formatCell(spread, layout)}`;
+  return `${verdict.toUpperCase().padEnd(12)}  ${subject} ${what}${value}`;
+}

@@ -1,0 +1,117 @@
+/** Rounds of wrk against every subject in turn, upstream nginx: what `json` and `latency` share. */
+import { CHAT_BODY } from './bodies';
+import { cpuSeconds, peakResidentBytes, quiet } from './measure';
+import { startUpstreamNginx, type UpstreamNginx } from './nginx';
+import type { Rig } from './rig';
+import { attempt, type Outcome, orderOfRound, type Settings } from './scenario';
+import type { RunningSubject, Subject } from './subjects/subject';
+import type { Figures, Round } from './table';
+import { LoadFailed, runWrk } from './wrk';
+
+interface Running {
+  readonly subject: Subject;
+  readonly running: RunningSubject;
+}
+
+/** All subjects stay up for the whole scenario and are idle while another one is measured. */
+export async function runWrkRounds(rig: Rig, subjects: readonly Subject[], settings: Settings): Promise<Outcome> {
+  const { progress } = rig.options;
+  const upstream = await startUpstreamNginx(rig);
+  const unavailable: Record<string, string> = {};
+  const started: Running[] = [];
+  for (const subject of subjects) {
+    progress(`starting ${subject.name}`);
+    const result = await attempt(rig, () => startAndWarm(rig, subject, upstream, settings));
+    if ('value' in result) started.push({ subject, running: result.value });
+    else {
+      unavailable[subject.name] = result.failure;
+      progress(`${subject.name} is not available: ${result.failure}`);
+    }
+  }
+  const rounds: Round[] = [];
+  for (let round = 0; round < settings.rounds; round += 1) {
+    const figures: Record<string, Round[string]> = {};
+    for (const { subject, running } of orderOfRound(started, round)) {
+      const result = await attempt(rig, () => measure(rig, running, upstream, settings));
+      figures[subject.name] = 'value' in result ? result.value : { failed: result.failure };
+      progress(`round ${round + 1}/${settings.rounds} ${subject.name}: ${describe(result)}`);
+    }
+    rounds.push(figures);
+  }
+  return { rounds, unavailable, versions: versionsOf(started) };
+}
+
+/** One answer is looked at before any is counted. */
+async function startAndWarm(
+  rig: Rig,
+  subject: Subject,
+  upstream: UpstreamNginx,
+  { warmupSeconds, connections }: Settings,
+): Promise<RunningSubject> {
+  const running = await subject.start(rig, { upstream });
+  await checkAnswer(running);
+  if (warmupSeconds > 0) {
+    const load = { ...running, body: CHAT_BODY, connections, seconds: warmupSeconds };
+    await runWrk(rig, withContentType(load));
+    await quiet([...running.pids, ...running.storePids]);
+  }
+  return running;
+}
+
+export async function checkAnswer({ url, headers }: RunningSubject): Promise<void> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: CHAT_BODY,
+  });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`the first call was answered ${response.status}: ${text.slice(0, 300)}`);
+  const { usage } = JSON.parse(text) as { usage?: { completion_tokens?: number } };
+  if (usage?.completion_tokens !== 61) throw new Error(`the first answer has no usage: ${text.slice(0, 300)}`);
+}
+
+async function measure(
+  rig: Rig,
+  running: RunningSubject,
+  upstream: UpstreamNginx,
+  { connections, seconds }: Settings,
+): Promise<Figures> {
+  const everyone = [...running.pids, ...running.storePids];
+  const before = {
+    requests: await upstream.requests(),
+    own: cpuSeconds(running.pids),
+    stores: cpuSeconds(running.storePids),
+  };
+  const load = withContentType({ ...running, body: CHAT_BODY, connections, seconds });
+  const { calls, callsPerSecond, p50Ms, p99Ms } = await runWrk(rig, load);
+  await quiet(everyone);
+  const asked = (await upstream.requests()) - before.requests;
+  if (asked < calls) throw new LoadFailed(`the upstream was asked ${asked} times for ${calls} answers`);
+  return {
+    callsPerSecond,
+    p50Ms,
+    p99Ms,
+    p99OverP50: p99Ms / p50Ms,
+    cpuMicros: ((cpuSeconds(running.pids) - before.own) / calls) * 1e6,
+    ...(running.storePids.length > 0 && {
+      storeMicros: ((cpuSeconds(running.storePids) - before.stores) / calls) * 1e6,
+    }),
+    peakMb: peakResidentBytes(running.pids) / 1e6,
+  };
+}
+
+function withContentType<T extends { readonly headers: Readonly<Record<string, string>> }>(load: T): T {
+  return { ...load, headers: { 'content-type': 'application/json', ...load.headers } };
+}
+
+function describe(result: Awaited<ReturnType<typeof attempt<Figures>>>): string {
+  if (!('value' in result)) return `FAILED: ${result.failure}`;
+  const { callsPerSecond = 0, p50Ms = 0, p99Ms = 0 } = result.value;
+  return `${Math.round(callsPerSecond)} calls/s, p50 ${p50Ms.toFixed(3)} ms, p99 ${p99Ms.toFixed(3)} ms`;
+}
+
+function versionsOf(started: readonly Running[]): Record<string, string> {
+  return Object.fromEntries(
+    started.flatMap(({ subject, running }) => (running.version === undefined ? [] : [[subject.name, running.version]])),
+  );
+}

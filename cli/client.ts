@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Failure, UsageError } from './failure';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Speaks to the gateway's admin listener. */
+export interface Client {
+  /** The answer's JSON; `T` is what the interface promises. @throws Failure with what to do */
+  ask<T>(method: string, path: string, body?: object): Promise<T>;
+  /** An answer that is taken as it arrives. */
+  open(path: string): Promise<ReadableStream<Uint8Array>>;
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:9876';
+
+export function connect(environment: Environment): Client {
+  const base = baseUrl(environment['TOLLGATE_URL'] ?? DEFAULT_URL);
+
+  async function send(method: string, path: string, body?: object): Promise<Response> {
+    const { token, source } = await readToken(environment);
+    const headers: Record<string, string> = { authorization: `Bearer ${token}` };
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    let response: Response;
+    try {
+      response = await fetch(`${base}/admin/v1${path}`, sent);
+    } catch (error) {
+      throw new Failure(unreachable(base, error), { cause: error });
+    }
+    if (!response.ok) throw await refused(response, source);
+    return response;
+  }
+
+  return {
+    ask: async <T>(method: string, path: string, body?: object) => {
+      const response = await send(method, path, body);
+      try {
+        return (await response.json()) as T;
+      } catch (cause) {
+        throw new Failure(`What answers at ${base} is not Tollgate's admin listener. Is TOLLGATE_URL right?`, {
+          cause,
+        });
+      }
+    },
+    open: async (path) => {
+      const { body } = await send('GET', path);
+      if (body === null) throw new Failure('The gateway answered nothing.');
+      return body;
+    },
+  };
+}
+
+/** Path and query of a list, without the filters that are not given. */
+export function withQuery(path: string, filters: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filters)) if (value !== undefined) query.set(name, value);
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+function baseUrl(text: string): string {
+  if (!/^https?:\/\/[^/]/.test(text) || !URL.canParse(text)) {
+    throw new UsageError(`TOLLGATE_URL is "${text}"; write it as ${DEFAULT_URL}.`);
+  }
+  return text.replace(/\/+$/, '');
+}
+
+async function readToken(environment: Environment): Promise<{ token: string; source: string }> {
+  const given = environment['TOLLGATE_TOKEN'];
+  if (given !== undefined && given !== '') return { token: given, source: 'TOLLGATE_TOKEN' };
+  const file = join(environment['DATA_DIR'] || '.tollgate', 'admin-token');
+  try {
+    return { token: (await readFile(file, 'utf8')).trim(), source: file };
+  } catch (cause) {
+    throw new Failure(
+      `No admin token: TOLLGATE_TOKEN is not set and ${file} cannot be read. Set TOLLGATE_TOKEN to the gateway's ` +
+        'ADMIN_TOKEN, or DATA_DIR to its data folder.',
+      { cause },
+    );
+  }
+}
+
+function unreachable(base: string, error: unknown): string {
+  const { code } = ((error as Error).cause ?? {}) as { code?: string };
+  return `Cannot reach ${base} (${code ?? 'no connection'}). Is the gateway running, and is TOLLGATE_URL its admin listener?`;
+}
+
+interface Envelope {
+  readonly request_id?: string;
+  readonly error?: { readonly code?: string; readonly message?: string };
+}
+
+async function refused(response: Response, tokenSource: string): Promise<Failure> {
+  const { error, request_id: requestId } = await envelopeOf(response);
+  if (response.status === 401) {
+    return new Failure(
+      `The gateway refused the admin token of ${tokenSource}. Compare it with the gateway's ADMIN_TOKEN.`,
+    );
+  }
+  if (error?.code === undefined) {
+    return new Failure(
+      `The gateway answered ${response.status}. Is TOLLGATE_URL its admin listener, not the public one?`,
+    );
+  }
+  const again = response.status === 503 ? ' Nothing is lost: run the same command again in a moment.' : '';
+  const ask = response.status === 500 ? ` The gateway's log has more under ${requestId}.` : '';
+  return new Failure(`${error.message} (${error.code})${again}${ask}`);
+}
+
+async function envelopeOf(response: Response): Promise<Envelope> {
+  try {
+    return (await response.json()) as Envelope;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,9 @@
+/** What went wrong, for people, with the next step. Exit status 1. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+}
+
+/** The command was written wrongly. Exit status 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

@@ -1,0 +1,30 @@
+import type { Verb } from '../command';
+import { showOne } from '../output';
+import { KEY_COLUMNS, type KeyShape } from '../shapes';
+
+interface Options {
+  readonly limit?: string;
+  readonly models?: readonly string[];
+}
+
+const createKey: Verb = (noun, open) => {
+  noun
+    .command('create <account> <name>')
+    .description('create an API key; it is shown this once')
+    .option('--limit <usd>', 'the most this key may spend')
+    .option('--models <names...>', 'the only models this key may call')
+    .action(async (account: string, name: string, { limit, models }: Options, command) => {
+      const { client, output } = open(command);
+      const wanted = {
+        name,
+        ...(limit === undefined ? {} : { balanceLimit: limit }),
+        ...(models === undefined ? {} : { allowedModels: models }),
+      };
+      const path = `/accounts/${encodeURIComponent(account)}/keys`;
+      const made = await client.ask<KeyShape & { readonly key: string }>('POST', path, wanted);
+      await showOne(output, made, { ...KEY_COLUMNS, key: (item) => item.key });
+      output.note('Keep the key now: it cannot be shown again.');
+    });
+};
+
+export default createKey;

@@ -1,0 +1,45 @@
+/** Where a command writes: the answer to `write`, everything else to `note`. */
+export interface Output {
+  readonly json: boolean;
+  /** For programs that read the answer as bytes; waits while the reader is slow. */
+  write(text: string | Uint8Array): Promise<void>;
+  note(text: string): void;
+}
+
+export type Columns<T> = Readonly<Record<string, (item: T) => string | number | boolean | null | undefined>>;
+
+/** The answer as it came for programs, or one aligned table for people. */
+export async function showList<T>(output: Output, answer: { items: readonly T[] }, columns: Columns<T>): Promise<void> {
+  if (output.json) return showJson(output, answer);
+  if (answer.items.length === 0) return output.note('Nothing yet.');
+  const rows = answer.items.map((item) => Object.values(columns).map((column) => cell(column(item))));
+  await output.write(table([Object.keys(columns), ...rows]));
+}
+
+/** One thing, a line for each of its fields. */
+export async function showOne<T>(output: Output, item: T, columns: Columns<T>): Promise<void> {
+  if (output.json) return showJson(output, item);
+  await output.write(table(Object.entries(columns).map(([name, column]) => [name, cell(column(item))])));
+}
+
+async function showJson(output: Output, value: unknown): Promise<void> {
+  await output.write(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+function cell(value: string | number | boolean | null | undefined): string {
+  // Names are given by people: nothing in them may move the cursor or change the terminal.
+  return value === null || value === undefined ? '-' : String(value).replace(/\p{Cc}/gu, '?');
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((text, index) => text.padEnd(widths[index] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}

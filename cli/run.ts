@@ -1,0 +1,63 @@
+import { Command, CommanderError } from 'commander';
+import createAccount from './accounts/create';
+import listAccounts from './accounts/list';
+import showAccount from './accounts/show';
+import showBalance from './balance/show';
+import type { Environment } from './client';
+import { sessions, type Verb } from './command';
+import addCredit from './credits/add';
+import { Failure, UsageError } from './failure';
+import createKey from './keys/create';
+import limitKey from './keys/limit';
+import listKeys from './keys/list';
+import revokeKey from './keys/revoke';
+import type { Output } from './output';
+import exportUsage from './usage/export';
+import listUsage from './usage/list';
+
+/** Every noun with its verbs, in the order of the help. */
+const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs: readonly Verb[] }>> = {
+  accounts: { summary: 'who pays', verbs: [createAccount, listAccounts, showAccount] },
+  credits: { summary: 'money of an account', verbs: [addCredit] },
+  keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey] },
+  usage: { summary: 'what calls used and cost', verbs: [listUsage, exportUsage] },
+};
+
+const EXIT = { done: 0, failed: 1, usage: 2 } as const;
+
+/** Runs one command line without the program's name. @returns the exit status */
+export async function run(
+  args: readonly string[],
+  environment: Environment,
+  output: Omit<Output, 'json'>,
+): Promise<number> {
+  try {
+    await program(environment, output).parseAsync([...args], { from: 'user' });
+    return EXIT.done;
+  } catch (error) {
+    // Commander has written its own message; its status is 0 after --help and --version.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    if (!(error instanceof Failure || error instanceof UsageError)) throw error;
+    output.note(`tollgate: ${error.message}`);
+    return error instanceof UsageError ? EXIT.usage : EXIT.failed;
+  }
+}
+
+function program(environment: Environment, output: Omit<Output, 'json'>): Command {
+  const open = sessions(environment, output);
+  const root = new Command('tollgate')
+    .description('Operates a Tollgate gateway through its admin listener (TOLLGATE_URL, TOLLGATE_TOKEN).')
+    .option('--json', 'print JSON for programs instead of tables')
+    .showHelpAfterError('(add --help for what there is)')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void output.write(text),
+      writeErr: (text) => output.note(text.trimEnd()),
+    });
+  for (const [name, { summary, verbs }] of Object.entries(NOUNS)) {
+    const noun = root.command(name).description(summary);
+    for (const verb of verbs) verb(noun, open);
+  }
+  showBalance(root, open);
+  return root;
+}

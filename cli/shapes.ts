@@ -1,0 +1,50 @@
+import type { Columns } from './output';
+
+/** What /admin/v1 answers, and how people see it. */
+
+export interface AccountShape {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly balanceUsd: string | null;
+  readonly heldUsd: string | null;
+  readonly availableUsd: string | null;
+}
+
+export const ACCOUNT_COLUMNS: Columns<AccountShape> = {
+  id: ({ id }) => id,
+  name: ({ name }) => name,
+  status: ({ status }) => status,
+  'balance USD': ({ balanceUsd }) => balanceUsd,
+  'available USD': ({ availableUsd }) => availableUsd,
+  created: ({ createdAt }) => createdAt,
+};
+
+export interface KeyShape {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly status: string;
+  readonly balanceLimit: string | null;
+  readonly spentUsd: string | null;
+  readonly allowedModels: readonly string[] | null;
+  readonly createdAt: string;
+}
+
+export const KEY_COLUMNS: Columns<KeyShape> = {
+  id: ({ id }) => id,
+  name: ({ name }) => name,
+  key: ({ prefix, suffix }) => `${prefix}…${suffix}`,
+  status: ({ status }) => status,
+  'spent USD': ({ spentUsd }) => spentUsd,
+  'limit USD': ({ balanceLimit }) => balanceLimit,
+  models: ({ allowedModels }) => allowedModels?.join(', ') ?? 'all',
+  created: ({ createdAt }) => createdAt,
+};
+
+export interface ListShape<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
+}

@@ -1,0 +1,51 @@
+import type { Model } from '../../core/catalog';
+import { formatUsd } from '../../core/money';
+import type { Price } from '../../core/price';
+
+/** The upstreams' release dates are not known: the epoch says so in the field that both SDKs expect. */
+const UNKNOWN_DATE = new Date(0);
+
+export function isRoutable(model: Model): boolean {
+  return routable(model).length > 0;
+}
+
+function routable({ entries }: Model): Model['entries'] {
+  return entries.filter(({ upstream }) => upstream.disabled === undefined);
+}
+
+/** The fields both SDKs read, then ours. Prices are the dearest of the upstreams that can be asked: no call costs more. */
+export function toJson(model: Model) {
+  const entries = routable(model);
+  const prices = entries.map((entry) => entry.model.price);
+  return {
+    id: model.name,
+    object: 'model',
+    type: 'model',
+    created: UNKNOWN_DATE.getTime() / 1_000,
+    created_at: UNKNOWN_DATE.toISOString(),
+    display_name: model.name,
+    owned_by: 'tollgate',
+    aliases: model.aliases,
+    context: Math.max(...entries.map((entry) => entry.model.context)),
+    max_output: Math.max(...entries.map((entry) => entry.model.maxOutput)),
+    upstreams: entries.length,
+    price_per_million: {
+      input: dearest(prices, 'inputE8'),
+      output: dearest(prices, 'outputE8'),
+      cache_write: dearest(prices, 'cacheWriteE8'),
+      cache_write_1h: dearest(prices, 'cacheWrite1hE8'),
+      cache_read: dearest(prices, 'cacheReadE8'),
+    },
+  };
+}
+
+/** Of both tiers where a price has two. */
+function dearest(prices: readonly Price[], kind: keyof Omit<Price, 'above'>): string {
+  let most = 0n;
+  for (const price of prices) {
+    for (const tier of price.above === undefined ? [price] : [price, price.above]) {
+      if (tier[kind] > most) most = tier[kind];
+    }
+  }
+  return formatUsd(most);
+}

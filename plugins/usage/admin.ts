@@ -1,0 +1,34 @@
+import type { Knex } from 'knex';
+import { sendJson } from '../../core/http';
+import type { Route } from '../../core/plugin';
+import { pageOf, readQuery, readUuid } from '../../core/query';
+import { RECORD_COLUMNS } from './columns';
+import { sendCsv } from './export';
+import { FILTER_READERS, LIST_READERS, listRecords } from './query';
+import { toRecordOfAccount } from './record';
+
+/** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
+export function adminRoutes(database: Knex): Route[] {
+  return [
+    {
+      listener: 'admin',
+      method: 'GET',
+      path: '/admin/v1/usage',
+      summary: 'Usage records of all accounts, newest first.',
+      handle: async ({ query }, _request, response) => {
+        const filters = readQuery(query, { ...LIST_READERS, account: readUuid });
+        sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toRecordOfAccount));
+      },
+    },
+    {
+      listener: 'admin',
+      method: 'GET',
+      path: '/admin/v1/usage.csv',
+      summary: 'The same records as a CSV file.',
+      handle: async ({ query }, _request, response) => {
+        const filters = readQuery(query, { ...FILTER_READERS, account: readUuid });
+        await sendCsv(response, database, filters, [...RECORD_COLUMNS, 'accountId'], toRecordOfAccount);
+      },
+    },
+  ];
+}

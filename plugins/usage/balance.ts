@@ -1,0 +1,30 @@
+import { fail } from '../../core/errors';
+import { sendJson } from '../../core/http';
+import type { Ledger } from '../../core/ledger/ledger';
+import { formatUsd } from '../../core/money';
+import type { Route } from '../../core/plugin';
+
+export function balanceRoute(ledger: Ledger): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/balance',
+    summary: "The account's balance, and what this key has spent of its limit.",
+    handle: async ({ key }, _request, response) => {
+      const payer = { accountId: key.accountId, keyId: key.keyId };
+      const [account, state] = await Promise.all([ledger.readAccount(payer.accountId), ledger.readKey(payer)]);
+      if (account === undefined || state === undefined) throw fail('INVALID_API_KEY');
+      sendJson(response, 200, {
+        balanceUsd: formatUsd(account.postedE8),
+        heldUsd: formatUsd(account.heldE8),
+        availableUsd: formatUsd(account.availableE8),
+        key: {
+          balanceLimit: state.limitE8 === undefined ? null : formatUsd(state.limitE8),
+          spentUsd: formatUsd(state.spentE8),
+          heldUsd: formatUsd(state.heldE8),
+        },
+      });
+    },
+  };
+}

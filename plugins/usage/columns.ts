@@ -1,0 +1,31 @@
+import type { ShownRecord } from './record';
+
+/** The columns of the CSV: the record's fields in the order of contract section 6. */
+export const RECORD_COLUMNS = [
+  'requestId',
+  'createdAt',
+  'keyId',
+  'keyName',
+  'protocol',
+  'path',
+  'strategy',
+  'modelRequested',
+  'model',
+  'upstream',
+  'attempts',
+  'fallback',
+  'stream',
+  'status',
+  'source',
+  'errorCode',
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'cacheCreationTokens',
+  'cacheReadTokens',
+  'cost',
+  'billing',
+  'responseTimeMs',
+  'firstTokenMs',
+  'configRevision',
+] as const satisfies readonly (keyof ShownRecord)[];

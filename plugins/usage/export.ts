@@ -1,0 +1,42 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Knex } from 'knex';
+import { type Cell, csvLine } from './csv';
+import { listRecords, type UsageFilters } from './query';
+import type { RecordRow } from './record';
+
+const BATCH_ROWS = 1_000;
+
+/**
+ * Sends every record that passes the filters, batch by batch as the client takes them: no connection is held in between, and
+ * memory stays flat. When a batch fails the answer breaks off; it never ends as if it were complete.
+ */
+export async function sendCsv(
+  response: ServerResponse,
+  database: Knex,
+  filters: UsageFilters,
+  columns: readonly string[],
+  toItem: (row: RecordRow) => Readonly<Record<string, Cell>>,
+): Promise<void> {
+  // The first batch comes before the head, so that a database that is away is an error and not half a file.
+  const first = await batch(undefined);
+  response.writeHead(200, {
+    'content-type': 'text/csv; charset=utf-8; header=present',
+    'content-disposition': 'attachment; filename="usage.csv"',
+  });
+  await pipeline(Readable.from(lines()), response);
+
+  function batch(cursor: string | undefined) {
+    return listRecords(database, filters, { limit: BATCH_ROWS, cursor }, toItem);
+  }
+
+  async function* lines(): AsyncGenerator<string> {
+    yield csvLine(columns);
+    for (let page = first; ; page = await batch(page.nextCursor)) {
+      if (page.items.length > 0)
+        yield page.items.map((item) => csvLine(columns.map((name) => item[name] ?? null))).join('');
+      if (page.nextCursor === null) return;
+    }
+  }
+}

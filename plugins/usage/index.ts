@@ -1,0 +1,16 @@
+import { definePlugin } from '../../core/plugin';
+import { adminRoutes } from './admin';
+import { balanceRoute } from './balance';
+import { usageRoutes } from './usage';
+
+/** What calls used and cost; contract sections 1 and 6. */
+export default definePlugin({
+  name: 'usage',
+  summary: 'Balance, usage records and their CSV export.',
+  schema: { type: 'object', additionalProperties: false, properties: {} },
+  routes: (_settings, { database, ledger }) => [
+    balanceRoute(ledger),
+    ...usageRoutes(database),
+    ...adminRoutes(database),
+  ],
+});

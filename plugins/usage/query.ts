@@ -1,0 +1,72 @@
+import type { Knex } from 'knex';
+import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/page';
+import { type Filters, PAGE_READERS, readInteger, readText, readTime, readUuid } from '../../core/query';
+import type { RecordRow } from './record';
+
+/** The filters of lists and CSV; contract section 6. `from` is included, `to` is not. */
+export const FILTER_READERS = {
+  from: readTime,
+  to: readTime,
+  key: readUuid,
+  model: readText,
+  upstream: readText,
+  status: (text: string) => readInteger(text, 100, 599),
+};
+
+export const LIST_READERS = { ...FILTER_READERS, ...PAGE_READERS };
+
+export type UsageFilters = Filters<typeof FILTER_READERS> & { readonly account: string | undefined };
+
+/** Newest first; of the same millisecond by request id, so that the order is one and a cursor has one place in it. */
+export async function listRecords<T>(
+  database: Knex,
+  filters: UsageFilters,
+  { limit, cursor }: PageRequest,
+  toItem: (row: RecordRow) => T,
+): Promise<Page<T>> {
+  const query = selectRecords(database)
+    .orderBy([
+      { column: 'usage.created_at', order: 'desc' },
+      { column: 'usage.request_id', order: 'desc' },
+    ])
+    .limit(limit + 1);
+  narrow(query, filters);
+  if (cursor !== undefined) {
+    const [createdAt, requestId] = decodeCursor(cursor, [CREATED_AT, REQUEST_ID]);
+    query.whereRaw('(usage.created_at, usage.request_id) < (?::timestamptz, ?::text)', [
+      createdAt ?? '',
+      requestId ?? '',
+    ]);
+  }
+  const rows: RecordRow[] = await query;
+  return toPage(rows, limit, (row) => [row.created_at.toISOString(), row.request_id], toItem);
+}
+
+const CREATED_AT = /^\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
+
+export async function findRecord(database: Knex, accountId: string, requestId: string): Promise<RecordRow | undefined> {
+  if (!REQUEST_ID.test(requestId)) return undefined;
+  const where = { 'usage.account_id': accountId, 'usage.request_id': requestId };
+  const [row]: RecordRow[] = await selectRecords(database).where(where).limit(1);
+  return row;
+}
+
+function selectRecords(database: Knex): Knex.QueryBuilder {
+  return database('usage_records as usage')
+    .leftJoin('api_keys as key', 'key.id', 'usage.key_id')
+    .select('usage.*', 'key.name as key_name');
+}
+
+function narrow(query: Knex.QueryBuilder, { account, from, to, key, model, upstream, status }: UsageFilters): void {
+  if (account !== undefined) query.where('usage.account_id', account);
+  if (from !== undefined) query.where('usage.created_at', '>=', from);
+  if (to !== undefined) query.where('usage.created_at', '<', to);
+  if (key !== undefined) query.where('usage.key_id', key);
+  if (upstream !== undefined) query.where('usage.upstream', upstream);
+  if (status !== undefined) query.where('usage.status', status);
+  // As it was asked for, or as it is shown: a refused call has the first only.
+  if (model !== undefined) {
+    query.where((either) => either.where('usage.model', model).orWhere('usage.model_requested', model));
+  }
+}

@@ -1,0 +1,36 @@
+const SMALL_BYTES = 4_096;
+const SLAB_BYTES = 65_536;
+
+/**
+ * Keeps the pieces of a body. Each piece has a cost of its own, so that a body sent byte by byte would take many times its
+ * size: small pieces behind the first are put together.
+ */
+export class BodyChunks {
+  readonly #chunks: Buffer[] = [];
+  #slab: Buffer | undefined;
+  #used = 0;
+
+  push(chunk: Buffer): void {
+    if (chunk.length >= SMALL_BYTES || (this.#chunks.length === 0 && this.#slab === undefined)) {
+      this.#endSlab();
+      this.#chunks.push(chunk);
+      return;
+    }
+    if (this.#slab !== undefined && this.#used + chunk.length > SLAB_BYTES) this.#endSlab();
+    this.#slab ??= Buffer.allocUnsafeSlow(SLAB_BYTES);
+    chunk.copy(this.#slab, this.#used);
+    this.#used += chunk.length;
+  }
+
+  all(): readonly Buffer[] {
+    this.#endSlab();
+    return this.#chunks;
+  }
+
+  #endSlab(): void {
+    if (this.#slab === undefined) return;
+    this.#chunks.push(this.#slab.subarray(0, this.#used));
+    this.#slab = undefined;
+    this.#used = 0;
+  }
+}

@@ -1,0 +1,44 @@
+import { fail } from '../../core/errors';
+
+/** Small bodies are not counted: they are the many, and the connections bound them. */
+const COUNTED_FROM_BYTES = 65_536;
+
+/** All large bodies a process holds at once: twelve of the largest allowed. */
+const MAX_BUFFERED_BYTES = 268_435_456;
+
+export interface Buffering {
+  /** @throws OVERLOADED when the process holds as much as it may. */
+  add(bytes: number): void;
+}
+
+/**
+ * Counts what the bodies of calls keep in memory until the calls end, for a body must be there for the next candidate. A
+ * client that sends many large bodies at once is told to wait instead of the process running out.
+ */
+export class BufferedBytes {
+  #bytes = 0;
+  readonly #maxBytes: number;
+
+  constructor(maxBytes = MAX_BUFFERED_BYTES) {
+    this.#maxBytes = maxBytes;
+  }
+
+  of(call: { onEnd(work: () => Promise<void>): void }): Buffering {
+    let own = 0;
+    let counted = 0;
+    return {
+      add: (bytes) => {
+        own += bytes;
+        if (own < COUNTED_FROM_BYTES) return;
+        if (counted === 0) {
+          call.onEnd(async () => {
+            this.#bytes -= counted;
+          });
+        }
+        this.#bytes += own - counted;
+        counted = own;
+        if (this.#bytes > this.#maxBytes) throw fail('OVERLOADED', { retryAfterSeconds: 1 });
+      },
+    };
+  }
+}

@@ -1,0 +1,154 @@
+import type { MemberPlace, ModelRequest } from '../../core/call';
+import { fail, type GatewayError } from '../../core/errors';
+import { sliceChunks } from '../../core/json-members';
+import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/json-scanner';
+import type { Protocol } from '../../core/upstream';
+import { lookalikeOf } from './fields';
+import type { CallObserver } from './observe-call';
+import { PRICED_VALUES } from './priced';
+
+type Fields = Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'>;
+
+const MAX_CHOICES = 128;
+const MAX_TEMPERATURE: Readonly<Record<Protocol, number>> = { messages: 1, chat: 2 };
+
+/** Checks a body that is JSON; what is not named here is forwarded unseen. Contract section 3. */
+export function checkFields(protocol: Protocol, observer: CallObserver, chunks: readonly Buffer[]): Fields {
+  if (!observer.members.isObject) throw fail('INVALID_JSON', { message: 'The body must be a JSON object.' });
+  if (observer.members.repeated !== undefined) throw invalid(observer.members.repeated, 'stands in the body twice');
+  const body = new Members(protocol, observer.members.places, chunks);
+
+  const modelRequested = body.model();
+  const stream = body.boolean('stream') ?? false;
+  const limit = body.count('max_tokens');
+  if (protocol === 'messages' && limit === undefined) throw invalid('max_tokens', 'is missing');
+  body.mustBegin('messages', [OPEN_BRACKET], 'an array', true);
+  if (observer.fault !== undefined) throw observer.fault;
+  body.temperature();
+  body.mustBegin('tools', [OPEN_BRACKET], 'an array');
+  body.mustBegin('system', [QUOTE, OPEN_BRACKET], 'a string or an array');
+  if (protocol === 'chat') body.mustBegin('stream_options', [OPEN_BRACE], 'an object');
+  body.mustBePriced();
+  const completionLimit = protocol === 'chat' ? body.count('max_completion_tokens') : undefined;
+  const choices = protocol === 'chat' ? body.count('n', MAX_CHOICES) : undefined;
+  return {
+    modelRequested,
+    stream,
+    maxOutputTokens: completionLimit ?? limit,
+    choices: choices ?? 1,
+    members: body.texts,
+  };
+}
+
+function invalid(param: string, problem: string): GatewayError {
+  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+}
+
+/** The top-level members of a body, their short values as text. */
+class Members {
+  /** Raw JSON text of the short values. */
+  readonly texts = new Map<string, string>();
+
+  readonly #protocol: Protocol;
+  readonly #places: ReadonlyMap<string, MemberPlace>;
+  readonly #chunks: readonly Buffer[];
+
+  constructor(protocol: Protocol, places: ReadonlyMap<string, MemberPlace>, chunks: readonly Buffer[]) {
+    this.#protocol = protocol;
+    this.#places = places;
+    this.#chunks = chunks;
+    for (const [key, place] of places) {
+      const meant = lookalikeOf(key);
+      if (meant !== undefined) throw invalid(shorten(key), `did you mean "${meant}"?`);
+      if (place.end - place.valueStart > MAX_TOKEN_TEXT_BYTES) continue;
+      this.texts.set(key, sliceChunks(chunks, place.valueStart, place.end).toString());
+    }
+  }
+
+  model(): string {
+    const model = this.#value('model');
+    if (model === undefined) throw invalid('model', this.#places.has('model') ? 'is too long' : 'is missing');
+    if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a string that is not empty');
+    return model;
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.#optional(name);
+    if (value !== undefined && typeof value !== 'boolean') throw invalid(name, 'expected true or false');
+    return value;
+  }
+
+  count(name: string, most = Number.MAX_SAFE_INTEGER): number | undefined {
+    const value = this.#optional(name);
+    if (value === undefined) return undefined;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+    throw invalid(
+      name,
+      most < Number.MAX_SAFE_INTEGER ? `expected an integer from 1 to ${most}` : 'expected an integer ≥ 1',
+    );
+  }
+
+  temperature(): void {
+    const value = this.#optional('temperature');
+    const most = MAX_TEMPERATURE[this.#protocol];
+    if (value === undefined || (typeof value === 'number' && value >= 0 && value <= most)) return;
+    throw invalid('temperature', `expected a number from 0 to ${most}`);
+  }
+
+  /** Checks the kind of a value by its first byte: it may be 20 MB long. */
+  mustBegin(name: string, firstBytes: readonly number[], expected: string, isRequired = false): void {
+    const place = this.#places.get(name);
+    if (place === undefined) {
+      if (isRequired) throw invalid(name, 'is missing');
+      return;
+    }
+    const firstByte = sliceChunks(this.#chunks, place.valueStart, place.valueStart + 1)[0] as number;
+    if (firstBytes.includes(firstByte) || (!isRequired && this.#isAbsent(name))) {
+      if (firstByte === OPEN_BRACE && !this.texts.has(name)) throw invalid(name, 'is too long');
+      return;
+    }
+    throw invalid(name, `expected ${expected}`);
+  }
+
+  mustBePriced(): void {
+    for (const [name, priced] of PRICED) {
+      if (this.#places.has(name) && !priced.includes(this.#value(name))) throw notPriced(name);
+    }
+    if (this.#protocol === 'chat' && this.#asksForAudio()) throw notPriced('modalities');
+  }
+
+  /** Spoken answers have token prices of their own. */
+  #asksForAudio(): boolean {
+    const modalities = this.#optional('modalities');
+    return modalities === NOT_READ || (Array.isArray(modalities) && modalities.some((each) => each !== 'text'));
+  }
+
+  /** A value that may be left out; too long a one is as wrong as one of another kind. */
+  #optional(name: string): unknown {
+    if (!this.#places.has(name) || this.#isAbsent(name)) return undefined;
+    const value = this.#value(name);
+    return value === undefined ? NOT_READ : value;
+  }
+
+  /** In the Chat protocol `null` says the same as nothing. */
+  #isAbsent(name: string): boolean {
+    return this.#protocol === 'chat' && this.texts.get(name) === 'null';
+  }
+
+  #value(name: string): unknown {
+    const text = this.texts.get(name);
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+}
+
+const PRICED = Object.entries(PRICED_VALUES);
+
+const NOT_READ = Symbol('a value of more than 4 KiB');
+
+function notPriced(name: string): GatewayError {
+  return fail('MODEL_NOT_PRICED', { param: name, message: `There is no price here for what "${name}" asks.` });
+}
+
+function shorten(key: string): string {
+  return key.length > 100 ? `${key.slice(0, 100)}…` : key;
+}

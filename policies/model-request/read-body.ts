@@ -1,0 +1,155 @@
+import type { IncomingMessage } from 'node:http';
+import { ClientLeft } from '../../core/call';
+import { fail, type GatewayError } from '../../core/errors';
+import { JsonError, type JsonObserver, JsonScanner } from '../../core/json-scanner';
+import { BodyChunks } from './body-chunks';
+import type { Buffering } from './buffered-bytes';
+
+export interface BodyLimits {
+  readonly maxBytes: number;
+  /** The whole body has to be here by then. */
+  readonly totalMs: number;
+  /** How long a body may be slower than `minBytesPerSecond`. */
+  readonly slowMs: number;
+  readonly minBytesPerSecond: number;
+  /** How often the pace is looked at; divides the two times above. */
+  readonly lookMs: number;
+}
+
+/** Contract section 3. */
+export const REQUEST_BODY_LIMITS: BodyLimits = {
+  maxBytes: 20_971_520,
+  totalMs: 120_000,
+  slowMs: 30_000,
+  minBytesPerSecond: 1_024,
+  lookMs: 5_000,
+};
+
+/**
+ * How much is looked through before other calls have their turn. A fast client's body can be read 2 MB at a stretch, which
+ * for the most laborious JSON would take 50 ms.
+ */
+const BYTES_PER_TURN = 524_288;
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+
+/** What the headers alone tell about a body that cannot be taken. */
+export function checkBodyHeaders({ headers }: IncomingMessage, { maxBytes } = REQUEST_BODY_LIMITS): void {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
+  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw fail('UNSUPPORTED_MEDIA_TYPE');
+  const length = headers['content-length'];
+  if (length !== undefined && Number(length) > maxBytes) throw fail('BODY_TOO_LARGE');
+}
+
+/**
+ * Reads a request's body while a scanner looks through it, so that it is refused at the first byte that is wrong or too
+ * much. The rest is then left in the request for whoever sends the refusal.
+ */
+export function readBody(
+  request: IncomingMessage,
+  observer: JsonObserver,
+  limits: BodyLimits,
+  buffering: Buffering,
+): Promise<readonly Buffer[]> {
+  return new Promise((resolve, reject) => {
+    const scanner = new JsonScanner(observer);
+    const chunks = new BodyChunks();
+    const pace = new Pace(limits, stopWith);
+    let bytesThisTurn = 0;
+    let stopped = false;
+
+    function onData(chunk: Buffer): void {
+      try {
+        pace.receivedBytes += chunk.length;
+        if (pace.receivedBytes > limits.maxBytes) throw fail('BODY_TOO_LARGE');
+        buffering.add(chunk.length);
+        scanner.feed(chunk);
+        chunks.push(chunk);
+        bytesThisTurn += chunk.length;
+        if (bytesThisTurn >= BYTES_PER_TURN) letOthersRun();
+      } catch (error) {
+        stopWith(asRefusal(error));
+      }
+    }
+
+    function letOthersRun(): void {
+      bytesThisTurn = 0;
+      request.pause();
+      setImmediate(() => {
+        if (!stopped) request.resume();
+      });
+    }
+
+    function onEnd(): void {
+      try {
+        scanner.finish();
+        stop();
+        resolve(chunks.all());
+      } catch (error) {
+        stopWith(asRefusal(error));
+      }
+    }
+
+    function onClose(): void {
+      stopWith(new ClientLeft());
+    }
+
+    function stopWith(error: unknown): void {
+      stop();
+      request.pause();
+      reject(error);
+    }
+
+    function stop(): void {
+      stopped = true;
+      pace.stop();
+      request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
+      // A reset that comes later is nobody's business here, and must not end the process.
+      request.on('error', ignore);
+    }
+
+    if (request.destroyed) {
+      stopWith(new ClientLeft());
+      return;
+    }
+    request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+  });
+}
+
+function ignore(): void {}
+
+function asRefusal(error: unknown): unknown {
+  if (!(error instanceof JsonError)) return error;
+  return fail('INVALID_JSON', { message: `The body is not valid JSON: ${error.message}.`, cause: error });
+}
+
+/** Watches that a body arrives in time and not too slowly. */
+class Pace {
+  receivedBytes = 0;
+
+  readonly #limits: BodyLimits;
+  readonly #timer: NodeJS.Timeout;
+  readonly #refuse: (error: GatewayError) => void;
+  /** What had been received at each look. */
+  readonly #looks: number[] = [0];
+
+  constructor(limits: BodyLimits, refuse: (error: GatewayError) => void) {
+    this.#limits = limits;
+    this.#refuse = refuse;
+    this.#timer = setInterval(() => this.#look(), limits.lookMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const { totalMs, slowMs, lookMs, minBytesPerSecond } = this.#limits;
+    this.#looks.push(this.receivedBytes);
+    const passedMs = (this.#looks.length - 1) * lookMs;
+    const before = this.#looks[this.#looks.length - 1 - slowMs / lookMs];
+    const isSlow = before !== undefined && this.receivedBytes - before < (minBytesPerSecond * slowMs) / 1_000;
+    if (passedMs >= totalMs || isSlow) this.#refuse(fail('BODY_TIMEOUT'));
+  }
+}

@@ -1,0 +1,27 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** Never forwarded, whatever prefixes are configured: the client's own credentials, and what ends at this hop. */
+const KEPT_HERE =
+  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding)$/;
+
+/** The headers an upstream may see: content-type, accept and those with a configured prefix. */
+export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
+  const selected: Record<string, string> = {};
+  const hopOnly = hopOnlyNames(headers.connection);
+  for (const name in headers) {
+    if (name !== 'content-type' && name !== 'accept' && !prefixes.some((prefix) => name.startsWith(prefix))) continue;
+    if (KEPT_HERE.test(name) || hopOnly?.includes(name)) continue;
+    const value = headers[name];
+    if (value !== undefined) selected[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return selected;
+}
+
+/** The names a client declared to be for this connection only. */
+function hopOnlyNames(connection: string | undefined): readonly string[] | undefined {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
+  return connection
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
+}

@@ -1,0 +1,11 @@
+import { definePolicy } from '../../core/policy';
+import { TokenMeter } from './token-meter';
+
+export default definePolicy({
+  name: 'token-metering',
+  summary: 'What will it have used?',
+  schema: { type: 'object', properties: {} },
+  needs: ['request', 'candidates'],
+  provides: ['meter'],
+  prepare: () => async (call) => ({ meter: new TokenMeter(call.request) }),
+});

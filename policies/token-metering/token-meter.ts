@@ -1,0 +1,92 @@
+import type { Meter, ModelRequest } from '../../core/call';
+import type { Candidate } from '../../core/catalog';
+import { totalInputTokens } from '../../core/price';
+import type { EventNote } from '../../core/upstream';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
+
+/** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; contract section 6. */
+const BYTES_PER_TOKEN = 4;
+
+/**
+ * What one attempt has used.
+ *
+ * Reported counts are charged when input and output are both known and possible. Otherwise the call is `estimated`:
+ * output is counted from what was relayed, whatever was reported; input stays as reported when it is possible, and is
+ * else the estimate the call was admitted with.
+ */
+export class TokenMeter implements Meter {
+  readonly #request: Pick<ModelRequest, 'inputTokensEstimate' | 'choices'>;
+  #candidate: Candidate | undefined;
+  #usage: Usage = UNKNOWN_USAGE;
+  #contentBytes = 0;
+
+  constructor(request: Pick<ModelRequest, 'inputTokensEstimate' | 'choices'>) {
+    this.#request = request;
+  }
+
+  begin(candidate: Candidate): void {
+    this.#candidate = candidate;
+    this.#usage = UNKNOWN_USAGE;
+    this.#contentBytes = 0;
+  }
+
+  note(event: EventNote): void {
+    this.#contentBytes += event.contentBytes ?? 0;
+    if (event.usage === undefined) return;
+    this.#usage = mergeUsage(this.#usage, event.usage);
+    // A running count from before does not stand in for a final one that makes no sense.
+    if (event.finalUsage === true) this.#usage = { ...this.#usage, outputTokens: event.usage.outputTokens };
+  }
+
+  noteBody(usage: Usage, contentBytes: number): void {
+    this.#usage = usage;
+    this.#contentBytes = contentBytes;
+  }
+
+  read(): { readonly usage: Usage; readonly billing: 'actual' | 'estimated' } {
+    if (this.#isInputUsable() && this.#isOutputUsable()) return { usage: this.#usage, billing: 'actual' };
+    return { usage: { ...this.#input(), outputTokens: this.#relayedTokens() }, billing: 'estimated' };
+  }
+
+  /**
+   * Output is what has been relayed, or the running count the upstream reported when that is possible and larger: it
+   * knows of reasoning that is not shown. (A first event's placeholder of 1 must not make the rest free.)
+   */
+  readPartial(): Usage {
+    const reported = this.#isOutputUsable() ? (this.#usage.outputTokens ?? 0) : 0;
+    return { ...this.#input(), outputTokens: Math.max(reported, this.#relayedTokens()) };
+  }
+
+  #input(): Usage {
+    if (this.#isInputUsable()) return this.#usage;
+    const context = this.#candidate?.model.context ?? Number.POSITIVE_INFINITY;
+    return { ...UNKNOWN_USAGE, inputTokens: Math.min(this.#request.inputTokensEstimate, context) };
+  }
+
+  #relayedTokens(): number {
+    return Math.ceil(this.#contentBytes / BYTES_PER_TOKEN);
+  }
+
+  #isInputUsable(): boolean {
+    const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = this.#usage;
+    if (inputTokens === undefined) return false;
+    const counts = [inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens];
+    return counts.every(isCountOrUnknown) && totalInputTokens(this.#usage) <= this.#mostTokens();
+  }
+
+  #isOutputUsable(): boolean {
+    const { outputTokens } = this.#usage;
+    if (outputTokens === undefined) return false;
+    return isCountOrUnknown(outputTokens) && outputTokens <= this.#mostTokens() * this.#request.choices;
+  }
+
+  /** More than a model can read and write is not believed. */
+  #mostTokens(): number {
+    const model = this.#candidate?.model;
+    return model === undefined ? 0 : model.context + model.maxOutput;
+  }
+}
+
+function isCountOrUnknown(count: number | undefined): boolean {
+  return count === undefined || (Number.isSafeInteger(count) && count >= 0);
+}

@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { ERRORS } from '../../core/errors';
+import { textOf } from '../support/sources';
+
+/** `| 400 | invalid_request_error | INVALID_JSON | no | The body is not valid JSON. |` */
+const ROW = /^\| (\d{3}) +\| ([^|]+?) +\| `([A-Z_]+)` +\| (yes|no) +\| (.+?) +\|$/gm;
+
+const catalogue = Object.entries(ERRORS).map(([code, { status, type, retryable, summary }]) => ({
+  code,
+  status,
+  type,
+  retryable,
+  summary,
+}));
+
+const documented = [...textOf('docs/errors.md').matchAll(ROW)].map(([, status, type, code, retryable, summary]) => ({
+  code: code ?? '',
+  status: Number(status),
+  type: type ?? '',
+  retryable: retryable === 'yes',
+  summary: summary ?? '',
+}));
+
+describe('docs/errors.md', () => {
+  it('has every error of the catalogue, and the catalogue every error of the document', () => {
+    expect(documented.map(({ code }) => code)).to.have.members(catalogue.map(({ code }) => code));
+  });
+
+  it('says of each the same status, type, repetition and words', () => {
+    for (const error of catalogue) expect(documented.find(({ code }) => code === error.code)).to.deep.equal(error);
+  });
+
+  it('has each once, in the order of its status', () => {
+    const statuses = documented.map(({ status }) => status);
+    expect(statuses).to.deep.equal([...statuses].sort((one, two) => one - two));
+    expect(new Set(documented.map(({ code }) => code)).size).to.equal(documented.length);
+  });
+});

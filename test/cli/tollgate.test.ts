@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { run } from '../../cli/run';
+import { sendJson } from '../../core/http';
+import { temporaryFolder } from '../support/databases';
+import { openDesk, type TestDesk } from '../support/desk';
+import { freePort } from '../support/free-port';
+import { listen } from '../support/serve';
+
+async function tollgate(environment: Record<string, string>, ...args: string[]) {
+  let out = '';
+  let notes = '';
+  const status = await run(args, environment, {
+    write: async (text) => {
+      out += typeof text === 'string' ? text : Buffer.from(text).toString();
+    },
+    note: (text) => {
+      notes += `${text}\n`;
+    },
+  });
+  return { status, out, notes };
+}
+
+describe('the command line', () => {
+  let desk: TestDesk;
+  let environment: Record<string, string>;
+  const json = async (...args: string[]) => {
+    const { status, out, notes } = await tollgate(environment, '--json', ...args);
+    assert.equal(status, 0, notes);
+    return JSON.parse(out);
+  };
+  before(async () => {
+    desk = await openDesk('Postgres');
+    environment = { TOLLGATE_URL: `${desk.adminUrl}/`, TOLLGATE_TOKEN: 'any' };
+  });
+  after(() => desk.close());
+
+  it('makes an account, gives it money and a key, limits the key and revokes it', async () => {
+    const account = await json('accounts', 'create', 'Acme Ltd');
+    const credit = await json('credits', 'add', account.id, '25.5', '--idempotency-key', 'invoice-1', '--note', 'paid');
+    assert.equal(credit.balanceUsd, '25.50000000');
+    assert.equal((await json('credits', 'add', account.id, '25.5', '--idempotency-key', 'invoice-1')).id, credit.id);
+    const made = await json('keys', 'create', account.id, 'app', '--limit', '3', '--models', 'a', 'b');
+    assert.match(made.key, /^sk-svc-/);
+    assert.deepEqual(made.allowedModels, ['a', 'b']);
+    assert.equal((await json('keys', 'limit', made.id, '4')).balanceLimit, '4.00000000');
+    assert.equal((await json('keys', 'limit', made.id, 'none')).balanceLimit, null);
+    assert.equal((await desk.get('/v1/balance', made.key)).status, 200);
+    assert.equal((await json('keys', 'revoke', made.id)).status, 'revoked');
+    assert.equal((await desk.get('/v1/balance', made.key)).status, 401);
+    assert.equal((await json('keys', 'list', account.id)).items[0].id, made.id);
+    assert.equal((await json('accounts', 'show', account.id)).name, 'Acme Ltd');
+    assert.equal((await json('balance', account.id)).availableUsd, '25.50000000');
+  });
+
+  it('shows tables to people, and the key once', async () => {
+    const { accountId } = await desk.customer('1');
+    const made = await tollgate(environment, 'keys', 'create', accountId, 'shown');
+    assert.match(made.out, /^key +sk-svc-[0-9A-Za-z]{46}$/m);
+    assert.match(made.notes, /cannot be shown again/);
+    const listed = await tollgate(environment, 'keys', 'list', accountId);
+    const [head, ...lines] = listed.out.trimEnd().split('\n');
+    assert.match(head ?? '', /^id +name +key +status +spent USD +limit USD +models +created$/);
+    assert.equal(lines.length, 2);
+    assert.match(listed.out, /sk-svc-[0-9A-Za-z]{4}…[0-9A-Za-z]{4} +active +0\.00000000 +- +all/);
+    const first = await tollgate(environment, 'accounts', 'list', '--limit', '1');
+    assert.match(first.notes, /There is more: --cursor \S+/);
+  });
+
+  it('lists and exports usage', async () => {
+    const { accountId } = await desk.customer();
+    const none = await tollgate(environment, 'usage', 'list', '--account', accountId, '--from', '2026-11-20');
+    assert.deepEqual(none, { status: 0, out: '', notes: 'Nothing yet.\n' });
+    const csv = await tollgate(environment, 'usage', 'export', '--account', accountId, '--to', '2026-11-20');
+    assert.match(csv.out, /^requestId,createdAt,.*accountId\r\n$/);
+  });
+
+  for (const args of [
+    ['acounts'],
+    ['accounts', 'create'],
+    ['accounts', 'list', '--nope'],
+    ['keys', 'limit', 'x'],
+    ['balance'],
+    [],
+  ]) {
+    it(`ends with 2 and shows the way after "tollgate ${args.join(' ')}"`, async () => {
+      const { status, notes } = await tollgate(environment, ...args);
+      assert.equal(status, 2);
+      assert.match(notes, /--help|Usage: tollgate/);
+    });
+  }
+
+  it('ends with 0 after --help', async () => {
+    const { status, out } = await tollgate(environment, 'keys', '--help');
+    assert.equal(status, 0);
+    for (const verb of ['create', 'list', 'revoke', 'limit']) assert.match(out, new RegExp(`^  ${verb} `, 'm'));
+  });
+
+  it('ends with 1 and the reason when the gateway refuses', async () => {
+    const { accountId } = await desk.customer();
+    const { status, notes } = await tollgate(environment, 'credits', 'add', accountId, '1.123456789');
+    assert.equal(status, 1);
+    assert.match(notes, /amountUsd: expected at most 8 decimals \(INVALID_FIELD\)/);
+    assert.match(notes, /--idempotency-key [0-9a-f-]{36}/);
+    assert.match((await tollgate(environment, 'accounts', 'show', '../keys')).notes, /There is no such account/);
+  });
+
+  it('asks whether the gateway runs when nothing answers', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { status, notes } = await tollgate({ TOLLGATE_URL: url, TOLLGATE_TOKEN: 'x' }, 'accounts', 'list');
+    assert.equal(status, 1);
+    assert.ok(notes.includes(`Cannot reach ${url} (ECONNREFUSED). Is the gateway running`), notes);
+  });
+
+  it('reads the token the gateway keeps in its data folder, and says what to do without one', async () => {
+    const folder = await temporaryFolder();
+    const shown: (string | undefined)[] = [];
+    const server = await listen((request, response) => {
+      shown.push(request.headers.authorization);
+      sendJson(response, shown.length === 1 ? 200 : 401, { items: [], nextCursor: null });
+    });
+    const withFolder = { TOLLGATE_URL: server.url, DATA_DIR: join(folder.path, 'data') };
+    const without = await tollgate(withFolder, 'accounts', 'list');
+    assert.equal(without.status, 1);
+    assert.match(without.notes, /No admin token: TOLLGATE_TOKEN is not set and .*admin-token cannot be read/);
+    await mkdir(join(folder.path, 'data'));
+    await writeFile(join(folder.path, 'data', 'admin-token'), 'from-the-file\n');
+    assert.equal((await tollgate(withFolder, 'accounts', 'list')).status, 0);
+    assert.deepEqual(shown, ['Bearer from-the-file']);
+    const wrong = await tollgate({ ...withFolder, TOLLGATE_TOKEN: 'wrong' }, 'accounts', 'list');
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.notes, /refused the admin token of TOLLGATE_TOKEN/);
+    await server.close();
+    await folder.remove();
+  });
+
+  it('says so when an export breaks off', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/csv' });
+      response.write('requestId\r\n', () => response.destroy());
+    });
+    const port = await freePort();
+    await new Promise<void>((listening) => server.listen(port, '127.0.0.1', listening));
+    const { status, notes } = await tollgate(
+      { ...environment, TOLLGATE_URL: `http://127.0.0.1:${port}` },
+      'usage',
+      'export',
+    );
+    assert.equal(status, 1);
+    assert.match(notes, /not complete/);
+    server.close();
+  });
+
+  it('is a program with these exit statuses', async () => {
+    const started = (...args: string[]) =>
+      promisify(execFile)(process.execPath, ['-r', 'tsx/cjs', 'cli/tollgate.ts', ...args], {
+        env: { ...process.env, ...environment },
+      });
+    const { stdout } = await started('accounts', 'list', '--json');
+    assert.ok(Array.isArray(JSON.parse(stdout).items));
+    await assert.rejects(started('nothing'), { code: 2 });
+    await assert.rejects(started('accounts', 'show', 'x'), { code: 1 });
+  });
+});

@@ -1,0 +1,18 @@
+import type { Protocol, UpstreamAdapter } from '../../core/upstream';
+import chat from '../../plugins/upstreams/chat';
+import messages from '../../plugins/upstreams/messages';
+import { readRecordings } from './recordings';
+import { upstreamConformance } from './upstream-conformance';
+
+const OURS: readonly [Protocol, UpstreamAdapter][] = [
+  ['messages', messages],
+  ['chat', chat],
+];
+
+for (const [protocol, adapter] of OURS) {
+  describe(`the adapter "${adapter.name}" conforms`, () => {
+    for (const { name, run } of upstreamConformance({ adapter, settings: {}, protocol, ...readRecordings(protocol) })) {
+      it(name, run);
+    }
+  });
+}

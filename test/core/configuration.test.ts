@@ -1,0 +1,457 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
+import { expect } from 'chai';
+import { type Configuration, loadConfiguration, loadSystemSettings } from '../../core/configuration';
+import { definePolicy } from '../../core/policy';
+import { registerAdapter } from '../../core/upstream';
+import { ConfigurationError } from '../../core/yaml-file';
+import { sampleAdapter } from '../support/catalog-samples';
+import { temporaryFolder } from '../support/configuration-folder';
+
+registerAdapter(sampleAdapter('sample-messages', ['messages']));
+registerAdapter(sampleAdapter('sample-chat', ['chat']));
+
+const nothing = { type: 'object', properties: {} } as const;
+const unused = async () => {
+  throw new Error('this step is never run');
+};
+
+/** Stand-ins for the real policies: what matters here is their names, settings, needs and provisions. */
+const POLICIES = [
+  definePolicy({ name: 'who', summary: '', schema: nothing, needs: [], provides: ['key'], prepare: () => unused }),
+  definePolicy({
+    name: 'what',
+    summary: '',
+    schema: { type: 'object', properties: { prefixes: { type: 'array', items: { type: 'string' }, default: ['x-'] } } },
+    needs: ['key'],
+    provides: ['request'],
+    prepare: () => unused,
+  }),
+  definePolicy({
+    name: 'where',
+    summary: '',
+    schema: {
+      type: 'object',
+      properties: { strategy: { enum: ['quality', 'speed'], default: 'quality' }, patience: { type: 'integer' } },
+    },
+    needs: ['key', 'request'],
+    provides: ['candidates'],
+    prepare: () => unused,
+  }),
+  definePolicy({
+    name: 'reply',
+    summary: '',
+    schema: nothing,
+    needs: ['candidates'],
+    provides: [],
+    answers: true,
+    prepare: () => unused,
+  }),
+];
+
+const SOUND = `http: { port: 8080 }
+admin: { port: 9876 }
+apiEndpoints:
+  main: { paths: [/v1/messages, /main/v1/messages], methods: [POST] }
+  fast: { paths: [/fast/v1/messages], methods: [POST] }
+serviceEndpoints:
+  acme:
+    url: https://api.acme.example/base
+    adapter: sample-messages
+    credential: { env: ACME_KEY }
+    models:
+      large-4.5:
+        aliases: [large]
+        context: 200000
+        maxOutput: 2000
+        price: { input: 3, output: 15 }
+policies: [who, what, where, reply]
+pipelines:
+  normal:
+    apiEndpoints: [main]
+    policies:
+      - who:
+      - what:
+      - where: [{ action: { strategy: quality } }]
+      - reply:
+  quick:
+    apiEndpoints: [fast]
+    policies:
+      - who:
+      - what:
+      - where: [{ action: { strategy: speed } }]
+      - reply:
+`;
+
+const ENV = { ACME_KEY: 'hush' };
+
+function load(text: string, env: NodeJS.ProcessEnv = ENV): Configuration {
+  return loadConfiguration(temporaryFolder({ 'gateway.config.yml': text }), env, POLICIES);
+}
+
+/** The sound file with one text replaced by another. */
+function changed(from: string, to: string): string {
+  expect(SOUND).to.contain(from);
+  return SOUND.replace(from, () => to);
+}
+
+function problemsOf(text: string, env: NodeJS.ProcessEnv = ENV): readonly string[] {
+  try {
+    load(text, env);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message.split('\n');
+    throw error;
+  }
+  throw new Error('the configuration was taken');
+}
+
+describe('the configuration', () => {
+  describe('that is sound', () => {
+    const configuration = load(SOUND);
+
+    it('gives the pipelines in order, each action with its defaults', () => {
+      const [normal] = configuration.pipelines;
+      expect(normal?.name).to.equal('normal');
+      expect(normal?.endpoints).to.deep.equal([
+        { name: 'main', host: undefined, paths: ['/v1/messages', '/main/v1/messages'], methods: ['POST'] },
+      ]);
+      expect(normal?.steps.map(({ policy, settings }) => [policy.name, settings])).to.deep.equal([
+        ['who', {}],
+        ['what', { prefixes: ['x-'] }],
+        ['where', { strategy: 'quality' }],
+        ['reply', {}],
+      ]);
+    });
+
+    it('gives the upstreams with their defaults', () => {
+      const [acme] = configuration.catalog.upstreams;
+      expect(acme).to.include({ name: 'acme', credential: 'hush', tier: 'standard', weight: 1, allowPrivate: false });
+      expect(acme?.disabled).to.equal(undefined);
+      expect(acme?.url.href).to.equal('https://api.acme.example/base');
+      expect(acme?.timeouts).to.deep.equal({
+        connectMs: 120_000,
+        headersMs: 120_000,
+        firstTokenMs: undefined,
+        idleMs: 300_000,
+      });
+    });
+
+    it('holds for 4096 output tokens when nothing is said, at most maxOutput', () => {
+      expect(configuration.catalog.models[0]?.entries[0]?.model.estimatedMaxTokens).to.equal(2_000);
+      const [model] = load(changed('maxOutput: 2000', 'maxOutput: 9000')).catalog.models;
+      expect(model?.entries[0]?.model.estimatedMaxTokens).to.equal(4_096);
+    });
+
+    it('takes cache prices from the input price where they are not given', () => {
+      expect(configuration.catalog.models[0]?.entries[0]?.model.price).to.deep.equal({
+        inputE8: 300_000_000n,
+        outputE8: 1_500_000_000n,
+        cacheWriteE8: 300_000_000n,
+        cacheWrite1hE8: 300_000_000n,
+        cacheReadE8: 300_000_000n,
+        above: undefined,
+      });
+    });
+
+    it('reads every price exactly, down to 0.00000001 and with a tier above', () => {
+      const price =
+        '{ input: 0.00000001, output: 0.0000005, cacheWrite: "0.125", cacheWrite1h: 1e-7, cacheRead: 0.1, above: { tokens: 5, input: 0.3, output: 22.5 } }';
+      const [model] = load(changed('{ input: 3, output: 15 }', price)).catalog.models;
+      expect(model?.entries[0]?.model.price).to.deep.equal({
+        inputE8: 1n,
+        outputE8: 50n,
+        cacheWriteE8: 12_500_000n,
+        cacheWrite1hE8: 10n,
+        cacheReadE8: 10_000_000n,
+        above: {
+          tokens: 5,
+          inputE8: 30_000_000n,
+          outputE8: 2_250_000_000n,
+          cacheWriteE8: 30_000_000n,
+          cacheWrite1hE8: 30_000_000n,
+          cacheReadE8: 30_000_000n,
+        },
+      });
+    });
+
+    it('has a revision that changes with the file and with nothing else', () => {
+      expect(load(SOUND, {}).revision).to.equal(configuration.revision);
+      expect(load(`${SOUND}# a word\n`).revision).not.to.equal(configuration.revision);
+    });
+  });
+
+  describe("disables an upstream whose credential isn't there, and says why", () => {
+    const disabledOf = (text: string, env: NodeJS.ProcessEnv = {}, files: Record<string, string> = {}) => {
+      const folder = temporaryFolder({ 'gateway.config.yml': text, ...files });
+      const [acme] = loadConfiguration(folder, env, POLICIES).catalog.upstreams;
+      return [acme?.credential, acme?.disabled];
+    };
+    const fromFile = changed('{ env: ACME_KEY }', '{ file: keys/acme }');
+
+    it('when its variable is unset, empty or blank', () => {
+      for (const env of [{}, { ACME_KEY: '' }, { ACME_KEY: ' \n' }])
+        expect(disabledOf(SOUND, env)).to.deep.equal([undefined, 'ACME_KEY is not set']);
+    });
+
+    it('when its file is missing or empty', () => {
+      expect(disabledOf(fromFile)).to.deep.equal([undefined, 'the credential file keys/acme is missing']);
+      expect(disabledOf(fromFile, {}, { 'keys/acme': '\n' })).to.deep.equal([
+        undefined,
+        'the credential file keys/acme is empty',
+      ]);
+    });
+
+    it('and takes it from the file without its line end', () => {
+      expect(disabledOf(fromFile, {}, { 'keys/acme': 'hush\n' })).to.deep.equal(['hush', undefined]);
+    });
+  });
+
+  const WRONG: readonly (readonly [what: string, from: string, to: string, problem: string])[] = [
+    [
+      'an unknown policy in a pipeline, with the nearest name',
+      '      - where: [{ action: { strategy: quality } }]',
+      '      - were: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:24:9: pipelines.normal.policies[2]: there is no policy "were"; did you mean "where"?',
+    ],
+    [
+      'an unknown policy in the list',
+      'policies: [who, what, where, reply]',
+      'policies: [who, what, where, reply, weather]',
+      'gateway.config.yml:17:37: policies[4]: there is no policy "weather"; known: who, what, where, reply',
+    ],
+    [
+      'a policy that is used and not declared',
+      'policies: [who, what, where, reply]',
+      'policies: [who, what, where]',
+      'gateway.config.yml:25:9: pipelines.normal.policies[3]: "reply" must also stand under policies:',
+    ],
+    [
+      'a wrong order: pipeline, policy, missing field and remedy',
+      '      - who:\n      - what:\n      - where: [{ action: { strategy: quality } }]',
+      '      - what:\n      - who:\n      - where: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:22:9: pipelines.normal.policies[0]: "what" in pipeline "normal" needs `key` of the call, which nothing before it provides: put "who" before it',
+    ],
+    [
+      'an unknown setting of a policy, with the nearest name',
+      '{ strategy: quality }',
+      '{ stratgy: quality }',
+      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.stratgy: "stratgy" is not known here; did you mean "strategy"?',
+    ],
+    [
+      'a wrong value of a setting, with the nearest one',
+      '{ strategy: quality }',
+      '{ strategy: qualty }',
+      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.strategy: expected one of quality, speed; did you mean "quality"?',
+    ],
+    [
+      'a wrong type of a setting',
+      '{ strategy: quality }',
+      '{ patience: "5" }',
+      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.patience: expected integer, not a string',
+    ],
+    [
+      'a pipeline that ends without an answer',
+      '      - where: [{ action: { strategy: quality } }]\n      - reply:',
+      '      - where: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:24:9: pipelines.normal.policies[2]: pipeline "normal" ends without an answer: its last policy must be one that answers, such as "sse-relay"',
+    ],
+    [
+      'two policies in one entry',
+      '      - who:\n      - what:\n      - where: [{ action: { strategy: quality } }]',
+      '      - who:\n        what:\n      - where: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:22:9: pipelines.normal.policies[0]: must NOT have more than 1 properties',
+    ],
+    [
+      'an endpoint that is not there',
+      'apiEndpoints: [main]',
+      'apiEndpoints: [mian]',
+      'gateway.config.yml:20:20: pipelines.normal.apiEndpoints[0]: there is no endpoint "mian"; did you mean "main"?',
+    ],
+    [
+      'an endpoint in two pipelines',
+      'apiEndpoints: [fast]',
+      'apiEndpoints: [fast, main]',
+      'gateway.config.yml:27:26: pipelines.quick.apiEndpoints[1]: endpoint "main" already belongs to pipeline "normal"',
+    ],
+    [
+      'two endpoints on one path',
+      '/fast/v1/messages]',
+      '/fast/v1/messages, /v1/messages]',
+      'gateway.config.yml:5:38: apiEndpoints.fast.paths[1]: "/v1/messages" is already served by endpoint "main"',
+    ],
+    [
+      'a misspelt part of an endpoint, which would have caught everything',
+      'fast: { paths:',
+      'fast: { pathz: [/x], paths:',
+      'gateway.config.yml:5:11: apiEndpoints.fast.pathz: "pathz" is not known here; did you mean "paths"?',
+    ],
+    [
+      'a misspelt section',
+      'pipelines:',
+      'pipelinez: {}\npipelines:',
+      'gateway.config.yml:18:1: pipelinez: "pipelinez" is not known here; did you mean "pipelines"?',
+    ],
+    [
+      'an unknown adapter, with the known ones',
+      'adapter: sample-messages',
+      'adapter: sample-mesages',
+      'gateway.config.yml:9:5: serviceEndpoints.acme.adapter: there is no adapter "sample-mesages"; did you mean "sample-messages"?',
+    ],
+    [
+      'a setting its adapter does not know',
+      'adapter: sample-messages',
+      'adapter: sample-messages\n    adapterSettings: { shout: true }',
+      'gateway.config.yml:10:24: serviceEndpoints.acme.adapterSettings.shout: "shout" is not known here',
+    ],
+    [
+      'a model without a price',
+      '        price: { input: 3, output: 15 }\n',
+      '',
+      'gateway.config.yml:12:7: serviceEndpoints.acme.models.large-4.5: "price" is missing',
+    ],
+    [
+      'a price without its output',
+      '{ input: 3, output: 15 }',
+      '{ input: 3 }',
+      'gateway.config.yml:16:9: serviceEndpoints.acme.models.large-4.5.price: "output" is missing',
+    ],
+    [
+      'a price with nine decimals',
+      '{ input: 3, output: 15 }',
+      '{ input: 3, output: 0.123456789 }',
+      'gateway.config.yml:16:28: serviceEndpoints.acme.models.large-4.5.price.output: expected at most 8 decimals',
+    ],
+    [
+      'a tiny price with nine decimals, which would round to another',
+      '{ input: 3, output: 15 }',
+      '{ input: 3, output: 0.000000123 }',
+      'gateway.config.yml:16:28: serviceEndpoints.acme.models.large-4.5.price.output: expected at most 8 decimals',
+    ],
+    [
+      'a tiny price that would round to nothing',
+      '{ input: 3, output: 15 }',
+      '{ input: 1e-9, output: 15 }',
+      'gateway.config.yml:16:18: serviceEndpoints.acme.models.large-4.5.price.input: expected at most 8 decimals',
+    ],
+    [
+      'a negative price',
+      '{ input: 3, output: 15 }',
+      '{ input: -3, output: 15 }',
+      'gateway.config.yml:16:18: serviceEndpoints.acme.models.large-4.5.price.input: expected a decimal amount of USD such as "12.50"',
+    ],
+    [
+      'a wrong price in the tier above',
+      '{ input: 3, output: 15 }',
+      '{ input: 3, output: 15, above: { tokens: 5, input: 6, output: "dear" } }',
+      'gateway.config.yml:16:70: serviceEndpoints.acme.models.large-4.5.price.above.output: expected a decimal amount of USD such as "12.50"',
+    ],
+    [
+      'more held for than can be answered',
+      'maxOutput: 2000',
+      'maxOutput: 2000\n        estimatedMaxTokens: 2001',
+      'gateway.config.yml:16:9: serviceEndpoints.acme.models.large-4.5.estimatedMaxTokens: expected at most maxOutput (2000)',
+    ],
+    [
+      'a duration without a unit',
+      'adapter: sample-messages',
+      'adapter: sample-messages\n    timeouts: { connect: "10" }',
+      'gateway.config.yml:10:17: serviceEndpoints.acme.timeouts.connect: expected a duration such as 250ms, 10s, 5m or 1h',
+    ],
+    [
+      'a longer wait for a connection than two minutes',
+      'adapter: sample-messages',
+      'adapter: sample-messages\n    timeouts: { headers: 3m }',
+      'gateway.config.yml:10:17: serviceEndpoints.acme.timeouts.headers: expected at most 120s',
+    ],
+    [
+      'an address that is none',
+      'https://api.acme.example/base',
+      'https://api acme',
+      'gateway.config.yml:8:5: serviceEndpoints.acme.url: is not a valid address',
+    ],
+    [
+      'an address of another kind',
+      'https://api.acme.example/base',
+      'ftp://api.acme.example',
+      'gateway.config.yml:8:5: serviceEndpoints.acme.url: must match ^https?://',
+    ],
+    [
+      "an upstream's name that cannot be a host name",
+      '  acme:',
+      '  Acme_1:',
+      'gateway.config.yml:6:1: serviceEndpoints: must match ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+    ],
+    [
+      'an alias of two models of one upstream',
+      'policies: [who',
+      '      small: { aliases: [large], context: 9, maxOutput: 9, price: { input: 1, output: 1 } }\npolicies: [who',
+      'gateway.config.yml:17:7: serviceEndpoints.acme.models.small: "large" makes "large-4.5" and "small" of upstream "acme" the same model',
+    ],
+    [
+      'a name twice in one map',
+      '  fast: { paths',
+      '  main: { paths',
+      'gateway.config.yml:5:3: Map keys must be unique',
+    ],
+  ];
+
+  describe('is refused, with file, line and column, for', () => {
+    for (const [what, from, to, problem] of WRONG) {
+      it(what, () => expect(problemsOf(changed(from, to))).to.include(problem));
+    }
+  });
+
+  it('says one problem for one mistake', () => {
+    const alone = WRONG.filter(([what]) => !/wrong order|misspelt section|host name|not declared/.test(what));
+    for (const [what, from, to, problem] of alone) {
+      const others = problemsOf(changed(from, to)).filter((each) => each !== problem);
+      // What is declared in both pipelines is wrong in both.
+      expect(others, what).to.deep.equal([]);
+    }
+  });
+
+  it('says all problems at once', () => {
+    const text = SOUND.replace('apiEndpoints: [main]', 'apiEndpoints: [mian]')
+      .replace('adapter: sample-messages', 'adapter: sample-nothing')
+      .replace('{ strategy: quality }', '{ stratgy: quality }')
+      .replace('output: 15', 'output: 0.123456789')
+      .replace('https://api.acme.example/base', 'https://api.acme.example');
+    const lines = problemsOf(text).map((line) => Number(line.split(':')[1]));
+    expect(lines).to.have.members([20, 9, 24, 16]);
+  });
+
+  it('never shows a secret that stands at the wrong place', () => {
+    const misplaced: readonly (readonly [string, string])[] = [
+      ['credential: { env: ACME_KEY }', 'credential: ${ACME_KEY}'],
+      ['https://api.acme.example/base', 'https://user:${ACME_KEY}@'],
+      ['{ port: 9876 }', '{ port: "${ACME_KEY}" }'],
+      ['{ strategy: quality }', '{ strategy: "${ACME_KEY}" }'],
+      ['adapter: sample-messages', 'adapter: sample-messages\n    weight: ${ACME_KEY}'],
+      ['adapter: sample-messages', 'adapter: sample-messages\n    timeouts: { idle: "${ACME_KEY}" }'],
+    ];
+    for (const [from, to] of misplaced) {
+      for (const problem of problemsOf(changed(from, to), { ACME_KEY: 'hush-hush' }))
+        expect(problem).not.to.contain('hush');
+    }
+  });
+
+  it('that is an empty file is refused by what is missing', () => {
+    expect(problemsOf('')).to.include('gateway.config.yml:1:1: "http" is missing');
+  });
+
+  describe('of the system', () => {
+    const system = (text: string) => loadSystemSettings(temporaryFolder({ 'system.config.yml': text }), {});
+
+    it('says which plugins are loaded and leaves their settings to them', () => {
+      const settings = system('plugins:\n  usage: { package: ./usage, days: 5 }\n');
+      expect(settings.plugins['usage']).to.deep.equal({ package: './usage', days: 5 });
+      expect(settings.fastLane).to.equal(true);
+    });
+
+    it('is refused for a plugin without a package and for an unknown name', () => {
+      expect(() => system('plugins:\n  usage: {}\nfastlane: false\n')).to.throw(
+        ConfigurationError,
+        /system\.config\.yml:3:1: fastlane: "fastlane" is not known here; did you mean "fastLane"\?\n?[\s\S]*system\.config\.yml:2:3: plugins\.usage: "package" is missing/,
+      );
+    });
+  });
+});

@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { compileCheck, DURATION, type Problem, parseDuration } from '../../core/settings';
+
+const SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: {
+    name: { type: 'string' },
+    attempts: { type: 'integer', minimum: 1, default: 4 },
+    wait: { ...DURATION, default: '10s' },
+    mode: { enum: ['fast', 'slow'], default: 'fast' },
+    limits: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: { bytes: { type: 'integer', default: 9 } },
+    },
+    'a/b~c': { type: 'array', items: { type: 'boolean' } },
+  },
+} as const;
+
+const check = compileCheck<unknown>(SCHEMA);
+
+function problemsOf(value: unknown): readonly Problem[] {
+  const checked = check(value);
+  return 'problems' in checked ? checked.problems : [];
+}
+
+describe('settings', () => {
+  it('fills defaults in, nested ones too, and leaves the given value alone', () => {
+    const given = { name: 'n' };
+    expect(check(given)).to.deep.equal({
+      value: { name: 'n', attempts: 4, wait: '10s', mode: 'fast', limits: { bytes: 9 } },
+    });
+    expect(given).to.deep.equal({ name: 'n' });
+  });
+
+  it('never turns one type into another', () => {
+    expect(problemsOf({ name: 'n', attempts: '4' })[0]?.message).to.equal('expected integer, not a string');
+    expect(problemsOf({ name: 5 })[0]?.message).to.equal('expected string, not number 5');
+    expect(problemsOf({ name: null })[0]?.message).to.equal('expected string, not null');
+    expect(problemsOf({ name: [] })[0]?.message).to.equal('expected string, not an array');
+    expect(problemsOf({ name: {} })[0]?.message).to.equal('expected string, not an object');
+  });
+
+  it('never shows a text that stands where something else belongs', () => {
+    for (const { message } of problemsOf({ name: 'n', attempts: 'hush', limits: 'hush', wait: 'hush', mode: 'hush' }))
+      expect(message).not.to.contain('hush');
+  });
+
+  it('names an unknown setting, where it stands, and the known ones', () => {
+    const [problem] = problemsOf({ name: 'n', limits: { bites: 1 } });
+    expect(problem).to.deep.equal({
+      path: ['limits', 'bites'],
+      message: '"bites" is not known here',
+      unknown: 'bites',
+      known: ['bytes'],
+    });
+  });
+
+  it('finds every problem at once', () => {
+    const found = problemsOf({ attempts: 0, wait: 'soon', mode: 'medium', extra: 1 });
+    expect(found.map(({ message }) => message)).to.have.members([
+      '"name" is missing',
+      'must be >= 1',
+      'expected a duration such as 250ms, 10s, 5m or 1h',
+      'expected one of fast, slow',
+      '"extra" is not known here',
+    ]);
+  });
+
+  it('says the path of names with slashes and tildes, and of list items', () => {
+    expect(problemsOf({ name: 'n', 'a/b~c': [true, 1] })[0]?.path).to.deep.equal(['a/b~c', 1]);
+  });
+
+  it('reads durations in their four units', () => {
+    expect([parseDuration('250ms'), parseDuration('10s'), parseDuration('5m'), parseDuration('1h')]).to.deep.equal([
+      250, 10_000, 300_000, 3_600_000,
+    ]);
+    expect(() => parseDuration('soon')).to.throw(RangeError);
+  });
+
+  it('never reads a duration longer than a timer can wait', () => {
+    expect(parseDuration('9999h')).to.equal(2 ** 31 - 1);
+  });
+
+  it('reads every duration that its pattern lets pass', () => {
+    void fc.assert(
+      fc.property(fc.stringMatching(/^[0-9]{1,6}(ms|s|m|h)$/), (text) => {
+        expect(Number.isSafeInteger(parseDuration(text))).to.equal(true);
+      }),
+    );
+  });
+});

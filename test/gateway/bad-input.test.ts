@@ -1,0 +1,217 @@
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { makeApiKey } from '../../core/api-key-format';
+import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { type RequestOptions, startGateway, type TestGateway } from '../support/gateway';
+import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+describe('Bad input gets a clear error', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  interface Expected {
+    readonly status: number;
+    readonly type: string;
+    readonly code: string;
+    readonly param?: string;
+  }
+
+  async function expectError(path: string, options: RequestOptions, expected: Expected): Promise<void> {
+    const before = upstream.calls.length;
+    const answer = await gateway.call(path, options);
+    expect(answer.status, answer.text).to.equal(expected.status);
+    const { type, code, param } = answer.json.error;
+    expect({ type, code, param }).to.deep.equal({
+      type: expected.type,
+      code: expected.code,
+      param: expected.param ?? null,
+    });
+    expect(answer.json.type).to.equal('error');
+    expect(answer.headers).to.include({
+      'x-svc-source': 'platform',
+      'content-type': 'application/json; charset=utf-8',
+    });
+    expect(answer.headers['x-svc-request-id'])
+      .to.equal(answer.json.request_id)
+      .and.to.match(/^req_[0-9a-f]{24}$/);
+    expect(answer.headers['request-id']).to.equal(answer.json.request_id);
+    expect(answer.headers).to.have.property('x-should-retry');
+    expect(upstream.calls).to.have.length(before);
+  }
+
+  const invalid = (param?: string): Expected => ({
+    status: 400,
+    type: 'invalid_request_error',
+    code: 'INVALID_FIELD',
+    ...(param === undefined ? {} : { param }),
+  });
+  const without = (name: string) => {
+    const { [name]: _, ...rest } = ask();
+    return rest;
+  };
+
+  for (const protocol of PROTOCOLS) {
+    describe(protocol, () => {
+      const path = PATH[protocol];
+      const bodies: [string, unknown, Expected][] = [
+        ['broken JSON', '{"model": "acme-large", ', { ...invalid(), code: 'INVALID_JSON' }],
+        ['no object', '[1]', { ...invalid(), code: 'INVALID_JSON' }],
+        ['an empty body', '', { ...invalid(), code: 'INVALID_JSON' }],
+        ['a repeated model', '{"model":"acme-large","mod\\u0065l":"x","max_tokens":1,"messages":[]}', invalid('model')],
+        ['no model', without('model'), invalid('model')],
+        ['a model that is no string', ask({ model: 7 }), invalid('model')],
+        ['no messages', without('messages'), invalid('messages')],
+        ['messages that are no array', ask({ messages: 'Hello' }), invalid('messages')],
+        ['a role nobody has', ask({ messages: [{ role: 'robot', content: 'Hello' }] }), invalid('messages[0].role')],
+        ['a stream that is no boolean', ask({ stream: 'yes' }), invalid('stream')],
+        ['max_tokens that is no integer', ask({ max_tokens: 1.5 }), invalid('max_tokens')],
+        ['max_tokens of 0', ask({ max_tokens: 0 }), invalid('max_tokens')],
+        ['tools that are no array', ask({ tools: {} }), invalid('tools')],
+        ['an unknown model', ask({ model: 'acme-lrage' }), { ...invalid('model'), code: 'MODEL_NOT_PRICED' }],
+        [
+          'a service tier without a price',
+          ask({ service_tier: 'priority' }),
+          { ...invalid('service_tier'), code: 'MODEL_NOT_PRICED' },
+        ],
+        [
+          '257 levels',
+          `{"model":"acme-large","max_tokens":1,"messages":${'['.repeat(257)}`,
+          { ...invalid(), code: 'INVALID_JSON' },
+        ],
+      ];
+      if (protocol === 'messages') {
+        bodies.push(
+          ['no max_tokens', without('max_tokens'), invalid('max_tokens')],
+          ['temperature 1.1', ask({ temperature: 1.1 }), invalid('temperature')],
+          ['a number as system', ask({ system: 7 }), invalid('system')],
+        );
+      } else {
+        bodies.push(['temperature 2.1', ask({ temperature: 2.1 }), invalid('temperature')]);
+      }
+      for (const [title, body, expected] of bodies) {
+        it(`${title}: ${expected.status} ${expected.code} ${expected.param ?? ''}`, () =>
+          expectError(path, { key, body }, expected));
+      }
+    });
+  }
+
+  it('null on an optional field of the Chat protocol is as if it were absent; temperature may be 2', async () => {
+    upstream.next(chatAnswer(), chatAnswer());
+    const body = ask({ temperature: null, stream: null, max_tokens: null, tools: null, n: null });
+    expect((await gateway.call('/v1/chat/completions', { key, body })).status).to.equal(200);
+    expect((await gateway.call('/v1/chat/completions', { key, body: ask({ temperature: 2 }) })).status).to.equal(200);
+  });
+
+  describe('keys', () => {
+    const unauthorised: Expected = { status: 401, type: 'authentication_error', code: 'INVALID_API_KEY' };
+    const body = ask();
+    it('none', () => expectError('/v1/messages', { body }, unauthorised));
+    it('malformed', () => expectError('/v1/messages', { body, key: 'sk-svc-123' }, unauthorised));
+    it('unknown, with a right checksum', async () => {
+      await expectError('/v1/messages', { body, key: makeApiKey() }, unauthorised);
+    });
+    it('with a space in it', () =>
+      expectError('/v1/messages', { body, headers: { authorization: `Bearer ${key} x` } }, unauthorised));
+    it('two different ones', () =>
+      expectError('/v1/messages', { body, key, headers: { authorization: `Bearer ${key}x` } }, unauthorised));
+    it('the same one in every header is fine', async () => {
+      upstream.next(messagesAnswer());
+      const headers = { authorization: `Bearer ${key}`, 'svc-key': key };
+      expect((await gateway.call('/v1/messages', { body, key, headers })).status).to.equal(200);
+    });
+  });
+
+  describe('sizes and kinds of bodies', () => {
+    const tooLarge: Expected = { status: 413, type: 'invalid_request_error', code: 'BODY_TOO_LARGE' };
+    const filled = (bytes: number) => {
+      const start = '{"model":"acme-large","max_tokens":1,"messages":[{"role":"user","content":"';
+      const end = '"}]}';
+      return start + 'a'.repeat(bytes - start.length - end.length) + end;
+    };
+
+    it('20,971,520 bytes are taken', async () => {
+      upstream.next(messagesAnswer());
+      const { key: rich } = await gateway.newCustomer('1000');
+      const answer = await gateway.call('/v1/messages', { key: rich, body: filled(20_971_520) });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(upstream.calls.at(-1)?.body.length).to.equal(20_971_520);
+    });
+
+    it('20,971,521 bytes are 413', () => expectError('/v1/messages', { key, body: filled(20_971_521) }, tooLarge));
+
+    it('20 MB of [ are refused at the depth limit', () =>
+      expectError(
+        '/v1/messages',
+        { key, body: '['.repeat(20_000_000) },
+        { status: 400, type: 'invalid_request_error', code: 'INVALID_JSON' },
+      ));
+
+    const unsupported: Expected = { status: 415, type: 'invalid_request_error', code: 'UNSUPPORTED_MEDIA_TYPE' };
+    it('another content type is 415', () =>
+      expectError('/v1/messages', { key, body: 'model=x', headers: { 'content-type': 'text/plain' } }, unsupported));
+    it('a compressed body is 415', () =>
+      expectError('/v1/messages', { key, body: ask(), headers: { 'content-encoding': 'gzip' } }, unsupported));
+  });
+
+  describe('addresses', () => {
+    const notFound: Expected = { status: 404, type: 'not_found_error', code: 'NOT_FOUND' };
+    it('an unknown prefix', () => expectError('/fastest/v1/messages', { key, body: ask() }, notFound));
+    it('a path in another case, or with a slash behind it', async () => {
+      await expectError('/V1/messages', { key, body: ask() }, notFound);
+      await expectError('/v1/messages/', { key, body: ask() }, notFound);
+    });
+    it('counting tokens, by any method and without a key', async () => {
+      const expected = { ...notFound, code: 'ENDPOINT_NOT_IMPLEMENTED' };
+      for (const method of ['POST', 'GET', 'DELETE']) {
+        await expectError('/v1/messages/count_tokens', { method }, expected);
+        await expectError('/cost/v1/messages/count_tokens', { method }, expected);
+      }
+    });
+    it('a wrong method says which is right', async () => {
+      const answer = await gateway.call('/v1/messages', { method: 'GET', key });
+      expect(answer.status).to.equal(405);
+      expect(answer.headers['allow']).to.equal('POST');
+      expect(answer.json.error.code).to.equal('METHOD_NOT_ALLOWED');
+    });
+    it('admin routes are not there on the public listener, and nothing is on the admin listener without its token', async () => {
+      await expectError('/admin/v1/accounts', { method: 'GET', key }, notFound);
+      for (const path of ['/admin/v1/accounts', '/users', '/policies', '/metrics']) {
+        const answer = await fetch(`${gateway.adminUrl}${path}`, { headers: { authorization: `Bearer ${key}` } });
+        expect(answer.status).to.equal(401);
+      }
+    });
+  });
+
+  it('a body that is announced larger than it may be is refused before it is sent', async () => {
+    const { port } = new URL(gateway.url);
+    const answer = await raw(
+      Number(port),
+      `POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ncontent-length: 99999999999\r\n\r\n`,
+    );
+    expect(answer).to.match(/^HTTP\/1\.1 413 /);
+  });
+});
+
+function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+    });
+    socket.on('close', () => resolve(text));
+    socket.on('error', reject);
+  });
+}

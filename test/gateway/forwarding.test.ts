@@ -1,0 +1,209 @@
+import { expect } from 'chai';
+import { request } from 'undici';
+import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { MODEL, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
+import { until } from '../support/until';
+import {
+  chatAnswer,
+  chatStream,
+  messagesAnswer,
+  messagesStream,
+  redirect,
+  respond,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+describe('Forwarding', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const models = { 'Acme.Large-Native': { aliases: [MODEL] } };
+    gateway = await startGateway({ upstreams: { acme: { url: `${upstream.url}/base`, models } } });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  it('the body arrives as the bytes that came, but for the model, and without `priority`', async () => {
+    upstream.next(messagesAnswer());
+    const body =
+      '{ "big":123456789012345678901234567890 ,"model" : "acme-large","max_tokens":9,\n"esc":"\\u00e9\\/\\ud83d\\ude00é😀","priority":{"a":[1,2]},"messages":[{"role":"user","content":"Hi"}],"z":1.0e+2,"A":{"model":"acme-large"} }';
+    const answer = await gateway.call('/v1/messages', { key, body });
+    expect(answer.status, answer.text).to.equal(200);
+    expect(upstream.calls[0]?.body.toString()).to.equal(
+      body.replace('"acme-large","max', '"Acme.Large-Native","max').replace('"priority":{"a":[1,2]},', ''),
+    );
+  });
+
+  it('a streamed Chat call asks for its usage and keeps its other stream options', async () => {
+    upstream.next(chatStream({ withUsage: true }));
+    const body = `{"model":"${MODEL}","stream":true,"stream_options":{"include_obfuscation":false},"messages":[{"role":"user","content":"Hi"}]}`;
+    await gateway.call('/v1/chat/completions', { key, body });
+    expect(upstream.calls[0]?.json).to.have.deep.property('stream_options', {
+      include_obfuscation: false,
+      include_usage: true,
+    });
+  });
+
+  for (const protocol of PROTOCOLS) {
+    it(`${protocol}: query, vendor headers and the platform's credential arrive; the client's do not`, async () => {
+      upstream.next(
+        (protocol === 'messages' ? messagesAnswer : chatAnswer)(
+          {},
+          { headers: { 'anthropic-ratelimit': '7', 'set-cookie': 'a=b', 'x-other': '1' } },
+        ),
+      );
+      const answer = await gateway.call(`${PATH[protocol]}?beta=true`, {
+        key,
+        body: ask(),
+        headers: {
+          'anthropic-version': '2099-01-01',
+          'anthropic-beta': 'one,two',
+          'protoa-beta': 'three',
+          cookie: 'secret=1',
+          'x-forwarded-for': '10.0.0.1',
+          'svc-key': key,
+          'x-custom': 'no',
+        },
+      });
+      expect(answer.status, answer.text).to.equal(200);
+      const seen = upstream.calls[0];
+      expect(seen?.path).to.equal(`/base${PATH[protocol]}?beta=true`);
+      expect(seen?.headers).to.include({
+        'anthropic-version': '2099-01-01',
+        'anthropic-beta': 'one,two',
+        'protoa-beta': 'three',
+        'content-type': 'application/json',
+        'accept-encoding': 'identity',
+      });
+      if (protocol === 'messages') expect(seen?.headers['x-api-key']).to.equal(UPSTREAM_CREDENTIAL);
+      else expect(seen?.headers.authorization).to.equal(`Bearer ${UPSTREAM_CREDENTIAL}`);
+      expect(JSON.stringify(seen?.headers)).not.to.include(key);
+      for (const name of ['cookie', 'x-forwarded-for', 'svc-key', 'x-custom'])
+        expect(seen?.headers).not.to.have.property(name);
+      expect(answer.headers).to.include({ 'anthropic-ratelimit': '7' });
+      for (const name of ['set-cookie', 'x-other']) expect(answer.headers).not.to.have.property(name);
+    });
+
+    it(`${protocol}: a stream arrives byte for byte but for the cost`, async () => {
+      const script =
+        protocol === 'messages'
+          ? messagesStream({ texts: ['é', '😀', ' x'] })
+          : chatStream({ texts: ['é', '😀', ' x'], withUsage: true });
+      upstream.next(script);
+      const direct = await request(`${upstream.url}${PATH[protocol]}`, { method: 'POST', body: '{}' });
+      const wanted = await direct.body.text();
+      upstream.next(script);
+      const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+      expect(answer.headers['content-type']).to.equal(direct.headers['content-type']);
+      expect(answer.text.replace(/,"cost":\d+\.\d{8}/, '')).to.equal(wanted);
+      expect(answer.text).not.to.equal(wanted);
+    });
+  }
+
+  it('events are relayed as they come, not when the stream has ended', async () => {
+    upstream.next(messagesStream({ texts: ['one', 'two', 'three'], delayMs: 150 }));
+    const answer = await request(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(ask({ stream: true })),
+    });
+    const seen: string[] = [];
+    let whenOne: string | undefined;
+    for await (const chunk of answer.body) {
+      seen.push(String(chunk));
+      if (whenOne === undefined && seen.join('').includes('one')) whenOne = seen.join('');
+    }
+    expect(whenOne).not.to.include('three');
+    expect(seen.join('')).to.include('three');
+  });
+
+  it('a slow reader slows the upstream down', async () => {
+    const big = 'x'.repeat(64 * 1024);
+    upstream.next(messagesStream({ texts: Array.from({ length: 400 }, () => big) }));
+    const answer = await request(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(ask({ stream: true })),
+    });
+    await until('the first bytes are here', () => answer.body.readableLength > 0);
+    const seen = upstream.calls[0];
+    let whole = 0;
+    let ended = false;
+    void seen?.ended.then(() => {
+      ended = true;
+    });
+    // Nothing is read: 25 MB cannot fit into the buffers on the way, so the upstream cannot have finished.
+    await until('memory of the gateway is known', () => true);
+    expect(ended).to.equal(false);
+    for await (const chunk of answer.body) whole += (chunk as Buffer).length;
+    expect(whole).to.be.greaterThan(400 * 64 * 1024);
+    await seen?.ended;
+  });
+
+  it('a redirect is given to the caller and not followed', async () => {
+    upstream.next(redirect('http://127.0.0.1:1/elsewhere'));
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(302);
+    expect(answer.headers).to.include({ location: 'http://127.0.0.1:1/elsewhere', 'x-svc-source': 'provider' });
+    expect(upstream.calls).to.have.length(1);
+  });
+
+  it('the next candidate answers when the first fails before any content', async () => {
+    const second = await startUpstream();
+    const two = await startGateway({
+      upstreams: { first: { url: upstream.url, tier: 'official' }, second: { url: second.url } },
+    });
+    try {
+      const customer = await two.newCustomer('10');
+      for (const [failure, protocol] of [
+        [respond({ status: 503, body: {} }), 'messages'],
+        [respond({ status: 429, body: {}, headers: { 'retry-after': '30' } }), 'chat'],
+      ] as const) {
+        upstream.next(failure);
+        second.next(protocol === 'messages' ? messagesAnswer() : chatAnswer());
+        const answer = await two.call(PATH[protocol], { key: customer.key, body: ask() });
+        expect(answer.status).to.equal(200);
+        expect(answer.headers).to.include({
+          'x-routing-provider': 'second',
+          'x-routing-attempts': '2',
+          'x-routing-fallback': 'true',
+        });
+      }
+    } finally {
+      await two.stop();
+      await second.stop();
+    }
+  });
+
+  it('cost asks the cheapest, quality the official one', async () => {
+    const cheap = await startUpstream();
+    const cheapModel = { [MODEL]: { price: { input: 1, output: 2 } } };
+    const two = await startGateway({
+      upstreams: { official: { url: upstream.url, tier: 'official' }, cheap: { url: cheap.url, models: cheapModel } },
+    });
+    try {
+      const customer = await two.newCustomer('10');
+      upstream.always(messagesAnswer());
+      cheap.always(messagesAnswer());
+      const provider = async (path: string) =>
+        (await two.call(path, { key: customer.key, body: ask() })).headers['x-routing-provider'];
+      expect(await provider('/v1/messages')).to.equal('official');
+      expect(await provider('/default/v1/messages')).to.equal('official');
+      expect(await provider('/quality/v1/messages')).to.equal('official');
+      expect(await provider('/cost/v1/messages')).to.equal('cheap');
+      expect(await provider('/speed/v1/messages')).to.be.oneOf(['official', 'cheap']);
+    } finally {
+      await two.stop();
+      await cheap.stop();
+    }
+  });
+});

@@ -1,0 +1,187 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import {
+  chatAnswer,
+  chatFailure,
+  chatStream,
+  messagesAnswer,
+  messagesFailure,
+  messagesStream,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+describe('The official SDKs, with only base URL and key changed', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let anthropic: Anthropic;
+  let openai: OpenAI;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
+    ({ key } = await gateway.newCustomer('10'));
+    anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
+    openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  const prompt = { model: MODEL, max_tokens: 50, messages: [{ role: 'user' as const, content: 'Hello' }] };
+
+  describe('@anthropic-ai/sdk', () => {
+    it('gets an answer', async () => {
+      upstream.next(messagesAnswer({ text: 'Hi there', usage: { input: 12, output: 3 } }));
+      const message = await anthropic.messages.create(prompt);
+      expect(message.content[0]).to.include({ type: 'text', text: 'Hi there' });
+      expect(message.usage.output_tokens).to.equal(3);
+    });
+
+    it('streams, and its helper puts the message together with what it cost', async () => {
+      upstream.next(messagesStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
+      const stream = anthropic.messages.stream(prompt);
+      const texts: string[] = [];
+      stream.on('text', (text) => texts.push(text));
+      const message = await stream.finalMessage();
+      expect(texts.join('')).to.equal('Hi there');
+      expect(message.stop_reason).to.equal('end_turn');
+      expect(message.usage.output_tokens).to.equal(3);
+    });
+
+    it('sends tools and reads a tool call', async () => {
+      upstream.next(messagesAnswer({ toolCalls: [{ name: 'weather', input: { city: 'Oslo' } }] }));
+      const message = await anthropic.messages.create({
+        ...prompt,
+        tools: [{ name: 'weather', input_schema: { type: 'object', properties: { city: { type: 'string' } } } }],
+        tool_choice: { type: 'auto' },
+      });
+      const call = message.content.find((block) => block.type === 'tool_use');
+      expect(call).to.deep.include({ name: 'weather', input: { city: 'Oslo' } });
+      expect(upstream.calls[0]?.json).to.have.nested.property('tools[0].name', 'weather');
+    });
+
+    it('sends an image', async () => {
+      upstream.next(messagesAnswer());
+      await anthropic.messages.create({
+        ...prompt,
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } }],
+          },
+        ],
+      });
+      expect(upstream.calls[0]?.json).to.have.nested.property('messages[0].content[0].source.data', PIXEL);
+    });
+
+    it('leaves in the middle of a stream', async () => {
+      upstream.next(messagesStream({ texts: Array.from({ length: 200 }, () => 'word '), delayMs: 20 }));
+      const stream = await anthropic.messages.create({ ...prompt, stream: true });
+      for await (const event of stream) if (event.type === 'content_block_delta') break;
+      await upstream.calls[0]?.clientGone;
+    });
+
+    it("throws its own exceptions for our errors and for an upstream's", async () => {
+      const stranger = new Anthropic({ baseURL: gateway.url, apiKey: 'sk-svc-nobody', maxRetries: 0 });
+      expect(await caught(stranger.messages.create(prompt))).to.be.instanceOf(Anthropic.AuthenticationError);
+      expect(await caught(anthropic.messages.create({ ...prompt, model: 'nobody' }))).to.be.instanceOf(
+        Anthropic.BadRequestError,
+      );
+      upstream.always(messagesFailure(422, { type: 'invalid_request_error', message: 'no' }));
+      expect(await caught(anthropic.messages.create(prompt))).to.be.instanceOf(Anthropic.UnprocessableEntityError);
+      upstream.always(messagesFailure(429, { type: 'rate_limit_error' }));
+      const limited = await caught(anthropic.messages.create(prompt));
+      expect(limited).to.be.instanceOf(Anthropic.RateLimitError);
+      expect(limited).to.have.property('requestID').that.matches(/^req_/);
+      upstream.always(messagesFailure(500));
+      expect(await caught(anthropic.messages.create(prompt))).to.be.instanceOf(Anthropic.InternalServerError);
+    });
+  });
+
+  describe('openai', () => {
+    it('gets an answer', async () => {
+      upstream.next(chatAnswer({ text: 'Hi there', usage: { input: 12, output: 3 } }));
+      const completion = await openai.chat.completions.create(prompt);
+      expect(completion.choices[0]?.message.content).to.equal('Hi there');
+      expect(completion.usage?.completion_tokens).to.equal(3);
+    });
+
+    it('streams, and the last chunk has the usage with what it cost', async () => {
+      upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 }, withUsage: true }));
+      const stream = await openai.chat.completions.create({ ...prompt, stream: true });
+      let text = '';
+      let usage: unknown;
+      for await (const chunk of stream) {
+        text += chunk.choices[0]?.delta.content ?? '';
+        usage = chunk.usage ?? usage;
+      }
+      expect(text).to.equal('Hi there');
+      // 12 × 3 + 3 × 15 USD per million.
+      expect(usage).to.include({ completion_tokens: 3, cost: 0.000081 });
+      expect(upstream.calls[0]?.json).to.have.nested.property('stream_options.include_usage', true);
+    });
+
+    it('sends tools and reads a tool call', async () => {
+      upstream.next(chatAnswer({ toolCalls: [{ name: 'weather', input: { city: 'Oslo' } }] }));
+      const completion = await openai.chat.completions.create({
+        ...prompt,
+        tools: [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }],
+      });
+      const call = completion.choices[0]?.message.tool_calls?.[0];
+      expect(call?.type === 'function' && JSON.parse(call.function.arguments)).to.deep.equal({ city: 'Oslo' });
+    });
+
+    it('sends an image', async () => {
+      upstream.next(chatAnswer());
+      const url = `data:image/png;base64,${PIXEL}`;
+      await openai.chat.completions.create({
+        ...prompt,
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+      });
+      expect(upstream.calls[0]?.json).to.have.nested.property('messages[0].content[0].image_url.url', url);
+    });
+
+    it('leaves in the middle of a stream', async () => {
+      upstream.next(chatStream({ texts: Array.from({ length: 200 }, () => 'word '), delayMs: 20, withUsage: true }));
+      const stream = await openai.chat.completions.create({ ...prompt, stream: true });
+      for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
+      await upstream.calls[0]?.clientGone;
+    });
+
+    it("throws its own exceptions for our errors and for an upstream's", async () => {
+      const stranger = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'sk-svc-nobody', maxRetries: 0 });
+      expect(await caught(stranger.chat.completions.create(prompt))).to.be.instanceOf(OpenAI.AuthenticationError);
+      const unknown = await caught(openai.chat.completions.create({ ...prompt, model: 'nobody' }));
+      expect(unknown).to.be.instanceOf(OpenAI.BadRequestError);
+      expect(unknown).to.include({ code: 'MODEL_NOT_PRICED', param: 'model' });
+      upstream.always(chatFailure(429));
+      expect(await caught(openai.chat.completions.create(prompt))).to.be.instanceOf(OpenAI.RateLimitError);
+      upstream.always(chatFailure(500));
+      expect(await caught(openai.chat.completions.create(prompt))).to.be.instanceOf(OpenAI.InternalServerError);
+    });
+
+    it('lists the models', async () => {
+      const models = await openai.models.list();
+      expect(models.data.map(({ id }) => id)).to.deep.equal([MODEL]);
+      expect((await openai.models.retrieve(MODEL)).id).to.equal(MODEL);
+    });
+  });
+});
+
+async function caught(promise: PromiseLike<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('expected a rejection');
+}

@@ -1,0 +1,135 @@
+import { createServer } from 'node:net';
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
+import { emptyRedis, newDatabase } from '../support/shared';
+import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+describe('Start and stop', function () {
+  this.timeout(90_000);
+  let upstream: TestUpstream;
+  before(async () => {
+    upstream = await startUpstream();
+  });
+  after(() => upstream?.stop());
+  beforeEach(() => upstream.reset());
+
+  const upstreams = { acme: { url: 'http://127.0.0.1:9' } };
+  // biome-ignore lint/suspicious/noExplicitAny: a configuration to be broken
+  type Config = Record<string, any>;
+
+  const broken: [string, Partial<GatewayOptions>, RegExp][] = [
+    [
+      'an unknown policy',
+      { configure: (config: Config) => config['policies'].push('rate-limiter') },
+      /gateway\.config\.yml:\d+:\d+: .*there is no policy "rate-limiter"/,
+    ],
+    [
+      'a wrong order',
+      { configure: (config: Config) => config['pipelines'].quality.policies.reverse() },
+      /gateway\.config\.yml:\d+:\d+: .*"quality".*needs/,
+    ],
+    [
+      'an unknown setting',
+      { configure: (config: Config) => (config['pipelines'].quality.policies[5].failover[0].action.maxAttemps = 3) },
+      /gateway\.config\.yml:\d+:\d+: .*did you mean "maxAttempts"/,
+    ],
+    [
+      'a model without a price',
+      { configure: (config: Config) => delete config['serviceEndpoints'].acme.models['acme-large'].price },
+      /gateway\.config\.yml:\d+:\d+: .*"price" is missing/,
+    ],
+    [
+      'an unknown adapter',
+      { upstreams: { acme: { url: 'http://127.0.0.1:9', adapter: 'mesages' } } },
+      /gateway\.config\.yml:\d+:\d+: .*there is no adapter "mesages"; did you mean "messages"/,
+    ],
+    [
+      'a Redis that is not there',
+      { stores: 'real', env: { REDIS_URL: 'redis://:secret@127.0.0.1:1' } },
+      /127\.0\.0\.1:1/,
+    ],
+    [
+      'a Postgres that is not there',
+      { stores: 'real', env: { DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/tollgate' } },
+      /127\.0\.0\.1:1/,
+    ],
+    ['only one of the two real stores', { env: { REDIS_URL: 'redis://127.0.0.1:1' } }, /set both, or neither/],
+  ];
+  for (const [title, options, message] of broken) {
+    it(`${title}: exit 78, and what to do`, async () => {
+      const { code, output } = await failToStart({ upstreams, ...options });
+      expect(code, output).to.equal(78);
+      expect(output).to.match(message);
+      expect(output).not.to.include('secret');
+      expect(output).not.to.match(/^\s+at /m);
+    });
+  }
+
+  it('a port that is taken: exit 78, and which variable to set', async () => {
+    const other = createServer();
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    const address = other.address();
+    const port = String(typeof address === 'object' && address !== null ? address.port : 0);
+    const { code, output } = await failToStart({ upstreams, env: { PORT: port } });
+    other.close();
+    expect(code, output).to.equal(78);
+    expect(output).to.match(new RegExp(`Port ${port} is already taken.*PORT`));
+  });
+
+  it('a database newer than the code: exit 78, both versions', async () => {
+    const databaseUrl = await newDatabase();
+    const stores = { redisUrl: await emptyRedis(), databaseUrl };
+    const gateway = await startGateway({ upstreams, stores });
+    await gateway.stop();
+    const { Client } = await import('pg');
+    const client = new Client({ connectionString: databaseUrl });
+    await client.connect();
+    await client.query(
+      "INSERT INTO knex_migrations (name, batch, migration_time) VALUES ('2999-01-01-from-the-future', 99, now())",
+    );
+    await client.end();
+    const { code, output } = await failToStart({ upstreams, stores });
+    expect(code, output).to.equal(78);
+    expect(output).to.include('2999-01-01-from-the-future');
+  });
+
+  for (const kind of ['embedded', 'real'] as const) {
+    it(`what was there is there again after a restart (${kind} stores)`, async () => {
+      const stores = kind === 'real' ? { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() } : 'embedded';
+      const acme = { acme: { url: upstream.url } };
+      upstream.always(messagesAnswer({ usage: { input: 1_000, output: 200 } }));
+      const first = await startGateway({ upstreams: acme, stores });
+      const { key } = await first.newCustomer('10', { balanceLimit: '5' });
+      const answer = await first.call('/v1/messages', { key, body: ask() });
+      expect(answer.status).to.equal(200);
+      const before = await first.balance(key);
+      expect(await first.stop()).to.equal(0);
+      const second = await startGateway({ upstreams: acme, stores, dataFolder: first.dataFolder });
+      try {
+        expect(await second.balance(key)).to.deep.equal(before);
+        expect((await second.record(key, answer.headers['x-svc-request-id'] ?? ''))['cost']).to.equal('0.00600000');
+        expect((await second.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+        expect((await second.balance(key)).balanceUsd).to.equal('9.98800000');
+      } finally {
+        await second.stop();
+      }
+    });
+  }
+
+  it('SIGTERM lets a running stream finish, refuses new calls, and ends with 0', async () => {
+    const gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
+    const { key } = await gateway.newCustomer('10');
+    upstream.always(messagesStream({ texts: Array.from({ length: 30 }, () => 'word '), delayMs: 30 }));
+    const running = gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
+    await upstream.call(1);
+    gateway.process.kill('SIGTERM');
+    const refused = await gateway.call('/readyz', { method: 'GET' });
+    expect(refused.status).to.equal(503);
+    const answer = await running;
+    expect(answer.text).to.include('message_stop');
+    expect(answer.text).to.include('"cost":');
+    expect(await gateway.ended).to.equal(0);
+    await gateway.stop();
+  });
+});

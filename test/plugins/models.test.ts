@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog';
+import { openDesk, type TestDesk } from '../support/desk';
+
+const price = {
+  inputE8: 300_000_000n,
+  outputE8: 1_500_000_000n,
+  cacheWriteE8: 375_000_000n,
+  cacheWrite1hE8: 600_000_000n,
+  cacheReadE8: 30_000_000n,
+};
+
+function entry(name: string, aliases: string[] = [], inputE8 = price.inputE8): ModelEntry {
+  return {
+    name,
+    aliases,
+    context: 200_000,
+    maxOutput: 64_000,
+    estimatedMaxTokens: 4_096,
+    price: { ...price, inputE8, above: { ...price, inputE8: inputE8 * 2n, tokens: 200_000 } },
+  };
+}
+
+function upstream(name: string, models: ModelEntry[], disabled?: string): Upstream {
+  return {
+    name,
+    models,
+    url: new URL('https://upstream.example'),
+    adapters: [],
+    adapterSettings: {},
+    credential: 'secret',
+    disabled,
+    tier: 'official',
+    weight: 1,
+    allowPrivate: false,
+    timeouts: { connectMs: 1, headersMs: 1, firstTokenMs: undefined, idleMs: 1 },
+    prefill: false,
+    streamUsage: true,
+  };
+}
+
+describe('the list of models', () => {
+  let desk: TestDesk;
+  let apiKey: string;
+  before(async () => {
+    const catalog = buildCatalog([
+      upstream('one', [entry('acme/large-4.5', ['large'])]),
+      upstream('two', [entry('large-4-5', [], 400_000_000n)]),
+      upstream('off', [entry('acme/absent')], 'no credential'),
+    ]);
+    desk = await openDesk('Postgres', { catalog });
+    ({ apiKey } = await desk.customer());
+  });
+  after(() => desk.close());
+
+  it('has the fields both SDKs read, with prices and the number of upstreams', async () => {
+    const { body } = await desk.get('/v1/models', apiKey);
+    assert.equal(body.data.length, 1);
+    const [model] = body.data;
+    assert.deepEqual(
+      { object: body.object, first_id: body.first_id, last_id: body.last_id, has_more: body.has_more },
+      { object: 'list', first_id: model.id, last_id: model.id, has_more: false },
+    );
+    assert.equal(model.object, 'model');
+    assert.equal(model.type, 'model');
+    assert.equal(model.created, 0);
+    assert.equal(model.created_at, '1970-01-01T00:00:00.000Z');
+    assert.equal(model.upstreams, 2);
+    assert.equal(model.price_per_million.input, '8.00000000');
+    assert.equal(model.price_per_million.output, '15.00000000');
+  });
+
+  it('is the same under every strategy, and nothing is under another word', async () => {
+    const { body } = await desk.get('/v1/models', apiKey);
+    for (const strategy of ['default', 'quality', 'speed', 'cost']) {
+      assert.deepEqual((await desk.get(`/${strategy}/v1/models`, apiKey)).body, body);
+    }
+    assert.equal((await desk.get('/best/v1/models', apiKey)).status, 404);
+  });
+
+  for (const id of ['acme/large-4.5', 'acme%2Flarge-4.5', 'large', 'Large-4-5']) {
+    it(`shows one model by ${id}`, async () => {
+      const { status, body } = await desk.get(`/v1/models/${id}`, apiKey);
+      assert.equal(status, 200);
+      assert.equal(body.upstreams, 2);
+    });
+  }
+
+  for (const id of ['', 'acme/absent', 'nothing', 'acme/large-4.5/']) {
+    it(`answers 404 to ${JSON.stringify(id)}`, async () => {
+      assert.equal((await desk.get(`/v1/models/${id}`, apiKey)).status, 404);
+    });
+  }
+
+  it('needs a key', async () => {
+    assert.equal((await desk.get('/v1/models', 'none')).status, 401);
+  });
+});

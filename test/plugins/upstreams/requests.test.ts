@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import type { ModelCall } from '../../../core/upstream';
+import { adapterNames, findAdapter } from '../../../core/upstream';
+import upstreams from '../../../plugins/upstreams';
+import chat from '../../../plugins/upstreams/chat';
+import messages from '../../../plugins/upstreams/messages';
+
+function call(members: Record<string, string>, more: Partial<ModelCall> = {}): ModelCall {
+  return {
+    protocol: 'chat',
+    model: 'native',
+    stream: true,
+    query: '',
+    headers: { 'content-type': 'application/json', accept: '*/*' },
+    members: new Map(Object.entries(members)),
+    streamUsage: true,
+    ...more,
+  };
+}
+
+function streamOptions(asked: ModelCall): unknown {
+  const edit = chat.request(asked, {}).edits.find(({ member }) => member === 'stream_options');
+  return edit !== undefined && 'set' in edit ? JSON.parse(edit.set) : undefined;
+}
+
+describe('a request to an upstream', () => {
+  it('asks a Chat stream for its usage, and keeps the other stream options', () => {
+    assert.deepEqual(streamOptions(call({})), { include_usage: true });
+    assert.deepEqual(streamOptions(call({ stream_options: 'null' })), { include_usage: true });
+    assert.deepEqual(streamOptions(call({ stream_options: '{"include_usage":false,"x":[1]}' })), {
+      include_usage: true,
+      x: [1],
+    });
+  });
+
+  it('does not ask for usage where there is no stream or the upstream does not understand', () => {
+    assert.equal(streamOptions(call({}, { stream: false })), undefined);
+    assert.equal(streamOptions(call({}, { streamUsage: false })), undefined);
+  });
+
+  it('leaves a model alone that has the right name already, and drops a null stream', () => {
+    const { edits } = messages.request(call({ model: '"native"', stream: 'null' }, { stream: false }), {});
+    assert.deepEqual(edits, [
+      { member: 'priority', drop: true },
+      { member: 'stream', drop: true },
+    ]);
+  });
+
+  it('names a version of the Messages protocol only when the client did not', () => {
+    const headers = (sent: Record<string, string>) => messages.request(call({}, { headers: sent }), {}).headers;
+    assert.deepEqual(headers({ accept: 'x', 'content-type': 'y' }), { accept: 'x', 'anthropic-version': '2023-06-01' });
+    assert.deepEqual(headers({ 'anthropic-version': '1' }), { 'anthropic-version': '1' });
+    assert.deepEqual(headers({ 'protoa-version': '1' }), { 'protoa-version': '1' });
+  });
+
+  it('shows the credential as its protocol wants it', () => {
+    assert.deepEqual(messages.authorize('secret', {}), { 'x-api-key': 'secret' });
+    assert.deepEqual(chat.authorize('secret', {}), { authorization: 'Bearer secret' });
+  });
+
+  it('is made by the adapter whose name the configuration says', () => {
+    upstreams.register?.();
+    upstreams.register?.();
+    for (const name of ['chat', 'messages']) assert.ok(adapterNames().includes(name));
+    assert.equal(findAdapter('chat'), chat);
+  });
+});
+
+describe('an event too large to be parsed in one go', () => {
+  it('is content, counted by its length', () => {
+    const data = JSON.stringify({
+      type: 'content_block_delta',
+      delta: { type: 'text_delta', text: 'x'.repeat(1_100_000) },
+    });
+    for (const adapter of [messages, chat]) {
+      assert.deepEqual(adapter.readEvent({ name: 'content_block_delta', data }), {
+        content: true,
+        contentBytes: data.length,
+      });
+    }
+  });
+});

@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { newId } from '../../core/ids';
+import { openDesk, type TestDesk } from '../support/desk';
+import { until } from '../support/until';
+
+type Customer = Awaited<ReturnType<TestDesk['customer']>>;
+
+const START = Date.UTC(2026, 10, 20, 8, 0, 0);
+
+function row({ accountId, keyId }: Customer, index: number, changes: object = {}): object {
+  return {
+    request_id: `req_${accountId.slice(-6)}${String(index).padStart(6, '0')}`,
+    created_at: new Date(START + index * 1_000),
+    rid: newId(),
+    account_id: accountId,
+    key_id: keyId,
+    protocol: 'messages',
+    path: '/v1/messages',
+    strategy: 'quality',
+    model_requested: 'acme/large',
+    model: 'acme-large-4.5',
+    upstream: 'acme-official',
+    attempts: 1,
+    fallback: false,
+    stream: true,
+    status: 200,
+    source: 'provider',
+    error_code: null,
+    input_tokens: 100,
+    output_tokens: 20,
+    total_tokens: 120,
+    cache_creation_tokens: 0,
+    cache_read_tokens: 0,
+    cost_e8: 12_345n,
+    billing: 'actual',
+    response_time_ms: 900,
+    first_token_ms: 300,
+    config_revision: 'r1',
+    ...changes,
+  };
+}
+
+function ids(body: { items: { requestId: string }[] }): number[] {
+  return body.items.map(({ requestId }) => Number(requestId.slice(-6)));
+}
+
+for (const name of ['Postgres', 'PGlite'] as const) {
+  describe(`usage on ${name}`, () => {
+    let desk: TestDesk;
+    let one: Customer;
+    let two: Customer;
+    before(async function () {
+      this.timeout(120_000);
+      desk = await openDesk(name);
+      one = await desk.customer('5');
+      two = await desk.customer('1');
+      await desk.database('usage_records').insert([
+        row(one, 0),
+        row(one, 1, {
+          model: null,
+          upstream: null,
+          model_requested: 'unknown',
+          status: 400,
+          cost_e8: 0n,
+          input_tokens: null,
+        }),
+        row(one, 2, { upstream: 'other', fallback: true, attempts: 2 }),
+        // Of the same millisecond: their order is by request id.
+        row(one, 3),
+        row(one, 4, { created_at: new Date(START + 3_000) }),
+        row(two, 9),
+      ]);
+    });
+    after(() => desk.close());
+
+    it('shows the balance of the account and the spending of the key', async () => {
+      await desk.admin('PATCH', `/keys/${one.keyId}`, { balanceLimit: '2' });
+      const payer = { accountId: one.accountId, keyId: one.keyId };
+      const rid = newId();
+      const reserved = await desk.ledger.reserve({
+        ...payer,
+        rid,
+        keyRev: 1,
+        amountE8: 100n,
+        lifetimeMs: 1_000,
+        record: '{}',
+      });
+      assert.equal(reserved.outcome, 'reserved');
+      assert.deepEqual((await desk.get('/v1/balance', one.apiKey)).body, {
+        balanceUsd: '5.00000000',
+        heldUsd: '0.00000100',
+        availableUsd: '4.99999900',
+        key: { balanceLimit: '2.00000000', spentUsd: '0.00000000', heldUsd: '0.00000100' },
+      });
+      await desk.ledger.settle({ ...payer, rid, costE8: 40n, record: '{}' });
+      assert.equal((await desk.get('/v1/balance', one.apiKey)).body.key.spentUsd, '0.00000040');
+      assert.equal((await desk.get('/v1/balance', two.apiKey)).body.key.balanceLimit, null);
+    });
+
+    it('shows a record with every field, in the documented order', async () => {
+      const { body } = await desk.get(`/v1/usage/${`req_${one.accountId.slice(-6)}000002`}`, one.apiKey);
+      assert.equal(
+        Object.keys(body).join(),
+        'requestId,createdAt,keyId,keyName,protocol,path,strategy,modelRequested,model,upstream,attempts,fallback,stream,' +
+          'status,source,errorCode,inputTokens,outputTokens,totalTokens,cacheCreationTokens,cacheReadTokens,cost,billing,' +
+          'responseTimeMs,firstTokenMs,configRevision',
+      );
+      assert.equal(body.createdAt, '2026-11-20T08:00:02.000Z');
+      assert.equal(body.keyName, 'first');
+      assert.equal(body.cost, '0.00012345');
+      assert.equal(body.totalTokens, 120);
+    });
+
+    it("answers 404 for another account's record, and for one that is not there", async () => {
+      const foreign = `/v1/usage/req_${two.accountId.slice(-6)}000009`;
+      assert.equal((await desk.get(foreign, two.apiKey)).status, 200);
+      assert.equal((await desk.get(foreign, one.apiKey)).status, 404);
+      assert.equal((await desk.get('/v1/usage/req_none', one.apiKey)).status, 404);
+      assert.equal((await desk.get('/v1/usage/%00', one.apiKey)).status, 404);
+    });
+
+    it('lists the records of its own account only, newest first', async () => {
+      assert.deepEqual(ids((await desk.get('/v1/usage', one.apiKey)).body), [4, 3, 2, 1, 0]);
+      assert.deepEqual(ids((await desk.get('/v1/usage', two.apiKey)).body), [9]);
+      assert.deepEqual(ids((await desk.get(`/v1/usage?key=${two.keyId}`, one.apiKey)).body), []);
+    });
+
+    it('pages through them without losing or repeating any', async () => {
+      const seen: number[] = [];
+      let path = '/v1/usage?limit=2';
+      for (let pages = 0; pages < 3; pages += 1) {
+        const { body } = await desk.get(path, one.apiKey);
+        seen.push(...ids(body));
+        if (pages === 2) assert.equal(body.nextCursor, null);
+        path = `/v1/usage?limit=2&cursor=${body.nextCursor}`;
+      }
+      assert.deepEqual(seen, [4, 3, 2, 1, 0]);
+    });
+
+    for (const [filter, expected] of [
+      ['from=2026-11-20T08:00:02Z', [4, 3, 2]],
+      ['to=2026-11-20T08:00:02.000Z', [1, 0]],
+      ['from=2026-11-20T09:00:02%2B01:00', [4, 3, 2]],
+      ['from=2026-11-20T09:00:02+01:00&to=2026-11-20T08:00:03Z', [2]],
+      ['model=acme-large-4.5', [4, 3, 2, 0]],
+      ['model=unknown', [1]],
+      ['upstream=other', [2]],
+      ['status=400', [1]],
+      ['status=200&upstream=acme-official', [4, 3, 0]],
+      ["model='%20or%20''='", []],
+    ] as const) {
+      it(`filters by ${filter}`, async () => {
+        assert.deepEqual(ids((await desk.get(`/v1/usage?${filter}`, one.apiKey)).body), expected);
+        const csv = await desk.get(`/v1/usage.csv?${filter}`, one.apiKey);
+        assert.equal(csv.body.split('\r\n').length, expected.length + 2);
+      });
+    }
+
+    for (const filter of [
+      'from=yesterday',
+      'to=2026-02-30T00:00:00Z',
+      'to=2026-13-01T00:00:00Z',
+      'from=2026-11-20',
+      'key=1',
+      'model=',
+      'model=%00',
+      'upstream=%00',
+      'status=2xx',
+      'status=99',
+      'limit=1001',
+      'limit=-1',
+      'account=x',
+      'cursor=e30',
+      'cursor=WyIyMDI2LTExLTIwVDA4OjAwOjAzLjAwMFoiLCJcdTAwMDAiXQ',
+    ]) {
+      it(`refuses ${filter} and names it`, async () => {
+        const { status, body } = await desk.get(`/v1/usage?${filter}`, one.apiKey);
+        assert.equal(status, 400);
+        assert.equal(body.error.code, 'INVALID_FIELD');
+        assert.equal(body.error.param, filter.slice(0, filter.indexOf('=')));
+      });
+    }
+
+    it('exports the same records, whose costs are still numbers', async () => {
+      const evil = await desk.admin('POST', `/accounts/${one.accountId}/keys`, {
+        name: '=HYPERLINK("http://evil","x")',
+      });
+      await desk.database('usage_records').insert(row({ ...one, keyId: evil.body.id }, 5));
+      const { status, headers, body } = await desk.get('/v1/usage.csv', one.apiKey);
+      assert.equal(status, 200);
+      assert.match(headers.get('content-type') ?? '', /^text\/csv/);
+      assert.match(headers.get('content-disposition') ?? '', /attachment/);
+      const lines = body.trimEnd().split('\r\n');
+      assert.equal(lines.length, 7);
+      assert.ok(lines[0].startsWith('requestId,createdAt,keyId,keyName,'));
+      assert.ok(lines[1].includes(`"'=HYPERLINK(""http://evil"",""x"")"`));
+      assert.ok(lines[1].includes(',0.00012345,actual,900,300,r1'));
+    });
+
+    it('exports more records than one batch holds, each once', async () => {
+      const many = await desk.customer();
+      const rows = Array.from({ length: 2_500 }, (_, index) => row(many, index, { created_at: new Date(START) }));
+      for (let at = 0; at < rows.length; at += 500)
+        await desk.database('usage_records').insert(rows.slice(at, at + 500));
+      const { body } = await desk.get('/v1/usage.csv', many.apiKey);
+      const seen = body
+        .trimEnd()
+        .split('\r\n')
+        .slice(1)
+        .map((line: string) => line.slice(0, line.indexOf(',')));
+      assert.equal(seen.length, 2_500);
+      assert.equal(new Set(seen).size, 2_500);
+    });
+
+    it('lets operators see every account, or one', async () => {
+      const all = await desk.admin(
+        'GET',
+        '/usage?upstream=acme-official&to=2026-11-20T08:00:10Z&from=2026-11-20T08:00:08Z',
+      );
+      assert.ok(ids(all.body).includes(9));
+      const onlyTwo = await desk.admin('GET', `/usage?account=${two.accountId}`);
+      assert.deepEqual(ids(onlyTwo.body), [9]);
+      assert.equal(onlyTwo.body.items[0].accountId, two.accountId);
+      const csv = await desk.admin('GET', `/usage.csv?account=${two.accountId}`);
+      const [head, line] = csv.body.split('\r\n');
+      assert.ok(head.endsWith(',configRevision,accountId') && line.endsWith(`,r1,${two.accountId}`));
+      assert.equal((await desk.admin('GET', '/usage?account=x')).body.error.param, 'account');
+    });
+  });
+}
+
+describe('an export whose client leaves', () => {
+  it('stops reading, and the next one is served', async () => {
+    const desk = await openDesk('Postgres');
+    const customer = await desk.customer();
+    const rows = Array.from({ length: 5_000 }, (_, index) => row(customer, index, { path: 'x'.repeat(500) }));
+    for (let at = 0; at < rows.length; at += 1_000)
+      await desk.database('usage_records').insert(rows.slice(at, at + 1_000));
+    let reads = 0;
+    desk.database.on('query', ({ sql }: { sql: string }) => {
+      if (sql.includes('usage_records')) reads += 1;
+    });
+    const request = get(`${desk.publicUrl}/v1/usage.csv`, { headers: { 'x-api-key': customer.apiKey } });
+    request.on('error', () => undefined);
+    await new Promise((answered) => request.once('response', answered));
+    request.destroy();
+    await until(
+      'no query is under way',
+      () => (desk.database.client as { pool: { numUsed(): number } }).pool.numUsed() === 0,
+    );
+    assert.ok(reads < 6, `${reads} batches were read`);
+    assert.equal((await desk.get('/v1/usage?limit=1', customer.apiKey)).body.items.length, 1);
+    await desk.close();
+  });
+});

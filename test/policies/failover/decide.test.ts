@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { type Decision, decide, type Failure, type Situation } from '../../../policies/failover/decide';
+
+const failed = (rest: Partial<Failure> = {}): Failure => ({
+  outcome: 'status',
+  status: 500,
+  verdict: 'next',
+  retryAfterMs: undefined,
+  ...rest,
+});
+const at = (rest: Partial<Situation> = {}): Situation => ({
+  attemptsLeft: 3,
+  candidatesLeft: 1,
+  retriesLeft: 1,
+  ...rest,
+});
+const alone = at({ candidatesLeft: 0 });
+
+const next: Decision = { do: 'next', why: 'another candidate can answer', largerContextOnly: false };
+const retry = (afterMs = 100): Decision => ({ do: 'retry', why: 'no other candidate is left', afterMs });
+const giveUp = (why: string): Decision => ({ do: 'give-up', why });
+const relay = (why: string): Decision => ({ do: 'relay', why });
+
+const requestsFault = relay('the request itself is at fault: every upstream would say the same');
+const noAttempts = giveUp('no further attempts are allowed');
+const sameAnswer = giveUp('the same upstream would give the same answer');
+
+const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] = [
+  ['relays what is the fault of the request', failed({ status: 400, verdict: 'relay' }), at(), requestsFault],
+  [
+    'relays it also with no attempt left',
+    failed({ status: 400, verdict: 'relay' }),
+    at({ attemptsLeft: 0 }),
+    requestsFault,
+  ],
+  ['gives up when the client has left', failed({ outcome: 'cancelled' }), at(), giveUp('the client has left')],
+  ['gives up after the last attempt', failed(), at({ attemptsLeft: 0 }), noAttempts],
+  [
+    'gives up after the last attempt, also with a retry left',
+    failed(),
+    at({ attemptsLeft: 0, candidatesLeft: 0 }),
+    noAttempts,
+  ],
+  ['asks the next after a 500', failed(), at(), next],
+  ['asks the next after a 401: the credential is ours', failed({ status: 401 }), at(), next],
+  ['asks the next after a 429, without waiting', failed({ status: 429, retryAfterMs: 60_000 }), at(), next],
+  ['asks the next after a refused connection', failed({ outcome: 'connect_failed', status: undefined }), at(), next],
+  ['asks the next after a reset', failed({ outcome: 'reset', status: undefined }), at(), next],
+  ['asks the next after silence', failed({ outcome: 'timeout', status: undefined }), at(), next],
+  ['asks the next after an error as the first event', failed({ outcome: 'error_event', status: 200 }), at(), next],
+  ['asks the next even without retries', failed(), at({ retriesLeft: 0 }), next],
+  [
+    'asks only larger ones when the context was too small',
+    failed({ status: 400, verdict: 'larger-context' }),
+    at(),
+    { ...next, largerContextOnly: true },
+  ],
+  [
+    'relays a context that is too large for everybody',
+    failed({ status: 400, verdict: 'larger-context' }),
+    alone,
+    relay('no candidate has a larger context'),
+  ],
+  [
+    'gives up a context that is too large after the last attempt',
+    failed({ status: 400, verdict: 'larger-context' }),
+    at({ attemptsLeft: 0, candidatesLeft: 0 }),
+    noAttempts,
+  ],
+  [
+    'does not ask a silent one again',
+    failed({ outcome: 'timeout', status: undefined }),
+    alone,
+    giveUp('who stayed silent is not asked again'),
+  ],
+  [
+    'repeats a refused connection when nobody else is left',
+    failed({ outcome: 'connect_failed', status: undefined }),
+    alone,
+    retry(),
+  ],
+  ['repeats a reset when nobody else is left', failed({ outcome: 'reset', status: undefined }), alone, retry()],
+  ['repeats an error event when nobody else is left', failed({ outcome: 'error_event', status: 200 }), alone, retry()],
+  [
+    'stops when the retries are used up',
+    failed(),
+    { ...alone, retriesLeft: 0 },
+    giveUp('the last candidate has had its retries'),
+  ],
+  ...[408, 425, 429, 500, 502, 503, 504, 529].map(
+    (status) => [`repeats a ${status} when nobody else is left`, failed({ status }), alone, retry()] as const,
+  ),
+  ...[401, 402, 403, 404, 409].map(
+    (status) => [`does not repeat a ${status} at the same upstream`, failed({ status }), alone, sameAnswer] as const,
+  ),
+  ['waits as long as it is asked to', failed({ status: 429, retryAfterMs: 1_500 }), alone, retry(1_500)],
+  ['waits two seconds at most', failed({ status: 429, retryAfterMs: 2_000 }), alone, retry(2_000)],
+  ['does not wait at all when told so', failed({ status: 429, retryAfterMs: 0 }), alone, retry(0)],
+  [
+    'gives up when it is asked to wait longer',
+    failed({ status: 429, retryAfterMs: 2_001 }),
+    alone,
+    giveUp('the upstream asks for a longer wait than a caller should have'),
+  ],
+];
+
+describe('failover', () => {
+  for (const [what, failure, situation, decision] of TABLE)
+    it(what, () => expect(decide(failure, situation)).to.deep.equal(decision));
+
+  it('never asks anybody when no attempt is left, and never waits longer than two seconds', () => {
+    const failure = fc.record<Failure>({
+      outcome: fc.constantFrom('connect_failed', 'timeout', 'reset', 'status', 'error_event', 'too_small', 'cancelled'),
+      status: fc.option(fc.integer({ min: 200, max: 599 }), { nil: undefined }),
+      verdict: fc.constantFrom('next', 'relay', 'larger-context'),
+      retryAfterMs: fc.option(fc.integer({ min: 0, max: 10_000 }), { nil: undefined }),
+    });
+    const situation = fc.record<Situation>({
+      attemptsLeft: fc.nat(5),
+      candidatesLeft: fc.nat(3),
+      retriesLeft: fc.nat(2),
+    });
+    void fc.assert(
+      fc.property(failure, situation, (one, where) => {
+        const decision = decide(one, where);
+        if (where.attemptsLeft === 0) expect(decision.do).to.be.oneOf(['relay', 'give-up']);
+        if (decision.do === 'next') expect(where.candidatesLeft).to.be.greaterThan(0);
+        if (decision.do === 'retry') {
+          expect(decision.afterMs).to.be.within(0, 2_000);
+          expect(where.retriesLeft).to.be.greaterThan(0);
+        }
+        if (one.outcome === 'cancelled') expect(decision.do).to.be.oneOf(['relay', 'give-up']);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { ClientLeft } from '../../../core/call';
+import { BodyChunks } from '../../../policies/model-request/body-chunks';
+import { BufferedBytes } from '../../../policies/model-request/buffered-bytes';
+import { CallObserver } from '../../../policies/model-request/observe-call';
+import { type BodyLimits, REQUEST_BODY_LIMITS, readBody } from '../../../policies/model-request/read-body';
+import { openRequest, refusal, runPolicy } from './support';
+
+const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100, lookMs: 20 };
+const UNCOUNTED = { add: () => undefined };
+
+function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
+  return readBody(request, new CallObserver('messages'), limits, UNCOUNTED);
+}
+
+describe('a body that arrives', () => {
+  it('is refused at the first byte over 20 MB, while more is on its way', async () => {
+    const request = openRequest();
+    const { result } = runPolicy(request);
+    request.write(`{"x":"${'y'.repeat(65_536)}`);
+    for (let sent = 0; sent < REQUEST_BODY_LIMITS.maxBytes; sent += 1_048_576)
+      request.write(Buffer.alloc(1_048_576, 'y'));
+    assert.equal(await refusal(result), 'BODY_TOO_LARGE');
+    assert.equal(request.writableEnded, false);
+  });
+
+  it('is refused before it arrives when it says that it is too large', async () => {
+    const { result } = runPolicy(openRequest({ headers: { 'content-length': '20971521' } }));
+    assert.equal(await refusal(result), 'BODY_TOO_LARGE');
+  });
+
+  it('is refused at the first wrong byte, and what follows is left in the request', async () => {
+    const request = openRequest();
+    const { result } = runPolicy(request);
+    request.write('{"model":]');
+    assert.equal(await refusal(result), 'INVALID_JSON');
+    request.write('later');
+    request.end();
+    const rest: Buffer[] = [];
+    for await (const chunk of request) rest.push(chunk as Buffer);
+    assert.equal(Buffer.concat(rest).toString(), 'later');
+  });
+
+  it('is refused when it comes too slowly', async () => {
+    const request = openRequest();
+    const drip = setInterval(() => request.write(' '), 20);
+    try {
+      assert.equal(await refusal(read(request, { ...QUICK, totalMs: 600_000 })), 'BODY_TIMEOUT');
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it('is refused when it comes steadily but does not end', async () => {
+    const request = openRequest();
+    const startedMs = performance.now();
+    const drip = setInterval(() => request.write('     '), 10);
+    try {
+      assert.equal(await refusal(read(request)), 'BODY_TIMEOUT');
+      assert(performance.now() - startedMs >= QUICK.totalMs - QUICK.lookMs);
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it('ends with its client, whether it resets or goes', async () => {
+    for (const error of [undefined, new Error('aborted')]) {
+      const request = openRequest();
+      const { result } = runPolicy(request);
+      request.write('{"model":');
+      request.destroy(error);
+      await assert.rejects(result, ClientLeft);
+    }
+    const gone = openRequest();
+    gone.destroy();
+    await assert.rejects(runPolicy(gone).result, ClientLeft);
+  });
+});
+
+describe('the bodies in memory', () => {
+  it('are few pieces, however small the pieces they came in', () => {
+    const chunks = new BodyChunks();
+    const sent: Buffer[] = [];
+    for (let index = 0; index < 30_000; index += 1)
+      sent.push(Buffer.alloc(index % 1_000 === 0 ? 5_000 : (index % 7) + 1, index));
+    for (const chunk of sent) chunks.push(chunk);
+    const kept = chunks.all();
+    assert(Buffer.concat([...kept]).equals(Buffer.concat(sent)));
+    assert(kept.length < 100, `${kept.length} pieces`);
+  });
+
+  it('have a bound together, and give back when their calls end', async () => {
+    const endings: (() => Promise<void>)[] = [];
+    const budget = new BufferedBytes(300_000);
+    const open = () => budget.of({ onEnd: (work) => endings.push(work) });
+    open().add(100_000);
+    open().add(60_000);
+    const third = open();
+    third.add(100_000);
+    await assert.rejects(async () => third.add(150_000), { code: 'OVERLOADED' });
+    for (const end of endings.splice(0)) await end();
+    open().add(290_000);
+    for (const end of endings) await end();
+  });
+});

@@ -1,0 +1,62 @@
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { Call, type ModelRequest } from '../../../core/call';
+import { GatewayError } from '../../../core/errors';
+import type { Gateway } from '../../../core/gateway';
+import modelRequest from '../../../policies/model-request';
+
+export interface Sent {
+  readonly url?: string;
+  readonly headers?: Record<string, string>;
+  readonly settings?: { readonly forwardHeaderPrefixes: readonly string[] };
+  /** How many bytes arrive at once. */
+  readonly pieceBytes?: number;
+}
+
+const PREFIXES = { forwardHeaderPrefixes: ['anthropic-', 'protoa-'] };
+
+/** A request as Node would hand it over, its body not yet sent. */
+export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
+  const stream = new PassThrough({ highWaterMark: 1_000_000_000 });
+  return Object.assign(stream, {
+    url: sent.url ?? '/v1/messages',
+    headers: { 'content-type': 'application/json', ...sent.headers },
+  }) as unknown as PassThrough & IncomingMessage;
+}
+
+export function runPolicy(
+  request: IncomingMessage,
+  settings: unknown = PREFIXES,
+): { call: Call; result: Promise<ModelRequest> } {
+  const response = new EventEmitter() as unknown as ServerResponse;
+  const call = new Call(request, response);
+  const step = modelRequest.prepare(settings, {} as Gateway);
+  const result = step(call, request, response).then((fields) => {
+    if (fields?.request === undefined) throw new Error('no request was left');
+    return fields.request;
+  });
+  return { call, result };
+}
+
+/** What the policy makes of a body. */
+export async function ask(body: unknown, sent: Sent = {}): Promise<ModelRequest> {
+  const request = openRequest(sent);
+  const { result } = runPolicy(request, sent.settings);
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  const pieceBytes = sent.pieceBytes ?? bytes.length;
+  for (let at = 0; at < bytes.length; at += pieceBytes) request.write(bytes.subarray(at, at + pieceBytes));
+  request.end();
+  return result;
+}
+
+/** The refusal, as `CODE param`. */
+export async function refusal(asked: Promise<unknown>): Promise<string> {
+  try {
+    await asked;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return `${error.code} ${error.options.param ?? ''}`.trim();
+  }
+  return 'accepted';
+}

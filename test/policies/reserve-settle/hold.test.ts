@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { costOf } from '../../../core/price';
+import { UNKNOWN_USAGE } from '../../../core/usage';
+import { holdFor } from '../../../policies/reserve-settle/hold';
+import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { sampleModelRequest } from '../../support/request-sample';
+
+/** One unit per input token and ten per output token. */
+const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
+const candidate = sampleCandidate('a', { model: simple });
+
+describe('the hold', () => {
+  it('covers the input and the output the caller allows', () => {
+    expect(holdFor(sampleModelRequest({ maxOutputTokens: 7 }), [candidate])).to.equal(1_000n + 70n);
+  });
+
+  it("covers the model's estimate when the caller allows any output", () => {
+    expect(holdFor(sampleModelRequest(), [candidate])).to.equal(1_000n + 1_000n);
+  });
+
+  it('covers no more output than the model can give', () => {
+    expect(holdFor(sampleModelRequest({ maxOutputTokens: 1_000_000 }), [candidate])).to.equal(1_000n + 4_000n);
+  });
+
+  it('covers no more input than fits the model', () => {
+    expect(holdFor(sampleModelRequest({ inputTokensEstimate: 9_999, maxOutputTokens: 1 }), [candidate])).to.equal(
+      5_010n,
+    );
+  });
+
+  it('covers every answer that is asked for', () => {
+    expect(holdFor(sampleModelRequest({ maxOutputTokens: 7, choices: 3 }), [candidate])).to.equal(1_000n + 210n);
+  });
+
+  it('covers input at the price of cache writes, where those are dearest', () => {
+    const price = samplePrice(1_000_000n, 0n, { cacheWrite1hE8: 2_000_000n });
+    const dear = sampleCandidate('a', { model: { ...simple, price } });
+    expect(holdFor(sampleModelRequest(), [dear])).to.equal(2_000n);
+  });
+
+  it('covers the dearest candidate, wherever it stands', () => {
+    const dear = sampleCandidate('b', { model: { ...simple, price: samplePrice(3_000_000n, 10_000_000n) } });
+    for (const candidates of [
+      [candidate, dear],
+      [dear, candidate],
+    ])
+      expect(holdFor(sampleModelRequest({ maxOutputTokens: 1 }), candidates)).to.equal(3_010n);
+  });
+
+  it('is never below the cost at any candidate while the tokens stay within the bounds', () => {
+    const e8 = fc.bigInt({ min: 0n, max: 10_000_000_000n });
+    const model = fc.record({
+      price: fc.tuple(e8, e8, e8).map(([input, output, cache]) => samplePrice(input, output, { cacheWriteE8: cache })),
+      context: fc.integer({ min: 1, max: 300_000 }),
+      maxOutput: fc.integer({ min: 1, max: 100_000 }),
+    });
+    const input = fc.integer({ min: 0, max: 400_000 });
+    void fc.assert(
+      fc.property(
+        fc.array(model, { minLength: 1, maxLength: 4 }),
+        input,
+        fc.integer({ min: 1, max: 4 }),
+        (models, inputTokens, choices) => {
+          const candidates = models.map((each, index) => sampleCandidate(`u${index}`, { model: each }));
+          const maxOutputTokens = 50_000;
+          const request = sampleModelRequest({ inputTokensEstimate: inputTokens, maxOutputTokens, choices });
+          const heldE8 = holdFor(request, candidates);
+          for (const { model: served } of candidates) {
+            const usage = {
+              ...UNKNOWN_USAGE,
+              cacheWriteTokens: Math.min(inputTokens, served.context),
+              outputTokens: Math.min(maxOutputTokens, served.maxOutput) * choices,
+            };
+            expect(costOf(usage, served.price) <= heldE8).to.equal(true);
+          }
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import type { ApiKeys } from '../../../core/api-keys';
+import { Call } from '../../../core/call';
+import { buildCatalog, type Candidate, type Upstream } from '../../../core/catalog';
+import { GatewayError } from '../../../core/errors';
+import { UpstreamHealth } from '../../../core/upstream-health';
+import strategyRouting from '../../../policies/strategy-routing';
+import { sampleAdapter, sampleModel, sampleUpstream } from '../../support/catalog-samples';
+import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';
+import { sampleModelRequest } from '../../support/request-sample';
+
+interface Asked {
+  readonly model: string;
+  readonly protocol?: 'messages' | 'chat';
+  readonly allowedModels?: readonly string[];
+  /** The key's list as the ledger has it, where the node's copy is older. */
+  readonly allowedNow?: readonly string[];
+  readonly settings?: { strategy?: 'quality' | 'speed' | 'cost'; upstreams?: readonly string[] };
+}
+
+async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ names: string[]; call: Call }> {
+  const health = new UpstreamHealth();
+  const keys: ApiKeys = {
+    identify: async () => Promise.reject(new Error('the key is known already')),
+    confirm: async (key) => ({
+      ...key,
+      settings: { ...key.settings, allowedModels: asked.allowedNow ?? key.settings.allowedModels },
+    }),
+    remember: (key) => key,
+  };
+  const gateway = sampleGateway({ catalog: buildCatalog(upstreams), health, keys });
+  const request = sampleRequest('POST', '/v1/messages');
+  const response = new SampleResponse(request);
+  const call = new Call(request, response);
+  call.key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: asked.allowedModels } };
+  call.request = sampleModelRequest({ modelRequested: asked.model, protocol: asked.protocol ?? 'messages' });
+  const settings = { strategy: 'quality', affinity: false, upstreams: ['*'], ...asked.settings };
+  const provided = await strategyRouting.prepare(settings, gateway)(call, request, response);
+  const candidates: readonly Candidate[] = provided?.candidates ?? [];
+  return { names: candidates.map(({ upstream }) => upstream.name), call };
+}
+
+async function refusal(upstreams: readonly Upstream[], asked: Asked): Promise<GatewayError> {
+  try {
+    await route(upstreams, asked);
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+const chatOnly = { adapters: [sampleAdapter('chat', ['chat'])] };
+const off = { credential: undefined, disabled: 'KEY is not set' };
+
+describe('strategy-routing', () => {
+  const two = [sampleUpstream('b', [sampleModel('m')]), sampleUpstream('a', [sampleModel('m')], { tier: 'official' })];
+
+  it('gives all candidates, best first, and writes the facts down', async () => {
+    const { names, call } = await route(two, { model: 'M' });
+    expect(names).to.deep.equal(['a', 'b']);
+    expect(call.facts).to.include({ strategy: 'quality', model: 'm' });
+  });
+
+  it('asks only the upstreams its setting names', async () => {
+    expect((await route(two, { model: 'm', settings: { upstreams: ['b'] } })).names).to.deep.equal(['b']);
+  });
+
+  it('shares ties by weight', async () => {
+    const ties = [
+      sampleUpstream('heavy', [sampleModel('m')], { weight: 9 }),
+      sampleUpstream('light', [sampleModel('m')]),
+    ];
+    let heavyFirst = 0;
+    for (let round = 0; round < 500; round += 1)
+      if ((await route(ties, { model: 'm' })).names[0] === 'heavy') heavyFirst += 1;
+    expect(heavyFirst).to.be.within(400, 490);
+  });
+
+  it('refuses an unknown model and suggests the nearest', async () => {
+    const error = await refusal([sampleUpstream('a', [sampleModel('acme-large')])], { model: 'acme-lagre' });
+    expect(error.code).to.equal('MODEL_NOT_PRICED');
+    expect(error.message).to.equal('There is no model "acme-lagre" here. Did you mean acme-large?');
+    expect(error.options.param).to.equal('model');
+  });
+
+  it('shows no more than the beginning of a very long name', async () => {
+    expect((await refusal(two, { model: 'x'.repeat(9_999) })).message.length).to.be.lessThan(200);
+  });
+
+  it('refuses an ambiguous name and lists what it can mean', async () => {
+    const snapshots = [sampleUpstream('a', [sampleModel('m-20250101'), sampleModel('m-20251101')])];
+    const error = await refusal(snapshots, { model: 'm' });
+    expect(error.code).to.equal('MODEL_AMBIGUOUS');
+    expect(error.options.details).to.deep.equal({ models: ['m-20250101', 'm-20251101'] });
+  });
+
+  it('says where a model is served that does not speak the protocol', async () => {
+    const error = await refusal([sampleUpstream('a', [sampleModel('m')], chatOnly)], { model: 'm' });
+    expect(error.code).to.equal('MODEL_NOT_SUPPORTED');
+    expect(error.message).to.contain('/v1/chat/completions');
+    expect((await refusal(two, { model: 'm', protocol: 'chat' })).message).to.contain('/v1/messages');
+  });
+
+  it('says why, when every upstream of the model is disabled', async () => {
+    const error = await refusal([sampleUpstream('a', [sampleModel('m')], off)], { model: 'm' });
+    expect(error.code).to.equal('ALL_PROVIDERS_FAILED');
+    expect(error.options.details).to.deep.equal({
+      attempts: [{ upstream: 'a', outcome: 'disabled', reason: 'KEY is not set' }],
+    });
+  });
+
+  it('refuses a model that is not on the list of the key', async () => {
+    expect((await refusal(two, { model: 'm', allowedModels: ['n'] })).code).to.equal('MODEL_NOT_ALLOWED');
+    expect((await route(two, { model: 'm', allowedModels: ['v/M'] })).names).to.have.length(2);
+  });
+
+  it("takes a model that was added to the key's list a moment ago", async () => {
+    expect((await route(two, { model: 'm', allowedModels: ['n'], allowedNow: ['n', 'm'] })).names).to.have.length(2);
+  });
+
+  it('refuses one snapshot to a key that may call the other', async () => {
+    const snapshots = [sampleUpstream('a', [sampleModel('m-20250101'), sampleModel('m-20251101')])];
+    const error = await refusal(snapshots, { model: 'm-20251101', allowedModels: ['m-20250101'] });
+    expect(error.code).to.equal('MODEL_NOT_ALLOWED');
+  });
+});

@@ -1,0 +1,92 @@
+import type { Knex } from 'knex';
+import { openApiKeys } from '../../core/api-keys';
+import { buildCatalog } from '../../core/catalog';
+import type { Gateway } from '../../core/gateway';
+import type { Ledger } from '../../core/ledger/ledger';
+import { MemoryLedger } from '../../core/ledger/memory-ledger';
+import { confirmedKey } from '../../core/router';
+import models from '../../plugins/models';
+import operator from '../../plugins/operator';
+import usage from '../../plugins/usage';
+import { DATABASES, quiet } from './databases';
+import { serveRoutes } from './serve';
+
+export interface TestAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  // Tests read what they expect; a wrong shape fails there.
+  // biome-ignore lint/suspicious/noExplicitAny: the bodies of all endpoints
+  readonly body: any;
+}
+
+export interface TestDesk {
+  readonly database: Knex;
+  readonly ledger: Ledger;
+  readonly adminUrl: string;
+  readonly publicUrl: string;
+  admin(method: string, path: string, body?: unknown): Promise<TestAnswer>;
+  /** A call of the public listener with an API key. */
+  get(path: string, apiKey: string): Promise<TestAnswer>;
+  /** A new account with a key, and money when there is an amount. */
+  customer(amountUsd?: string): Promise<{ accountId: string; keyId: string; apiKey: string }>;
+  close(): Promise<void>;
+}
+
+/** The plugins of the desk on real servers, with a real database and the ledger of the embedded default. */
+export async function openDesk(
+  name: 'Postgres' | 'PGlite',
+  {
+    wrap = (ledger) => ledger,
+    catalog = buildCatalog([]),
+  }: { wrap?: (ledger: Ledger) => Ledger; catalog?: Gateway['catalog'] } = {},
+): Promise<TestDesk> {
+  const opened = await DATABASES.find((each) => each.name === name)?.open();
+  if (opened === undefined) throw new Error(`no database ${name}`);
+  const { database } = opened;
+  const memory = new MemoryLedger();
+  await memory.open();
+  const ledger = wrap(memory);
+  const keys = openApiKeys({ ledger, log: quiet });
+  const gateway = { database, ledger, keys, catalog, log: quiet } as Gateway;
+  const routes = [operator, usage, models].flatMap((plugin) => plugin.routes?.({}, gateway) ?? []);
+  const adminServer = await serveRoutes(routes.filter((route) => route.listener === 'admin'));
+  const publicServer = await serveRoutes(
+    routes.filter((route) => route.listener === 'public'),
+    { identify: confirmedKey(keys) },
+  );
+
+  async function admin(method: string, path: string, body?: unknown): Promise<TestAnswer> {
+    const sent =
+      body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+    return toAnswer(await fetch(`${adminServer.url}/admin/v1${path}`, { method, ...sent }));
+  }
+
+  let credits = 0;
+  return {
+    database,
+    ledger,
+    adminUrl: adminServer.url,
+    publicUrl: publicServer.url,
+    admin,
+    get: async (path, apiKey) => toAnswer(await fetch(publicServer.url + path, { headers: { 'x-api-key': apiKey } })),
+    customer: async (amountUsd) => {
+      const { body: account } = await admin('POST', '/accounts', { name: 'customer' });
+      const { body: key } = await admin('POST', `/accounts/${account.id}/keys`, { name: 'first' });
+      credits += 1;
+      const credit = { amountUsd, idempotencyKey: `credit-${credits}` };
+      if (amountUsd !== undefined) await admin('POST', `/accounts/${account.id}/credits`, credit);
+      return { accountId: account.id, keyId: key.id, apiKey: key.key };
+    },
+    close: async () => {
+      await adminServer.close();
+      await publicServer.close();
+      await opened.close();
+    },
+  };
+}
+
+async function toAnswer(response: Response): Promise<TestAnswer> {
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+}

@@ -1,0 +1,54 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { pino } from 'pino';
+import type { Gateway } from '../../core/gateway';
+
+/** A request as Node would hand it over, without a network. Its body has been read. */
+export function sampleRequest(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  request.method = method;
+  request.url = url;
+  Object.assign(request.headers, headers);
+  request.complete = true;
+  return request;
+}
+
+/** A response that keeps what it was given, and whose client can leave. */
+export class SampleResponse extends ServerResponse {
+  body = '';
+  readonly closed_ = new Promise<void>((resolve) => this.once('close', resolve));
+
+  constructor(request: IncomingMessage) {
+    super(request);
+    const take = (chunk: unknown) => {
+      if (typeof chunk === 'string' || Buffer.isBuffer(chunk)) this.body += String(chunk);
+    };
+    const end = super.end.bind(this);
+    this.end = ((chunk?: unknown) => {
+      take(chunk);
+      if (!this.headersSent) this.writeHead(this.statusCode);
+      Object.defineProperty(this, 'writableFinished', { value: true });
+      this.emit('finish');
+      this.emit('close');
+      return this;
+    }) as typeof end;
+  }
+
+  /** The client closes the connection. */
+  clientLeaves(): void {
+    this.emit('close');
+  }
+
+  get json(): Record<string, unknown> {
+    return JSON.parse(this.body) as Record<string, unknown>;
+  }
+}
+
+/** A gateway with only these parts; whoever asks for another finds undefined. */
+export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
+  return { log: pino({ level: 'silent' }), isDraining: () => false, configRevision: 'r', ...parts } as Gateway;
+}

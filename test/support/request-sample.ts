@@ -1,0 +1,19 @@
+import type { ModelRequest } from '../../core/call';
+
+/** What is asked, without a body. */
+export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelRequest {
+  return {
+    protocol: 'messages',
+    stream: false,
+    query: '',
+    headers: {},
+    members: new Map(),
+    forwardHeaderPrefixes: [],
+    modelRequested: 'm',
+    maxOutputTokens: undefined,
+    choices: 1,
+    inputTokensEstimate: 1_000,
+    body: { chunks: [], byteLength: 0, members: new Map() },
+    ...rest,
+  };
+}
