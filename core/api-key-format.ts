@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
@@ -27,7 +27,7 @@ export function isApiKey(text: string): boolean {
 
 /** SHA-256 in lower-case hex: all that is kept of a key. */
 export function hashApiKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key);
 }
 
 /** What is kept of a key for people to recognise it by. */

@@ -170,7 +170,9 @@ export class Call implements Partial<CallFields> {
   meter?: Meter;
   answer?: Answer;
 
-  readonly #leaving = new AbortController();
+  #leaving: AbortController | undefined;
+  readonly #whenLeft = new Set<() => void>();
+  #hasLeft = false;
   readonly #refusalHooks: RefusalHook[] = [];
   readonly #endings: (() => Promise<void>)[] = [];
   #ended: Promise<void> | undefined;
@@ -183,7 +185,7 @@ export class Call implements Partial<CallFields> {
     this.path = query === -1 ? url : url.slice(0, query);
     this.protocol = this.path.endsWith('/chat/completions') ? 'chat' : 'messages';
     response.once('close', () => {
-      if (!response.writableFinished) this.#leaving.abort(new ClientLeft());
+      if (!response.writableFinished) this.#leave();
       this.#isClosed = true;
       if (!this.#isInStep) void this.end();
     });
@@ -200,9 +202,32 @@ export class Call implements Partial<CallFields> {
     }
   }
 
-  /** Aborted when the client has left before its answer was complete. */
+  /** The client has left before its answer was complete. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** Calls back when the client leaves, at once if it has; returns how to stop that. Cheaper than a signal. */
+  onLeave(listener: () => void): () => void {
+    if (this.#hasLeft) listener();
+    else this.#whenLeft.add(listener);
+    return () => this.#whenLeft.delete(listener);
+  }
+
+  /** The same as a signal, made when first asked for. */
   get left(): AbortSignal {
+    if (this.#leaving === undefined) {
+      const leaving = new AbortController();
+      this.#leaving = leaving;
+      this.onLeave(() => leaving.abort(new ClientLeft()));
+    }
     return this.#leaving.signal;
+  }
+
+  #leave(): void {
+    this.#hasLeft = true;
+    for (const listener of this.#whenLeft) listener();
+    this.#whenLeft.clear();
   }
 
   /** Has a look at an error before the caller is told of it; may put another in its place. Last added, first asked. */

@@ -1,54 +1,41 @@
-import { pipeline, type Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Readable } from 'node:stream';
 
-/** Reads a body chunk by chunk, one reader after the other: who looks ahead can leave the chunk for the next. */
-export class ChunkReader {
-  readonly #body: Readable;
+/** Reads a body piece by piece, one reader after the other: who waits for the next piece can leave it for somebody else. */
+export interface ChunkReader {
+  /** Resolves when there is a piece, the end or a failure, which `take` then gives at once. Never rejects. */
+  ready(): Promise<void>;
+  /** The next piece; undefined at the end. Rejects when the body broke off. */
+  take(): Promise<Buffer | undefined>;
+  /** Reads no further: whoever sends is told to stop. */
+  cancel(): void;
+}
+
+/** Reads what comes out of a Node stream, such as a decoder. */
+export class StreamChunks implements ChunkReader {
+  readonly #stream: Readable;
   readonly #iterator: AsyncIterator<Buffer>;
-  #ahead: Promise<IteratorResult<Buffer>> | undefined;
+  #next: Promise<IteratorResult<Buffer>> | undefined;
 
-  /** @param encoding the answer's content-encoding; a compressed body is read decoded */
-  constructor(body: Readable, encoding: string | string[] | undefined) {
-    this.#body = decoded(body, encoding);
-    this.#iterator = this.#body.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  constructor(stream: Readable) {
+    this.#stream = stream;
+    this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   }
 
-  /** The next chunk; it stays next until it is taken. */
-  peek(): Promise<IteratorResult<Buffer>> {
-    this.#ahead ??= this.#iterator.next();
-    return this.#ahead;
+  async ready(): Promise<void> {
+    this.#next ??= this.#iterator.next();
+    await this.#next.catch(() => undefined);
   }
 
-  take(): Promise<IteratorResult<Buffer>> {
-    const next = this.peek();
-    this.#ahead = undefined;
-    return next;
+  async take(): Promise<Buffer | undefined> {
+    const next = this.#next ?? this.#iterator.next();
+    this.#next = undefined;
+    const { done, value } = await next;
+    return done === true ? undefined : value;
   }
 
-  /** Reads no further: the upstream is told to stop. */
   cancel(): void {
-    this.#ahead?.catch(() => undefined);
-    this.#body.on('error', () => undefined);
-    this.#body.destroy();
-  }
-}
-
-function decoded(body: Readable, encoding: string | string[] | undefined): Readable {
-  const decoder = decoderOf(String(encoding ?? 'identity').toLowerCase());
-  // The callback's error is the decoder's own too, and is seen by whoever reads it.
-  return decoder === undefined ? body : pipeline(body, decoder, () => undefined);
-}
-
-function decoderOf(encoding: string) {
-  switch (encoding) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip();
-    case 'deflate':
-      return createInflate();
-    case 'br':
-      return createBrotliDecompress();
-    default:
-      return undefined;
+    this.#next?.catch(() => undefined);
+    this.#stream.on('error', () => undefined);
+    this.#stream.destroy();
   }
 }

@@ -7,11 +7,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import { format } from 'node:util';
 import type { Logger } from 'pino';
-import type { Call } from './call';
+import { Call } from './call';
 import type { Configuration, PipelineSettings } from './configuration';
 import type { SystemSettings } from './configuration-schema';
 import type { Gateway } from './gateway';
-import { beginCall, type PreparedStep, prepareStep, runStep } from './pipeline';
+import { type PreparedStep, prepareStep, runStep } from './pipeline';
 import type { Plugin } from './plugin';
 import type { Policy } from './policy';
 
@@ -115,7 +115,7 @@ async function runInExpress(
   next: () => void,
   gateway: Gateway,
 ): Promise<void> {
-  request[CALL] ??= beginCall(request, response);
+  request[CALL] ??= new Call(request, response);
   if (await runStep(prepared, request[CALL], request, response, gateway)) next();
 }
 

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError } from './errors';
+import { takeRandom } from './random';
 import { compileCheck, type Problem, type Schema } from './settings';
 
 export function sendJson(
@@ -19,7 +19,7 @@ export function sendJson(
 }
 
 export function newRequestId(): string {
-  return `req_${randomBytes(12).toString('hex')}`;
+  return `req_${takeRandom(12).toString('hex')}`;
 }
 
 /** The headers every answer carries that the platform can be asked about later. */

@@ -1,8 +1,9 @@
 import { v7 } from 'uuid';
+import { takeRandom } from './random';
 
 /** A UUIDv7: unique, and its first 48 bits are the time it was made. */
 export function newId(): string {
-  return v7();
+  return v7({ random: takeRandom(16) });
 }
 
 /** The time inside a UUIDv7, in milliseconds since 1970. */

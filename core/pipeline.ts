@@ -3,7 +3,7 @@ import { Call, ClientLeft } from './call';
 import type { PipelineSettings } from './configuration';
 import { fail, type GatewayError } from './errors';
 import type { Gateway } from './gateway';
-import { sendError, setRequestId } from './http';
+import { sendError } from './http';
 import type { AnyStep, Policy } from './policy';
 import { describeFault, toGatewayError } from './thrown';
 
@@ -23,16 +23,12 @@ export function compilePipeline(
   gateway: Gateway,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const steps = pipeline.steps.map(({ policy, settings }) => prepareStep(policy, settings, gateway));
-  return async (request, response) => {
-    const call = beginCall(request, response);
-    for (const each of steps) if (!(await runStep(each, call, request, response, gateway))) return;
+  return (request, response) => {
+    const call = new Call(request, response);
+    return call.inStep(async () => {
+      for (const each of steps) if (!(await answerOrGoOn(each, call, request, response, gateway))) return;
+    });
   };
-}
-
-export function beginCall(request: IncomingMessage, response: ServerResponse): Call {
-  const call = new Call(request, response);
-  setRequestId(response, call.id);
-  return call;
 }
 
 /** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */
@@ -57,7 +53,7 @@ async function answerOrGoOn(
     const provided = await step(call, request, response);
     if (provided !== undefined) Object.assign(call, provided);
     // Nobody waits for the steps that would follow, and nothing more is taken for them.
-    if (call.left.aborted && !response.headersSent) throw new ClientLeft();
+    if (call.hasLeft && !response.headersSent) throw new ClientLeft();
     return !response.headersSent;
   } catch (error) {
     await refuse(error, policy.name, call, request, response, gateway);
@@ -74,7 +70,7 @@ async function refuse(
   response: ServerResponse,
   gateway: Gateway,
 ): Promise<void> {
-  if (thrown instanceof ClientLeft || call.left.aborted) {
+  if (thrown instanceof ClientLeft || call.hasLeft) {
     call.facts.status = CLIENT_LEFT_STATUS;
     call.facts.errorCode = 'CLIENT_LEFT';
     await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);

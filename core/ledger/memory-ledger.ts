@@ -85,10 +85,10 @@ export class MemoryLedger implements Ledger {
 
     const account = this.#accounts.get(accountId);
     if (account === undefined) return { outcome: 'unknown_account' };
-    if (account.status !== 'active') return { outcome: 'frozen' };
     const key = this.#keyOf(request);
     if (key === undefined) return { outcome: 'unknown_key' };
     if (key.status !== 'active') return { outcome: 'revoked' };
+    if (account.status !== 'active') return { outcome: 'frozen' };
     if (key.settings.rev > request.keyRev) return { outcome: 'stale_key', settings: key.settings };
     if (amountE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
     if (key.limitE8 !== undefined && key.spentE8 + key.heldE8 + amountE8 > key.limitE8) {

@@ -46,11 +46,11 @@ end
 
 local account = redis.call('HMGET', KEYS[2], 'status', 'available')
 if not account[1] then return 'unknown_account' end
-if account[1] ~= 'active' then return 'frozen' end
 
 local key = redis.call('HMGET', KEYS[3], 'account', 'status', 'rev', 'spent', 'held', 'limit')
 if key[1] ~= ARGV[5] then return 'unknown_key' end
 if key[2] ~= 'active' then return 'revoked' end
+if account[1] ~= 'active' then return 'frozen' end
 if tonumber(key[3]) > tonumber(ARGV[4]) then
   return { 'stale_key', key[3], redis.call('HGET', KEYS[3], 'settings') }
 end

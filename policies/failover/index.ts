@@ -49,7 +49,7 @@ export default definePolicy({
         const startedMs = performance.now();
         tell(facts, candidate, call.candidates[0], attempts.length + 1);
         meter.begin(candidate);
-        const attempted = await attempt(candidate, request, gateway.egress, { preambleHoldMs, left: call.left });
+        const attempted = await attempt(candidate, request, gateway.egress, call, preambleHoldMs);
         const ms = Math.round(performance.now() - startedMs);
         const upstream = candidate.upstream.name;
         if ('answer' in attempted) {
@@ -86,7 +86,7 @@ export default definePolicy({
         cancel(relay);
         candidate = waiting.shift();
       }
-      if (call.left.aborted) throw new ClientLeft();
+      if (call.hasLeft) throw new ClientLeft();
       if (lastFailure?.status === 404 || lastFailure?.status === 409) if (relay !== undefined) return { answer: relay };
       cancel(relay);
       throw errorOf(attempts, lastFailure);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { type Answer, ClientLeft } from '../../core/call';
 import { formatUsd } from '../../core/money';
 import { totalInputTokens } from '../../core/price';
-import { type AnsweredCall, setAnswerHeaders } from './headers';
+import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
 /** An unstreamed answer: charged first, so that its headers can say what it cost. */
 export async function sendBody(
@@ -11,19 +11,27 @@ export async function sendBody(
   response: ServerResponse,
 ): Promise<void> {
   const { meter, reservation } = call;
-  setAnswerHeaders(call, answer, response);
+  noteAnswer(call, answer);
   const { usage, contentBytes } = answer.candidate.adapter.readBody(parseJson(answer.bytes));
   meter.noteBody(usage, contentBytes);
-  if (call.left.aborted) throw new ClientLeft();
+  if (call.hasLeft) throw new ClientLeft();
   const counted = meter.read();
   const { chargedE8 } = await reservation.settle({ ...counted, candidate: answer.candidate });
   const inputTokens = totalInputTokens(counted.usage);
   const outputTokens = counted.usage.outputTokens ?? 0;
-  response.setHeader('x-ai-cost', formatUsd(chargedE8));
-  response.setHeader('x-ai-tokens-input', String(inputTokens));
-  response.setHeader('x-ai-tokens-output', String(outputTokens));
-  response.setHeader('x-ai-tokens-total', String(inputTokens + outputTokens));
-  response.setHeader('content-length', String(answer.bytes.length));
+  response.writeHead(answer.status, [
+    ...answerHeaders(call, answer),
+    'X-AI-Cost',
+    formatUsd(chargedE8),
+    'X-AI-Tokens-Input',
+    String(inputTokens),
+    'X-AI-Tokens-Output',
+    String(outputTokens),
+    'X-AI-Tokens-Total',
+    String(inputTokens + outputTokens),
+    'content-length',
+    String(answer.bytes.length),
+  ]);
   response.end(answer.bytes);
 }
 

@@ -1,24 +1,39 @@
-import type { ServerResponse } from 'node:http';
 import type { Answer } from '../../core/call';
 import type { ChunkReader } from '../../core/chunk-reader';
 import type { CallWith } from '../../core/policy';
 
 export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
 
-/** The upstream's headers that are passed on, then ours of spec section 2.4. Nothing is sent yet. */
-export function setAnswerHeaders(call: AnsweredCall, answer: Answer, response: ServerResponse): void {
-  const { facts } = call;
+/** What the usage record says of an answer that is about to be given. */
+export function noteAnswer({ facts }: AnsweredCall, answer: Answer): void {
   facts.status = answer.status;
   facts.source = 'provider';
-  response.statusCode = answer.status;
-  for (const [name, value] of Object.entries(answer.headers)) {
-    if (value !== undefined && isPassedOn(name, answer.status, call.request.forwardHeaderPrefixes))
-      response.setHeader(name, value);
+}
+
+/** The upstream's headers that are passed on, then ours of spec section 2.4: names and values in turn. */
+export function answerHeaders({ id, facts, request }: AnsweredCall, answer: Answer): string[] {
+  const headers = [
+    'X-SVC-Source',
+    'provider',
+    'X-SVC-Request-Id',
+    id,
+    'request-id',
+    id,
+    'x-request-id',
+    id,
+    'X-Routing-Provider',
+    answer.candidate.upstream.name,
+    'X-Routing-Attempts',
+    String(facts.attempts),
+    'X-Routing-Fallback',
+    String(facts.fallback),
+  ];
+  for (const name of Object.keys(answer.headers)) {
+    const value = answer.headers[name];
+    if (value === undefined || !isPassedOn(name, answer.status, request.forwardHeaderPrefixes)) continue;
+    for (const each of typeof value === 'string' ? [value] : value) headers.push(name, each);
   }
-  response.setHeader('x-svc-source', 'provider');
-  response.setHeader('x-routing-provider', answer.candidate.upstream.name);
-  response.setHeader('x-routing-attempts', String(facts.attempts));
-  response.setHeader('x-routing-fallback', String(facts.fallback));
+  return headers;
 }
 
 function isPassedOn(name: string, status: number, prefixes: readonly string[]): boolean {
@@ -29,6 +44,5 @@ function isPassedOn(name: string, status: number, prefixes: readonly string[]): 
 
 /** A relay that waits for the upstream's next byte does not see its client leave; the upstream is told at once. */
 export function stopWhenClientLeaves(call: AnsweredCall, chunks: ChunkReader): void {
-  if (call.left.aborted) chunks.cancel();
-  else call.left.addEventListener('abort', () => chunks.cancel(), { once: true });
+  call.onLeave(() => chunks.cancel());
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Answer } from '../../core/call';
 import type { ChunkReader } from '../../core/chunk-reader';
-import { type AnsweredCall, setAnswerHeaders, stopWhenClientLeaves } from './headers';
+import { type AnsweredCall, answerHeaders, noteAnswer, stopWhenClientLeaves } from './headers';
 
 /** An upstream's error or redirect: status and body untouched, at no charge. */
 export async function sendRelay(
@@ -10,8 +10,9 @@ export async function sendRelay(
   answer: Answer & { kind: 'relay' },
   response: ServerResponse,
 ): Promise<void> {
-  setAnswerHeaders(call, answer, response);
+  noteAnswer(call, answer);
   await call.reservation.settle({ billing: 'released' });
+  response.writeHead(answer.status, answerHeaders(call, answer));
   stopWhenClientLeaves(call, answer.chunks);
   await pipeline(bytesOf(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
 }
@@ -19,7 +20,7 @@ export async function sendRelay(
 async function* bytesOf(head: readonly Buffer[], chunks: ChunkReader): AsyncGenerator<Buffer> {
   try {
     yield* head;
-    for (let next = await chunks.take(); next.done !== true; next = await chunks.take()) yield next.value;
+    for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) yield chunk;
   } finally {
     chunks.cancel();
   }

@@ -7,7 +7,7 @@ import { classifyDialFailure } from '../../core/egress';
 import { errorEnvelope, fail, type GatewayError } from '../../core/errors';
 import type { NotedEvent } from '../../core/event-reader';
 import type { Protocol } from '../../core/upstream';
-import { type AnsweredCall, setAnswerHeaders, stopWhenClientLeaves } from './headers';
+import { type AnsweredCall, answerHeaders, noteAnswer, stopWhenClientLeaves } from './headers';
 
 interface StreamSettings {
   readonly annotateStreamCost: boolean;
@@ -24,8 +24,8 @@ export async function sendStream(
   response: ServerResponse,
   settings: StreamSettings,
 ): Promise<void> {
-  setAnswerHeaders(call, answer, response);
-  response.setHeader('cache-control', 'no-cache');
+  noteAnswer(call, answer);
+  response.writeHead(answer.status, [...answerHeaders(call, answer), 'cache-control', 'no-cache']);
   // A preamble that was held long enough without an event: the caller sees at least the status now.
   if (answer.head.length === 0) response.flushHeaders();
   const relay = new StreamRelay(call, answer, settings);
@@ -56,16 +56,16 @@ class StreamRelay {
     try {
       yield* this.#relayed(head);
       while (this.#brokenBy === undefined) {
-        const next = await chunks.take();
-        if (next.done === true) break;
-        yield* this.#relayed(events.read(next.value));
+        const chunk = await chunks.take();
+        if (chunk === undefined) break;
+        yield* this.#relayed(events.read(chunk));
       }
     } catch (error) {
       this.#broken(error instanceof Error ? error.message : String(error), classifyDialFailure(error) === 'timeout');
     } finally {
       chunks.cancel();
     }
-    if (this.call.left.aborted) return;
+    if (this.call.hasLeft) return;
     if (!events.isWhole) {
       this.#broken('the stream ended early');
       await this.settleAsItStands();
@@ -109,14 +109,14 @@ class StreamRelay {
     const { call, answer } = this;
     const { candidate } = answer;
     if (answer.events.isWhole) await call.reservation.settle({ ...call.meter.read(), candidate });
-    else if (call.left.aborted && this.#contentRelayed)
+    else if (call.hasLeft && this.#contentRelayed)
       await call.reservation.settle({ billing: 'partial', candidate, usage: call.meter.readPartial() });
     else await call.reservation.settle({ billing: 'released' });
   }
 
   /** The first reason counts. */
   #broken(why: string, isTimeout = false): void {
-    if (this.#brokenBy !== undefined || this.call.left.aborted) return;
+    if (this.#brokenBy !== undefined || this.call.hasLeft) return;
     this.#brokenBy = why;
     this.#errorCode = isTimeout ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';
     this.call.facts.errorCode = this.#errorCode;

@@ -82,8 +82,8 @@ describe('a pipeline', () => {
     expect(seen[0]).to.equal('acc');
   });
 
-  it('gives every answer its request id under the three names the SDKs read', async () => {
-    const { response } = await run(answers('a'));
+  it('gives every error its request id under the three names the SDKs read', async () => {
+    const { response } = await run(throws(fail('INTERNAL_ERROR')));
     const id = response.getHeader('x-svc-request-id');
     expect(id).to.match(/^req_[0-9a-f]{24}$/);
     expect(response.getHeader('request-id')).to.equal(id);

@@ -115,12 +115,12 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 5n))).outcome;
         assert.equal(await ask(), 'unknown_account');
         await ledger.setAccount(payer.accountId, 'frozen');
-        assert.equal(await ask(), 'frozen');
-        await ledger.setAccount(payer.accountId, 'active');
         assert.equal(await ask(), 'unknown_key');
         await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 1 }) }));
         assert.equal(await ask(), 'revoked');
         await ledger.setKey(keyRequest(payer, { limitE8: 4n, settings: settingsOf({ rev: 2 }) }));
+        assert.equal(await ask(), 'frozen');
+        await ledger.setAccount(payer.accountId, 'active');
         assert.equal(await ask(), 'stale_key');
         assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'insufficient_balance');
         await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 5n });

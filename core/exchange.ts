@@ -1,0 +1,152 @@
+import { Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { type ChunkReader, StreamChunks } from './chunk-reader';
+
+export interface ExchangeHead {
+  readonly status: number;
+  /** Names in lower case; a name that came twice has an array. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** Bytes that wait to be taken before the sender is slowed down. */
+const WAITING_AT_MOST_BYTES = 64 * 1024;
+
+/**
+ * One request to an upstream and its answer, straight on undici's dispatch: without the streams and abort signals of its
+ * `request`, which cost 40 µs of CPU a call.
+ */
+export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
+  /** Resolves with the head of the answer; rejects when there is none. */
+  readonly head: Promise<ExchangeHead>;
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #controller: Dispatcher.DispatchController | undefined;
+  #cancelled: Error | undefined;
+  #ended = false;
+  #failure: Error | undefined;
+  #wake: (() => void) | undefined;
+  #gotHead!: (head: ExchangeHead) => void;
+  #noHead!: (error: Error) => void;
+
+  constructor(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions) {
+    this.head = new Promise((resolve, reject) => {
+      this.#gotHead = resolve;
+      this.#noHead = reject;
+    });
+    try {
+      dispatcher.dispatch(request, this);
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  ready(): Promise<void> {
+    if (this.#hasNews()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const before = this.#wake;
+      this.#wake = () => {
+        before?.();
+        resolve();
+      };
+    });
+  }
+
+  async take(): Promise<Buffer | undefined> {
+    if (!this.#hasNews()) await this.ready();
+    const chunk = this.#waiting.shift();
+    if (chunk !== undefined) {
+      this.#waitingBytes -= chunk.length;
+      if (this.#controller?.paused === true && this.#waitingBytes < WAITING_AT_MOST_BYTES) this.#controller.resume();
+      return chunk;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+    return undefined;
+  }
+
+  cancel(reason: Error = new ExchangeCancelled()): void {
+    if (this.#ended || this.#failure !== undefined || this.#cancelled !== undefined) return;
+    this.#cancelled = reason;
+    this.#controller?.abort(reason);
+    this.#fail(reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#cancelled !== undefined) controller.abort(this.#cancelled);
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ExchangeHead['headers']): void {
+    // Interim answers (1xx) are not the answer.
+    if (status >= 200) this.#gotHead({ status, headers });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes >= WAITING_AT_MOST_BYTES) controller.pause();
+    this.#tell();
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    this.#tell();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  #hasNews(): boolean {
+    return this.#waiting.length > 0 || this.#ended || this.#failure !== undefined;
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#noHead(error);
+    this.#tell();
+  }
+
+  #tell(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}
+
+/** Why an exchange ended: we wanted no more of it. */
+export class ExchangeCancelled extends Error {
+  override readonly name = 'AbortError';
+  override readonly message = 'the exchange was cancelled';
+}
+
+/** The answer's bytes as they mean: decoded, when an upstream compresses although it was asked not to. */
+export function decodedChunks(exchange: Exchange, { headers }: ExchangeHead): ChunkReader {
+  const decoder = decoderOf(headers['content-encoding']);
+  if (decoder === undefined) return exchange;
+  const source = Readable.from(bytesOf(exchange), { objectMode: false });
+  source.once('error', (error) => decoder.destroy(error));
+  return new StreamChunks(source.pipe(decoder));
+}
+
+async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
+  try {
+    for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) yield chunk;
+  } finally {
+    chunks.cancel();
+  }
+}
+
+function decoderOf(encoding: string | string[] | undefined) {
+  switch (encoding === undefined ? 'identity' : String(encoding).toLowerCase()) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip();
+    case 'deflate':
+      return createInflate();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,111 @@
+import { Readable } from 'node:stream';
+import { applyBodyEdits } from '../../core/body-edits';
+import type { Call, ModelRequest } from '../../core/call';
+import type { Candidate, Upstream } from '../../core/catalog';
+import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/egress';
+import { Exchange } from '../../core/exchange';
+import type { UpstreamRequest } from '../../core/upstream';
+
+/** Idle connections that an upstream closes at the very moment they are used again; after so many it is a failure. */
+const STALE_CONNECTIONS_AT_MOST = 3;
+
+/** Asks a candidate; resolves when the head of its answer is there. */
+export async function send(
+  candidate: Candidate,
+  request: ModelRequest,
+  egress: Egress,
+  patience: Patience,
+): Promise<Exchange> {
+  for (let stale = 0; ; stale += 1) {
+    const exchange = sendOnce(candidate, request, egress);
+    patience.watch(exchange);
+    try {
+      await exchange.head;
+      patience.headArrived();
+      return exchange;
+    } catch (error) {
+      const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
+      if (!isFree || stale === STALE_CONNECTIONS_AT_MOST) throw error;
+    }
+  }
+}
+
+/** Bodies up to this size go out as one buffer. */
+const ONE_BUFFER_BYTES = 64 * 1024;
+
+function sendOnce({ upstream, model, adapter }: Candidate, request: ModelRequest, egress: Egress): Exchange {
+  const wanted = adapter.request(
+    { ...request, model: model.name, streamUsage: upstream.streamUsage },
+    upstream.adapterSettings,
+  );
+  const { chunks, byteLength } = applyBodyEdits(request.body, wanted.edits);
+  return new Exchange(egress.pool(upstream), {
+    method: 'POST',
+    path: basePath(upstream.url) + wanted.path,
+    headers: {
+      ...request.headers,
+      'content-length': String(byteLength),
+      'accept-encoding': 'identity',
+      ...wanted.headers,
+      ...authorization(upstream, adapter),
+    },
+    body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
+  });
+}
+
+function basePath({ pathname }: URL): string {
+  return pathname.endsWith('/') ? pathname.slice(0, -1) : pathname;
+}
+
+function authorization(upstream: Upstream, adapter: Candidate['adapter']): UpstreamRequest['headers'] {
+  return adapter.authorize(upstream.credential ?? '', upstream.adapterSettings);
+}
+
+/** Connecting and waiting for the head of the answer together take at most this long; spec section 8. */
+const LONGEST_WAIT_FOR_HEAD_MS = 120_000;
+
+/** Ends an attempt when the client leaves, when the head does not come in time, or the first content of a stream. */
+export class Patience {
+  readonly #head: NodeJS.Timeout;
+  readonly #content: NodeJS.Timeout | undefined;
+  readonly #stopListening: () => void;
+  #exchange: Exchange | undefined;
+  /** The upstream was silent for too long. */
+  isOver = false;
+  hasEnded = false;
+
+  constructor({ timeouts }: Upstream, isStream: boolean, call: Pick<Call, 'onLeave'>) {
+    const overMs = Math.min(timeouts.connectMs + timeouts.headersMs, LONGEST_WAIT_FOR_HEAD_MS);
+    this.#head = setTimeout(() => this.#giveUp(), overMs);
+    if (isStream && timeouts.firstTokenMs !== undefined) {
+      this.#content = setTimeout(() => this.#giveUp(), timeouts.firstTokenMs);
+    }
+    this.#stopListening = call.onLeave(() => this.#end());
+  }
+
+  watch(exchange: Exchange): void {
+    this.#exchange = exchange;
+    if (this.hasEnded) exchange.cancel();
+  }
+
+  headArrived(): void {
+    clearTimeout(this.#head);
+  }
+
+  /** The attempt has come to something: from here on others watch. */
+  stop(): void {
+    clearTimeout(this.#head);
+    clearTimeout(this.#content);
+    this.#stopListening();
+  }
+
+  #giveUp(): void {
+    this.isOver = true;
+    this.#end();
+  }
+
+  #end(): void {
+    this.hasEnded = true;
+    this.#exchange?.cancel();
+  }
+}
