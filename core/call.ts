@@ -144,7 +144,8 @@ export interface CallFacts {
 /** One client request through a pipeline. */
 export class Call implements Partial<CallFields> {
   readonly id = newRequestId();
-  readonly startedAtMs = Date.now();
+  /** RFC 3339 with milliseconds, UTC. */
+  readonly createdAt = new Date().toISOString();
   /** Monotonic, for durations. */
   readonly startedMs = performance.now();
   readonly protocol: Protocol;

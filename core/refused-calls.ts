@@ -62,7 +62,7 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
     const batch = waiting;
     waiting = [];
     try {
-      const rows = batch.map((record) => ({ record, rid: null, costE8: 0n }));
+      const rows = batch.map((record) => ({ record: JSON.stringify(record), rid: null, costE8: 0n }));
       await insertUsage(database, rows);
     } catch (error) {
       log.warn({ dropped: batch.length, reason: String(error) }, 'usage records of refused calls could not be written');

@@ -3,7 +3,7 @@ import { totalInputTokens } from './price';
 import type { UsageRecord } from './refused-calls';
 import type { Usage } from './usage';
 
-type Recordable = Pick<Call, 'id' | 'startedAtMs' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
+type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
   Partial<Pick<CallFields, 'key' | 'request'>>;
 
 /** The record of a call as it stands now. A call has a record only once a key has been shown. */
@@ -14,7 +14,7 @@ export function usageRecord(
   const { facts, key, request } = call;
   return {
     requestId: call.id,
-    createdAt: new Date(call.startedAtMs).toISOString(),
+    createdAt: call.createdAt,
     accountId: key?.accountId ?? '',
     keyId: key?.keyId ?? '',
     protocol: call.protocol,

@@ -10,9 +10,9 @@ export interface DrainOptions {
   readonly log: Logger;
 }
 
-/** Shards of one transaction, and entries of each: at most about 3 MB at once. */
+/** Shards of one transaction, and its entries: at most about 4 MB at once. Few and large ones cost the database least. */
 const SHARDS_AT_ONCE = 64;
-const ENTRIES_AT_ONCE = 64;
+const ENTRIES_AT_ONCE = 4_096;
 
 /** First number of the advisory locks that let one drainer at a time work on a shard; the second is the shard. */
 export const LOCK_SPACE = 0x70_6c_67;
@@ -43,13 +43,14 @@ async function drainGroup(
   options: DrainOptions,
   shards: readonly number[],
 ): Promise<{ full: readonly number[]; taken: readonly number[] }> {
-  const heads = await options.ledger.readOutbox(shards, ENTRIES_AT_ONCE);
+  const perShard = Math.floor(ENTRIES_AT_ONCE / shards.length);
+  const heads = await options.ledger.readOutbox(shards, perShard);
   if (heads.size === 0) return { full: [], taken: [] };
   const committed = await commit(options, heads);
   // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
   await Promise.all(committed.map((shard) => options.ledger.trimOutbox(shard, heads.get(shard) ?? [])));
   return {
-    full: committed.filter((shard) => heads.get(shard)?.length === ENTRIES_AT_ONCE),
+    full: committed.filter((shard) => heads.get(shard)?.length === perShard),
     taken: [...heads.keys()].filter((shard) => !committed.includes(shard)),
   };
 }
@@ -123,7 +124,6 @@ async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Lo
 
 /** Not JSON, or one of Postgres' classes 22 (data) and 23 (constraints): repeating it would fail for ever. */
 function isAboutData(error: unknown): boolean {
-  if (error instanceof SyntaxError) return true;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return code.startsWith('22') || code.startsWith('23');
 }

@@ -3,7 +3,7 @@ import { ALL_SHARDS, shardOf } from './shard';
 
 /** Moves the outboxes to Postgres while the process runs. */
 export interface Drainer {
-  /** Something was written for this account: its shard is drained within about 50 ms. */
+  /** Something was written for this account: its shard is drained within about 100 ms. */
   nudge(accountId: string): void;
   /** Drains everything there is now. Rejects when ledger or database cannot be reached; nothing is lost then. */
   flush(): Promise<void>;
@@ -13,8 +13,8 @@ export interface Drainer {
   oldestAgeMs(): number;
 }
 
-/** Long enough to collect what came together, short enough to stay below 50 ms. */
-const COLLECT_MS = 25;
+/** Long enough to collect what comes together, short enough for a record to be found soon after its call. */
+const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 
