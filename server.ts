@@ -22,6 +22,7 @@ import { ensureReady } from './core/ledger/recovery';
 import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
 import { log } from './core/log';
+import { closeWithConnection } from './core/pipelined';
 import type { Route } from './core/plugin';
 import { checkRedis, connectRedis } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
@@ -185,6 +186,7 @@ function limitTimes(server: Server, openRequests: OpenRequests): void {
   server.requestTimeout = 0;
   server.keepAliveTimeout = 75_000;
   openRequests.watch(server);
+  server.on('request', closeWithConnection);
 }
 
 function announce(

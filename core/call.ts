@@ -107,7 +107,8 @@ export type Answer = {
       readonly events: EventReader;
       readonly chunks: ChunkReader;
     }
-  | { readonly kind: 'body'; readonly bytes: Buffer }
+  /** In one piece; `body` is what was read of its JSON. */
+  | { readonly kind: 'body'; readonly bytes: Buffer; readonly body: unknown }
   /** Given to the caller as it is, at no charge: an upstream's error, a redirect. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
 );

@@ -18,6 +18,8 @@ export class StreamChunks implements ChunkReader {
 
   constructor(stream: Readable) {
     this.#stream = stream;
+    // It may fail before anybody reads; `take` gives the failure then.
+    stream.on('error', () => undefined);
     this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   }
 
@@ -35,7 +37,6 @@ export class StreamChunks implements ChunkReader {
 
   cancel(): void {
     this.#next?.catch(() => undefined);
-    this.#stream.on('error', () => undefined);
     this.#stream.destroy();
   }
 }

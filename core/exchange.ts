@@ -121,11 +121,13 @@ export class ExchangeCancelled extends Error {
 }
 
 /** The answer's bytes as they mean: decoded, when an upstream compresses although it was asked not to. */
-export function decodedChunks(exchange: Exchange, { headers }: ExchangeHead): ChunkReader {
+export function decodedChunks(exchange: Exchange, { status, headers }: ExchangeHead): ChunkReader {
   const decoder = decoderOf(headers['content-encoding']);
-  if (decoder === undefined) return exchange;
+  if (decoder === undefined || status === 204 || status === 304 || headers['content-length'] === '0') return exchange;
   const source = Readable.from(bytesOf(exchange), { objectMode: false });
   source.once('error', (error) => decoder.destroy(error));
+  // A decoder that was given up, or that failed, takes nothing more: `pipe` only lets go of the source.
+  decoder.once('close', () => exchange.cancel());
   return new StreamChunks(source.pipe(decoder));
 }
 

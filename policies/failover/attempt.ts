@@ -6,6 +6,7 @@ import { EventReader, type NotedEvent } from '../../core/event-reader';
 import { decodedChunks } from '../../core/exchange';
 import type { Verdict } from '../../core/upstream';
 import type { Failure } from './decide';
+import { isAnswer, parseJson, readAnswer } from './read-answer';
 import { Patience, send } from './send';
 
 /** What one try at one candidate came to. A failure that was an answer can still be relayed. */
@@ -36,7 +37,7 @@ export async function attempt(
     if (status >= 400) return await judge(head, request, chunks);
     if (status >= 300) return { answer: { ...head, kind: 'relay', head: [], chunks } };
     if (isEventStream(headers)) return await untilContent(head, request, chunks, preambleHoldMs);
-    return { answer: { ...head, kind: 'body', bytes: await readAll(chunks) } };
+    return judgeBody(head, request, await readAll(chunks), chunks);
   } catch (error) {
     const outcome = outcomeOf(error, patience, call);
     return { failure: { outcome, status: undefined, verdict: 'next', retryAfterMs: undefined }, relay: undefined };
@@ -90,6 +91,15 @@ async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Pr
   return failed('status', head, verdict, { ...head, kind: 'relay', head: read, chunks });
 }
 
+/** A success in one piece, if it is one: an error may come with any status. */
+function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader): Attempted {
+  const body = readAnswer(bytes);
+  if (isAnswer(body)) return { answer: { ...head, kind: 'body', bytes, body } };
+  const { status, headers } = head;
+  const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
+  return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks });
+}
+
 function failed(
   outcome: Failure['outcome'],
   head: Head,
@@ -97,14 +107,6 @@ function failed(
   relay: Answer & { kind: 'relay' },
 ): Attempted {
   return { failure: { outcome, status: head.status, verdict, retryAfterMs: retryAfterMs(head.headers) }, relay };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function retryAfterMs(headers: UpstreamHeaders): number | undefined {
@@ -134,7 +136,8 @@ async function untilContent(
       const chunk = await chunks.take();
       if (chunk === undefined) return events.isWhole ? answer() : lost(head, held, chunks);
       let releases = false;
-      for (const event of events.read(chunk)) {
+      const read = events.read(chunk);
+      for (const [index, event] of read.entries()) {
         const { note } = event;
         held.push(event);
         if (releases) continue;
@@ -146,7 +149,9 @@ async function untilContent(
             headers: head.headers,
             body: note.error.body,
           };
-          return failed('error_event', head, head.candidate.adapter.judge(failure), relayOf(head, held, chunks));
+          held.push(...read.slice(index + 1));
+          const relay = relayOf(head, held, chunks, events.rest());
+          return failed('error_event', head, head.candidate.adapter.judge(failure), relay);
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
       }
@@ -160,8 +165,15 @@ async function untilContent(
   }
 }
 
-function relayOf(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Answer & { kind: 'relay' } {
-  return { ...head, kind: 'relay', head: held.map(({ raw }) => raw), chunks };
+/** What was read so far, to the last byte, and what follows. */
+function relayOf(
+  head: Head,
+  held: readonly NotedEvent[],
+  chunks: ChunkReader,
+  rest?: Buffer,
+): Answer & { kind: 'relay' } {
+  const raws = held.map(({ raw }) => raw);
+  return { ...head, kind: 'relay', head: rest === undefined ? raws : [...raws, rest], chunks };
 }
 
 /** The stream ended or became unreadable before any content. */

@@ -31,8 +31,11 @@ export function decide(failure: Failure, situation: Situation): Decision {
   if (failure.verdict === 'relay')
     return { do: 'relay', why: 'the request itself is at fault: every upstream would say the same' };
   if (failure.outcome === 'cancelled') return { do: 'give-up', why: 'the client has left' };
-  if (situation.attemptsLeft === 0) return { do: 'give-up', why: 'no further attempts are allowed' };
   const largerContextOnly = failure.verdict === 'larger-context';
+  if (situation.attemptsLeft === 0 && largerContextOnly) {
+    return { do: 'relay', why: 'the call is too long, and no further attempts are allowed' };
+  }
+  if (situation.attemptsLeft === 0) return { do: 'give-up', why: 'no further attempts are allowed' };
   if (situation.candidatesLeft > 0) return { do: 'next', why: 'another candidate can answer', largerContextOnly };
   if (largerContextOnly) return { do: 'relay', why: 'no candidate has a larger context' };
   if (failure.outcome === 'timeout') return { do: 'give-up', why: 'who stayed silent is not asked again' };

@@ -69,6 +69,8 @@ class Members {
     const model = this.#value('model');
     if (model === undefined) throw invalid('model', this.#places.has('model') ? 'is too long' : 'is missing');
     if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a string that is not empty');
+    // It goes into the usage record, and Postgres takes neither a NUL nor half a character.
+    if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');
     return model;
   }
 

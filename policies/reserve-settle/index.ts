@@ -1,6 +1,6 @@
 import type { Ending, Reservation, Settlement } from '../../core/call';
 import { isAllowed } from '../../core/catalog';
-import { fail } from '../../core/errors';
+import { ERRORS, fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { newId } from '../../core/ids';
 import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
@@ -47,7 +47,12 @@ async function reserve(gateway: Gateway, call: PayingCall, rid: string, heldE8: 
   const { accountId, keyId } = call.key;
   const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
   const ask = (keyRev: number): Promise<ReserveOutcome> =>
-    gateway.ledger.reserve({ rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record });
+    gateway.ledger
+      .reserve({ rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record })
+      .catch((error: unknown) => {
+        releaseUnanswered(gateway, call, rid);
+        throw error;
+      });
   let outcome = await ask(call.key.settings.rev);
   if (outcome.outcome === 'stale_key') {
     const { settings } = outcome;
@@ -58,6 +63,15 @@ async function reserve(gateway: Gateway, call: PayingCall, rid: string, heldE8: 
   }
   if (outcome.outcome !== 'reserved') throw refusalOf(outcome, heldE8);
   gateway.leases.track({ accountId, keyId }, rid);
+}
+
+/** A reserve without an answer may have been taken, or may be yet: the release gives it back, or has it refused. */
+function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): void {
+  const { accountId, keyId } = call.key;
+  call.facts.status = ERRORS.LEDGER_UNAVAILABLE.status;
+  call.facts.errorCode = 'LEDGER_UNAVAILABLE';
+  const record = JSON.stringify(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
+  void gateway.settler.release({ rid, accountId, keyId, record });
 }
 
 /** Why there is no reservation, as the caller is told. */

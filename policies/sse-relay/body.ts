@@ -12,8 +12,8 @@ export async function sendBody(
 ): Promise<void> {
   const { meter, reservation } = call;
   noteAnswer(call, answer);
-  const { usage, contentBytes } = answer.candidate.adapter.readBody(parseJson(answer.bytes));
-  meter.noteBody(usage, contentBytes);
+  const { usage, contentBytes } = answer.candidate.adapter.readBody(answer.body);
+  meter.noteBody(usage, contentBytes > 0 ? contentBytes : bytesOfUnread(answer.bytes));
   if (call.hasLeft) throw new ClientLeft();
   const counted = meter.read();
   const { chargedE8 } = await reservation.settle({ ...counted, candidate: answer.candidate });
@@ -35,10 +35,9 @@ export async function sendBody(
   response.end(answer.bytes);
 }
 
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return undefined;
-  }
+/** Of an answer larger than this the text is not read: without usable counts it counts by its length. */
+const READ_AT_MOST_BYTES = 1024 * 1024;
+
+function bytesOfUnread({ length }: Buffer): number {
+  return length > READ_AT_MOST_BYTES ? length : 0;
 }

@@ -41,6 +41,8 @@ export async function sendStream(
 
 class StreamRelay {
   #contentRelayed = false;
+  /** As far as it was relayed: the reader may be ahead. */
+  #isWhole = false;
   #brokenBy: string | undefined;
   #upstreamToldIt = false;
   #errorCode: 'ALL_PROVIDERS_FAILED' | 'UPSTREAM_TIMEOUT' = 'ALL_PROVIDERS_FAILED';
@@ -66,7 +68,7 @@ class StreamRelay {
       chunks.cancel();
     }
     if (this.call.hasLeft) return;
-    if (!events.isWhole) {
+    if (!this.#isWhole) {
       this.#broken('the stream ended early');
       await this.settleAsItStands();
       if (!this.#upstreamToldIt) yield this.#errorEvent();
@@ -86,6 +88,7 @@ class StreamRelay {
         break;
       }
       this.call.meter.note(note);
+      this.#isWhole = isWhole;
       if (note.content === true) this.#contentRelayed = true;
       if (note.error !== undefined) {
         this.#broken('the upstream reported an error');
@@ -108,7 +111,7 @@ class StreamRelay {
   async settleAsItStands(): Promise<void> {
     const { call, answer } = this;
     const { candidate } = answer;
-    if (answer.events.isWhole) await call.reservation.settle({ ...call.meter.read(), candidate });
+    if (this.#isWhole) await call.reservation.settle({ ...call.meter.read(), candidate });
     else if (call.hasLeft && this.#contentRelayed)
       await call.reservation.settle({ billing: 'partial', candidate, usage: call.meter.readPartial() });
     else await call.reservation.settle({ billing: 'released' });

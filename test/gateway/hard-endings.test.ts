@@ -1,0 +1,179 @@
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { Redis } from 'ioredis';
+import { request } from 'undici';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { startPostgres } from '../support/postgres';
+import { startRedis } from '../support/redis';
+import { until } from '../support/until';
+import { chatStream, messagesStream, respond, startUpstream, type TestUpstream } from '../support/upstream';
+
+const USAGE = { input: 1_000, output: 200 };
+
+describe('Endings that are easy to get wrong', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({ stores: 'real', upstreams: { acme: { url: upstream.url } } });
+    ({ key } = await gateway.newCustomer('100'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  const recordOf = (answer: { headers: Record<string, string> }) =>
+    gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+
+  it('a redirect whose compressed body is broken ends that answer and nothing else', async () => {
+    const script = respond({
+      status: 302,
+      headers: { location: '/x', 'content-encoding': 'gzip' },
+      body: 'not gzip at all',
+    });
+    upstream.always(script);
+    for (let round = 0; round < 5; round += 1)
+      await gateway.call('/v1/messages', { key, body: ask() }).catch(() => undefined);
+    expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
+  });
+
+  it('a compressed redirect without a body is relayed', async () => {
+    upstream.next(
+      respond({ status: 302, headers: { location: '/x', 'content-encoding': 'gzip', 'content-length': '0' } }),
+    );
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(302);
+    expect(answer.headers['location']).to.equal('/x');
+  });
+
+  it('a stream that becomes malformed and goes on in the same piece is told to be broken, and costs nothing', async () => {
+    const whole = messagesStream({ texts: ['one ', 'two '], usage: USAGE });
+    const events = [...whole.events];
+    events.splice(5, 0, 'event: content_block_delta\ndata: {"type":\n\n');
+    upstream.next(respond({ headers: { 'content-type': 'text/event-stream' }, body: events.join('') }));
+    const answer = await gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
+    expect(answer.text).to.include('event: error');
+    expect(answer.text).not.to.include('message_stop');
+    expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
+  });
+
+  it('an answer with one choice, where two were asked for, is whole at its end, and is charged', async () => {
+    upstream.next(chatStream({ texts: ['one'], usage: USAGE, withUsage: true }));
+    const answer = await gateway.call('/v1/chat/completions', { key, body: ask({ stream: true, n: 2 }) });
+    expect(answer.text.trimEnd().endsWith('data: [DONE]')).to.equal(true);
+    expect(answer.text).not.to.include('"error"');
+    expect(await recordOf(answer)).to.include({ billing: 'actual', cost: '0.00600000' });
+  });
+
+  for (const [title, body, contentType] of [
+    ['an error', '{"error":{"message":"Insufficient credits","code":402}}', 'application/json'],
+    ['nothing', '', 'application/json'],
+    ['a page', '<h1>maintenance</h1>', 'text/html'],
+  ] as const) {
+    it(`${title} with status 200 is no answer, and costs nothing`, async () => {
+      upstream.always(respond({ headers: { 'content-type': contentType }, body }));
+      const answer = await gateway.call('/v1/chat/completions', { key, body: ask() });
+      expect(answer.status).to.equal(502);
+      expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
+    });
+  }
+
+  it('a call that is too long for the only upstream is told so in its words', async () => {
+    const body = { error: { message: 'too long', code: 'context_length_exceeded', type: 'invalid_request_error' } };
+    upstream.always(respond({ status: 400, body }));
+    const answer = await gateway.call('/v1/chat/completions', { key, body: ask() });
+    expect(answer.status).to.equal(400);
+    expect(answer.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '1' });
+    expect(answer.json).to.deep.equal(body);
+  });
+
+  it('a relayed error of a stream keeps every byte that came with it', async () => {
+    const body = 'data: {"error":{"code":"content_filter","message":"no"}}\n\ndata: [DONE]\n\ndata: {"half';
+    upstream.always(respond({ headers: { 'content-type': 'text/event-stream' }, body }));
+    const answer = await gateway.call('/v1/chat/completions', { key, body: ask({ stream: true }) });
+    expect(answer.text).to.equal(body);
+  });
+
+  it('the client of a compressed stream leaves, and the upstream is told', async () => {
+    upstream.always(messagesStream({ texts: Array.from({ length: 500 }, () => 'word '), delayMs: 20, gzip: true }));
+    const leaving = new AbortController();
+    const answer = await request(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(ask({ stream: true })),
+      signal: leaving.signal,
+    });
+    answer.body.on('error', () => undefined);
+    await until('something has come', () => answer.body.readableLength > 0 || answer.body.read() !== null);
+    leaving.abort();
+    await (await upstream.call(1)).clientGone;
+  });
+
+  it('two calls sent one behind the other on a connection both end when it closes', async () => {
+    const customer = await gateway.newCustomer('10');
+    upstream.always(messagesStream({ texts: Array.from({ length: 500 }, () => 'word '), delayMs: 20 }));
+    const { port } = new URL(gateway.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    const body = JSON.stringify(ask({ stream: true }));
+    const one = `POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: ${customer.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    socket.write(one + one);
+    const second = await upstream.call(2);
+    socket.destroy();
+    await second.clientGone;
+    await until('nothing is held', async () => (await gateway.balance(customer.key)).heldUsd === '0.00000000');
+  });
+
+  it("a model's name that no record could hold is refused", async () => {
+    const answer = await gateway.call('/v1/messages', { key, body: ask({ model: 'a\u0000b' }) });
+    expect(answer.status).to.equal(400);
+    expect(answer.json.error.param).to.equal('model');
+  });
+
+  it('a reserve that Redis takes too late is given back', async () => {
+    const redis = await startRedis();
+    const postgres = await startPostgres();
+    const stores = { redisUrl: redis.url, databaseUrl: await postgres.createDatabase() };
+    const slow = await startGateway({ stores, upstreams: { acme: { url: upstream.url } } });
+    const client = new Redis(redis.url);
+    try {
+      const customer = await slow.newCustomer('10');
+      upstream.always(messagesStream());
+      expect((await slow.call('/v1/messages', { key: customer.key, body: ask({ stream: true }) })).status).to.equal(
+        200,
+      );
+      await client.call('CLIENT', 'PAUSE', '600', 'WRITE');
+      const answer = await slow.call('/v1/messages', { key: customer.key, body: ask() });
+      expect(answer.status).to.equal(503);
+      expect(answer.json.error.code).to.equal('LEDGER_UNAVAILABLE');
+      await until('nothing is held', async () => (await slow.balance(customer.key)).heldUsd === '0.00000000');
+      expect(upstream.calls).to.have.length(1);
+    } finally {
+      client.disconnect();
+      await slow.stop();
+      await redis.stop();
+      await postgres.stop();
+    }
+  });
+
+  it('an answer that is compressed although it was asked not to be arrives decoded', async () => {
+    const text = JSON.stringify({
+      type: 'message',
+      content: [{ type: 'text', text: 'Hi' }],
+      usage: { input_tokens: 1_000, output_tokens: 200 },
+    });
+    upstream.next(
+      respond({ headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' }, body: gzipSync(text) }),
+    );
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.text).to.equal(text);
+    expect(answer.headers).not.to.have.property('content-encoding');
+    expect(answer.headers['x-ai-cost']).to.equal('0.00600000');
+  });
+});
