@@ -63,10 +63,10 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
     relay('no candidate has a larger context'),
   ],
   [
-    'gives up a context that is too large after the last attempt',
+    'relays a context that is too large after the last attempt',
     failed({ status: 400, verdict: 'larger-context' }),
     at({ attemptsLeft: 0, candidatesLeft: 0 }),
-    noAttempts,
+    relay('the call is too long, and no further attempts are allowed'),
   ],
   [
     'does not ask a silent one again',
