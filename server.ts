@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
@@ -37,17 +38,50 @@ const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname :
 
 async function main(): Promise<void> {
   const { env } = process;
+  const isCheck = readArguments(process.argv.slice(2));
   env['EG_APP_ROOT'] = __dirname;
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
-  const system = loadSystemSettings(configFolder, env);
+  const system = locatePlugins(loadSystemSettings(configFolder, env), configFolder);
   const manifests = loadManifests(system);
   const policies = manifests.flatMap(({ manifest }) => manifest.tollgate.policies ?? []);
   const configuration = loadConfiguration(configFolder, env, policies);
-  if (process.argv.includes('--check')) {
+  if (isCheck) {
     process.stdout.write(`The configuration in ${configFolder} is sound (revision ${configuration.revision}).\n`);
     return;
   }
   await serve(configuration, system, manifests);
+}
+
+const USAGE = `Usage: node dist/server.js [--check]
+
+Starts Tollgate with gateway.config.yml and system.config.yml of TOLLGATE_CONFIG_DIR (default: the project's folder).
+  --check  reads and checks the configuration, and ends
+  --help   shows this
+`;
+
+/** True for --check. Anything that is not understood starts nothing. */
+function readArguments(given: readonly string[]): boolean {
+  if (given.length === 0) return false;
+  if (given.length === 1 && given[0] === '--check') return true;
+  if (given.length === 1 && given[0] === '--help') {
+    process.stdout.write(USAGE);
+    process.exit(0);
+  }
+  process.stderr.write(`tollgate does not know ${given.join(' ')}.\n\n${USAGE}`);
+  process.exit(2);
+}
+
+/** Packages are looked for from the configuration's folder, then from Tollgate's own. Express Gateway is given full paths. */
+function locatePlugins(system: SystemSettings, configFolder: string): SystemSettings {
+  const fromConfiguration = createRequire(join(configFolder, 'system.config.yml'));
+  const plugins = Object.entries(system.plugins).map(([name, settings]) => {
+    try {
+      return [name, { ...settings, package: fromConfiguration.resolve(settings.package) }];
+    } catch {
+      return [name, settings];
+    }
+  });
+  return { ...system, plugins: Object.fromEntries(plugins) as SystemSettings['plugins'] };
 }
 
 interface LoadedManifest {

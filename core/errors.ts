@@ -150,6 +150,8 @@ export interface ErrorOptions {
   readonly param?: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds?: number;
+  /** In place of the catalogue's, where this case is different. */
+  readonly retryable?: boolean;
   /** Headers of this answer beside the envelope's own, such as `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
@@ -170,7 +172,7 @@ export class GatewayError extends Error {
     this.name = 'GatewayError';
     this.status = kind.status;
     this.type = kind.type;
-    this.retryable = kind.retryable;
+    this.retryable = options.retryable ?? kind.retryable;
   }
 }
 

@@ -16,9 +16,10 @@ export class FinishTracker {
   /** True from the event on that ends the last choice. */
   note(event: EventNote): boolean {
     if (this.#isWhole) return true;
-    // The counts behind the choices, and the protocol's end: an upstream that ignores `n` gives fewer choices.
-    const isOver = event.done === true || (event.finalUsage === true && event.finish !== true);
-    if (isOver && this.#finished.size > 0) this.#isWhole = true;
+    // The protocol's own end stands for stop reasons that were not given; so do the counts behind the choices, when an
+    // upstream that ignores `n` gives fewer of them.
+    if (event.done === true) this.#isWhole = true;
+    if (event.finalUsage === true && event.finish !== true && this.#finished.size > 0) this.#isWhole = true;
     if (event.finish !== true) return this.#isWhole;
     if (this.#choices === 1 || event.finishedChoices === undefined) {
       this.#isWhole = true;

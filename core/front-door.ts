@@ -24,6 +24,11 @@ export function openFrontDoor(gateway: Gateway, { pipelines }: Configuration, op
 
   return {
     answerOthers: (request, response) => {
+      const wrongHost = hostProblem(request);
+      if (wrongHost !== undefined) {
+        refuse(request, response, wrongHost);
+        return true;
+      }
       const place = calls.find(request);
       if (place.is === 'call') return false;
       if (publicRoutes.methodsOf(pathOf(request)).length > 0) void publicRoutes.serve(request, response, { identify });
@@ -37,7 +42,8 @@ export function openFrontDoor(gateway: Gateway, { pipelines }: Configuration, op
         }
       : undefined,
     admin: (request, response, expressGateway) => {
-      if (!showsToken(request, options.adminToken))
+      if (hasTwoHosts(request.rawHeaders)) refuse(request, response, fail('INVALID_FIELD', TWO_HOSTS));
+      else if (!showsToken(request, options.adminToken))
         refuse(request, response, fail('INVALID_API_KEY', { message: NO_TOKEN }));
       else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, {});
       else if (request.method === 'GET') expressGateway(request, response);
@@ -48,6 +54,27 @@ export function openFrontDoor(gateway: Gateway, { pipelines }: Configuration, op
 
 const NO_TOKEN = 'The admin listener needs the admin token as Authorization: Bearer.';
 const READ_ONLY = "Express Gateway's own admin API is read-only here: change gateway.config.yml instead.";
+
+const TWO_HOSTS = { param: 'host', message: 'host: expected one Host header' };
+
+/** Two hosts mean two readings of one request. An address that pins an upstream is never routed otherwise. */
+function hostProblem(request: IncomingMessage): GatewayError | undefined {
+  if (hasTwoHosts(request.rawHeaders)) return fail('INVALID_FIELD', TWO_HOSTS);
+  const { host = '' } = request.headers;
+  if (host.toLowerCase().includes('.p.')) {
+    return fail('NOT_FOUND', { message: 'There is no upstream at this direct address.' });
+  }
+  return undefined;
+}
+
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}
 
 function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {
   sendError(request, response, error, newRequestId());

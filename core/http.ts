@@ -68,22 +68,26 @@ function discardRest(request: IncomingMessage, response: ServerResponse): void {
 export function jsonBody<T>(schema: Schema, maxBytes = 65_536): (request: IncomingMessage) => Promise<T> {
   const check = compileCheck<T>(schema);
   return async (request) => {
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
     const chunks: Buffer[] = [];
     let byteLength = 0;
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    // Leaving the loop must not destroy the request: its answer would have nowhere to go.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       byteLength += chunk.length;
       if (byteLength > maxBytes) throw fail('BODY_TOO_LARGE', { message: `The body has more than ${maxBytes} bytes.` });
       chunks.push(chunk);
     }
-    const checked = check(parseJson(Buffer.concat(chunks).toString('utf8') || '{}'));
+    const checked = check(byteLength === 0 ? {} : parseJson(Buffer.concat(chunks)));
     if ('problems' in checked) throw invalidField(checked.problems);
     return checked.value;
   };
 }
 
-function parseJson(text: string): unknown {
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+function parseJson(bytes: Buffer): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(UTF8.decode(bytes));
   } catch (cause) {
     throw fail('INVALID_JSON', { cause });
   }

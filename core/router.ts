@@ -89,7 +89,7 @@ function render(
   log: Logger,
 ): void {
   // The client has left: nobody to tell, and what was thrown is most often the news of that.
-  if (response.destroyed || request.socket.destroyed) {
+  if (response.destroyed || (response.socket?.destroyed ?? true)) {
     response.destroy();
     return;
   }

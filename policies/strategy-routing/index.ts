@@ -66,20 +66,22 @@ function shorten(name: string): string {
   return name.length > 100 ? `${name.slice(0, 100)}…` : name;
 }
 
-/** A model that nobody can serve now (all upstreams disabled), or only in the other protocol. */
+/** A model that is served only in the other protocol, or that nobody can serve now: all its upstreams are disabled. */
 function noCandidate(model: Model, { protocol }: ModelRequest): Error {
-  const disabled = model.entries.filter(({ upstream }) => upstream.disabled !== undefined);
-  if (disabled.length === model.entries.length) {
-    const attempts = disabled.map(({ upstream }) => ({
-      upstream: upstream.name,
-      outcome: 'disabled',
-      reason: upstream.disabled,
-    }));
-    const message = `Every upstream of "${model.name}" is disabled.`;
-    return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts } });
+  const speaking = model.entries.filter(({ upstream }) =>
+    upstream.adapters.some((each) => each.protocols.includes(protocol)),
+  );
+  if (speaking.length === 0) {
+    const other = protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages';
+    return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
   }
-  const other = protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages';
-  return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
+  const attempts = speaking.map(({ upstream }) => ({
+    upstream: upstream.name,
+    outcome: upstream.disabled === undefined ? 'not in this pipeline' : 'disabled',
+    reason: upstream.disabled,
+  }));
+  const message = `No upstream of "${model.name}" can be asked.`;
+  return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts }, retryable: false });
 }
 
 /** The node's copy of the key may be older than a change that allows the model: before refusing it is read again. */
