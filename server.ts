@@ -30,6 +30,7 @@ import { startRefusedCalls } from './core/refused-calls';
 import { compileCheck } from './core/settings';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
+import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
 import { ConfigurationError } from './core/yaml-file';
 
@@ -276,7 +277,7 @@ function explain(error: unknown): never {
     );
     process.exit(EXIT_CONFIGURATION);
   }
-  log.fatal({ err: error }, 'an unexpected failure');
+  log.fatal({ error: describeFault(error) }, 'an unexpected failure');
   process.exit(1);
 }
 

@@ -6,6 +6,7 @@ import type { EventReader, NotedEvent } from './event-reader';
 import { newRequestId } from './http';
 import type { KeySettings, Payer } from './ledger/ledger';
 import { log } from './log';
+import { describeFault } from './thrown';
 import type { EventNote, ModelCall, Protocol } from './upstream';
 import type { Usage } from './usage';
 
@@ -75,16 +76,8 @@ export interface Meter {
   readPartial(): Usage;
 }
 
-export type AttemptOutcome =
-  | 'answered'
-  | 'relayed'
-  | 'connect_failed'
-  | 'timeout'
-  | 'reset'
-  | 'status'
-  | 'error_event'
-  | 'too_small'
-  | 'cancelled';
+/** How a try that did not answer ended. */
+export type AttemptOutcome = 'connect_failed' | 'timeout' | 'reset' | 'status' | 'error_event' | 'cancelled';
 
 /** One try at one candidate. */
 export interface Attempt {
@@ -264,7 +257,7 @@ export class Call implements Partial<CallFields> {
     try {
       await work();
     } catch (error) {
-      log.error({ err: error, requestId: this.id }, 'work at the end of a call failed');
+      log.error({ error: describeFault(error), requestId: this.id }, 'work at the end of a call failed');
     }
   }
 }

@@ -10,6 +10,15 @@ export interface ChunkReader {
   cancel(): void;
 }
 
+/** The pieces to the end; who stops early tells the sender to stop. */
+export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
+  try {
+    for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) yield chunk;
+  } finally {
+    chunks.cancel();
+  }
+}
+
 /** Reads what comes out of a Node stream, such as a decoder. */
 export class StreamChunks implements ChunkReader {
   readonly #stream: Readable;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { type ChunkReader, StreamChunks } from './chunk-reader';
+import { bytesOf, type ChunkReader, StreamChunks } from './chunk-reader';
 
 export interface ExchangeHead {
   readonly status: number;
@@ -129,14 +129,6 @@ export function decodedChunks(exchange: Exchange, { status, headers }: ExchangeH
   // A decoder that was given up, or that failed, takes nothing more: `pipe` only lets go of the source.
   decoder.once('close', () => exchange.cancel());
   return new StreamChunks(source.pipe(decoder));
-}
-
-async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
-  try {
-    for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) yield chunk;
-  } finally {
-    chunks.cancel();
-  }
 }
 
 function decoderOf(encoding: string | string[] | undefined) {

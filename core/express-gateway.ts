@@ -120,10 +120,10 @@ async function runInExpress(
 }
 
 export interface Served {
-  /** Answers everything on the public listener that is no call (our own API, 404, 405) and returns true; false for a call. */
-  readonly answerOthers: (request: IncomingMessage, response: ServerResponse) => boolean;
-  /** Serves the calls without Express; undefined when the fast lane is off. */
-  readonly serveCall: Listener | undefined;
+  /** Answers everything on the public listener that is no call (our own API, 404, 405); for a call returns what serves it. */
+  readonly answerUnlessCall: (request: IncomingMessage, response: ServerResponse) => Listener | undefined;
+  /** Calls are served without Express. */
+  readonly fastLane: boolean;
   /** Everything on the admin listener goes through here first; `next` is Express Gateway's own admin API. */
   readonly admin: (request: IncomingMessage, response: ServerResponse, next: Listener) => void;
 }
@@ -268,7 +268,7 @@ function mountRoutes(load: NodeJS.Require, served: Served): void {
       if (isMounted) return;
       isMounted = true;
       app.use((request, response, next) => {
-        if (!served.answerOthers(request, response)) next();
+        if (served.answerUnlessCall(request, response) !== undefined) next();
       });
     });
     return loaded;
@@ -288,11 +288,11 @@ function assertMounted(pipelines: readonly PipelineSettings[], manifests: readon
   }
 }
 
-function takeOver(server: Server, { answerOthers, serveCall }: Served): void {
-  if (serveCall === undefined) return;
+function takeOver(server: Server, { answerUnlessCall, fastLane }: Served): void {
+  if (!fastLane) return;
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (!answerOthers(request, response)) serveCall(request, response);
+    answerUnlessCall(request, response)?.(request, response);
   });
 }
 

@@ -23,24 +23,19 @@ export function openFrontDoor(gateway: Gateway, { pipelines }: Configuration, op
   const calls = compileCallTable(pipelines, gateway);
 
   return {
-    answerOthers: (request, response) => {
+    answerUnlessCall: (request, response) => {
       const wrongHost = hostProblem(request);
       if (wrongHost !== undefined) {
         refuse(request, response, wrongHost);
-        return true;
+        return undefined;
       }
       const place = calls.find(request);
-      if (place.is === 'call') return false;
+      if (place.is === 'call') return place.serve;
       if (publicRoutes.methodsOf(pathOf(request)).length > 0) void publicRoutes.serve(request, response, { identify });
       else refuse(request, response, place.is === 'nothing' ? notFound(request) : otherMethod(place.allow));
-      return true;
+      return undefined;
     },
-    serveCall: options.fastLane
-      ? (request, response) => {
-          const place = calls.find(request);
-          if (place.is === 'call') place.serve(request, response);
-        }
-      : undefined,
+    fastLane: options.fastLane,
     admin: (request, response, expressGateway) => {
       if (hasTwoHosts(request.rawHeaders)) refuse(request, response, fail('INVALID_FIELD', TWO_HOSTS));
       else if (!showsToken(request, options.adminToken))

@@ -16,10 +16,6 @@ export class OpenRequests {
     });
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;

@@ -4,9 +4,9 @@ import type { ChunkReader } from '../../core/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/egress';
 import { EventReader, type NotedEvent } from '../../core/event-reader';
 import { decodedChunks } from '../../core/exchange';
+import { isAnswer, parseJson, readAnswer } from '../../core/read-answer';
 import type { Verdict } from '../../core/upstream';
 import type { Failure } from './decide';
-import { isAnswer, parseJson, readAnswer } from './read-answer';
 import { Patience, send } from './send';
 
 /** What one try at one candidate came to. A failure that was an answer can still be relayed. */
@@ -181,11 +181,7 @@ function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Att
   return failed('reset', head, 'next', relayOf(head, held, chunks));
 }
 
-function outcomeOf(
-  error: unknown,
-  patience: Patience,
-  call: AttemptingCall,
-): Exclude<AttemptOutcome, 'answered' | 'relayed'> {
+function outcomeOf(error: unknown, patience: Patience, call: AttemptingCall): AttemptOutcome {
   if (call.hasLeft) return 'cancelled';
   if (patience.isOver) return 'timeout';
   return classifyDialFailure(error);

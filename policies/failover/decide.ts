@@ -3,7 +3,7 @@ import type { Verdict } from '../../core/upstream';
 
 /** How an attempt that did not answer ended. */
 export interface Failure {
-  readonly outcome: Exclude<AttemptOutcome, 'answered' | 'relayed'>;
+  readonly outcome: AttemptOutcome;
   readonly status: number | undefined;
   /** What the adapter makes of an answer that is not a success; `next` where there was none. */
   readonly verdict: Verdict;

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { type Answer, ClientLeft } from '../../core/call';
 import { formatUsd } from '../../core/money';
 import { totalInputTokens } from '../../core/price';
+import { PARSED_AT_MOST_BYTES } from '../../core/read-answer';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
 /** An unstreamed answer: charged first, so that its headers can say what it cost. */
@@ -35,9 +36,7 @@ export async function sendBody(
   response.end(answer.bytes);
 }
 
-/** Of an answer larger than this the text is not read: without usable counts it counts by its length. */
-const READ_AT_MOST_BYTES = 1024 * 1024;
-
+/** An answer whose text was not read counts by its length, where its own counts are unusable. */
 function bytesOfUnread({ length }: Buffer): number {
-  return length > READ_AT_MOST_BYTES ? length : 0;
+  return length > PARSED_AT_MOST_BYTES ? length : 0;
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Answer } from '../../core/call';
-import type { ChunkReader } from '../../core/chunk-reader';
+import { bytesOf, type ChunkReader } from '../../core/chunk-reader';
 import { type AnsweredCall, answerHeaders, noteAnswer, stopWhenClientLeaves } from './headers';
 
 /** An upstream's error or redirect: status and body untouched, at no charge. */
@@ -14,14 +14,10 @@ export async function sendRelay(
   await call.reservation.settle({ billing: 'released' });
   response.writeHead(answer.status, answerHeaders(call, answer));
   stopWhenClientLeaves(call, answer.chunks);
-  await pipeline(bytesOf(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
+  await pipeline(inOrder(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
 }
 
-async function* bytesOf(head: readonly Buffer[], chunks: ChunkReader): AsyncGenerator<Buffer> {
-  try {
-    yield* head;
-    for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) yield chunk;
-  } finally {
-    chunks.cancel();
-  }
+async function* inOrder(head: readonly Buffer[], chunks: ChunkReader): AsyncGenerator<Buffer> {
+  yield* head;
+  yield* bytesOf(chunks);
 }

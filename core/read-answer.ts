@@ -1,7 +1,7 @@
-import { findMembers, sliceChunks } from '../../core/json-members';
+import { findMembers, sliceChunks } from './json-members';
 
-/** Larger bodies are not parsed as a whole: it would hold up every other call. */
-const PARSED_AT_MOST_BYTES = 1024 * 1024;
+/** Larger answers are not parsed as a whole: it would hold up every other call. Their text is not known then. */
+export const PARSED_AT_MOST_BYTES = 1024 * 1024;
 
 /** What of a large answer is looked at. */
 const MEMBERS = ['type', 'usage', 'error'];
