@@ -173,6 +173,7 @@ async function serve(
   );
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
+  const stopPlugins = await startPlugins(manifests, gateway);
   announce(servers, configuration, isEmbedded, adminToken.file);
   stopOnSignal(
     () => {
@@ -184,6 +185,7 @@ async function serve(
         server.close();
         server.closeAllConnections();
       }
+      await stopPlugins();
       await settler.stop();
       await leases.stop();
       await refusedCalls.close();
@@ -213,6 +215,18 @@ async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledge
 /** The endpoints of all plugins, each made with its settings. */
 function routesOf(manifests: readonly LoadedManifest[], gateway: Gateway): readonly Route[] {
   return manifests.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
+}
+
+/** What plugins do by themselves while the process runs; answers what ends it, the last begun first. */
+async function startPlugins(manifests: readonly LoadedManifest[], gateway: Gateway): Promise<() => Promise<void>> {
+  const stops: (() => Promise<void>)[] = [];
+  for (const { manifest, settings } of manifests) {
+    const stop = await manifest.tollgate.plugin?.start?.(settings, gateway);
+    if (stop !== undefined) stops.unshift(stop);
+  }
+  return async () => {
+    for (const stop of stops) await stop();
+  };
 }
 
 /** Slow senders of headers are closed; bodies have their own limits; idle connections may be used again for a while. */

@@ -52,6 +52,8 @@ export interface PluginDefinition<S extends Schema> {
   readonly register?: () => void;
   /** Runs once, when the stores are open; what it returns is served. A plugin that throws stops the start. */
   readonly routes?: (settings: Settings<S>, gateway: Gateway) => readonly Route[];
+  /** Runs once, when the process serves: begins work that goes on by itself. What it returns ends that work; calls have ended then, the stores are still open. */
+  readonly start?: (settings: Settings<S>, gateway: Gateway) => Promise<() => Promise<void>>;
 }
 
 export interface Plugin {
@@ -60,6 +62,7 @@ export interface Plugin {
   readonly schema: Schema;
   readonly register?: () => void;
   readonly routes?: (settings: unknown, gateway: Gateway) => readonly Route[];
+  readonly start?: (settings: unknown, gateway: Gateway) => Promise<() => Promise<void>>;
 }
 
 export function definePlugin<const S extends Schema>(definition: PluginDefinition<S>): Plugin {

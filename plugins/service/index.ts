@@ -1,5 +1,6 @@
 import { fail } from '../../core/errors';
 import { sendJson } from '../../core/http';
+import { metrics } from '../../core/metrics';
 import { definePlugin, type Route } from '../../core/plugin';
 
 const NOT_OFFERED = ['/v1/messages/count_tokens', '/{strategy}/v1/messages/count_tokens'] as const;
@@ -53,6 +54,16 @@ export default definePlugin({
           },
           ready ? {} : { 'retry-after': '1' },
         );
+      },
+    },
+    {
+      listener: 'admin',
+      method: 'GET',
+      path: '/metrics',
+      summary: "What the process counts and measures, in Prometheus' text format.",
+      handle: async (_visit, _request, response) => {
+        response.writeHead(200, { 'content-type': metrics.contentType });
+        response.end(await metrics.metrics());
       },
     },
     ...NOT_OFFERED.map(

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
+import { request } from 'undici';
 import { ask } from '../support/calls';
 import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
@@ -116,6 +117,21 @@ describe('Start and stop', function () {
       }
     });
   }
+
+  it('its metrics are read with the admin token, and only so', async () => {
+    const gateway = await startGateway({ upstreams });
+    try {
+      const shown = await gateway.admin('GET', '/metrics');
+      expect(shown.status).to.equal(200);
+      expect(shown.headers['content-type']).to.match(/^text\/plain/);
+      expect(shown.text).to.match(/^process_cpu_seconds_total \d/m);
+      const { statusCode } = await request(`${gateway.adminUrl}/metrics`);
+      expect(statusCode).to.equal(401);
+      expect((await gateway.call('/metrics', { method: 'GET' })).status).to.equal(404);
+    } finally {
+      await gateway.stop();
+    }
+  });
 
   it('SIGTERM lets a running stream finish, refuses new calls, and ends with 0', async () => {
     const gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });

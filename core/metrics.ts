@@ -1,0 +1,10 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+
+/**
+ * What this process counts and measures, in Prometheus' text format at `GET /metrics` of the admin listener. A metric is
+ * made where its fact is known, with `registers: [metrics]`; names begin with `tollgate_`, units stand last. No label may
+ * hold an id of a call, a key or an account: labels are bounded.
+ */
+export const metrics = new Registry();
+
+collectDefaultMetrics({ register: metrics });
