@@ -1,3 +1,5 @@
+import type { Inspection } from './inspection';
+
 /**
  * The ledger's contract: every operation, every outcome by name. Two implementations keep it: `MemoryLedger` (the
  * reference model, and the ledger of the embedded default) and `RedisLedger` (production). One suite holds both.
@@ -204,6 +206,9 @@ export interface Ledger {
   readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
   /** Forgets these entries, read from the head and committed as rows; their reservations are forgotten after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
+
+  /** Looks at accounts of one shard, and at some of their keys, at one moment. Rejects with LedgerUnavailable while not ready. */
+  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
 
   /** True once the store has been filled from Postgres. */
   isReady(): Promise<boolean>;

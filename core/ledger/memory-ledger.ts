@@ -1,5 +1,6 @@
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount } from './amount';
+import type { Inspection, OpenHold } from './inspection';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -241,6 +242,23 @@ export class MemoryLedger implements Ledger {
     for (const { rid } of entries) this.#forgetLater(rid);
   }
 
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+    this.#assertOpen();
+    const wanted = new Set(accountIds);
+    const deadlines = this.#deadlines.get(shard);
+    const holds = [...this.#reservations].flatMap(([rid, each]): OpenHold[] => {
+      const { accountId, keyId, amountE8, state, record } = each;
+      if (state !== 'open' || keyId === undefined || !wanted.has(accountId)) return [];
+      return [{ rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: record !== '' }];
+    });
+    return {
+      nowMs: this.#now(),
+      accounts: copies(this.#accounts, accountIds),
+      keys: copies(this.#keys, keyIds),
+      holds,
+    };
+  }
+
   async isReady(): Promise<boolean> {
     return this.#isOpen;
   }
@@ -381,6 +399,15 @@ function repeatReserve(before: Reservation, amountE8: bigint) {
   if (before.state === 'released' || before.state === 'tombstoned') return 'released_before';
   if (before.state !== 'open') return 'closed_before';
   return before.amountE8 === amountE8 ? 'reserved' : 'exists_with_different_amount';
+}
+
+function copies<T extends object>(all: ReadonlyMap<string, T>, ids: readonly string[]): Map<string, T> {
+  return new Map(
+    ids.flatMap((id): [string, T][] => {
+      const there = all.get(id);
+      return there === undefined ? [] : [[id, { ...there }]];
+    }),
+  );
 }
 
 /** What the key's own limit leaves. */

@@ -20,11 +20,11 @@ export interface UsageRow {
 
 const INSERT_ENTRIES = `
   INSERT INTO ledger_entries
-    (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, created_at)
-  SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "createdAt"
+    (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, of_call, created_at)
+  SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "ofCall", "createdAt"
   FROM jsonb_to_recordset(:rows::jsonb) AS entry (
     "accountId" uuid, seq bigint, rid uuid, kind text, "keyId" uuid,
-    "amountE8" bigint, "postedE8" bigint, "shortfallE8" bigint, "createdAt" timestamptz)
+    "amountE8" bigint, "postedE8" bigint, "shortfallE8" bigint, "ofCall" boolean, "createdAt" timestamptz)
   ON CONFLICT DO NOTHING`;
 
 const INSERT_USAGE = `
@@ -71,6 +71,7 @@ function entryRow(entry: OutboxEntry): object {
     amountE8: entry.amountE8.toString(),
     postedE8: entry.postedE8.toString(),
     shortfallE8: entry.shortfallE8.toString(),
+    ofCall: entry.record !== undefined,
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
   };
 }

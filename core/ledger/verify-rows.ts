@@ -1,0 +1,156 @@
+import type { Knex } from 'knex';
+import { type Violation, violation } from './invariants';
+
+/** How far an account's entries have been followed, and what they add up to. */
+export interface Chain {
+  readonly accountId: string;
+  seq: number;
+  postedE8: bigint;
+  sumE8: bigint;
+  entries: number;
+  readonly spentE8: Map<string, bigint>;
+}
+
+export function newChain(accountId: string): Chain {
+  return { accountId, seq: 0, postedE8: 0n, sumE8: 0n, entries: 0, spentE8: new Map() };
+}
+
+/** Entries of one account that one statement follows: none of them takes longer than a moment. */
+const ENTRIES_AT_ONCE = 20_000;
+
+/** The accounts of a statement, with where each is continued and the last entry it is asked for. */
+const WANTED = `
+  WITH wanted AS (
+    SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint, posted bigint, upto bigint)
+  ), entry AS (
+    SELECT entry.*, wanted.seq AS from_seq, wanted.posted AS from_posted
+    FROM wanted JOIN ledger_entries AS entry ON entry.account_id = wanted."accountId"
+    WHERE entry.seq > wanted.seq AND entry.seq <= least(wanted.upto, wanted.seq + ${ENTRIES_AT_ONCE})
+  )`;
+
+const FOLLOW = `${WANTED}, chained AS (
+    SELECT account_id, rid, kind, created_at, seq, amount_e8, posted_e8,
+           coalesce(lag(seq) OVER chain, from_seq) AS seq_before,
+           coalesce(lag(posted_e8) OVER chain, from_posted) AS posted_before
+    FROM entry WINDOW chain AS (PARTITION BY account_id ORDER BY seq)
+  )
+  SELECT account_id::text AS "accountId", count(*)::int AS entries, sum(amount_e8)::text AS sum, max(seq)::float8 AS seq,
+         (array_agg(posted_e8 ORDER BY seq DESC))[1]::text AS posted,
+         (array_agg(ARRAY[seq, seq_before + 1] ORDER BY seq) FILTER (WHERE seq <> seq_before + 1))[1:1]::text AS gap,
+         (array_agg(ARRAY[seq, posted_before + amount_e8, posted_e8] ORDER BY seq)
+           FILTER (WHERE posted_e8 <> posted_before + amount_e8))[1:1]::text AS broken
+  FROM chained GROUP BY account_id`;
+
+const SPENT = `${WANTED}
+  SELECT account_id::text AS "accountId", key_id::text AS "keyId", (-sum(amount_e8))::text AS spent
+  FROM entry WHERE kind = 'charge' GROUP BY account_id, key_id`;
+
+const CLOSED_TWICE = `${WANTED}
+  SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.seq::float8 AS seq, entry.key_id::text AS "keyId",
+         entry.kind, before.kind AS "kindBefore", before.seq::float8 AS "seqBefore"
+  FROM entry JOIN ledger_entries AS before
+    ON before.account_id = entry.account_id AND before.rid = entry.rid AND before.created_at = entry.created_at
+   AND before.seq < entry.seq AND before.kind <> 'credit'
+  WHERE entry.kind <> 'credit' ORDER BY entry.seq LIMIT 100`;
+
+interface Followed {
+  readonly accountId: string;
+  readonly entries: number;
+  readonly sum: string;
+  readonly seq: number;
+  readonly posted: string;
+  readonly gap: string | null;
+  readonly broken: string | null;
+}
+
+/**
+ * Follows the entries of these accounts as far as they have been written, at most up to the given ones. Rows never change,
+ * so whatever is written meanwhile cannot come in between.
+ */
+export async function followChains(
+  database: Knex,
+  chains: readonly Chain[],
+  upto: ReadonlyMap<string, number>,
+): Promise<readonly Violation[]> {
+  const found: Violation[] = [];
+  let open = chains.filter((chain) => chain.seq < (upto.get(chain.accountId) ?? 0));
+  while (open.length > 0) {
+    const wanted = JSON.stringify(
+      open.map(({ accountId, seq, postedE8 }) => ({
+        ...{ accountId, seq, posted: postedE8.toString(), upto: upto.get(accountId) },
+      })),
+    );
+    const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted });
+    if (rows.length === 0) return found;
+    found.push(...(await closedTwice(database, wanted)));
+    await addSpending(database, wanted, open);
+    const byId = new Map(rows.map((row) => [row.accountId, row]));
+    open = open.filter((chain) => {
+      const row = byId.get(chain.accountId);
+      if (row === undefined) return false;
+      found.push(...advance(chain, row));
+      return chain.seq < (upto.get(chain.accountId) ?? 0);
+    });
+  }
+  return found;
+}
+
+function advance(chain: Chain, row: Followed): Violation[] {
+  const { accountId } = chain;
+  chain.seq = row.seq;
+  chain.postedE8 = BigInt(row.posted);
+  chain.sumE8 += BigInt(row.sum);
+  chain.entries += row.entries;
+  const [gapAt, next] = numbers(row.gap);
+  const [brokenAt, expected, posted] = numbers(row.broken);
+  return [
+    ...(gapAt === undefined ? [] : [violation('chain_gap', { accountId, seq: Number(gapAt) }, next, gapAt)]),
+    ...(brokenAt === undefined
+      ? []
+      : [violation('chain_broken', { accountId, seq: Number(brokenAt) }, expected, posted)]),
+  ];
+}
+
+/** The numbers of an array as Postgres writes it: `{{2,5,7}}`. */
+function numbers(text: string | null): readonly bigint[] {
+  return (text?.match(/-?\d+/g) ?? []).map(BigInt);
+}
+
+async function addSpending(database: Knex, wanted: string, chains: readonly Chain[]): Promise<void> {
+  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(SPENT, { wanted });
+  const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
+  for (const { accountId, keyId, spent } of rows) {
+    const spending = byId.get(accountId)?.spentE8;
+    spending?.set(keyId, (spending.get(keyId) ?? 0n) + BigInt(spent));
+  }
+}
+
+interface ClosedTwice {
+  readonly accountId: string;
+  readonly rid: string;
+  readonly seq: number;
+  readonly keyId: string;
+  readonly kind: string;
+  readonly kindBefore: string;
+  readonly seqBefore: number;
+}
+
+async function closedTwice(database: Knex, wanted: string): Promise<readonly Violation[]> {
+  const { rows } = await database.raw<{ rows: ClosedTwice[] }>(CLOSED_TWICE, { wanted });
+  return rows.map(({ kind, kindBefore, seqBefore, ...at }) =>
+    violation('closed_twice', at, `only the ${kindBefore} ${seqBefore}`, `a ${kind} too`),
+  );
+}
+
+/** Number of the last entry each account has in Postgres; accounts without entries are not in the map. */
+export async function lastSeqs(database: Knex, accountIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await database.raw<{ rows: { id: string; seq: number }[] }>(
+    `SELECT wanted.value AS id, last.seq::float8 AS seq
+     FROM jsonb_array_elements_text(:accountIds::jsonb) AS wanted
+     JOIN LATERAL (
+       SELECT seq FROM ledger_entries WHERE account_id = wanted.value::uuid ORDER BY seq DESC LIMIT 1
+     ) AS last ON true`,
+    { accountIds: JSON.stringify(accountIds) },
+  );
+  return new Map(rows.map(({ id, seq }) => [id, seq]));
+}
