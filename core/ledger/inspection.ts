@@ -7,7 +7,7 @@ export interface Inspection {
   readonly accounts: ReadonlyMap<string, AccountState>;
   readonly keys: ReadonlyMap<string, KeyMoney>;
   /** All that are open on these accounts, whatever key they are of. */
-  readonly holds: readonly OpenHold[];
+  readonly holds: readonly SeenHold[];
 }
 
 export interface KeyMoney {
@@ -16,7 +16,7 @@ export interface KeyMoney {
   readonly limitE8: bigint | undefined;
 }
 
-export interface OpenHold extends Payer {
+export interface SeenHold extends Payer {
   readonly rid: string;
   readonly amountE8: bigint;
   /** undefined for a hold without one. */

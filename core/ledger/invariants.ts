@@ -1,4 +1,4 @@
-import type { Inspection, OpenHold } from './inspection';
+import type { Inspection, SeenHold } from './inspection';
 
 /**
  * What must hold of the ledger at every moment; what does not hold names one of these words. The list of ledger
@@ -14,7 +14,7 @@ export const INVARIANTS = {
   key_holds_differ: 'held of a key = the sum of its open holds',
   hold_without_deadline: "a call's hold has a deadline",
   hold_overdue: "a call's hold is given back within 60 s of its deadline",
-  limit_exceeded: "spent of a key ≤ its limit, unless the limit was lowered",
+  limit_exceeded: 'spent of a key ≤ its limit, unless the limit was lowered',
   spent_differs: 'spent of a key = the sum of its charges',
   chain_gap: 'entries of an account are numbered without a gap',
   chain_broken: 'posted of an entry = posted of the one before + its amount',
@@ -22,7 +22,7 @@ export const INVARIANTS = {
   entry_lost: 'an entry of the ledger is in its outbox or in Postgres',
   ledger_behind: 'the ledger knows every entry of Postgres',
   closed_twice: 'a reservation is closed by one entry',
-  record_missing: "a closed reservation of a call has a usage record",
+  record_missing: 'a closed reservation of a call has a usage record',
   record_twice: 'a closed reservation of a call has one usage record',
   record_without_entry: 'a usage record with a reservation has the entry that closed it',
   record_differs: 'a usage record says what its entry charged',
@@ -74,15 +74,21 @@ export function judgeAccount(accountId: string, { accounts, holds, nowMs }: Insp
   return [...found, ...own.flatMap((hold) => judgeHold(hold, seq, nowMs))];
 }
 
-function judgeHold({ accountId, keyId, rid, deadlineMs, ofCall }: OpenHold, seq: number, nowMs: number): Violation[] {
+function judgeHold({ accountId, keyId, rid, deadlineMs, ofCall }: SeenHold, seq: number, nowMs: number): Violation[] {
   const at = { accountId, keyId, rid, seq };
   if (deadlineMs === undefined) return ofCall ? [violation('hold_without_deadline', at, 'a deadline', 'none')] : [];
   const lateMs = nowMs - deadlineMs;
-  return lateMs > PATIENCE_MS ? [violation('hold_overdue', at, `at most ${PATIENCE_MS} ms late`, `${lateMs} ms late`)] : [];
+  return lateMs > PATIENCE_MS
+    ? [violation('hold_overdue', at, `at most ${PATIENCE_MS} ms late`, `${lateMs} ms late`)]
+    : [];
 }
 
 /** The same of a key; what it has spent is compared with Postgres elsewhere. */
-export function judgeKey(accountId: string, keyId: string, { accounts, keys, holds }: Inspection): readonly Violation[] {
+export function judgeKey(
+  accountId: string,
+  keyId: string,
+  { accounts, keys, holds }: Inspection,
+): readonly Violation[] {
   const key = keys.get(keyId);
   if (key === undefined) return [];
   const at = { accountId, keyId, seq: accounts.get(accountId)?.seq ?? null };
@@ -94,6 +100,6 @@ export function judgeKey(accountId: string, keyId: string, { accounts, keys, hol
   ];
 }
 
-function sumOf(holds: readonly OpenHold[]): bigint {
+function sumOf(holds: readonly SeenHold[]): bigint {
   return holds.reduce((sum, { amountE8 }) => sum + amountE8, 0n);
 }

@@ -117,7 +117,9 @@ function numbers(text: string | null): readonly bigint[] {
 }
 
 async function addSpending(database: Knex, wanted: string, chains: readonly Chain[]): Promise<void> {
-  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(SPENT, { wanted });
+  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(SPENT, {
+    wanted,
+  });
   const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
   for (const { accountId, keyId, spent } of rows) {
     const spending = byId.get(accountId)?.spentE8;

@@ -166,9 +166,11 @@ async function follow(
   if (waiting.length === OUTBOX_AT_ONCE) return found;
   return [
     ...found,
-    ...chains.filter(isBehind).map(({ accountId, seq }) =>
-      violation('entry_lost', { accountId, seq: seq + 1 }, `entries up to ${upto.get(accountId)}`, `up to ${seq}`),
-    ),
+    ...chains
+      .filter(isBehind)
+      .map(({ accountId, seq }) =>
+        violation('entry_lost', { accountId, seq: seq + 1 }, `entries up to ${upto.get(accountId)}`, `up to ${seq}`),
+      ),
   ];
 }
 
@@ -187,8 +189,7 @@ function continueWith(
     chain.entries += 1;
     chain.sumE8 += amountE8;
     chain.postedE8 = postedE8;
-    if (kind === 'charge' && keyId !== undefined)
-      chain.spentE8.set(keyId, (chain.spentE8.get(keyId) ?? 0n) - amountE8);
+    if (kind === 'charge' && keyId !== undefined) chain.spentE8.set(keyId, (chain.spentE8.get(keyId) ?? 0n) - amountE8);
     return postedE8 === expected ? [] : [violation('chain_broken', { accountId, seq }, expected, postedE8)];
   });
 }
