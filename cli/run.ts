@@ -11,6 +11,7 @@ import createKey from './keys/create';
 import limitKey from './keys/limit';
 import listKeys from './keys/list';
 import revokeKey from './keys/revoke';
+import verifyLedger from './ledger/verify';
 import type { Output } from './output';
 import exportUsage from './usage/export';
 import listUsage from './usage/list';
@@ -20,6 +21,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   accounts: { summary: 'who pays', verbs: [createAccount, listAccounts, showAccount] },
   credits: { summary: 'money of an account', verbs: [addCredit] },
   keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey] },
+  ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, exportUsage] },
 };
 

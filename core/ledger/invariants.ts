@@ -103,3 +103,6 @@ export function judgeKey(
 function sumOf(holds: readonly SeenHold[]): bigint {
   return holds.reduce((sum, { amountE8 }) => sum + amountE8, 0n);
 }
+
+/** Idempotency keys of credits that give back the charge of a reservation that was closed before begin so. */
+export const COMPENSATION = 'ledger.repair:';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { type Violation, violation } from './invariants';
+import { COMPENSATION, type Violation, violation } from './invariants';
 
 /** How far an account's entries have been followed, and what they add up to. */
 export interface Chain {
@@ -45,13 +45,17 @@ const SPENT = `${WANTED}
   SELECT account_id::text AS "accountId", key_id::text AS "keyId", (-sum(amount_e8))::text AS spent
   FROM entry WHERE kind = 'charge' GROUP BY account_id, key_id`;
 
+/** One that was given back is no violation any more. */
 const CLOSED_TWICE = `${WANTED}
   SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.seq::float8 AS seq, entry.key_id::text AS "keyId",
          entry.kind, before.kind AS "kindBefore", before.seq::float8 AS "seqBefore"
   FROM entry JOIN ledger_entries AS before
     ON before.account_id = entry.account_id AND before.rid = entry.rid AND before.created_at = entry.created_at
    AND before.seq < entry.seq AND before.kind <> 'credit'
-  WHERE entry.kind <> 'credit' ORDER BY entry.seq LIMIT 100`;
+  WHERE entry.kind <> 'credit' AND NOT EXISTS (
+    SELECT 1 FROM credits WHERE credits.account_id = entry.account_id
+      AND credits.idempotency_key = '${COMPENSATION}' || entry.rid)
+  ORDER BY entry.seq LIMIT 100`;
 
 interface Followed {
   readonly accountId: string;
@@ -75,13 +79,10 @@ export async function followChains(
   const found: Violation[] = [];
   let open = chains.filter((chain) => chain.seq < (upto.get(chain.accountId) ?? 0));
   while (open.length > 0) {
-    const wanted = JSON.stringify(
-      open.map(({ accountId, seq, postedE8 }) => ({
-        ...{ accountId, seq, posted: postedE8.toString(), upto: upto.get(accountId) },
-      })),
-    );
-    const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted });
+    const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted: wantedOf(open, upto) });
     if (rows.length === 0) return found;
+    // Only what was followed: more may have been written since.
+    const wanted = wantedOf(open, new Map(rows.map(({ accountId, seq }) => [accountId, seq])));
     found.push(...(await closedTwice(database, wanted)));
     await addSpending(database, wanted, open);
     const byId = new Map(rows.map((row) => [row.accountId, row]));
@@ -93,6 +94,14 @@ export async function followChains(
     });
   }
   return found;
+}
+
+function wantedOf(chains: readonly Chain[], upto: ReadonlyMap<string, number>): string {
+  return JSON.stringify(
+    chains.map(({ accountId, seq, postedE8 }) => ({
+      ...{ accountId, seq, posted: postedE8.toString(), upto: upto.get(accountId) ?? 0 },
+    })),
+  );
 }
 
 function advance(chain: Chain, row: Followed): Violation[] {

@@ -1,16 +1,44 @@
+import { startWatch } from '../../core/ledger/watch';
 import { definePlugin } from '../../core/plugin';
+import { DURATION, parseDuration } from '../../core/settings';
 import { accountRoutes } from './accounts';
 import { auditRoutes } from './audit';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
+import { ledgerRoutes } from './ledger';
 
 /** The operator's desk under /admin/v1; contract section 7. */
 export default definePlugin({
   name: 'operator',
-  summary: 'Accounts, keys and credits for whoever runs the gateway.',
-  schema: { type: 'object', additionalProperties: false, properties: {} },
+  summary: 'Accounts, keys and credits for whoever runs the gateway, and a watch over the ledger.',
+  schema: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      watchLedger: {
+        description: 'This process goes over all accounts by itself and says where an invariant does not hold.',
+        type: 'boolean',
+        default: true,
+      },
+      watchEvery: { ...DURATION, description: 'From one pass to the next.', default: '10m' },
+      watchAccountsPerSecond: {
+        description: 'The pass goes no faster.',
+        type: 'number',
+        exclusiveMinimum: 0,
+        default: 100,
+      },
+    },
+  },
   routes: (_settings, { database, ledger }) => {
     const stores = { database, ledger };
-    return [...accountRoutes(stores), ...creditRoutes(stores), ...keyRoutes(stores), ...auditRoutes(database)];
+    return [
+      ...[...accountRoutes(stores), ...creditRoutes(stores), ...keyRoutes(stores)],
+      ...[...auditRoutes(database), ...ledgerRoutes(stores)],
+    ];
+  },
+  start: async ({ watchLedger, watchEvery, watchAccountsPerSecond }, { ledger, database, log }) => {
+    if (!watchLedger) return async () => undefined;
+    const everyMs = parseDuration(watchEvery);
+    return startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond });
   },
 });
