@@ -54,16 +54,30 @@ export default definePolicy({
         const upstream = candidate.upstream.name;
         if ('answer' in attempted) {
           if (attempted.answer.kind === 'stream') facts.firstTokenMs = Math.round(performance.now() - call.startedMs);
-          gateway.health.answered(upstream, ms);
+          gateway.health.answered(candidate, { ms, stream: request.stream });
+          facts.routing.attempts.push({
+            upstream,
+            outcome: 'answered',
+            status: attempted.answer.status,
+            ms,
+            why: undefined,
+          });
           return { answer: attempted.answer };
         }
         const { failure } = attempted;
         attempts.push({ upstream, outcome: failure.outcome, status: failure.status, ms });
-        if (failure.verdict === 'next' && failure.outcome !== 'cancelled') gateway.health.failed(upstream);
+        gateway.health.failed(candidate, failure);
         const decision = decide(failure, {
           attemptsLeft: maxAttempts - attempts.length,
           candidatesLeft: waiting.length,
           retriesLeft,
+        });
+        facts.routing.attempts.push({
+          upstream,
+          outcome: failure.outcome,
+          status: failure.status,
+          ms,
+          why: decision.why,
         });
         gateway.log.debug(
           { requestId: call.id, upstream, outcome: failure.outcome, status: failure.status, ms, ...decision },
