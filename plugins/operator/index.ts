@@ -1,6 +1,7 @@
 import { definePlugin } from '../../core/plugin';
 import { accountRoutes } from './accounts';
 import { auditRoutes } from './audit';
+import { configRoutes } from './config';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
 import { userRoutes } from './users';
@@ -10,7 +11,8 @@ export default definePlugin({
   name: 'operator',
   summary: 'Accounts, keys, credits and users for whoever runs the gateway.',
   schema: { type: 'object', additionalProperties: false, properties: {} },
-  routes: (_settings, { database, ledger }) => {
+  routes: (_settings, gateway) => {
+    const { database, ledger } = gateway;
     const stores = { database, ledger };
     return [
       ...accountRoutes(stores),
@@ -18,6 +20,7 @@ export default definePlugin({
       ...keyRoutes(stores),
       ...userRoutes(database),
       ...auditRoutes(database),
+      ...configRoutes(gateway),
     ];
   },
 });
