@@ -237,7 +237,7 @@ async function writeConfiguration({ upstreams, configure }: GatewayOptions): Pro
     Object.entries(upstreams).map(([name, each]) => [name, toEndpoint(each)]),
   );
   configure?.(config);
-  await writeFile(join(folder, 'gateway.config.yml'), stringify(config));
+  await writeFile(join(folder, 'gateway.config.yml'), stringify(config, { aliasDuplicateObjects: false }));
   await writeFile(join(folder, 'system.config.yml'), await readFile(join(PROJECT, 'system.config.yml')));
   return folder;
 }
