@@ -1,9 +1,27 @@
+import type { AttemptOutcome } from './call';
+import type { Candidate } from './catalog';
+import type { Verdict } from './upstream';
+
 /** What this process has seen of an upstream lately; strategies rank by it. */
 export interface UpstreamFacts {
   /** Moving average of the time to the first content, in milliseconds; undefined while nothing was seen. */
   readonly firstTokenMs: number | undefined;
   /** Share of answered attempts, 1 while nothing was seen. */
   readonly successRate: number;
+}
+
+export type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
+
+export interface AttemptAnswer {
+  readonly ms: number;
+  readonly stream: boolean;
+}
+
+export interface AttemptFailure {
+  readonly outcome: AttemptOutcome;
+  readonly status: number | undefined;
+  readonly verdict: Verdict;
+  readonly retryAfterMs: number | undefined;
 }
 
 /** How much one new observation counts. */
@@ -22,7 +40,8 @@ export class UpstreamHealth {
     return this.#facts.get(upstream) ?? UNSEEN;
   }
 
-  answered(upstream: string, firstTokenMs: number): void {
+  /** An attempt was answered: `ms` to the first content of a stream, else to the end of the body. */
+  answered({ upstream: { name: upstream } }: AskedCandidate, { ms: firstTokenMs }: AttemptAnswer): void {
     const before = this.facts(upstream);
     this.#facts.set(upstream, {
       firstTokenMs: before.firstTokenMs === undefined ? firstTokenMs : blend(before.firstTokenMs, firstTokenMs),
@@ -30,7 +49,9 @@ export class UpstreamHealth {
     });
   }
 
-  failed(upstream: string): void {
+  /** An attempt was not answered. What does not speak against the upstream, as a call that is wrong in itself, changes nothing. */
+  failed({ upstream: { name: upstream } }: AskedCandidate, { outcome, verdict }: AttemptFailure): void {
+    if (verdict !== 'next' || outcome === 'cancelled') return;
     const before = this.facts(upstream);
     this.#facts.set(upstream, { ...before, successRate: blend(before.successRate, 0) });
     this.#failedAt.set(upstream, performance.now());

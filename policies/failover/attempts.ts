@@ -54,12 +54,14 @@ export class Attempts {
     const attempted = await attempt(candidate, request, gateway.egress, call, this.settings.preambleHoldMs);
     const ms = Math.round(performance.now() - startedMs);
     if ('answer' in attempted) {
-      gateway.health.answered(upstream, ms);
+      gateway.health.answered(candidate, { ms, stream: request.stream });
+      const { status } = attempted.answer;
+      call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
       return attempted;
     }
-    const { outcome, status, verdict } = attempted.failure;
+    const { outcome, status } = attempted.failure;
     made.push({ upstream, outcome, status, ms });
-    if (verdict === 'next' && outcome !== 'cancelled') gateway.health.failed(upstream);
+    gateway.health.failed(candidate, attempted.failure);
     return attempted;
   }
 
@@ -68,9 +70,9 @@ export class Attempts {
     if (failure.verdict === 'larger-context')
       this.#waiting = this.#waiting.filter(({ model }) => model.context > failed.model.context);
     const decision = decide(failure, this.#situation());
-    const { outcome, status } = failure;
-    const upstream = failed.upstream.name;
-    this.gateway.log.debug({ requestId: this.call.id, upstream, outcome, status, ...decision }, 'an attempt failed');
+    const last = this.made.at(-1);
+    if (last !== undefined) this.call.facts.routing.attempts.push({ ...last, why: decision.why });
+    this.gateway.log.debug({ requestId: this.call.id, ...last, ...decision }, 'an attempt failed');
     return decision;
   }
 

@@ -44,7 +44,7 @@ describe('The budget for further attempts', () => {
 
   it('never lets more than a fifth, and three, of any calls through in ten seconds', () => {
     const steps = fc.array(fc.record({ waitMs: fc.nat(700), calls: fc.nat(8) }), { maxLength: 60 });
-    fc.assert(
+    void fc.assert(
       fc.property(steps, (taken) => {
         const clock = { nowMs: 0 };
         const budget = budgetAt(clock);
