@@ -23,6 +23,8 @@ export interface Egress {
   pool(upstream: Destination): Dispatcher;
   /** The same without idle connections, when requests say `reset`: each opens one of its own. */
   fresh(upstream: Destination): Dispatcher;
+  /** Nobody asks for this upstream any more: its pool finishes what it has, and closes. */
+  retire(name: string): void;
   /** Takes no more requests, waits for those that run, closes every connection. */
   close(): Promise<void>;
 }
@@ -83,6 +85,12 @@ export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Reso
       const found = find(upstream);
       found.fresh ??= openPool(upstream, resolve);
       return found.fresh;
+    },
+    retire: (name) => {
+      const known = byName.get(name);
+      if (known === undefined) return;
+      byName.delete(name);
+      retire(known);
     },
     close: async () => {
       closed = true;
