@@ -1,7 +1,8 @@
-import type { CallKey, ModelRequest } from '../../core/call';
-import { type Candidate, type Catalog, isAllowed, type Model } from '../../core/catalog';
+import { assertAllowed } from '../../core/allowed-models';
+import type { ModelRequest } from '../../core/call';
+import type { Candidate, Catalog, Model } from '../../core/catalog';
 import { fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
+import { shortenName } from '../../core/model-names';
 import { definePolicy } from '../../core/policy';
 import { rankByCost } from './strategies/cost';
 import { rankByQuality } from './strategies/quality';
@@ -59,11 +60,10 @@ function findModel(catalog: Catalog, { modelRequested }: ModelRequest): Model {
     throw fail('MODEL_AMBIGUOUS', { param, message, details: { models: lookup.ambiguous } });
   }
   const nearest = lookup.nearest.length === 0 ? '' : ` Did you mean ${lookup.nearest.join(' or ')}?`;
-  throw fail('MODEL_NOT_PRICED', { param, message: `There is no model "${shorten(modelRequested)}" here.${nearest}` });
-}
-
-function shorten(name: string): string {
-  return name.length > 100 ? `${name.slice(0, 100)}…` : name;
+  throw fail('MODEL_NOT_PRICED', {
+    param,
+    message: `There is no model "${shortenName(modelRequested)}" here.${nearest}`,
+  });
 }
 
 /** A model that is served only in the other protocol, or that nobody can serve now: all its upstreams are disabled. */
@@ -82,19 +82,6 @@ function noCandidate(model: Model, { protocol }: ModelRequest): Error {
   }));
   const message = `No upstream of "${model.name}" can be asked.`;
   return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts }, retryable: false });
-}
-
-/** The node's copy of the key may be older than a change that allows the model: before refusing it is read again. */
-async function assertAllowed(
-  { catalog, keys }: Gateway,
-  key: CallKey,
-  candidates: readonly Candidate[],
-  { modelRequested }: ModelRequest,
-): Promise<void> {
-  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
-  const { settings } = await keys.confirm(key);
-  if (isAllowed(catalog, candidates, settings.allowedModels)) return;
-  throw fail('MODEL_NOT_ALLOWED', { param: 'model', message: `This key may not call "${shorten(modelRequested)}".` });
 }
 
 /** Best first; among equals a draw by weight, so that ties share the load. */
