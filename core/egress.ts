@@ -21,6 +21,8 @@ export interface Egress {
    * takes no more requests, finishes those it has, and closes: ask again for every request, do not keep the answer.
    */
   pool(upstream: Destination): Dispatcher;
+  /** Nobody asks for this upstream any more: its pool finishes what it has, and closes. */
+  retire(name: string): void;
   /** Takes no more requests, waits for those that run, closes every connection. */
   close(): Promise<void>;
 }
@@ -70,6 +72,12 @@ export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Reso
       const pool = find(upstream);
       byUpstream.set(upstream, pool);
       return pool;
+    },
+    retire: (name) => {
+      const known = byName.get(name);
+      if (known === undefined) return;
+      byName.delete(name);
+      retire(known.pool);
     },
     close: async () => {
       closed = true;

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AdminToken, showsToken } from './admin-token';
-import type { Configuration } from './configuration';
 import { fail, type GatewayError } from './errors';
 import type { Served } from './express-gateway';
 import { compileCallTable, pathOf } from './fast-lane';
@@ -15,14 +14,25 @@ export interface FrontDoorOptions {
   readonly fastLane: boolean;
 }
 
+export interface FrontDoor extends Served {
+  /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
+  prepare(gateway: Gateway): () => void;
+}
+
 /** Who answers what: calls, our own API, 405, 404; the admin listener behind its token. */
-export function openFrontDoor(gateway: Gateway, { pipelines }: Configuration, options: FrontDoorOptions): Served {
+export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): FrontDoor {
   const publicRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'public'));
   const adminRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'admin'));
   const identify = confirmedKey(gateway.keys);
-  const calls = compileCallTable(pipelines, gateway);
+  let calls = compileCallTable(gateway.configuration.pipelines, gateway);
 
   return {
+    prepare: (next) => {
+      const table = compileCallTable(next.configuration.pipelines, next);
+      return () => {
+        calls = table;
+      };
+    },
     answerUnlessCall: (request, response) => {
       const wrongHost = hostProblem(request);
       if (wrongHost !== undefined) {

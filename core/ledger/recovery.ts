@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { resendCredits } from './credits';
 import { type DrainOptions, drainShards, findWaiting } from './drain';
+import { readOpenHolds } from './hold-sources';
 import {
   type AccountSnapshot,
   type AccountStatus,
@@ -8,6 +9,7 @@ import {
   type ClosedEntry,
   type EntryKind,
   type KeyStatus,
+  type OpenHold,
 } from './ledger';
 
 /** Accounts that are read and written at once. */
@@ -92,6 +94,7 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
   const ids = JSON.stringify(accounts.map(({ id }) => id));
   const keys = groupByAccount(await readKeys(trx, ids));
   const closed = groupByAccount(await readClosed(trx, ids));
+  const open = groupByAccount(await readStillOpen(trx, accounts));
   return accounts.map(({ id, status, seq, posted }) => ({
     accountId: id,
     status,
@@ -99,6 +102,7 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
     seq: Number(seq),
     keys: (keys.get(id) ?? []).map(toKey),
     closed: (closed.get(id) ?? []).map(toClosed),
+    open: open.get(id) ?? [],
   }));
 }
 
@@ -164,6 +168,23 @@ async function readClosed(trx: Knex, accountIds: string): Promise<readonly Close
     { accountIds },
   );
   return rows;
+}
+
+/** A hold whose entry is there is closed, whatever its owner has written down so far. */
+async function readStillOpen(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly OpenHold[]> {
+  const holds = await readOpenHolds(
+    trx,
+    accounts.map(({ id }) => id),
+  );
+  if (holds.length === 0) return [];
+  const { rows } = await trx.raw<{ rows: { rid: string }[] }>(
+    `SELECT entry.rid::text AS rid FROM ledger_entries AS entry
+     JOIN jsonb_to_recordset(:holds::jsonb) AS hold ("accountId" uuid, rid uuid)
+       ON entry.account_id = hold."accountId" AND entry.rid = hold.rid`,
+    { holds: JSON.stringify(holds.map(({ accountId, rid }) => ({ accountId, rid }))) },
+  );
+  const closed = new Set(rows.map(({ rid }) => rid));
+  return holds.filter(({ rid }) => !closed.has(rid));
 }
 
 function toClosed({ rid, kind, keyId, amount, shortfall }: ClosedRow): ClosedEntry {

@@ -1,6 +1,7 @@
 import { definePlugin } from '../../core/plugin';
 import { accountRoutes } from './accounts';
 import { auditRoutes } from './audit';
+import { configRoutes } from './config';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
 
@@ -9,8 +10,15 @@ export default definePlugin({
   name: 'operator',
   summary: 'Accounts, keys and credits for whoever runs the gateway.',
   schema: { type: 'object', additionalProperties: false, properties: {} },
-  routes: (_settings, { database, ledger }) => {
+  routes: (_settings, gateway) => {
+    const { database, ledger } = gateway;
     const stores = { database, ledger };
-    return [...accountRoutes(stores), ...creditRoutes(stores), ...keyRoutes(stores), ...auditRoutes(database)];
+    return [
+      ...accountRoutes(stores),
+      ...creditRoutes(stores),
+      ...keyRoutes(stores),
+      ...auditRoutes(database),
+      ...configRoutes(gateway),
+    ];
   },
 });
