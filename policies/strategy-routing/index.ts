@@ -1,6 +1,6 @@
-import type { CallFacts, CallKey, ModelRequest } from '../../core/call';
-import { type Candidate, isAllowed, type Model } from '../../core/catalog';
-import { fail } from '../../core/errors';
+import { assertAllowed } from '../../core/allowed-models';
+import type { CallFacts } from '../../core/call';
+import type { Candidate, Model } from '../../core/catalog';
 import type { Gateway } from '../../core/gateway';
 import { definePolicy } from '../../core/policy';
 import type { Protocol } from '../../core/upstream';
@@ -8,7 +8,7 @@ import { kindOf } from '../../core/upstream-gauge';
 import { Affinity, callerOf, drawOfCaller } from './affinity';
 import { type Choice, choose, type Field, type Wish } from './choose';
 import { Exploration } from './explore';
-import { findModel, noCandidate, shorten } from './refusals';
+import { findModel, noCandidate } from './refusals';
 import { scoreByCost } from './strategies/cost';
 import { scoreByQuality } from './strategies/quality';
 import { scoreBySpeed } from './strategies/speed';
@@ -114,17 +114,4 @@ function tell({ routing }: CallFacts, { ranked }: Choice): void {
   routing.candidates = ranked
     .slice(0, TOLD_AT_MOST)
     .map(({ candidate, score }) => ({ upstream: candidate.upstream.name, score }));
-}
-
-/** The node's copy of the key may be older than a change that allows the model: before refusing it is read again. */
-async function assertAllowed(
-  { catalog, keys }: Gateway,
-  key: CallKey,
-  candidates: readonly Candidate[],
-  { modelRequested }: ModelRequest,
-): Promise<void> {
-  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
-  const { settings } = await keys.confirm(key);
-  if (isAllowed(catalog, candidates, settings.allowedModels)) return;
-  throw fail('MODEL_NOT_ALLOWED', { param: 'model', message: `This key may not call "${shorten(modelRequested)}".` });
 }

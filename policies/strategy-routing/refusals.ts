@@ -1,6 +1,7 @@
 import type { ModelRequest } from '../../core/call';
 import type { Catalog, Model } from '../../core/catalog';
 import { fail } from '../../core/errors';
+import { shortenName } from '../../core/model-names';
 import type { UpstreamHealth } from '../../core/upstream-health';
 
 /** @throws MODEL_AMBIGUOUS, MODEL_NOT_PRICED */
@@ -13,11 +14,10 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
     throw fail('MODEL_AMBIGUOUS', { param, message, details: { models: lookup.ambiguous } });
   }
   const nearest = lookup.nearest.length === 0 ? '' : ` Did you mean ${lookup.nearest.join(' or ')}?`;
-  throw fail('MODEL_NOT_PRICED', { param, message: `There is no model "${shorten(modelRequested)}" here.${nearest}` });
-}
-
-export function shorten(name: string): string {
-  return name.length > 100 ? `${name.slice(0, 100)}…` : name;
+  throw fail('MODEL_NOT_PRICED', {
+    param,
+    message: `There is no model "${shortenName(modelRequested)}" here.${nearest}`,
+  });
 }
 
 /** A model that is served only in the other protocol, or that nobody can serve now. */
