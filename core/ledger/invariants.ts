@@ -18,6 +18,8 @@ export const INVARIANTS = {
   spent_differs: 'spent of a key = the sum of its charges',
   chain_gap: 'entries of an account are numbered without a gap',
   chain_broken: 'posted of an entry = posted of the one before + its amount',
+  chain_end_differs: "an account's noted last entry, which recovery reads, is its last entry",
+  key_sum_differs: 'the sums of what a key has spent by day, which recovery reads, are the sum of its charges',
   posted_differs: 'posted in the ledger = the sum of all entries up to its last one',
   entry_lost: 'an entry of the ledger is in its outbox or in Postgres',
   ledger_behind: 'the ledger knows every entry of Postgres',

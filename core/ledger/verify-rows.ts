@@ -9,10 +9,25 @@ export interface Chain {
   sumE8: bigint;
   entries: number;
   readonly spentE8: Map<string, bigint>;
+  /** It begins with the account's first entry: what its keys have spent is in it. */
+  readonly isWhole: boolean;
 }
 
-export function newChain(accountId: string): Chain {
-  return { accountId, seq: 0, postedE8: 0n, sumE8: 0n, entries: 0, spentE8: new Map() };
+/** Where the entries of these accounts begin: at the first one, or after a checkpoint that took the place of older ones. */
+export async function startChains(database: Knex, accountIds: readonly string[]): Promise<readonly Chain[]> {
+  const { rows } = await database.raw<{ rows: { accountId: string; seq: number; posted: string }[] }>(
+    `SELECT DISTINCT ON (account_id) account_id::text AS "accountId", seq::float8 AS seq, posted_e8::text AS posted
+     FROM ledger_checkpoints
+     WHERE account_id IN (SELECT value::uuid FROM jsonb_array_elements_text(:accountIds::jsonb))
+     ORDER BY account_id, seq DESC`,
+    { accountIds: JSON.stringify(accountIds) },
+  );
+  const checkpoints = new Map(rows.map((row) => [row.accountId, row]));
+  return accountIds.map((accountId) => {
+    const { seq, posted } = checkpoints.get(accountId) ?? { seq: 0, posted: '0' };
+    const postedE8 = BigInt(posted);
+    return { accountId, seq, postedE8, sumE8: postedE8, entries: 0, spentE8: new Map(), isWhole: seq === 0 };
+  });
 }
 
 /** Entries of one account that one statement follows: none of them takes longer than a moment. */
@@ -150,6 +165,52 @@ async function closedTwice(database: Knex, wanted: string): Promise<readonly Vio
   const { rows } = await database.raw<{ rows: ClosedTwice[] }>(CLOSED_TWICE, { wanted });
   return rows.map(({ kind, kindBefore, seqBefore, ...at }) =>
     violation('closed_twice', at, `only the ${kindBefore} ${seqBefore}`, `a ${kind} too`),
+  );
+}
+
+/**
+ * What keys have spent by the sums that recovery reads, up to where the chains are. Of a chain that begins at a checkpoint
+ * nothing else knows it.
+ */
+export async function compareSpending(database: Knex, chains: readonly Chain[]): Promise<readonly Violation[]> {
+  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(
+    `WITH wanted AS (SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint))
+     SELECT key.account_id::text AS "accountId", key.id::text AS "keyId",
+       (coalesce((SELECT sum(spent_e8) FROM key_spending WHERE key_id = key.id), 0)
+        + coalesce((SELECT sum(amount_e8) FROM ledger_entries AS entry WHERE entry.account_id = key.account_id
+            AND entry.seq > wanted.seq AND entry.kind = 'charge' AND entry.key_id = key.id), 0))::text AS spent
+     FROM wanted JOIN api_keys AS key ON key.account_id = wanted."accountId"`,
+    { wanted: JSON.stringify(chains.map(({ accountId, seq }) => ({ accountId, seq }))) },
+  );
+  const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
+  return rows.flatMap(({ accountId, keyId, spent }) => {
+    const chain = byId.get(accountId);
+    if (chain === undefined) return [];
+    const spentE8 = chain.spentE8.get(keyId) ?? 0n;
+    if (!chain.isWhole) chain.spentE8.set(keyId, BigInt(spent));
+    else if (spentE8 !== BigInt(spent))
+      return [violation('key_sum_differs', { accountId, keyId, seq: chain.seq }, spentE8, spent)];
+    return [];
+  });
+}
+
+/** Accounts whose noted end of the chain, which recovery reads, is not their last entry. */
+export async function compareEnds(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
+  const { rows } = await database.raw<{
+    rows: { accountId: string; last: string; noted: string | null; seq: number }[];
+  }>(
+    `SELECT wanted.value AS "accountId", last.seq::float8 AS seq, last.seq || ': ' || last.posted_e8 AS last,
+            noted.seq || ': ' || noted.posted_e8 AS noted
+     FROM jsonb_array_elements_text(:accountIds::jsonb) AS wanted
+     JOIN LATERAL (
+       SELECT seq, posted_e8 FROM ledger_entries WHERE account_id = wanted.value::uuid ORDER BY seq DESC LIMIT 1
+     ) AS last ON true
+     LEFT JOIN ledger_accounts AS noted ON noted.account_id = wanted.value::uuid
+     WHERE (noted.seq, noted.posted_e8) IS DISTINCT FROM (last.seq, last.posted_e8)`,
+    { accountIds: JSON.stringify(accountIds) },
+  );
+  return rows.map(({ accountId, seq, last, noted }) =>
+    violation('chain_end_differs', { accountId, seq }, last, noted ?? 'none'),
   );
 }
 

@@ -5,7 +5,7 @@ import { judgeAccount, judgeKey, PATIENCE_MS, type Violation, violation } from '
 import type { Ledger, OutboxEntry } from './ledger';
 import { shardOf } from './shard';
 import { compareCredits, compareRecords } from './verify-records';
-import { type Chain, followChains, lastSeqs, newChain } from './verify-rows';
+import { type Chain, compareEnds, compareSpending, followChains, lastSeqs, startChains } from './verify-rows';
 
 export interface VerifyOptions {
   readonly ledger: Ledger;
@@ -55,6 +55,7 @@ export async function verify(options: VerifyOptions, request: VerifyRequest): Pr
     entries += done.entries;
   }
   const ids = page.accounts.map(({ id }) => id);
+  violations.push(...(await compareEnds(options.database, ids)));
   violations.push(...(await compareCredits(options.database, ids)));
   violations.push(...(await compareRecords(options.database, ids, request.days)));
   return { accounts: ids.length, entries, violations, next: page.next };
@@ -126,7 +127,7 @@ async function verifyShard(
       ids,
       some.map(({ id }) => id),
     );
-    const chains = ids.map(newChain);
+    const chains = await startChains(database, ids);
     violations.push(...(await follow(options, shard, chains, seen)), ...compareKeys(some, seen, chains));
     if (first > 0) continue;
     violations.push(...compareAccounts(accounts, seen, chains, written));
@@ -154,6 +155,7 @@ async function follow(
   const upto = new Map([...accounts].map(([id, { seq }]) => [id, seq]));
   const isBehind = (chain: Chain) => chain.seq < (upto.get(chain.accountId) ?? 0);
   const found = [...(await followChains(database, chains, upto))];
+  found.push(...(await compareSpending(database, chains)));
   for (const until = Date.now() + patienceMs; chains.some(isBehind) && Date.now() < until; ) {
     await new Promise((wake) => setTimeout(wake, LOOK_AGAIN_MS));
     found.push(...(await followChains(database, chains, upto)));

@@ -3,14 +3,16 @@ import { definePlugin } from '../../core/plugin';
 import { DURATION, parseDuration } from '../../core/settings';
 import { accountRoutes } from './accounts';
 import { auditRoutes } from './audit';
+import { configRoutes } from './config';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
+import { userRoutes } from './users';
 
 /** The operator's desk under /admin/v1; contract section 7. */
 export default definePlugin({
   name: 'operator',
-  summary: 'Accounts, keys and credits for whoever runs the gateway, and a watch over the ledger.',
+  summary: 'Accounts, keys, credits and users for whoever runs the gateway, and a watch over the ledger.',
   schema: {
     type: 'object',
     additionalProperties: false,
@@ -29,11 +31,17 @@ export default definePlugin({
       },
     },
   },
-  routes: (_settings, { database, ledger }) => {
+  routes: (_settings, gateway) => {
+    const { database, ledger } = gateway;
     const stores = { database, ledger };
     return [
-      ...[...accountRoutes(stores), ...creditRoutes(stores), ...keyRoutes(stores)],
-      ...[...auditRoutes(database), ...ledgerRoutes(stores)],
+      ...accountRoutes(stores),
+      ...creditRoutes(stores),
+      ...keyRoutes(stores),
+      ...userRoutes(database),
+      ...auditRoutes(database),
+      ...ledgerRoutes(stores),
+      ...configRoutes(gateway),
     ];
   },
   start: async ({ watchLedger, watchEvery, watchAccountsPerSecond }, { ledger, database, log }) => {

@@ -114,6 +114,14 @@ describe('verification of the ledger', () => {
     spent_differs: { seq: 3, by: (customer) => redis.hincrby(key(customer, 'k'), 'spent', 1) },
     chain_gap: { seq: 3, by: (customer) => entriesOf(customer, 2).delete() },
     chain_broken: { seq: 2, by: (customer) => entriesOf(customer, 2).update({ amount_e8: -101 }) },
+    chain_end_differs: {
+      seq: 3,
+      by: ({ payer }) => database('ledger_accounts').where({ account_id: payer.accountId }).update({ posted_e8: 1 }),
+    },
+    key_sum_differs: {
+      seq: 3,
+      by: ({ payer }) => database('key_spending').where({ key_id: payer.keyId }).update({ spent_e8: 301 }),
+    },
     posted_differs: {
       seq: 3,
       by: async (customer) => [await add(customer, 'posted', 1), await add(customer, 'available', 1)],
@@ -242,6 +250,21 @@ describe('verification of the ledger', () => {
     assert.ok(Math.max(...entries) > 20, `too little went on: ${entries}`);
   });
 
+  it('begins at the checkpoint where older entries were dropped', async () => {
+    const customer = await newCustomer(ledger, database);
+    const { accountId } = customer.payer;
+    await database('ledger_checkpoints').insert({ account_id: accountId, seq: 2, posted_e8: 900 });
+    await entriesOf(customer, 1).delete();
+    await entriesOf(customer, 2).delete();
+    await recordsOf(customer).where({ rid: customer.rids[0] }).delete();
+    assert.deepEqual(await look(ledger, database, accountId), []);
+    await redis.hincrby(key(customer, 'k'), 'spent', 1);
+    assert.deepEqual(
+      (await look(ledger, database, accountId)).map(({ invariant }) => invariant),
+      ['spent_differs'],
+    );
+  });
+
   it('goes over accounts page by page', async () => {
     const seen: number[] = [];
     let after: string | undefined;
@@ -330,6 +353,7 @@ describe('verification of the ledger in the process', () => {
       found.map(({ invariant, accountId, seq }) => [invariant, accountId, seq]),
       [
         ['chain_broken', payer.accountId, 2],
+        ['key_sum_differs', payer.accountId, 3],
         ['spent_differs', payer.accountId, 3],
         ['posted_differs', payer.accountId, 3],
         ['record_differs', payer.accountId, 2],
