@@ -4,15 +4,13 @@
  */
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
-import { type Configuration, loadConfiguration, loadSystemSettings } from './core/configuration';
-import type { SystemSettings } from './core/configuration-schema';
+import { type Configuration, configurationReader } from './core/configuration';
 import { checkDatabase, migrate, openDatabase } from './core/database';
 import { openEgress } from './core/egress';
-import { type Manifest, startExpressGateway } from './core/express-gateway';
+import { startExpressGateway } from './core/express-gateway';
 import { openFrontDoor } from './core/front-door';
 import type { Gateway } from './core/gateway';
 import { startDrainer } from './core/ledger/drainer';
@@ -22,12 +20,12 @@ import { MemoryLedger } from './core/ledger/memory-ledger';
 import { ensureReady } from './core/ledger/recovery';
 import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
+import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
 import type { Route } from './core/plugin';
 import { checkRedis, connectRedis } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
-import { compileCheck } from './core/settings';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
 import { describeFault } from './core/thrown';
@@ -40,17 +38,14 @@ const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname :
 async function main(): Promise<void> {
   const { env } = process;
   const isCheck = readArguments(process.argv.slice(2));
-  env['EG_APP_ROOT'] = __dirname;
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
-  const system = locatePlugins(loadSystemSettings(configFolder, env), configFolder);
-  const manifests = loadManifests(system);
-  const policies = manifests.flatMap(({ manifest }) => manifest.tollgate.policies ?? []);
-  const configuration = loadConfiguration(configFolder, env, policies);
+  const loaded = loadPlugins(configFolder, env);
+  const configuration = configurationReader(loaded)(configFolder, env);
   if (isCheck) {
     process.stdout.write(`The configuration in ${configFolder} is sound (revision ${configuration.revision}).\n`);
     return;
   }
-  await serve(configuration, system, manifests);
+  await serve(configuration, loaded);
 }
 
 const USAGE = `Usage: node dist/server.js [--check]
@@ -72,66 +67,7 @@ function readArguments(given: readonly string[]): boolean {
   process.exit(2);
 }
 
-/** Packages are looked for from the configuration's folder, then from Tollgate's own. Express Gateway is given full paths. */
-function locatePlugins(system: SystemSettings, configFolder: string): SystemSettings {
-  const fromConfiguration = createRequire(join(configFolder, 'system.config.yml'));
-  const plugins = Object.entries(system.plugins).map(([name, settings]) => {
-    try {
-      return [name, { ...settings, package: fromConfiguration.resolve(settings.package) }];
-    } catch {
-      return [name, settings];
-    }
-  });
-  return { ...system, plugins: Object.fromEntries(plugins) as SystemSettings['plugins'] };
-}
-
-interface LoadedManifest {
-  readonly manifest: Manifest;
-  readonly settings: unknown;
-}
-
-/** Every plugin is required here first, because Express Gateway swallows what goes wrong at import. */
-function loadManifests(system: SystemSettings): LoadedManifest[] {
-  return Object.entries(system.plugins).map(([name, { package: packageName, ...settings }]) => {
-    const manifest = requireManifest(name, packageName);
-    const { plugin } = manifest.tollgate;
-    plugin?.register?.();
-    return {
-      manifest,
-      settings: plugin === undefined ? settings : checkedPluginSettings(name, plugin.schema, settings),
-    };
-  });
-}
-
-function requireManifest(name: string, packageName: string): Manifest {
-  try {
-    const manifest = require(packageName) as Partial<Manifest>;
-    if (manifest.tollgate !== undefined) return manifest as Manifest;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
-    throw new StartFailure(`system.config.yml: plugin "${name}" cannot be loaded from ${packageName}: ${reason}`, {
-      cause,
-    });
-  }
-  throw new StartFailure(
-    `system.config.yml: ${packageName} of plugin "${name}" is not a Tollgate plugin: its manifest must be made with pluginManifest or policiesManifest`,
-  );
-}
-
-function checkedPluginSettings(name: string, schema: object, settings: object): unknown {
-  const checked = compileCheck({ additionalProperties: false, ...schema })(settings);
-  if ('value' in checked) return checked.value;
-  const lines = checked.problems.map(
-    ({ path, message }) => `system.config.yml: plugins.${[name, ...path].join('.')}: ${message}`,
-  );
-  throw new StartFailure(lines.join('\n'));
-}
-
-async function serve(
-  configuration: Configuration,
-  system: SystemSettings,
-  manifests: readonly LoadedManifest[],
-): Promise<void> {
+async function serve(configuration: Configuration, { system, plugins }: LoadedPlugins): Promise<void> {
   const { env } = process;
   refuseHalfOfTheStores(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
@@ -158,22 +94,23 @@ async function serve(
     log,
     catalog: configuration.catalog,
     configRevision: configuration.revision,
+    section: <T>(name: string) => configuration.sections.get(name) as T | undefined,
     isDraining: () => isDraining,
   };
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
-  const routes = routesOf(manifests, gateway);
+  const routes = routesOf(plugins, gateway);
   const served = openFrontDoor(gateway, configuration, { routes, adminToken, fastLane: system.fastLane });
   const servers = await startExpressGateway(
     gateway,
     configuration,
     system,
-    manifests.map(({ manifest }) => manifest),
+    plugins.map(({ manifest }) => manifest),
     served,
     log,
   );
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
-  const stopPlugins = await startPlugins(manifests, gateway);
+  const stopPlugins = await startPlugins(plugins, gateway);
   announce(servers, configuration, isEmbedded, adminToken.file);
   stopOnSignal(
     () => {
@@ -213,14 +150,14 @@ async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledge
 }
 
 /** The endpoints of all plugins, each made with its settings. */
-function routesOf(manifests: readonly LoadedManifest[], gateway: Gateway): readonly Route[] {
-  return manifests.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
+function routesOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly Route[] {
+  return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
 }
 
 /** What plugins do by themselves while the process runs; answers what ends it, the last begun first. */
-async function startPlugins(manifests: readonly LoadedManifest[], gateway: Gateway): Promise<() => Promise<void>> {
+async function startPlugins(plugins: readonly LoadedPlugin[], gateway: Gateway): Promise<() => Promise<void>> {
   const stops: (() => Promise<void>)[] = [];
-  for (const { manifest, settings } of manifests) {
+  for (const { manifest, settings } of plugins) {
     const stop = await manifest.tollgate.plugin?.start?.(settings, gateway);
     if (stop !== undefined) stops.unshift(stop);
   }

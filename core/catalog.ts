@@ -77,6 +77,8 @@ export interface Catalog {
   readonly upstreams: readonly Upstream[];
   readonly models: readonly Model[];
   find(name: string): Lookup;
+  /** The model an upstream itself calls by exactly this name: no alias, no other spelling. */
+  findExact(upstream: string, name: string): Model | undefined;
   /** The candidates of a model that speak a protocol and are enabled, unordered. */
   candidates(model: Model, protocol: Protocol): readonly Candidate[];
 }
@@ -98,6 +100,7 @@ export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
   const models = joinEntries(upstreams).map(toModel);
   const exact = indexNames(models, (name) => name);
   const normalised = indexNames(models, normaliseModelName);
+  const byNativeName = indexNativeNames(models);
   const lookups = new Map<string, Lookup>();
   const candidatesOf = new Map(
     models.map((model) => [
@@ -125,6 +128,7 @@ export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
       if (!('unknown' in lookup) && lookups.size < 10_000) lookups.set(name, lookup);
       return lookup;
     },
+    findExact: (upstream, name) => byNativeName.get(upstream)?.get(name),
     candidates: (model, protocol) => candidatesOf.get(model)?.[protocol] ?? [],
   };
 }
@@ -244,6 +248,17 @@ function indexNames(models: readonly Model[], key: (name: string) => string): Ma
       const meanings = index.get(name);
       if (meanings === undefined) index.set(name, [model]);
       else meanings.push(model);
+    }
+  }
+  return index;
+}
+
+/** By upstream, then by that upstream's own name. */
+function indexNativeNames(models: readonly Model[]): ReadonlyMap<string, ReadonlyMap<string, Model>> {
+  const index = new Map<string, Map<string, Model>>();
+  for (const each of models) {
+    for (const { upstream, model } of each.entries) {
+      index.set(upstream.name, (index.get(upstream.name) ?? new Map<string, Model>()).set(model.name, each));
     }
   }
   return index;

@@ -13,6 +13,7 @@ import {
 import { pathText } from './http';
 import { nearestNames } from './model-names';
 import { parseUsd } from './money';
+import type { Section } from './plugin';
 import type { Policy } from './policy';
 import type { Price } from './price';
 import { type Check, compileCheck, type Problem, parseDuration } from './settings';
@@ -45,9 +46,17 @@ export interface Configuration {
   readonly gateway: GatewaySettings;
   readonly pipelines: readonly PipelineSettings[];
   readonly catalog: Catalog;
+  /** What stands under the keys that plugins own, by key. */
+  readonly sections: ReadonlyMap<string, unknown>;
 }
 
-const checkGateway = compileCheck<GatewaySettings>(GATEWAY_SCHEMA);
+/** What is loaded beside the configuration, and gives its words their meaning. */
+export interface Loaded {
+  readonly policies: readonly Policy[];
+  /** By key. */
+  readonly sections: ReadonlyMap<string, Section>;
+}
+
 const checkSystem = compileCheck<SystemSettings>(SYSTEM_SCHEMA);
 
 /** system.config.yml: which plugins are loaded, with which settings. @throws ConfigurationError */
@@ -57,20 +66,48 @@ export function loadSystemSettings(folder: string, env: NodeJS.ProcessEnv): Syst
 }
 
 /**
- * gateway.config.yml, checked as a whole: schema, policies and their order, endpoints, upstreams, adapters, models,
- * prices. Policies and adapters must have been registered. @throws ConfigurationError with every problem found
+ * Reads gateway.config.yml of a folder, as often as it is asked, and checks it as a whole: schema, policies and their order,
+ * endpoints, upstreams, adapters, models, prices, the plugins' sections. Adapters must have been registered.
+ * @throws ConfigurationError with every problem found
  */
-export function loadConfiguration(folder: string, env: NodeJS.ProcessEnv, policies: readonly Policy[]): Configuration {
-  const path = join(folder, 'gateway.config.yml');
-  const file = readYamlFile(path, env);
-  const gateway = checkFile(file, checkGateway);
-  const problems: LocatedProblem[] = [];
-  const pipelines = readPipelines(gateway, policies, problems);
-  const upstreams = readUpstreams(gateway, folder, env, problems);
-  const catalog = readCatalog(upstreams, problems);
-  if (problems.length > 0 || catalog === undefined) throw locate(file, problems);
-  const revision = createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 12);
-  return { revision, gateway, pipelines, catalog };
+export type ReadConfiguration = (folder: string, env: NodeJS.ProcessEnv) => Configuration;
+
+export function configurationReader({ policies, sections }: Loaded): ReadConfiguration {
+  const check = compileCheck<GatewaySettings>(gatewaySchema(sections));
+  return (folder, env) => {
+    const path = join(folder, 'gateway.config.yml');
+    const file = readYamlFile(path, env);
+    const gateway = checkFile(file, check);
+    const problems: LocatedProblem[] = [];
+    const pipelines = readPipelines(gateway, policies, problems);
+    const upstreams = readUpstreams(gateway, folder, env, problems);
+    const catalog = readCatalog(upstreams, problems);
+    if (catalog === undefined) throw locate(file, problems);
+    const written = readSections(gateway, sections, catalog, problems);
+    if (problems.length > 0) throw locate(file, problems);
+    const revision = createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 12);
+    return { revision, gateway, pipelines, catalog, sections: written };
+  };
+}
+
+/** A plugin's key is known at the top level like our own. */
+function gatewaySchema(sections: Loaded['sections']): object {
+  const own = [...sections].map(([name, { schema }]) => [name, schema] as const);
+  return { ...GATEWAY_SCHEMA, properties: { ...GATEWAY_SCHEMA.properties, ...Object.fromEntries(own) } };
+}
+
+function readSections(
+  gateway: GatewaySettings & Readonly<Record<string, unknown>>,
+  sections: Loaded['sections'],
+  catalog: Catalog,
+  problems: LocatedProblem[],
+): Configuration['sections'] {
+  const written = [...sections].filter(([name]) => gateway[name] !== undefined);
+  for (const [name, { check }] of written) {
+    const found = check?.(gateway[name] as never, catalog) ?? [];
+    problems.push(...found.map(({ path, message }) => ({ path: [name, ...path], message })));
+  }
+  return new Map(written.map(([name]) => [name, gateway[name]]));
 }
 
 type LocatedProblem = Pick<Problem, 'path' | 'message'>;

@@ -23,6 +23,11 @@ export interface Gateway {
   /** The models and upstreams of the configuration this object was made for. */
   readonly catalog: Catalog;
   readonly configRevision: string;
+  /**
+   * A plugin's own part of gateway.config.yml, checked and with its defaults; undefined while the key is not there. `T` is the
+   * schema's `Settings`.
+   */
+  section<T>(name: string): T | undefined;
   /** True from the first signal to stop on: no new calls are taken. */
   readonly isDraining: () => boolean;
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallKey } from './call';
+import type { Catalog } from './catalog';
 import type { Gateway } from './gateway';
-import type { Schema, Settings } from './settings';
+import type { Problem, Schema, Settings } from './settings';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
@@ -42,12 +43,22 @@ export type Route = {
   | { readonly listener: 'admin'; readonly handle: Handler }
 );
 
+/** A top-level key of gateway.config.yml that a plugin owns; `gateway.section(name)` has its checked value. */
+export interface Section {
+  /** JSON Schema of what stands under the key. */
+  readonly schema: Schema;
+  /** What the schema cannot say, asked once the schema has let the value pass. Paths begin below the key. */
+  readonly check?: (value: never, catalog: Catalog) => readonly Pick<Problem, 'path' | 'message'>[];
+}
+
 export interface PluginDefinition<S extends Schema> {
   /** Its folder under `plugins/` and its name in system.config.yml. */
   readonly name: string;
   readonly summary: string;
   /** JSON Schema of its settings in system.config.yml, `package` aside. */
   readonly schema: S;
+  /** The top-level keys of gateway.config.yml that are its own. */
+  readonly sections?: Readonly<Record<string, Section>>;
   /** Runs once, before any configuration is read: registers adapters and the like. */
   readonly register?: () => void;
   /** Runs once, when the stores are open; what it returns is served. A plugin that throws stops the start. */
@@ -60,6 +71,7 @@ export interface Plugin {
   readonly name: string;
   readonly summary: string;
   readonly schema: Schema;
+  readonly sections?: Readonly<Record<string, Section>>;
   readonly register?: () => void;
   readonly routes?: (settings: unknown, gateway: Gateway) => readonly Route[];
   readonly start?: (settings: unknown, gateway: Gateway) => Promise<() => Promise<void>>;

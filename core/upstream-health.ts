@@ -9,10 +9,14 @@ export interface UpstreamFacts {
 /** How much one new observation counts. */
 const WEIGHT_OF_NEWEST = 0.2;
 
+/** So long a failure makes an upstream a doubtful choice. */
+const RECENT_MS = 30_000;
+
 const UNSEEN: UpstreamFacts = { firstTokenMs: undefined, successRate: 1 };
 
 export class UpstreamHealth {
   readonly #facts = new Map<string, UpstreamFacts>();
+  readonly #failedAt = new Map<string, number>();
 
   facts(upstream: string): UpstreamFacts {
     return this.#facts.get(upstream) ?? UNSEEN;
@@ -29,6 +33,13 @@ export class UpstreamHealth {
   failed(upstream: string): void {
     const before = this.facts(upstream);
     this.#facts.set(upstream, { ...before, successRate: blend(before.successRate, 0) });
+    this.#failedAt.set(upstream, performance.now());
+  }
+
+  /** In the last half minute. */
+  hasFailedRecently(upstream: string): boolean {
+    const at = this.#failedAt.get(upstream);
+    return at !== undefined && performance.now() - at < RECENT_MS;
   }
 }
 

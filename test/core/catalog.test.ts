@@ -124,6 +124,22 @@ describe('the catalog', () => {
     expect(catalog.find('Large-4.5')).to.have.property('ambiguous');
   });
 
+  it("finds the model of one upstream by that upstream's own name alone", () => {
+    const catalog = catalogOf({ a: { 'large-4.5': ['large'] }, b: { 'vendor/large-4-5': [] } });
+    const model = catalog.findExact('a', 'large-4.5');
+    expect(model?.entries).to.have.length(2);
+    expect(catalog.findExact('b', 'vendor/large-4-5')).to.equal(model);
+    for (const [upstream, name] of [
+      ['a', 'large'],
+      ['a', 'LARGE-4.5'],
+      ['a', 'vendor/large-4-5'],
+      ['b', 'large-4.5'],
+      ['c', 'large-4.5'],
+      ['a', '__proto__'],
+    ] as const)
+      expect(catalog.findExact(upstream, name), `${upstream} ${name}`).to.equal(undefined);
+  });
+
   it('suggests what an unknown name may have meant', () => {
     const catalog = catalogOf({ a: { 'acme-large': ['acme-huge'] } });
     expect(catalog.find('acme-lagre')).to.deep.equal({ unknown: true, nearest: ['acme-large', 'acme-huge'] });

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
 import { expect } from 'chai';
-import { type Configuration, loadConfiguration, loadSystemSettings } from '../../core/configuration';
+import { type Configuration, configurationReader, loadSystemSettings } from '../../core/configuration';
+import type { Section } from '../../core/plugin';
 import { definePolicy } from '../../core/policy';
 import { registerAdapter } from '../../core/upstream';
 import { ConfigurationError } from '../../core/yaml-file';
@@ -48,6 +49,23 @@ const POLICIES = [
   }),
 ];
 
+/** A plugin's own part of the file; `check` has the last word. */
+const OFFERINGS: Section = {
+  schema: {
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['model'],
+      properties: { model: { type: 'string' }, hourlyUsd: { type: 'number', minimum: 0, default: 1 } },
+    },
+  },
+  check: (offerings: Readonly<Record<string, { model: string }>>, catalog) =>
+    Object.entries(offerings)
+      .filter(([, { model }]) => !('found' in catalog.find(model)))
+      .map(([name, { model }]) => ({ path: [name, 'model'], message: `there is no model "${model}"` })),
+};
+
 const SOUND = `http: { port: 8080 }
 admin: { port: 9876 }
 apiEndpoints:
@@ -84,8 +102,10 @@ pipelines:
 
 const ENV = { ACME_KEY: 'hush' };
 
+const read = configurationReader({ policies: POLICIES, sections: new Map([['offerings', OFFERINGS]]) });
+
 function load(text: string, env: NodeJS.ProcessEnv = ENV): Configuration {
-  return loadConfiguration(temporaryFolder({ 'gateway.config.yml': text }), env, POLICIES);
+  return read(temporaryFolder({ 'gateway.config.yml': text }), env);
 }
 
 /** The sound file with one text replaced by another. */
@@ -182,7 +202,7 @@ describe('the configuration', () => {
   describe("disables an upstream whose credential isn't there, and says why", () => {
     const disabledOf = (text: string, env: NodeJS.ProcessEnv = {}, files: Record<string, string> = {}) => {
       const folder = temporaryFolder({ 'gateway.config.yml': text, ...files });
-      const [acme] = loadConfiguration(folder, env, POLICIES).catalog.upstreams;
+      const [acme] = read(folder, env).catalog.upstreams;
       return [acme?.credential, acme?.disabled];
     };
     const fromFile = changed('{ env: ACME_KEY }', '{ file: keys/acme }');
@@ -393,6 +413,26 @@ describe('the configuration', () => {
       'gateway.config.yml:5:3: Map keys must be unique',
     ],
   ];
+
+  describe('has sections that plugins own', () => {
+    const withOffering = (text: string) => `${SOUND}offerings:\n  tiny: ${text}\n`;
+
+    it('which are given to them with their defaults', () => {
+      const { sections } = load(withOffering('{ model: large }'));
+      expect(sections.get('offerings')).to.deep.equal({ tiny: { model: 'large', hourlyUsd: 1 } });
+    });
+
+    it('and which need not be there', () => expect(load(SOUND).sections.has('offerings')).to.equal(false));
+
+    it('and which are checked by their schema, then by their plugin', () => {
+      expect(problemsOf(withOffering('{ model: large, hourlyUsd: -1 }'))).to.deep.equal([
+        'gateway.config.yml:34:25: offerings.tiny.hourlyUsd: must be >= 0',
+      ]);
+      expect(problemsOf(withOffering('{ model: huge }'))).to.deep.equal([
+        'gateway.config.yml:34:11: offerings.tiny.model: there is no model "huge"',
+      ]);
+    });
+  });
 
   describe('is refused, with file, line and column, for', () => {
     for (const [what, from, to, problem] of WRONG) {
