@@ -190,13 +190,13 @@ export const ERRORS = {
   SUPPLIER_UNAVAILABLE: {
     status: 409,
     type: 'conflict_error',
-    retryable: true,
+    retryable: false,
     summary: 'The supplier cannot create a sandbox now.',
   },
   STATE_CHANGE_IN_PROGRESS: {
     status: 409,
     type: 'conflict_error',
-    retryable: true,
+    retryable: false,
     summary: "Another change of the sandbox's state has not ended yet.",
   },
   SANDBOX_NOT_RUNNING: {

@@ -46,6 +46,7 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('offering').notNullable();
     table.text('supplier').notNullable();
     table.jsonb('spec').notNullable();
+    table.integer('provisioning_limit_ms').notNullable();
     table.jsonb('policy').notNullable();
     table.jsonb('metadata').notNullable();
     table.text('observed_state').notNullable().checkIn(OBSERVED);
@@ -54,12 +55,12 @@ export async function up(knex: Knex): Promise<void> {
     table.text('final_state').checkIn(['FAILED', 'TERMINATED']);
     table.jsonb('failure');
     table.integer('state_version').notNullable();
+    table.integer('revision').notNullable().defaultTo(0);
     table.integer('event_sequence').notNullable().defaultTo(0);
     table.integer('incarnation').notNullable().defaultTo(1);
     table.jsonb('supplier_ref');
     time(table, 'create_sent_at');
     time(table, 'confirmed_at');
-    time(table, 'silent_since');
     table.integer('silent_tries').notNullable().defaultTo(0);
     time(table, 'gone_since');
     table.integer('attempts').notNullable().defaultTo(0);

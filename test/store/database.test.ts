@@ -68,7 +68,8 @@ for (const { name, open } of DATABASES) {
       await database('knex_migrations').insert({ name: '2999-01-01-later', batch: 9, migration_time: new Date() });
       const error = await rejection(migrate(database));
       assert.ok(error.message.includes('2999-01-01-later'));
-      assert.ok(error.message.includes('2026-11-20-create-ledger-entries'));
+      const known = await database('knex_migrations').orderBy('id').pluck('name');
+      assert.ok(error.message.includes(known.at(-2)));
       assert.ok(error.message.includes('Start the release that last used this database'));
       await database('knex_migrations').where({ name: '2999-01-01-later' }).delete();
     });
