@@ -211,18 +211,18 @@ export const ERRORS = {
     retryable: false,
     summary: "The sandbox's offering does not support this.",
   },
+  CONFIGURATION_INVALID: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The files of the configuration have mistakes (`details.problems`); the one in force stays.',
+  },
   SANDBOX_FINAL: { status: 410, type: 'gone_error', retryable: false, summary: 'The sandbox has ended.' },
   PRECONDITION_FAILED: {
     status: 412,
     type: 'conflict_error',
     retryable: false,
     summary: 'The sandbox has changed since the version that `If-Match` names.',
-  },
-  CONFIGURATION_INVALID: {
-    status: 409,
-    type: 'conflict_error',
-    retryable: false,
-    summary: 'The files of the configuration have mistakes (`details.problems`); the one in force stays.',
   },
   BODY_TOO_LARGE: {
     status: 413,
