@@ -9,6 +9,12 @@ export const ERRORS = {
     retryable: false,
     summary: 'The body is not valid JSON.',
   },
+  MALFORMED_REQUEST: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'This is not HTTP/1.1 as it should be.',
+  },
   INVALID_FIELD: {
     status: 400,
     type: 'invalid_request_error',
@@ -106,11 +112,23 @@ export const ERRORS = {
     retryable: false,
     summary: 'The body must be application/json, not compressed.',
   },
+  EXPECTATION_FAILED: {
+    status: 417,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The `Expect` header asks for something other than `100-continue`.',
+  },
   UPSTREAM_RATE_LIMITED: {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
     summary: 'Every upstream that could answer is rate limited.',
+  },
+  HEADERS_TOO_LARGE: {
+    status: 431,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The head of the request has more than 16 KiB.',
   },
   INTERNAL_ERROR: { status: 500, type: 'server_error', retryable: true, summary: 'A fault of the gateway itself.' },
   ALL_PROVIDERS_FAILED: {
