@@ -9,10 +9,10 @@ import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
 import { type Configuration, configurationReader } from './core/configuration';
 import { checkDatabase, migrate, openDatabase } from './core/database';
-import { openEgress } from './core/egress';
+import { type Egress, openEgress } from './core/egress';
 import { startExpressGateway } from './core/express-gateway';
 import { openFrontDoor } from './core/front-door';
-import type { Gateway } from './core/gateway';
+import { type Gateway, type GatewayParts, withConfiguration } from './core/gateway';
 import { startDrainer } from './core/ledger/drainer';
 import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
@@ -20,12 +20,15 @@ import { MemoryLedger } from './core/ledger/memory-ledger';
 import { ensureReady } from './core/ledger/recovery';
 import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
+import { LiveConfiguration } from './core/live-configuration';
 import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
 import type { Route } from './core/plugin';
 import { checkRedis, connectRedis } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
+import { reloadOnChange } from './core/reload-triggers';
+import { restartNeededSince } from './core/restart-needed';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
 import { describeFault } from './core/thrown';
@@ -40,12 +43,19 @@ async function main(): Promise<void> {
   const isCheck = readArguments(process.argv.slice(2));
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
   const loaded = loadPlugins(configFolder, env);
-  const configuration = configurationReader(loaded)(configFolder, env);
+  const read = configurationReader(loaded);
+  const configuration = read(configFolder, env);
   if (isCheck) {
     process.stdout.write(`The configuration in ${configFolder} is sound (revision ${configuration.revision}).\n`);
     return;
   }
-  await serve(configuration, loaded);
+  const live = new LiveConfiguration(
+    configuration,
+    () => read(configFolder, env),
+    restartNeededSince(configuration, configFolder),
+    log,
+  );
+  await serve(live, loaded, configFolder);
 }
 
 const USAGE = `Usage: node dist/server.js [--check]
@@ -67,7 +77,7 @@ function readArguments(given: readonly string[]): boolean {
   process.exit(2);
 }
 
-async function serve(configuration: Configuration, { system, plugins }: LoadedPlugins): Promise<void> {
+async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins, configFolder: string): Promise<void> {
   const { env } = process;
   refuseHalfOfTheStores(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
@@ -82,7 +92,8 @@ async function serve(configuration: Configuration, { system, plugins }: LoadedPl
   const refusedCalls = startRefusedCalls({ database, log });
   const egress = openEgress();
   let isDraining = false;
-  const gateway: Gateway = {
+  let routes: readonly Route[] = [];
+  const parts: GatewayParts = {
     ledger,
     database,
     keys: openApiKeys({ ledger, log }),
@@ -92,31 +103,36 @@ async function serve(configuration: Configuration, { system, plugins }: LoadedPl
     health: new UpstreamHealth(),
     refusedCalls,
     log,
-    catalog: configuration.catalog,
-    configRevision: configuration.revision,
-    section: <T>(name: string) => configuration.sections.get(name) as T | undefined,
+    liveConfiguration: live,
+    routes: () => routes,
     isDraining: () => isDraining,
   };
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
-  const routes = routesOf(plugins, gateway);
-  const served = openFrontDoor(gateway, configuration, { routes, adminToken, fastLane: system.fastLane });
-  const servers = await startExpressGateway(
-    gateway,
-    configuration,
-    system,
-    plugins.map(({ manifest }) => manifest),
-    served,
-    log,
-  );
+  const gatewayOfPlugins = withConfiguration(parts, () => live.current);
+  routes = routesOf(plugins, gatewayOfPlugins);
+  const first = withConfiguration(parts, always(live.current));
+  const frontDoor = openFrontDoor(first, { routes, adminToken, fastLane: system.fastLane });
+  const manifests = plugins.map(({ manifest }) => manifest);
+  const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
+  live.take(async (next) => {
+    const gateway = withConfiguration(parts, always(next));
+    const commits = [frontDoor.prepare(gateway), await servers.prepare(gateway)];
+    return () => {
+      for (const commit of commits) commit();
+      retireUpstreams(egress, live.current, next);
+    };
+  });
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
-  const stopPlugins = await startPlugins(plugins, gateway);
-  announce(servers, configuration, isEmbedded, adminToken.file);
+  const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
+  const stopReloading = reloadOnChange({ live, configFolder, isWatching: system.watchConfig, database, log });
+  announce(servers, live.current, isEmbedded, adminToken.file);
   stopOnSignal(
     () => {
       isDraining = true;
     },
     async () => {
+      stopReloading();
       await openRequests.none();
       for (const server of [servers.http, servers.admin]) {
         server.close();
@@ -133,6 +149,17 @@ async function serve(configuration: Configuration, { system, plugins }: LoadedPl
     },
     log,
   );
+}
+
+/** What a call runs with does not change under it. */
+function always(configuration: Configuration): () => Configuration {
+  return () => configuration;
+}
+
+/** Upstreams that are configured no more are dialled no more. */
+function retireUpstreams(egress: Egress, before: Configuration, next: Configuration): void {
+  const names = new Set(next.catalog.upstreams.map(({ name }) => name));
+  for (const { name } of before.catalog.upstreams) if (!names.has(name)) egress.retire(name);
 }
 
 /** A ledger in the process over a shared Postgres would let two processes spend the same money. */

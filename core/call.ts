@@ -87,6 +87,23 @@ export interface Attempt {
   readonly ms: number;
 }
 
+/** How a try ended and what was made of it. */
+export interface AttemptEnd extends Omit<Attempt, 'outcome'> {
+  readonly outcome: AttemptOutcome | 'answered';
+  /** In words: what was done then and for which reason; undefined for an answer. */
+  readonly why: string | undefined;
+}
+
+/** Why a call went where it went: metadata only, kept in the usage record. */
+export interface RoutingFacts {
+  /** strategy-routing: the choice, best first, as far as it is worth telling; scores as docs/routing.md explains them. */
+  candidates: readonly { readonly upstream: string; readonly score: number }[];
+  /** How many candidates there were in all. */
+  of: number;
+  /** failover: every attempt, in order. */
+  readonly attempts: AttemptEnd[];
+}
+
 /** failover: the upstream's answer; its first content has been seen, nothing has been sent. */
 export type Answer = {
   readonly candidate: Candidate;
@@ -131,6 +148,7 @@ export interface CallFacts {
   source: 'provider' | 'platform';
   errorCode: string | undefined;
   firstTokenMs: number | undefined;
+  readonly routing: RoutingFacts;
   /** Set once the ledger has taken the call on: from then on settling writes the record. */
   reservationId: string | undefined;
 }
@@ -155,6 +173,7 @@ export class Call implements Partial<CallFields> {
     source: 'platform',
     errorCode: undefined,
     firstTokenMs: undefined,
+    routing: { candidates: [], of: 0, attempts: [] },
     reservationId: undefined,
   };
 

@@ -190,6 +190,11 @@ export const SYSTEM_SCHEMA = {
       type: 'boolean',
       default: true,
     },
+    watchConfig: {
+      description: 'gateway.config.yml is reloaded when it changes; a file with mistakes is refused, and said so.',
+      type: 'boolean',
+      default: true,
+    },
     plugins: {
       type: 'object',
       minProperties: 1,

@@ -75,8 +75,7 @@ export type ReadConfiguration = (folder: string, env: NodeJS.ProcessEnv) => Conf
 export function configurationReader({ policies, sections }: Loaded): ReadConfiguration {
   const check = compileCheck<GatewaySettings>(gatewaySchema(sections));
   return (folder, env) => {
-    const path = join(folder, 'gateway.config.yml');
-    const file = readYamlFile(path, env);
+    const file = readYamlFile(join(folder, 'gateway.config.yml'), env);
     const gateway = checkFile(file, check);
     const problems: LocatedProblem[] = [];
     const pipelines = readPipelines(gateway, policies, problems);
@@ -85,7 +84,7 @@ export function configurationReader({ policies, sections }: Loaded): ReadConfigu
     if (catalog === undefined) throw locate(file, problems);
     const written = readSections(gateway, sections, catalog, problems);
     if (problems.length > 0) throw locate(file, problems);
-    const revision = createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 12);
+    const revision = createHash('sha256').update(file.text).digest('hex').slice(0, 12);
     return { revision, gateway, pipelines, catalog, sections: written };
   };
 }

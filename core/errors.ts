@@ -88,6 +88,12 @@ export const ERRORS = {
     retryable: false,
     summary: 'The request contradicts what is already there.',
   },
+  CONFIGURATION_INVALID: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The files of the configuration have mistakes (`details.problems`); the one in force stays.',
+  },
   BODY_TOO_LARGE: {
     status: 413,
     type: 'invalid_request_error',

@@ -128,9 +128,11 @@ export interface Served {
   readonly admin: (request: IncomingMessage, response: ServerResponse, next: Listener) => void;
 }
 
-export interface Servers {
+export interface ExpressGateway {
   readonly http: Server;
   readonly admin: Server;
+  /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
+  prepare(gateway: Gateway): Promise<() => void>;
 }
 
 interface EgConfig {
@@ -148,12 +150,11 @@ interface EgConfig {
  */
 export async function startExpressGateway(
   gateway: Gateway,
-  configuration: Configuration,
   system: SystemSettings,
   manifests: readonly Manifest[],
   served: Served,
   log: Logger,
-): Promise<Servers> {
+): Promise<ExpressGateway> {
   running = gateway;
   // It reroutes all of its own requests when these are set; upstream proxies are a setting of ours.
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy']) delete process.env[name];
@@ -161,10 +162,11 @@ export async function startExpressGateway(
   process.env['EG_CONFIG_DIR'] ??= __dirname;
   const load = createRequire(__filename);
   replaceLogger(load, log);
-  replaceConfiguration(load, withCheckedSettings(configuration), system);
+  replaceConfiguration(load, withCheckedSettings(gateway.configuration), system);
   // It makes an id per request that nobody reads, slowly.
   (load('uuid62') as { v4: () => string }).v4 = () => '';
-  mountRoutes(load, served);
+  const entrance: Entrance = { pipelines: undefined };
+  mountRoutes(load, served, entrance);
   const eventBus = load('express-gateway/lib/eventBus') as EventEmitter;
   const ready = Promise.all([
     serverOf(eventBus, 'http-ready', 'httpServer'),
@@ -174,10 +176,47 @@ export async function startExpressGateway(
     .load(process.env['EG_CONFIG_DIR'])
     .run();
   const [http, admin] = await ready;
-  assertMounted(configuration.pipelines, manifests);
+  assertMounted(gateway.configuration.pipelines, manifests);
   takeOver(http, served);
   takeOverAdmin(admin, served);
-  return { http, admin };
+  return { http, admin, prepare: (next) => preparePipelines(load, next, served, entrance) };
+}
+
+/** Where calls go that Express serves: its own pipelines of the start, until a reload has put others in their place. */
+interface Entrance {
+  pipelines: ((request: IncomingMessage, response: ServerResponse, next: () => void) => void) | undefined;
+}
+
+/**
+ * Its own hot reload would run every `init` again, append routes to the app, and end the process or keep silent when something
+ * is wrong. Only the part of it that builds the pipelines is used.
+ */
+async function preparePipelines(
+  load: NodeJS.Require,
+  gateway: Gateway,
+  { fastLane }: Served,
+  entrance: Entrance,
+): Promise<() => void> {
+  const config = load('express-gateway/lib/config') as EgConfig;
+  const gatewayConfig = checkedByExpressGateway(config, 'gateway', withCheckedSettings(gateway.configuration));
+  running = gateway;
+  const pipelines = fastLane ? undefined : await buildPipelines(load, { ...config, gatewayConfig });
+  return () => {
+    // What its admin API shows.
+    config.gatewayConfig = gatewayConfig;
+    entrance.pipelines = pipelines;
+  };
+}
+
+async function buildPipelines(load: NodeJS.Require, config: object): Promise<Entrance['pipelines']> {
+  const { bootstrap } = load('express-gateway/lib/gateway/pipelines') as {
+    bootstrap(context: { app: unknown; config: object }): Promise<NonNullable<Entrance['pipelines']>>;
+  };
+  const { Router } = createRequire(load.resolve('express-gateway'))('express') as { Router(): unknown };
+  const router = await bootstrap({ app: Router(), config });
+  // Its policies are put into the router by promises it does not wait for.
+  await new Promise((resolve) => setImmediate(resolve));
+  return router;
 }
 
 function serverOf(eventBus: EventEmitter, event: string, property: string): Promise<Server> {
@@ -225,13 +264,17 @@ function replaceConfiguration(load: NodeJS.Require, gatewaySettings: unknown, sy
     }
   };
   Config.prototype['loadConfig'] = function loadConfig(this: EgConfig, type: 'system' | 'gateway') {
-    // Its own check also fills in the defaults that its own parts rely on.
-    const value: unknown = structuredClone(type === 'gateway' ? gatewaySettings : system);
-    const { isValid, error } = this.configTypes[type].validator(value);
-    if (!isValid) throw new Error(`Express Gateway does not take ${type}.config: ${error}`);
-    if (type === 'gateway') this.gatewayConfig = value;
-    else this.systemConfig = value;
+    if (type === 'gateway') this.gatewayConfig = checkedByExpressGateway(this, type, gatewaySettings);
+    else this.systemConfig = checkedByExpressGateway(this, type, system);
   };
+}
+
+/** Its own check also fills in the defaults that its own parts rely on. */
+function checkedByExpressGateway(config: EgConfig, type: 'system' | 'gateway', settings: unknown): unknown {
+  const value: unknown = structuredClone(settings);
+  const { isValid, error } = config.configTypes[type].validator(value);
+  if (!isValid) throw new Error(`Express Gateway does not take ${type}.config: ${error}`);
+  return value;
 }
 
 /** The file's content, but every action as it was checked, with its defaults. */
@@ -257,18 +300,16 @@ function rank(host: string | undefined): number {
 }
 
 /** Our routes stand before the pipelines; plugins get at the app in no other way than at load. */
-function mountRoutes(load: NodeJS.Require, served: Served): void {
+function mountRoutes(load: NodeJS.Require, served: Served, entrance: Entrance): void {
   const plugins = load('express-gateway/lib/plugins') as { load: (context: unknown) => { gatewayRoutes: unknown[] } };
   const original = plugins.load;
-  let isMounted = false;
   plugins.load = (context) => {
     const loaded = original(context);
     loaded.gatewayRoutes.push((app: ExpressApp) => {
-      // Every reload would append the same routes once more.
-      if (isMounted) return;
-      isMounted = true;
       app.use((request, response, next) => {
-        if (served.answerUnlessCall(request, response) !== undefined) next();
+        if (served.answerUnlessCall(request, response) === undefined) return;
+        if (entrance.pipelines === undefined) next();
+        else entrance.pipelines(request, response, next);
       });
     });
     return loaded;

@@ -2,10 +2,13 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { ApiKeys } from './api-keys';
 import type { Catalog } from './catalog';
+import type { Configuration } from './configuration';
 import type { Egress } from './egress';
 import type { Leases } from './ledger/leases';
 import type { Ledger } from './ledger/ledger';
 import type { Settler } from './ledger/settler';
+import type { LiveConfiguration } from './live-configuration';
+import type { Route } from './plugin';
 import type { RefusedCalls } from './refused-calls';
 import type { UpstreamHealth } from './upstream-health';
 
@@ -20,9 +23,14 @@ export interface Gateway {
   readonly health: UpstreamHealth;
   readonly refusedCalls: RefusedCalls;
   readonly log: Logger;
-  /** The models and upstreams of the configuration this object was made for. */
+  /** Policies have the configuration they were prepared for; plugins have the one in force at the moment they ask. */
+  readonly configuration: Configuration;
+  /** The configuration's models and upstreams. */
   readonly catalog: Catalog;
   readonly configRevision: string;
+  readonly liveConfiguration: LiveConfiguration;
+  /** The endpoints of all plugins. */
+  readonly routes: () => readonly Route[];
   /**
    * A plugin's own part of gateway.config.yml, checked and with its defaults; undefined while the key is not there. `T` is the
    * schema's `Settings`.
@@ -30,4 +38,24 @@ export interface Gateway {
   section<T>(name: string): T | undefined;
   /** True from the first signal to stop on: no new calls are taken. */
   readonly isDraining: () => boolean;
+}
+
+/** All that does not change with the configuration. */
+export type GatewayParts = Omit<Gateway, 'configuration' | 'catalog' | 'configRevision' | 'section'>;
+
+/** The parts with one configuration for ever, or with the one that `read` gives each time. */
+export function withConfiguration(parts: GatewayParts, read: () => Configuration): Gateway {
+  return {
+    ...parts,
+    get configuration() {
+      return read();
+    },
+    get catalog() {
+      return read().catalog;
+    },
+    get configRevision() {
+      return read().revision;
+    },
+    section: <T>(name: string) => read().sections.get(name) as T | undefined,
+  };
 }

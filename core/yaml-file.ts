@@ -27,6 +27,8 @@ export function problemText(problem: ConfigurationProblem): string {
 }
 
 export interface YamlFile {
+  /** As it stands in the file. */
+  readonly text: string;
   readonly value: unknown;
   /** Where the value at a path stands; the nearest parent's place when the path is not there. */
   locate(path: readonly (string | number)[]): Place;
@@ -41,7 +43,8 @@ export interface YamlFile {
 export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
   const file = basename(path);
   const lines = new LineCounter();
-  const document = parseDocument(readText(path, file), { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
+  const text = readText(path, file);
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
   const placeAt = (offset: number): Place => ({
     file,
     line: lines.linePos(offset).line,
@@ -57,14 +60,14 @@ export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
     Scalar(_, scalar) {
       if (typeof scalar.value !== 'string' || !scalar.value.includes('${')) return;
       const missing = new Set<string>();
-      const text = substitute(scalar.value, env, missing);
+      const substituted = substitute(scalar.value, env, missing);
       for (const name of missing) {
         problems.push({
           ...placeAt(scalar.range?.[0] ?? 0),
           message: `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`,
         });
       }
-      scalar.value = scalar.type === 'PLAIN' ? readPlain(text) : text;
+      scalar.value = scalar.type === 'PLAIN' ? readPlain(substituted) : substituted;
     },
     Alias(_, alias) {
       if (alias.resolve(document) !== undefined) return;
@@ -72,7 +75,7 @@ export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
     },
   });
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return { value: document.toJS() as unknown, locate: (path) => placeAt(offsetOf(document, path)) };
+  return { text, value: document.toJS() as unknown, locate: (path) => placeAt(offsetOf(document, path)) };
 }
 
 /** What YAML makes of a plain scalar: number, boolean, null or text. What would be more than one scalar is text. */

@@ -108,10 +108,32 @@ export type ReleaseOutcome = {
 
 export interface RenewRequest extends Payer {
   readonly rid: string;
-  readonly lifetimeMs: number;
+  /** A lease from now on; undefined leaves the deadline. A hold without a deadline never gets one. */
+  readonly lifetimeMs: number | undefined;
+  /** What the hold must be at least from now on; absent, or less than it is, leaves it as it is. */
+  readonly amountE8?: bigint;
 }
-/** A hold without a deadline is renewed without getting one. */
-export type RenewOutcome = { readonly outcome: 'renewed' | 'not_open' | 'not_ready' };
+
+/** `availableE8` is what the account has, or the key's limit leaves, beside the hold. */
+export type RenewOutcome =
+  | { readonly outcome: 'renewed' | 'not_open' | 'not_ready' | 'frozen' }
+  | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint };
+
+/** Settles one hold and takes the next, which has no deadline, in one step. Safe to repeat by both ids. */
+export interface RollRequest extends SettleRequest {
+  readonly next: { readonly rid: string; readonly amountE8: bigint };
+}
+
+/**
+ * `rolled`: both were done, now or before. `settled`: the first hold was settled on its own before, and nothing is taken.
+ * Everything else has changed nothing; `availableE8` is then what there would be for the next hold, after the cost. A key
+ * that is revoked is not refused: it stops calls, not what runs already. `frozen` is.
+ */
+export type RollOutcome =
+  | { readonly outcome: 'rolled' | 'settled'; readonly chargedE8: bigint; readonly shortfallE8: bigint }
+  | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
+  | { readonly outcome: 'not_ready' | 'unknown_reservation' | 'released' | 'expired' | 'frozen' }
+  | { readonly outcome: 'exists_with_different_amount' | 'released_before' };
 
 export type ExpireOutcome = { readonly outcome: 'expired' | 'not_due' | 'not_ready' };
 
@@ -170,6 +192,14 @@ export interface AccountSnapshot {
   readonly keys: readonly (SetKeyRequest & { readonly spentE8: bigint })[];
   /** Ids of entries so recent that a repetition may still come. */
   readonly closed: readonly ClosedEntry[];
+  /** Holds without a deadline, oldest first. What the balance does not cover is cut from the last ones. */
+  readonly open: readonly OpenHold[];
+}
+
+/** A hold without a deadline, as whoever took it remembers it. */
+export interface OpenHold extends Payer {
+  readonly rid: string;
+  readonly amountE8: bigint;
 }
 
 export type ClosedEntry = Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'>;
@@ -188,6 +218,7 @@ export interface Ledger {
   settle(request: SettleRequest): Promise<SettleOutcome>;
   release(request: ReleaseRequest): Promise<ReleaseOutcome>;
   renew(request: RenewRequest): Promise<RenewOutcome>;
+  roll(request: RollRequest): Promise<RollOutcome>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
   credit(request: CreditRequest): Promise<CreditOutcome>;
   /** Makes the account or changes its status. Rejects with LedgerUnavailable while not ready, as setKey does. */
@@ -208,8 +239,8 @@ export interface Ledger {
   /** True once the store has been filled from Postgres. */
   isReady(): Promise<boolean>;
   /**
-   * Recovery: writes accounts that are absent or behind, without open holds; of those whose seq is not lower it only
-   * writes keys that are missing. Index entries of all keys are written.
+   * Recovery: writes accounts that are absent or behind; of what was held only the snapshot's open holds stay. Of those
+   * whose seq is not lower it only writes keys that are missing. Index entries of all keys are written.
    */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
   /** Recovery, last: from here on the ledger answers. */

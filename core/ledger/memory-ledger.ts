@@ -1,5 +1,5 @@
 import { MAX_AMOUNT_E8 } from '../money';
-import { assertAmount } from './amount';
+import { assertAmount, smallest } from './amount';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -21,12 +21,14 @@ import {
   type RenewRequest,
   type ReserveOutcome,
   type ReserveRequest,
+  type RollOutcome,
+  type RollRequest,
   type SetKeyRequest,
   type SettleOutcome,
   type SettleRequest,
   WrongPayer,
 } from './ledger';
-import { STATE_AFTER } from './redis-snapshot';
+import { coverHolds, STATE_AFTER } from './redis-snapshot';
 import { shardOf } from './shard';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -41,7 +43,7 @@ interface Reservation {
   /** undefined for a credit. */
   readonly keyId: string | undefined;
   state: 'open' | 'settled' | 'released' | 'expired' | 'tombstoned' | 'credited';
-  readonly amountE8: bigint;
+  amountE8: bigint;
   chargedE8: bigint;
   shortfallE8: bigint;
   readonly record: string;
@@ -59,7 +61,7 @@ export class MemoryLedger implements Ledger {
   readonly #keys = new Map<string, Key>();
   readonly #keyIndex = new Map<string, Payer>();
   readonly #reservations = new Map<string, Reservation>();
-  /** Deadlines of open reservations by shard. */
+  /** Deadlines of open reservations by shard; Infinity for those that have none. */
   readonly #deadlines = new Map<number, Map<string, number>>();
   readonly #outboxes = new Map<number, OutboxEntry[]>();
   #entries = 0;
@@ -95,33 +97,19 @@ export class MemoryLedger implements Ledger {
       return { outcome: 'key_limit_exceeded', availableE8: roomOf(key) };
     }
 
-    account.availableE8 -= amountE8;
-    account.heldE8 += amountE8;
-    key.heldE8 += amountE8;
+    this.#hold(account, key, amountE8);
     this.#reservations.set(rid, { ...closedNow(request, 'open'), keyId, amountE8, record: request.record });
-    if (request.lifetimeMs !== undefined) this.#deadlinesOf(accountId).set(rid, this.#now() + request.lifetimeMs);
+    this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
     return { outcome: 'reserved' };
   }
 
   async settle(request: SettleRequest): Promise<SettleOutcome> {
-    const { accountId, rid, costE8 } = request;
-    assertAmount(costE8);
+    assertAmount(request.costE8);
     if (!this.#isOpen) return { outcome: 'not_ready' };
-    const reservation = this.#find(request, rid);
+    const reservation = this.#find(request, request.rid);
     if (reservation === undefined) return { outcome: 'unknown_reservation' };
     if (reservation.state === 'expired') return { outcome: 'expired' };
-    if (reservation.state === 'open') {
-      const account = this.#accountOf(accountId);
-      const key = this.#keyThere(request);
-      const hold = reservation.amountE8;
-      const charge = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, roomOf(key));
-      reservation.chargedE8 = charge;
-      reservation.shortfallE8 = costE8 - charge;
-      account.availableE8 -= charge;
-      account.postedE8 -= charge;
-      key.spentE8 += charge;
-      this.#close(request, rid, reservation, 'charge', request.record);
-    }
+    if (reservation.state === 'open') this.#charge(request, reservation);
     if (reservation.state !== 'settled') return { outcome: 'released' };
     return { outcome: 'settled', chargedE8: reservation.chargedE8, shortfallE8: reservation.shortfallE8 };
   }
@@ -140,12 +128,56 @@ export class MemoryLedger implements Ledger {
   }
 
   async renew(request: RenewRequest): Promise<RenewOutcome> {
-    const { accountId, rid, lifetimeMs } = request;
+    const { accountId, rid, lifetimeMs, amountE8 = 0n } = request;
+    assertAmount(amountE8);
     if (!this.#isOpen) return { outcome: 'not_ready' };
-    if (this.#find(request, rid)?.state !== 'open') return { outcome: 'not_open' };
+    const reservation = this.#find(request, rid);
+    if (reservation?.state !== 'open') return { outcome: 'not_open' };
+    const moreE8 = amountE8 - reservation.amountE8;
+    if (moreE8 > 0n) {
+      const account = this.#accountOf(accountId);
+      const key = this.#keyThere(request);
+      if (account.status !== 'active') return { outcome: 'frozen' };
+      if (moreE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
+      if (moreE8 > roomOf(key)) return { outcome: 'key_limit_exceeded', availableE8: roomOf(key) };
+      this.#hold(account, key, moreE8);
+      reservation.amountE8 = amountE8;
+    }
     const deadlines = this.#deadlinesOf(accountId);
-    if (deadlines.has(rid)) deadlines.set(rid, this.#now() + lifetimeMs);
+    if (lifetimeMs !== undefined && deadlines.get(rid) !== Number.POSITIVE_INFINITY) {
+      deadlines.set(rid, this.#deadlineAfter(lifetimeMs));
+    }
     return { outcome: 'renewed' };
+  }
+
+  async roll(request: RollRequest): Promise<RollOutcome> {
+    const { accountId, keyId, rid, costE8, next } = request;
+    assertAmount(costE8);
+    assertAmount(next.amountE8);
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    const first = this.#find(request, rid);
+    const following = this.#find(request, next.rid);
+    const refusal = refuseRoll(first, following, next.amountE8);
+    if (refusal !== undefined) return refusal;
+
+    const hold = first?.amountE8 ?? 0n;
+    const moreE8 = following === undefined ? next.amountE8 : 0n;
+    const account = this.#accountOf(accountId);
+    const key = this.#keyThere(request);
+    if (following === undefined && account.status !== 'active') return { outcome: 'frozen' };
+    const leftE8 = account.availableE8 + hold - costE8;
+    if (moreE8 > leftE8) return { outcome: 'insufficient_balance', availableE8: leftE8 > 0n ? leftE8 : 0n };
+    const { limitE8, spentE8, heldE8 } = key;
+    const roomE8 = limitE8 === undefined ? moreE8 : limitE8 - spentE8 - heldE8 + hold - costE8;
+    if (moreE8 > roomE8) return { outcome: 'key_limit_exceeded', availableE8: roomE8 > 0n ? roomE8 : 0n };
+
+    if (first !== undefined) this.#charge(request, first);
+    if (following === undefined) {
+      this.#hold(account, key, moreE8);
+      this.#reservations.set(next.rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8: moreE8 });
+      this.#deadlinesOf(accountId).set(next.rid, Number.POSITIVE_INFINITY);
+    }
+    return { outcome: 'rolled', chargedE8: costE8, shortfallE8: 0n };
   }
 
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
@@ -266,12 +298,25 @@ export class MemoryLedger implements Ledger {
     };
   }
 
-  #restore({ accountId, status, postedE8, seq, keys, closed }: AccountSnapshot): void {
+  #hold(account: Mutable<AccountState>, key: Key, amountE8: bigint): void {
+    account.availableE8 -= amountE8;
+    account.heldE8 += amountE8;
+    key.heldE8 += amountE8;
+  }
+
+  #deadlineAfter(lifetimeMs: number | undefined): number {
+    return lifetimeMs === undefined ? Number.POSITIVE_INFINITY : this.#now() + lifetimeMs;
+  }
+
+  #restore(snapshot: AccountSnapshot): void {
+    const { accountId, status, postedE8, seq, keys, closed } = snapshot;
+    const { holds, heldE8, heldByKey } = coverHolds(snapshot);
     const behind = (this.#accounts.get(accountId)?.seq ?? -1) < seq;
     for (const key of keys) {
       const { keyId, limitE8, settings, spentE8 } = key;
       if (behind || !this.#keys.has(keyId)) {
-        this.#keys.set(keyId, { accountId, status: key.status, limitE8, settings, spentE8, heldE8: 0n });
+        const keyHeldE8 = behind ? (heldByKey.get(keyId) ?? 0n) : 0n;
+        this.#keys.set(keyId, { accountId, status: key.status, limitE8, settings, spentE8, heldE8: keyHeldE8 });
       }
       this.#keyIndex.set(key.hash, { accountId, keyId });
     }
@@ -286,7 +331,27 @@ export class MemoryLedger implements Ledger {
       this.#reservations.set(rid, { ...remembered, chargedE8: -amountE8, shortfallE8 });
       this.#forgetLater(rid);
     }
-    this.#accounts.set(accountId, { status, availableE8: postedE8, heldE8: 0n, postedE8, seq });
+    for (const { rid, keyId, amountE8 } of holds) {
+      this.#forgetAt.delete(rid);
+      this.#reservations.set(rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8 });
+      this.#deadlinesOf(accountId).set(rid, Number.POSITIVE_INFINITY);
+    }
+    this.#accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
+  }
+
+  /** Above the hold it takes at most what is available and what the limit of the key leaves. */
+  #charge(request: SettleRequest, reservation: Reservation): void {
+    const { rid, costE8, record } = request;
+    const account = this.#accountOf(request.accountId);
+    const key = this.#keyThere(request);
+    const hold = reservation.amountE8;
+    const charge = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, roomOf(key));
+    reservation.chargedE8 = charge;
+    reservation.shortfallE8 = costE8 - charge;
+    account.availableE8 -= charge;
+    account.postedE8 -= charge;
+    key.spentE8 += charge;
+    this.#close(request, rid, reservation, 'charge', record);
   }
 
   /** Gives the hold back and writes the closing entry; what is charged has been taken before. */
@@ -377,6 +442,25 @@ function closedNow(payer: { accountId: string; keyId: string | undefined }, stat
   return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, record: '' };
 }
 
+/** What a roll is answered before money is looked at; undefined when it can be done. */
+function refuseRoll(
+  first: Reservation | undefined,
+  following: Reservation | undefined,
+  amountE8: bigint,
+): RollOutcome | undefined {
+  if (first === undefined) return { outcome: 'unknown_reservation' };
+  if (first.state === 'expired') return { outcome: 'expired' };
+  if (first.state !== 'open' && first.state !== 'settled') return { outcome: 'released' };
+  if (following?.state === 'tombstoned') return { outcome: 'released_before' };
+  const isOther = following?.state === 'open' && following.amountE8 !== amountE8;
+  if (isOther) return { outcome: 'exists_with_different_amount' };
+  if (first.state === 'settled') {
+    const { chargedE8, shortfallE8 } = first;
+    return { outcome: following === undefined ? 'settled' : 'rolled', chargedE8, shortfallE8 };
+  }
+  return following === undefined || following.state === 'open' ? undefined : { outcome: 'released_before' };
+}
+
 function repeatReserve(before: Reservation, amountE8: bigint) {
   if (before.state === 'released' || before.state === 'tombstoned') return 'released_before';
   if (before.state !== 'open') return 'closed_before';
@@ -388,11 +472,4 @@ function roomOf({ limitE8, spentE8, heldE8 }: KeyState): bigint {
   if (limitE8 === undefined) return MAX_AMOUNT_E8;
   const room = limitE8 - spentE8 - heldE8;
   return room > 0n ? room : 0n;
-}
-
-/** Math.min does not take bigints. */
-function smallest(first: bigint, ...others: readonly bigint[]): bigint {
-  let least = first;
-  for (const each of others) if (each < least) least = each;
-  return least;
 }

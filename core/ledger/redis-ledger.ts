@@ -26,6 +26,8 @@ import {
   type RenewRequest,
   type ReserveOutcome,
   type ReserveRequest,
+  type RollOutcome,
+  type RollRequest,
   type SetKeyRequest,
   type SettleOutcome,
   type SettleRequest,
@@ -43,6 +45,7 @@ const RESERVE = script('reserve');
 const SETTLE = script('settle');
 const RELEASE = script('release');
 const RENEW = script('renew');
+const ROLL = script('roll');
 const EXPIRE = script('expire');
 const CREDIT = script('credit');
 const SET_ACCOUNT = script('set-account');
@@ -53,7 +56,7 @@ const TRIM = script('trim');
 const RESTORE = script('restore');
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = [
-  ...[RESERVE, SETTLE, RELEASE, RENEW, EXPIRE, CREDIT],
+  ...[RESERVE, SETTLE, RELEASE, RENEW, ROLL, EXPIRE, CREDIT],
   ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE],
 ];
 
@@ -159,14 +162,51 @@ export class RedisLedger implements Ledger {
     }
   }
 
-  async renew({ accountId, keyId, rid, lifetimeMs }: RenewRequest): Promise<RenewOutcome> {
+  async renew({ accountId, keyId, rid, lifetimeMs, amountE8 = 0n }: RenewRequest): Promise<RenewOutcome> {
+    assertAmount(amountE8);
     const p = accountPrefix(accountId);
-    const args = [rid, String(lifetimeMs), accountId, keyId];
-    const [word] = await this.#calls.run(RENEW, [`${p}meta`, `${p}r:${rid}`, `${p}exp`], args);
+    const [word, value = ''] = await this.#calls.run(
+      RENEW,
+      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
+      [rid, lifetimeMs === undefined ? '' : String(lifetimeMs), accountId, keyId, amountE8.toString()],
+    );
     switch (word) {
       case 'renewed':
       case 'not_open':
       case 'not_ready':
+      case 'frozen':
+        return { outcome: word };
+      case 'insufficient_balance':
+      case 'key_limit_exceeded':
+        return { outcome: word, availableE8: BigInt(value) };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async roll(request: RollRequest): Promise<RollOutcome> {
+    const { accountId, keyId, rid, costE8, record, next } = request;
+    assertAmount(costE8);
+    assertAmount(next.amountE8);
+    const [word, value = '', shortfall = ''] = await this.#calls.run(
+      ROLL,
+      [...closingKeys(request, rid), `${accountPrefix(accountId)}r:${next.rid}`],
+      [rid, costE8.toString(), accountId, keyId, record, next.rid, next.amountE8.toString()],
+    );
+    switch (word) {
+      case 'rolled':
+      case 'settled':
+        return { outcome: word, chargedE8: BigInt(value), shortfallE8: BigInt(shortfall) };
+      case 'insufficient_balance':
+      case 'key_limit_exceeded':
+        return { outcome: word, availableE8: BigInt(value) };
+      case 'not_ready':
+      case 'unknown_reservation':
+      case 'released':
+      case 'expired':
+      case 'frozen':
+      case 'exists_with_different_amount':
+      case 'released_before':
         return { outcome: word };
       default:
         throw unexpected(word, rid);

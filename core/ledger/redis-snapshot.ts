@@ -1,4 +1,5 @@
-import type { AccountSnapshot, ClosedEntry, EntryKind, KeySettings } from './ledger';
+import { smallest } from './amount';
+import type { AccountSnapshot, ClosedEntry, EntryKind, KeySettings, OpenHold } from './ledger';
 
 /** The state a reservation, or a credit's tombstone, is in after an entry of this kind. */
 export const STATE_AFTER: Readonly<Record<EntryKind, 'credited' | 'settled' | 'released' | 'expired'>> = {
@@ -8,10 +9,35 @@ export const STATE_AFTER: Readonly<Record<EntryKind, 'credited' | 'settled' | 'r
   expire: 'expired',
 };
 
+export interface CoveredHolds {
+  readonly holds: readonly OpenHold[];
+  readonly heldE8: bigint;
+  readonly heldByKey: ReadonlyMap<string, bigint>;
+}
+
+/**
+ * The open holds of a snapshot as far as its balance covers them: a top-up that is only on its way to Postgres may be
+ * missing in it, and a hold is never above what there is.
+ */
+export function coverHolds({ postedE8, open }: Pick<AccountSnapshot, 'postedE8' | 'open'>): CoveredHolds {
+  const heldByKey = new Map<string, bigint>();
+  let leftE8 = postedE8;
+  const holds = open.map((hold) => {
+    const amountE8 = smallest(hold.amountE8, leftE8);
+    leftE8 -= amountE8;
+    heldByKey.set(hold.keyId, (heldByKey.get(hold.keyId) ?? 0n) + amountE8);
+    return { ...hold, amountE8 };
+  });
+  return { holds, heldE8: postedE8 - leftE8, heldByKey };
+}
+
 /** An account as restore.lua reads it: all values strings, for Lua's numbers would lose their digits. */
 export function describeSnapshot(account: AccountSnapshot, writeSettings: (settings: KeySettings) => string): string {
+  const { holds, heldE8, heldByKey } = coverHolds(account);
   return JSON.stringify({
     status: account.status,
+    available: (account.postedE8 - heldE8).toString(),
+    held: heldE8.toString(),
     posted: account.postedE8.toString(),
     seq: String(account.seq),
     keys: account.keys.map((key) => ({
@@ -21,8 +47,10 @@ export function describeSnapshot(account: AccountSnapshot, writeSettings: (setti
       rev: String(key.settings.rev),
       settings: writeSettings(key.settings),
       spent: key.spentE8.toString(),
+      held: (heldByKey.get(key.keyId) ?? 0n).toString(),
     })),
     closed: account.closed.map(describeClosed),
+    open: holds.map(({ rid, keyId, amountE8 }) => ({ rid, key: keyId, amount: amountE8.toString() })),
   });
 }
 

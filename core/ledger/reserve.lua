@@ -66,9 +66,10 @@ redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))
 redis.call('HINCRBY', KEYS[2], 'held', ARGV[2])
 redis.call('HINCRBY', KEYS[3], 'held', ARGV[2])
 redis.call('HSET', KEYS[4], 'state', 'open', 'amount', ARGV[2], 'account', ARGV[5], 'key', ARGV[6], 'record', ARGV[7])
+local deadline = '+inf'
 if ARGV[3] ~= '' then
   local time = redis.call('TIME')
-  local deadline = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[3])
-  redis.call('ZADD', KEYS[5], integer(deadline), ARGV[1])
+  deadline = integer(time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[3]))
 end
+redis.call('ZADD', KEYS[5], deadline, ARGV[1])
 return 'reserved'

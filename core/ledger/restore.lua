@@ -1,14 +1,15 @@
 #!lua
 -- Writes back what Postgres knows of one account, unless what is here is as new: then only keys that are missing are
--- written. An account that is behind loses its open holds, for nobody can say which of them were closed meanwhile.
+-- written. An account that is behind loses its open holds, for nobody can say which of them were closed meanwhile, but for
+-- those that Postgres knows to be open.
 -- Reads and writes reservations and keys of the account beside its KEYS; all are in the account's slot.
 --
 -- KEYS[1] {sNNN}:a:<account>
 -- KEYS[2] {sNNN}:exp
 -- ARGV[1] account
 -- ARGV[2] {sNNN}:
--- ARGV[3] JSON: status, posted, seq, keys (id, status, limit, rev, settings, spent), closed (rid, state, key, charged,
---         shortfall); amounts are strings, null is the empty string
+-- ARGV[3] JSON: status, available, held, posted, seq, keys (id, status, limit, rev, settings, spent, held), closed (rid,
+--         state, key, charged, shortfall), open (rid, key, amount); amounts are strings, null is the empty string
 -- ARGV[4] milliseconds the closed reservations stay
 --
 -- answers
@@ -24,7 +25,7 @@ for _, key in ipairs(snapshot.keys) do
   if behind or redis.call('EXISTS', name) == 0 then
     redis.call('DEL', name)
     redis.call('HSET', name, 'account', ARGV[1], 'status', key.status, 'rev', key.rev, 'settings', key.settings,
-      'spent', key.spent, 'held', '0')
+      'spent', key.spent, 'held', behind and key.held or '0')
     if key.limit ~= '' then redis.call('HSET', name, 'limit', key.limit) end
   end
 end
@@ -45,7 +46,13 @@ for _, closed in ipairs(snapshot.closed) do
   if closed.state == 'settled' then redis.call('HSET', name, 'charged', closed.charged, 'shortfall', closed.shortfall) end
   redis.call('PEXPIRE', name, ARGV[4])
 end
+for _, open in ipairs(snapshot.open) do
+  local name = ARGV[2] .. 'r:' .. open.rid
+  redis.call('DEL', name)
+  redis.call('HSET', name, 'state', 'open', 'amount', open.amount, 'account', ARGV[1], 'key', open.key, 'record', '')
+  redis.call('ZADD', KEYS[2], '+inf', open.rid)
+end
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'status', snapshot.status, 'available', snapshot.posted, 'held', '0',
+redis.call('HSET', KEYS[1], 'status', snapshot.status, 'available', snapshot.available, 'held', snapshot.held,
   'posted', snapshot.posted, 'seq', snapshot.seq)
 return 'restored'

@@ -11,7 +11,7 @@ import type { AccountStatus } from '../../core/ledger/ledger';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
-import { ADMIN, showUsd, TEXT } from './fields';
+import { ADMIN, NOTHING, showUsd, TEXT } from './fields';
 
 const NEW_ACCOUNT = {
   type: 'object',
@@ -19,8 +19,6 @@ const NEW_ACCOUNT = {
   required: ['name'],
   properties: { name: TEXT },
 } as const;
-
-const NOTHING = { type: 'object', additionalProperties: false, properties: {} } as const;
 
 export function accountRoutes(stores: Stores): Route[] {
   const readNewAccount = jsonBody<Settings<typeof NEW_ACCOUNT>>(NEW_ACCOUNT);

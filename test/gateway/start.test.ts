@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { request } from 'undici';
+import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
@@ -16,35 +17,12 @@ describe('Start and stop', function () {
   beforeEach(() => upstream.reset());
 
   const upstreams = { acme: { url: 'http://127.0.0.1:9' } };
-  // biome-ignore lint/suspicious/noExplicitAny: a configuration to be broken
-  type Config = Record<string, any>;
-
   const broken: [string, Partial<GatewayOptions>, RegExp][] = [
-    [
-      'an unknown policy',
-      { configure: (config: Config) => config['policies'].push('rate-limiter') },
-      /gateway\.config\.yml:\d+:\d+: .*there is no policy "rate-limiter"/,
-    ],
-    [
-      'a wrong order',
-      { configure: (config: Config) => config['pipelines'].quality.policies.reverse() },
-      /gateway\.config\.yml:\d+:\d+: .*"quality".*needs/,
-    ],
-    [
-      'an unknown setting',
-      { configure: (config: Config) => (config['pipelines'].quality.policies[5].failover[0].action.maxAttemps = 3) },
-      /gateway\.config\.yml:\d+:\d+: .*did you mean "maxAttempts"/,
-    ],
-    [
-      'a model without a price',
-      { configure: (config: Config) => delete config['serviceEndpoints'].acme.models['acme-large'].price },
-      /gateway\.config\.yml:\d+:\d+: .*"price" is missing/,
-    ],
-    [
-      'an unknown adapter',
-      { upstreams: { acme: { url: 'http://127.0.0.1:9', adapter: 'mesages' } } },
-      /gateway\.config\.yml:\d+:\d+: .*there is no adapter "mesages"; did you mean "messages"/,
-    ],
+    ...BROKEN_CONFIGURATIONS.map(({ what, breaks, says }): [string, Partial<GatewayOptions>, RegExp] => [
+      what,
+      { configure: breaks },
+      says,
+    ]),
     [
       'a Redis that is not there',
       { stores: 'real', env: { REDIS_URL: 'redis://:secret@127.0.0.1:1' } },

@@ -63,8 +63,15 @@ const release = command('release', holder, (ledger, { payer: who, rid: id }) =>
 );
 const renew = command(
   'renew',
-  held({ lifetimeMs: fc.constantFrom(0, 3_600_000) }),
+  held({ lifetimeMs: fc.constantFrom(undefined, 0, 3_600_000), amountE8: amount }),
   (ledger, { payer: who, ...request }) => ledger.renew({ ...who, ...request }),
+);
+/** The next hold's id belongs to the same payer: ids and payers repeat every three. */
+const roll = command(
+  'roll',
+  held({ costE8: amount, amountE8: amount }),
+  (ledger, { payer: who, rid: id, costE8, amountE8 }) =>
+    ledger.roll({ ...who, rid: id, costE8, record: '', next: { rid: nextOf(id), amountE8 } }),
 );
 const expire = command('expire', holder, (ledger, { payer: who, rid: id }) => ledger.expire(who, id));
 const credit = command(
@@ -104,8 +111,9 @@ const restore = command(
     postedE8: fc.constantFrom(0n, 500n, FUNDS),
     limitE8: fc.constantFrom(undefined, 250n),
     closedRid: rid,
+    heldE8: amount,
   }),
-  (ledger, { payer: who, seq, postedE8, limitE8, closedRid }) =>
+  (ledger, { payer: who, seq, postedE8, limitE8, closedRid, heldE8 }) =>
     ledger.restore([
       {
         ...{ accountId: who.accountId, status: 'active', postedE8, seq },
@@ -115,6 +123,7 @@ const restore = command(
         closed: [
           { rid: `${closedRid.slice(0, -4)}ffff`, kind: 'charge', keyId: who.keyId, amountE8: -5n, shortfallE8: 1n },
         ],
+        open: [{ ...who, rid: RIDS[PAYERS.indexOf(who)] ?? '', amountE8: heldE8 }],
       },
     ]),
 );
@@ -128,11 +137,15 @@ const commands = fc.array(
   fc.oneof(
     { weight: 10, arbitrary: reserve },
     { weight: 8, arbitrary: settle },
-    ...[release, renew, expire, credit].map((arbitrary) => ({ weight: 3, arbitrary })),
+    ...[release, renew, roll, expire, credit].map((arbitrary) => ({ weight: 3, arbitrary })),
     ...[setAccount, setKey, restore, trim].map((arbitrary) => ({ weight: 1, arbitrary })),
   ),
   { minLength: 10, maxLength: 40, size: 'max' },
 );
+
+function nextOf(id: string): string {
+  return RIDS[(RIDS.indexOf(id) + PAYERS.length) % RIDS.length] ?? '';
+}
 
 function newIdInShardOf(accountId: string): string {
   for (;;) {
@@ -200,6 +213,8 @@ describe('the ledger in Redis and the reference model', () => {
       'expire: expired',
       'release: released',
       'reserve: closed_before',
+      'roll: rolled',
+      'renew: insufficient_balance',
       'credit: above_maximum',
     ]) {
       assert.ok((outcomes.get(word) ?? 0) > 0, `${word} never happened: ${show([...outcomes])}`);

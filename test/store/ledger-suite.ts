@@ -269,19 +269,22 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       it('against expire, 1,000 pairs: each reservation is closed once', async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         const requests = Array.from({ length: 1_000 }, () => reserveRequest(payer, 10n, { lifetimeMs: 0 }));
-        await Promise.all(requests.map((request) => ledger.reserve(request)));
-        const pairs = await Promise.all(
-          requests.map(({ rid }, index) => {
-            const settle = () => ledger.settle({ ...closing(payer, rid), costE8: 3n });
-            const expire = () => ledger.expire(payer, rid);
-            return index % 2 === 0 ? Promise.all([settle(), expire()]) : Promise.all([expire(), settle()]);
-          }),
-        );
-        for (const [one, two] of pairs) {
-          const words = [one.outcome, two.outcome].join(' ');
-          assert.ok(['settled not_due', 'expired expired'].includes(words));
+        const race = ({ rid }: { rid: string }, index: number) => {
+          const settle = () => ledger.settle({ ...closing(payer, rid), costE8: 3n });
+          const expire = () => ledger.expire(payer, rid);
+          return index % 2 === 0 ? Promise.all([settle(), expire()]) : Promise.all([expire(), settle()]);
+        };
+        const pairs: (readonly { outcome: string }[])[] = [];
+        for (let from = 0; from < requests.length; from += 200) {
+          const some = requests.slice(from, from + 200);
+          await Promise.all(some.map((request) => ledger.reserve(request)));
+          pairs.push(...(await Promise.all(some.map(race))));
         }
-        const settled = BigInt(pairs.filter(([one]) => one.outcome === 'settled').length);
+        for (const pair of pairs) {
+          const words = pair.map(({ outcome }) => outcome).join(' ');
+          assert.ok(['settled not_due', 'expired expired'].includes(words), words);
+        }
+        const settled = BigInt(pairs.filter(([one]) => one?.outcome === 'settled').length);
         assert.equal(settled, 500n);
         assertIncludes(await moneyOf(payer), { posted: 1_000_000n - settled * 3n, held: 0n, keyHeld: 0n });
         const shard = shardOf(payer.accountId);
@@ -384,6 +387,145 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
+    describe('renew with an amount', () => {
+      const opened = async (limitE8?: bigint) => {
+        const payer = await fundedPayer(ledger, 1_000n, limitE8);
+        const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
+        await ledger.reserve(request);
+        return { payer, renewal: { ...payer, rid: request.rid, lifetimeMs: undefined } };
+      };
+      for (const [amountE8, heldE8] of [
+        [0n, 400n],
+        [399n, 400n],
+        [400n, 400n],
+        [401n, 401n],
+        [1_000n, 1_000n],
+      ] as const) {
+        it(`of ${amountE8} makes a hold of 400 one of ${heldE8}, however often`, async () => {
+          const { payer, renewal } = await opened();
+          assert.deepEqual(await ledger.renew({ ...renewal, amountE8 }), { outcome: 'renewed' });
+          assert.deepEqual(await ledger.renew({ ...renewal, amountE8 }), { outcome: 'renewed' });
+          assertIncludes(await moneyOf(payer), { available: 1_000n - heldE8, held: heldE8, keyHeld: heldE8 });
+          await ledger.release(closing(payer, renewal.rid));
+          assertIncludes(await moneyOf(payer), { available: 1_000n, held: 0n, keyHeld: 0n });
+        });
+      }
+
+      it('above what there is changes nothing and says how much there is', async () => {
+        const { payer, renewal } = await opened();
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 1_001n }), {
+          ...{ outcome: 'insufficient_balance', availableE8: 600n },
+        });
+        assertIncludes(await moneyOf(payer), { available: 600n, held: 400n });
+      });
+
+      it('keeps within the limit of the key, and is refused on a frozen account; a revoked key goes on', async () => {
+        const { payer, renewal } = await opened(500n);
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 501n }), {
+          ...{ outcome: 'key_limit_exceeded', availableE8: 100n },
+        });
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', limitE8: 500n }));
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'renewed' });
+        await ledger.setAccount(payer.accountId, 'frozen');
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'renewed' });
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 501n }), { outcome: 'frozen' });
+        assertIncludes(await moneyOf(payer), { available: 500n, held: 500n, keyHeld: 500n });
+      });
+
+      it('of a closed or unknown hold is not_open', async () => {
+        const { payer, renewal } = await opened();
+        await ledger.release(closing(payer, renewal.rid));
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'not_open' });
+        assert.deepEqual(await ledger.renew({ ...renewal, rid: newId(), amountE8: 500n }), { outcome: 'not_open' });
+      });
+    });
+
+    describe('roll', () => {
+      const opened = async (limitE8?: bigint) => {
+        const payer = await fundedPayer(ledger, 1_000n, limitE8);
+        const first = reserveRequest(payer, 400n, { lifetimeMs: undefined, record: '' });
+        await ledger.reserve(first);
+        const roll = (costE8: bigint, amountE8: bigint) => ({
+          ...{ ...payer, rid: first.rid, record: '', costE8, next: { rid: nextRid, amountE8 } },
+        });
+        const nextRid = newId();
+        return { payer, roll, rid: first.rid, nextRid };
+      };
+      for (const [costE8, amountE8] of [
+        [0n, 0n],
+        [0n, 1_000n],
+        [400n, 600n],
+        [401n, 599n],
+        [1_000n, 0n],
+      ] as const) {
+        it(`charges ${costE8} and holds ${amountE8}, once, however often`, async () => {
+          const { payer, roll, rid, nextRid } = await opened();
+          const rolled = { outcome: 'rolled', chargedE8: costE8, shortfallE8: 0n };
+          const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.roll(roll(costE8, amountE8))));
+          for (const answer of answers) assert.deepEqual(answer, rolled);
+          const posted = 1_000n - costE8;
+          assert.deepEqual(await moneyOf(payer), {
+            ...{ available: posted - amountE8, held: amountE8, posted, keySpent: costE8, keyHeld: amountE8 },
+          });
+          const [, entry, ...others] = await outboxOf(payer);
+          assertIncludes(entry, {
+            kind: 'charge',
+            rid,
+            seq: 2,
+            amountE8: -costE8,
+            postedE8: posted,
+            record: undefined,
+          });
+          assert.deepEqual(others, []);
+          assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+          assert.equal((await ledger.release(closing(payer, nextRid))).outcome, 'released');
+          assert.deepEqual(await ledger.roll(roll(costE8, amountE8)), rolled, 'also after the next hold was closed');
+        });
+      }
+
+      it('that cannot have the next hold changes nothing and says what there would be', async () => {
+        const { payer, roll } = await opened();
+        const before = await moneyOf(payer);
+        assert.deepEqual(await ledger.roll(roll(100n, 901n)), { outcome: 'insufficient_balance', availableE8: 900n });
+        assert.deepEqual(await ledger.roll(roll(1_001n, 0n)), { outcome: 'insufficient_balance', availableE8: 0n });
+        await ledger.setAccount(payer.accountId, 'frozen');
+        assert.deepEqual(await ledger.roll(roll(100n, 1n)), { outcome: 'frozen' });
+        assert.deepEqual(await moneyOf(payer), before);
+      });
+
+      it('keeps within the limit of the key; a revoked key goes on', async () => {
+        const { payer, roll } = await opened(500n);
+        assert.deepEqual(await ledger.roll(roll(100n, 401n)), { outcome: 'key_limit_exceeded', availableE8: 400n });
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', limitE8: 500n }));
+        assert.equal((await ledger.roll(roll(100n, 400n))).outcome, 'rolled');
+        assertIncludes(await moneyOf(payer), { held: 400n, keySpent: 100n, keyHeld: 400n });
+      });
+
+      it('after the first hold was closed otherwise takes nothing', async () => {
+        const settled = await opened();
+        await ledger.settle({ ...closing(settled.payer, settled.rid), costE8: 30n });
+        const answer = await ledger.roll(settled.roll(100n, 400n));
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 30n, shortfallE8: 0n });
+        assertIncludes(await moneyOf(settled.payer), { held: 0n, posted: 970n });
+        const released = await opened();
+        await ledger.release(closing(released.payer, released.rid));
+        assert.deepEqual(await ledger.roll(released.roll(1n, 1n)), { outcome: 'released' });
+        const unknown = { ...released.roll(1n, 1n), rid: newId() };
+        assert.deepEqual(await ledger.roll(unknown), { outcome: 'unknown_reservation' });
+      });
+
+      it('whose next id was released before is refused, and so is one that is open with another amount', async () => {
+        const { payer, roll, nextRid } = await opened();
+        await ledger.release(closing(payer, nextRid));
+        assert.deepEqual(await ledger.roll(roll(1n, 1n)), { outcome: 'released_before' });
+        const other = await opened();
+        await ledger.reserve(reserveRequest(other.payer, 5n, { rid: other.nextRid, lifetimeMs: undefined }));
+        assert.deepEqual(await ledger.roll(other.roll(1n, 6n)), { outcome: 'exists_with_different_amount' });
+        assert.equal((await ledger.roll(other.roll(1n, 5n))).outcome, 'rolled');
+        assertIncludes(await moneyOf(other.payer), { held: 5n, keyHeld: 5n, posted: 999n });
+      });
+    });
+
     describe('credit', () => {
       it('adds once, whatever is repeated', async () => {
         const payer = await fundedPayer(ledger, 0n);
@@ -468,6 +610,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         ledger.settle({ ...closing(other, rid), costE8: 1n }),
         ledger.release(closing(other, rid)),
         ledger.renew({ ...other, rid, lifetimeMs: 1 }),
+        ledger.roll({ ...closing(other, rid), costE8: 1n, next: { rid: newId(), amountE8: 1n } }),
+        ledger.roll({ ...closing(other, newId()), costE8: 1n, next: { rid, amountE8: 1n } }),
         ledger.expire(other, rid),
         ledger.credit({ accountId: payer.accountId, rid, amountE8: 1n }),
       ]) {
@@ -486,6 +630,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         closed.settle({ ...closing(payer, newId()), costE8: 1n }),
         closed.release(closing(payer, newId())),
         closed.renew({ ...payer, rid: newId(), lifetimeMs: 1 }),
+        closed.roll({ ...closing(payer, newId()), costE8: 1n, next: { rid: newId(), amountE8: 1n } }),
         closed.expire(payer, newId()),
         closed.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n }),
       ]);
@@ -548,6 +693,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
               { rid: expired, kind: 'expire', keyId: payer.keyId, amountE8: 0n, shortfallE8: 0n },
               { rid: credited, kind: 'credit', keyId: undefined, amountE8: 10n, shortfallE8: 0n },
             ],
+            open: [],
           },
         ]);
         await recovered.open();
@@ -583,7 +729,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
               { ...keyRequest(payer, { status: 'revoked' }), spentE8: 7n },
               { ...keyRequest(missing), spentE8: 9n },
             ],
-            closed: [],
+            ...{ closed: [], open: [{ ...payer, rid: newId(), amountE8: 5n }] },
           },
         ]);
         assert.deepEqual(await ledger.readAccount(payer.accountId), {
@@ -593,19 +739,46 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await ledger.readKey(missing), { spentE8: 9n });
       });
 
-      it('of an account that is behind drops its open holds, and those of no other account', async () => {
+      it('of an account that is behind keeps the holds it is told of, as far as the balance covers them', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const other = { ...payer, keyId: newId() };
+        const [first, second] = [reserveRequest(payer, 500n, { lifetimeMs: undefined }), newId()];
+        await ledger.reserve(first);
+        const open = [
+          { ...payer, rid: first.rid, amountE8: 500n },
+          { ...other, rid: second, amountE8: 400n },
+        ];
+        const keys = [payer, other].map((each) => ({ ...keyRequest(each), spentE8: 100n }));
+        const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
+        await ledger.restore([{ ...snapshot, keys, closed: [], open }]);
+        assert.deepEqual(await moneyOf(payer), {
+          ...{ available: 0n, held: 800n, posted: 800n, keySpent: 100n, keyHeld: 500n },
+        });
+        assert.equal((await ledger.readKey(other))?.heldE8, 300n);
+        assert.deepEqual(await ledger.expire(payer, first.rid), { outcome: 'not_due' });
+        const settled = await ledger.settle({ ...closing(other, second), costE8: 1n });
+        assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
+        assert.equal((await ledger.release(closing(payer, first.rid))).outcome, 'released');
+        assertIncludes(await moneyOf(payer), { available: 799n, held: 0n });
+      });
+
+      it('of an account that is behind drops its other open holds, and those of no other account', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 100n, { lifetimeMs: 0 });
+        const lasting = reserveRequest(payer, 100n, { lifetimeMs: undefined });
         await ledger.reserve(request);
+        await ledger.reserve(lasting);
         const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
-        await ledger.restore([{ ...snapshot, keys: [{ ...keyRequest(payer), spentE8: 200n }], closed: [] }]);
+        await ledger.restore([{ ...snapshot, keys: [{ ...keyRequest(payer), spentE8: 200n }], closed: [], open: [] }]);
         assert.deepEqual(await moneyOf(payer), {
           ...{ available: 800n, held: 0n, posted: 800n, keySpent: 200n, keyHeld: 0n },
         });
         assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
-        assert.deepEqual(await ledger.settle({ ...closing(payer, request.rid), costE8: 1n }), {
-          ...{ outcome: 'unknown_reservation' },
-        });
+        for (const { rid } of [request, lasting]) {
+          assert.deepEqual(await ledger.settle({ ...closing(payer, rid), costE8: 1n }), {
+            ...{ outcome: 'unknown_reservation' },
+          });
+        }
       });
     });
   });

@@ -4,6 +4,7 @@ import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import { resendCredits } from '../../core/ledger/credits';
 import { drainShards } from '../../core/ledger/drain';
+import { registerHoldSource } from '../../core/ledger/hold-sources';
 import type { Ledger, Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { ensureReady, recover } from '../../core/ledger/recovery';
@@ -12,7 +13,16 @@ import { ALL_SHARDS } from '../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../core/redis';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { emptyRedis } from '../support/shared';
-import { hashOf, instead, keyRequest, newPayer, reserveRequest, settingsOf, usageRecord } from './ledger-fixture';
+import {
+  assertIncludes,
+  hashOf,
+  instead,
+  keyRequest,
+  newPayer,
+  reserveRequest,
+  settingsOf,
+  usageRecord,
+} from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 let redisUrl = '';
@@ -105,6 +115,25 @@ for (const database of DATABASES) {
         ledger = await lose(ledger);
         await ensureReady({ ledger, database: knex, log: quiet });
         assert.equal((await ledger.readAccount(payer.accountId))?.availableE8, 1_000n);
+      });
+
+      it('takes the holds without a deadline from whoever knows them, but for those that have an entry', async () => {
+        const payer = await fund(1_000n);
+        const [open, closed] = [newId(), newId()];
+        await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, record: '' }));
+        await ledger.reserve(reserveRequest(payer, 200n, { rid: closed, lifetimeMs: undefined, record: '' }));
+        await ledger.settle({ ...payer, rid: closed, costE8: 150n, record: '' });
+        await drain();
+        const unregister = registerHoldSource(async (_, accountIds) => {
+          assert.ok(accountIds.includes(payer.accountId));
+          return [open, closed].map((rid) => ({ ...payer, rid, amountE8: 300n }));
+        });
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet }).finally(unregister);
+        assertIncludes(await ledger.readAccount(payer.accountId), { availableE8: 550n, heldE8: 300n });
+        assertIncludes(await ledger.readKey(payer), { spentE8: 150n, heldE8: 300n });
+        const answer = await ledger.settle({ ...payer, rid: open, costE8: 100n, record: '' });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 100n, shortfallE8: 0n });
       });
 
       it('restores the settings and the status of accounts and keys', async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Client, Pool } from 'undici';
@@ -30,12 +30,16 @@ export interface TestEndpoint {
   readonly models?: Readonly<Record<string, TestModel>>;
 }
 
+/** A parsed gateway.config.yml, to be changed. */
+// biome-ignore lint/suspicious/noExplicitAny: tests change, and break, any part of it
+export type Configured = Record<string, any>;
+
 export interface GatewayOptions {
   /** `embedded`, `real` (the shared Redis and a new database of the shared Postgres), or addresses. */
   readonly stores?: 'embedded' | 'real' | { readonly redisUrl: string; readonly databaseUrl: string };
   readonly upstreams: Readonly<Record<string, TestEndpoint>>;
-  /** Changes the parsed gateway.config.yml before it is written. */
-  readonly configure?: (config: Record<string, unknown>) => void;
+  /** Changes the parsed gateway.config.yml before it is written, or answers the text to write. */
+  readonly configure?: (config: Configured) => string | void;
   readonly env?: NodeJS.ProcessEnv;
   /** A data folder of an earlier start; a new one otherwise. */
   readonly dataFolder?: string;
@@ -63,6 +67,10 @@ export interface TestGateway {
   readonly adminUrl: string;
   readonly adminToken: string;
   readonly dataFolder: string;
+  /** Where its two YAML files are. */
+  readonly configFolder: string;
+  /** Changes gateway.config.yml where it stands; text, or a change that answers text, is written as it is. */
+  changeConfiguration(change: string | ((config: Configured) => string | void)): Promise<void>;
   readonly pid: number;
   readonly process: ChildProcess;
   /** All it has printed so far. */
@@ -108,6 +116,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     ADMIN_TOKEN: adminToken,
     UPSTREAM_CREDENTIAL,
     LOG_LEVEL: 'info',
+    WATCH_CONFIG: 'false',
     ...(await storesOf(options.stores ?? 'embedded')),
     ...options.env,
   };
@@ -149,6 +158,14 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     adminUrl,
     adminToken,
     dataFolder,
+    configFolder: folder,
+    changeConfiguration: async (change) => {
+      const path = join(folder, 'gateway.config.yml');
+      if (typeof change === 'string') return replaceFile(path, change);
+      const config = parse(await readFile(path, 'utf8')) as Configured;
+      const text = change(config) ?? stringify(config);
+      await replaceFile(path, text);
+    },
     pid: child.pid ?? 0,
     process: child,
     ended,
@@ -232,14 +249,22 @@ async function storesOf(stores: NonNullable<GatewayOptions['stores']>): Promise<
 
 async function writeConfiguration({ upstreams, configure }: GatewayOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-config-'));
-  const config = parse(await readFile(join(PROJECT, 'gateway.config.yml'), 'utf8')) as Record<string, unknown>;
+  const config = parse(await readFile(join(PROJECT, 'gateway.config.yml'), 'utf8')) as Configured;
   config['serviceEndpoints'] = Object.fromEntries(
     Object.entries(upstreams).map(([name, each]) => [name, toEndpoint(each)]),
   );
-  configure?.(config);
-  await writeFile(join(folder, 'gateway.config.yml'), stringify(config));
+  await writeFile(
+    join(folder, 'gateway.config.yml'),
+    configure?.(config) ?? stringify(config, { aliasDuplicateObjects: false }),
+  );
   await writeFile(join(folder, 'system.config.yml'), await readFile(join(PROJECT, 'system.config.yml')));
   return folder;
+}
+
+/** At once, as editors and deployments do it. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
 }
 
 function toEndpoint({ models, ...endpoint }: TestEndpoint): unknown {

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Configuration } from './configuration';
+
+/** Which parts of the files say something else than at the start, and are taken over by a restart only. */
+export type RestartNeeded = (current: Configuration) => readonly string[];
+
+export function restartNeededSince(first: Configuration, configFolder: string): RestartNeeded {
+  const path = join(configFolder, 'system.config.yml');
+  const system = textOf(path);
+  return (current) => [
+    ...(textOf(path) === system ? [] : ['system.config.yml']),
+    ...(['http', 'admin'] as const)
+      .filter((part) => !isDeepStrictEqual(current.gateway[part], first.gateway[part]))
+      .map((part) => `gateway.config.yml: ${part}`),
+  ];
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,319 @@
+import { appendFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { request } from 'undici';
+import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
+import { ask } from '../support/calls';
+import { type Configured, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+const USAGE = { input: 1_000, output: 200 };
+/** 1,000 × 3 + 200 × 15 USD per million, and twice that. */
+const COST = '0.00600000';
+const COST_DOUBLED = '0.01200000';
+
+function setPrice(config: Configured, input: number, output: number): void {
+  config['serviceEndpoints'].acme.models[MODEL].price = { input, output };
+}
+
+for (const fastLane of ['true', 'false']) {
+  describe(`Hot reload (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, function () {
+    this.timeout(90_000);
+    let upstream: TestUpstream;
+    let gateway: TestGateway;
+    let key: string;
+    /** The file as it was at the start. */
+    let sound: string;
+
+    before(async () => {
+      upstream = await startUpstream();
+      const upstreams = { acme: { url: upstream.url } };
+      const env = { FAST_LANE: fastLane, NODE_OPTIONS: `--require ${join(__dirname, '../support/heap-probe.cjs')}` };
+      gateway = await startGateway({ stores: 'real', upstreams, env });
+      ({ key } = await gateway.newCustomer('100'));
+      sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
+    });
+    after(async () => {
+      await gateway?.stop();
+      await upstream?.stop();
+    });
+    beforeEach(async () => {
+      upstream.reset();
+      upstream.always(messagesAnswer({ usage: USAGE }));
+      await gateway.changeConfiguration(sound);
+      expect((await reload()).status).to.equal(200);
+    });
+
+    const reload = () => gateway.admin('POST', '/admin/v1/config/reload');
+    const revision = async () => (await gateway.admin('GET', '/admin/v1/config/revision')).json;
+    const call = () => gateway.call('/v1/messages', { key, body: ask() });
+    const recordOf = (headers: Record<string, unknown>) => gateway.record(key, String(headers['x-svc-request-id']));
+
+    it('serves the next call by the new configuration, and every record names its revision', async () => {
+      const before = (await revision()).revision;
+      expect((await recordOf((await call()).headers))['configRevision']).to.equal(before);
+      await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
+      const answer = await reload();
+      expect(answer.json).to.deep.include({ before, restartNeeded: [] });
+      expect(answer.json.revision).not.to.equal(before);
+      const later = await call();
+      expect(later.headers['x-ai-cost']).to.equal(COST_DOUBLED);
+      expect((await recordOf(later.headers))['configRevision']).to.equal(answer.json.revision);
+    });
+
+    it('adds and takes away endpoints, upstreams and models at once', async () => {
+      await gateway.changeConfiguration((config) => {
+        config['apiEndpoints'].extra = { paths: ['/extra/v1/messages'], methods: ['POST'] };
+        config['pipelines'].quality.apiEndpoints.push('extra');
+        const { acme } = config['serviceEndpoints'];
+        config['serviceEndpoints'].other = { ...acme, models: { 'other-small': acme.models[MODEL] } };
+      });
+      const extra = () => gateway.call('/extra/v1/messages', { key, body: ask({ model: 'other-small' }) });
+      expect((await extra()).status).to.equal(404);
+      await reload();
+      const answer = await extra();
+      expect(answer.status).to.equal(200);
+      expect(answer.headers['x-routing-provider']).to.equal('other');
+      const models = async () =>
+        (await gateway.call('/v1/models', { method: 'GET', key })).json.data.map(({ id }: { id: string }) => id);
+      expect(await models()).to.have.members([MODEL, 'other-small']);
+      await gateway.changeConfiguration((config) => {
+        delete config['apiEndpoints'].extra;
+        config['pipelines'].quality.apiEndpoints.pop();
+        delete config['serviceEndpoints'].other;
+      });
+      await reload();
+      expect((await extra()).status).to.equal(404);
+      expect(await models()).to.deep.equal([MODEL]);
+    });
+
+    it('lets a stream end with the configuration it began with', async () => {
+      const before = (await revision()).revision;
+      let release = (): void => undefined;
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      upstream.next(messagesStream({ texts: ['one ', 'two '], usage: USAGE, waitFor: { before: 4, until: released } }));
+      const running = await request(`${gateway.url}/v1/messages`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': key },
+        body: JSON.stringify(ask({ stream: true })),
+      });
+      await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
+      expect((await reload()).status).to.equal(200);
+      expect((await call()).headers['x-ai-cost']).to.equal(COST_DOUBLED);
+      release();
+      expect(await running.body.text()).to.contain('message_stop');
+      expect(await recordOf(running.headers)).to.include({ cost: COST, configRevision: before, billing: 'actual' });
+    });
+
+    it('of an upstream that stays as it was keeps its connections', async () => {
+      await call();
+      const { connections } = upstream;
+      await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
+      await reload();
+      await call();
+      expect(upstream.connections).to.equal(connections);
+    });
+
+    it('of an upstream that is gone closes its connections', async () => {
+      const other = await startUpstream();
+      other.always(messagesAnswer({ usage: USAGE }));
+      await gateway.changeConfiguration((config) => {
+        config['serviceEndpoints'].acme.url = other.url;
+      });
+      await reload();
+      await call();
+      expect(other.openConnections).to.equal(1);
+      await gateway.changeConfiguration((config) => {
+        config['serviceEndpoints'].acme.url = upstream.url;
+        config['serviceEndpoints'].renamed = { ...config['serviceEndpoints'].acme, url: other.url };
+        config['serviceEndpoints'].renamed.models = { renamed: config['serviceEndpoints'].acme.models[MODEL] };
+      });
+      await reload();
+      await gateway.call('/v1/messages', { key, body: ask({ model: 'renamed' }) });
+      expect(other.openConnections).to.be.greaterThan(0);
+      await gateway.changeConfiguration((config) => void delete config['serviceEndpoints'].renamed);
+      await reload();
+      await call();
+      await until('no connection is left', () => other.openConnections === 0);
+      await other.stop();
+    });
+
+    // Through Express there is everything that could pile up: its pipelines, and the table of the fast lane.
+    const itThroughExpress = fastLane === 'true' ? () => undefined : it;
+    itThroughExpress('200 times leaves no memory, no handle and no route behind', async () => {
+      const churn = async (times: number) => {
+        for (let round = 0; round < times; round += 1) {
+          await gateway.changeConfiguration((config) => setPrice(config, 3 + (round % 2), 15));
+          expect((await reload()).status).to.equal(200);
+          if (round % 20 === 0) await call();
+        }
+        return held(gateway);
+      };
+      // The first ones warm caches up that are meant to stay.
+      const before = await churn(50);
+      const after = await churn(200);
+      expect(after.handles).to.be.at.most(before.handles + 2);
+      expect(after.routes).to.equal(before.routes);
+      // What is read of this file alone takes more than 10 KB, what is prepared from it far more.
+      expect(after.heapBytes - before.heapBytes).to.be.below(2_000_000);
+    });
+  });
+}
+
+describe('A reload', function () {
+  this.timeout(90_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let sound: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const upstreams = { acme: { url: upstream.url } };
+    gateway = await startGateway({ stores: 'real', upstreams, env: { WATCH_CONFIG: 'true' } });
+    ({ key } = await gateway.newCustomer('100'));
+    sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
+    upstream.always(messagesAnswer({ usage: USAGE }));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  const reload = () => gateway.admin('POST', '/admin/v1/config/reload');
+  const revision = async () => (await gateway.admin('GET', '/admin/v1/config/revision')).json;
+  const call = () => gateway.call('/v1/messages', { key, body: ask() });
+  const metric = async (name: string) =>
+    Number(new RegExp(`^${name} (.+)$`, 'm').exec((await gateway.admin('GET', '/metrics')).text)?.[1]);
+
+  describe('is refused, with file, line and reason, and changes nothing, for', () => {
+    afterEach(async () => {
+      await gateway.changeConfiguration(sound);
+      expect((await reload()).status).to.equal(200);
+      expect((await revision()).lastFailure).to.equal(null);
+    });
+
+    for (const { what, breaks, says } of BROKEN_CONFIGURATIONS) {
+      it(what, async () => {
+        const { revision: before, since } = await revision();
+        const stream = await openStream();
+        await gateway.changeConfiguration((config) => {
+          setPrice(config, 6, 30);
+          return breaks(config);
+        });
+        const refused = await reload();
+        expect(refused.status, refused.text).to.equal(409);
+        expect(refused.json.error.code).to.equal('CONFIGURATION_INVALID');
+        const { problems } = refused.json.error.details;
+        expect(problems.map(lineOf).join('\n')).to.match(says);
+        const state = await revision();
+        expect(state).to.include({ revision: before, since });
+        expect(state.lastFailure).to.deep.include({ actor: 'admin', problems });
+        expect((await call()).headers['x-ai-cost']).to.equal(COST);
+        expect(await stream.finish()).to.contain('message_stop');
+      });
+    }
+  });
+
+  it('that is refused is told by log and metrics', async () => {
+    const refusals = 'tollgate_config_reloads_total{outcome="refused"}'.replace(/[{}"]/g, '\\$&');
+    const before = await metric(refusals);
+    await gateway.changeConfiguration('http: [');
+    await reload();
+    expect(await metric(refusals)).to.be.greaterThan(before);
+    expect(await metric('tollgate_config_last_reload_successful')).to.equal(0);
+    await until('the log says so', () => gateway.output().includes('the configuration was not reloaded'));
+    await gateway.changeConfiguration(sound);
+    await reload();
+    expect(await metric('tollgate_config_last_reload_successful')).to.equal(1);
+  });
+
+  it('is done on SIGHUP, and is written into the audit log as one of a signal', async () => {
+    await gateway.changeConfiguration(`${sound}# by a signal\n`);
+    gateway.process.kill('SIGHUP');
+    const row = await until('the reload is in the audit log', async () => {
+      const { items } = (await gateway.admin('GET', '/admin/v1/audit?subject=config&limit=1')).json;
+      return items.find((each: { actor: string }) => each.actor === 'signal');
+    });
+    expect(row.action).to.equal('config.reload');
+    expect(row.after).to.deep.equal({ revision: (await revision()).revision });
+  });
+
+  it('that an operator asked for is written into the audit log with both revisions', async () => {
+    const before = (await revision()).revision;
+    await gateway.changeConfiguration(`${sound}# by an operator\n`);
+    const { json } = await reload();
+    const { items } = (await gateway.admin('GET', '/admin/v1/audit?subject=config&limit=1')).json;
+    expect(items[0]).to.deep.include({
+      actor: 'admin',
+      action: 'config.reload',
+      before: { revision: before },
+      after: { revision: json.revision },
+    });
+  });
+
+  it('is done when the file changes, and a broken file that somebody leaves there is told', async () => {
+    const before = (await revision()).revision;
+    await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
+    await until('the new file is in force', async () => (await revision()).revision !== before);
+    expect((await call()).headers['x-ai-cost']).to.equal(COST_DOUBLED);
+    await gateway.changeConfiguration('http: [');
+    await until('the failure is shown', async () => (await revision()).lastFailure?.actor === 'file');
+    await gateway.changeConfiguration(sound);
+    await reload();
+  });
+
+  it('cannot take over system.config.yml nor the listeners, and says so', async () => {
+    await gateway.changeConfiguration((config) => {
+      config['http'].hostname = '127.0.0.2';
+    });
+    await appendFile(join(gateway.configFolder, 'system.config.yml'), '# changed\n');
+    const restartNeeded = ['system.config.yml', 'gateway.config.yml: http'];
+    expect((await reload()).json.restartNeeded).to.deep.equal(restartNeeded);
+    expect((await revision()).restartNeeded).to.deep.equal(restartNeeded);
+    await until('the log says so', () => gateway.output().includes('needs a restart'));
+    expect((await call()).status).to.equal(200);
+  });
+
+  /** A stream that waits in its middle until it may finish. */
+  async function openStream(): Promise<{ finish(): Promise<string> }> {
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    upstream.next(messagesStream({ texts: ['one ', 'two '], usage: USAGE, waitFor: { before: 4, until: released } }));
+    const { body } = await request(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify(ask({ stream: true })),
+    });
+    return {
+      finish: () => {
+        release();
+        return body.text();
+      },
+    };
+  }
+});
+
+function lineOf({ file, line, column, message }: Configured): string {
+  return `${file}:${line}:${column}: ${message}`;
+}
+
+interface Held {
+  readonly heapBytes: number;
+  readonly handles: number;
+  readonly routes: number;
+}
+
+/** What the process holds after its garbage is collected. */
+async function held(gateway: TestGateway): Promise<Held> {
+  const reports = () => gateway.output().match(/^HELD .+$/gm) ?? [];
+  const { length } = reports();
+  gateway.process.kill('SIGUSR2');
+  const report = await until('the probe reports', () => reports()[length]);
+  return JSON.parse(report.slice('HELD '.length)) as Held;
+}
