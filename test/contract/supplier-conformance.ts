@@ -450,20 +450,20 @@ function confinementChecks(run: Run): SupplierCheck[] {
         if (!driver.capabilities.exec) return;
         await driver.files.write(instance, 'links/inside/file', Buffer.from('inside'));
         const made = await run.shell(
-          'cd links && ln -s /etc/passwd out && ln -s / root && ln -s ../../.. up && ln -s inside in && ln -s loop loop',
+          'cd links && ln -s /etc/passwd out && ln -s / top && ln -s ../../.. up && ln -s inside in && ln -s loop loop',
         );
         assert.equal(made.exitCode, 0);
-        for (const path of ['links/out', 'links/root/etc/passwd', 'links/up/etc/passwd', 'links/root/tmp/new']) {
+        for (const path of ['links/out', 'links/top/etc/passwd', 'links/up/etc/passwd', 'links/top/tmp/new']) {
           await failsFor(driver.files.read(instance, path), 'path-invalid');
           await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
         }
-        await failsFor(driver.files.list(instance, 'links/root', 1), 'path-invalid');
-        await failsFor(driver.files.remove(instance, 'links/root/tmp'), 'path-invalid');
+        await failsFor(driver.files.list(instance, 'links/top', 1), 'path-invalid');
+        await failsFor(driver.files.remove(instance, 'links/top/tmp'), 'path-invalid');
         await fails(driver.files.read(instance, 'links/loop'), FileFailure);
         assert.equal(await text((await driver.files.read(instance, 'links/in/file')).content), 'inside');
         await driver.files.write(instance, 'links/in/new', Buffer.from('by the link'));
         assert.equal(await text((await driver.files.read(instance, 'links/inside/new')).content), 'by the link');
-        await driver.files.remove(instance, 'links/root');
+        await driver.files.remove(instance, 'links/top');
         await driver.files.remove(instance, 'links/in');
         assert.equal(await text((await driver.files.read(instance, 'links/inside/file')).content), 'inside');
       },

@@ -31,10 +31,9 @@ describe('suppliers', () => {
   const open = (kind: SupplierKind, settings: unknown): Promise<SupplierDriver> =>
     kind.open(settings as never, { log, dataFolder });
 
-  const dockerSettings = (image: string) => ({ image, user: '1000:1000', maxProcesses: 64, limitVolume: false });
   conforms('"docker" at a real engine', {
     open: async () => open(docker, { socket: (await sharedDocker()).socket, network: 'tollgate' }),
-    spec: { ...SPEC, settings: dockerSettings('tollgate-test:busybox') },
+    spec: { ...SPEC, settings: { image: 'tollgate-test:busybox' } },
     webServer: (port) => `exec httpd -f -p ${port}`,
     openUnreachable: () => open(docker, { socket: join(dataFolder, 'nobody.sock'), network: 'tollgate' }),
   });

@@ -14,8 +14,12 @@ import type { OfferingSettings } from './settings';
 const KEEP_ALIVE = 'trap "exit 0" TERM; while :; do sleep 86400 & wait $!; done';
 
 /** The body of `POST /containers/create`. */
-export function containerOf(spec: InstanceSpec, { tags }: CreateOptions, network: string): object {
-  const { image, user } = spec.settings as OfferingSettings;
+export function containerOf(
+  spec: InstanceSpec,
+  { image, user, maxProcesses, limitVolume }: OfferingSettings,
+  { tags }: CreateOptions,
+  network: string,
+): object {
   const memoryBytes = Math.floor(spec.memoryGiB * 2 ** 30);
   return {
     Image: image,
@@ -32,21 +36,17 @@ export function containerOf(spec: InstanceSpec, { tags }: CreateOptions, network
       Memory: memoryBytes,
       // The same number: no swap beside the memory.
       MemorySwap: memoryBytes,
-      PidsLimit: (spec.settings as OfferingSettings).maxProcesses,
+      PidsLimit: maxProcesses,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
       Init: true,
       NetworkMode: spec.ports ? network : 'none',
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'none' },
-      ...(spec.volumeGiB > 0 ? storageLimit(spec) : {}),
+      // Only some storage drivers can, and those that cannot refuse the whole container.
+      ...(limitVolume && spec.volumeGiB > 0 ? { StorageOpt: { size: `${spec.volumeGiB}G` } } : {}),
     },
   };
-}
-
-/** Only some storage drivers can, and those that cannot refuse the whole container. */
-function storageLimit({ volumeGiB, settings }: InstanceSpec): object {
-  return (settings as OfferingSettings).limitVolume ? { StorageOpt: { size: `${volumeGiB}G` } } : {};
 }
 
 /** What `GET /containers/{id}/json` says, as far as it is read. */

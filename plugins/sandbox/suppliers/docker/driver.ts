@@ -34,7 +34,7 @@ import { type Answer, Engine, messageOf } from './engine';
 import { folderOf, runExec, shellCommand, startExec } from './exec';
 import { ContainerFiles, type Owner } from './files';
 import { signalCommand } from './group-signal';
-import type { OfferingSettings, SupplierSettings } from './settings';
+import { type OfferingSettings, readOfferingSettings, type SupplierSettings } from './settings';
 
 /** One container per instance. */
 export class DockerDriver implements SupplierDriver {
@@ -59,26 +59,31 @@ export class DockerDriver implements SupplierDriver {
 
   async create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference> {
     if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs to give');
-    const body = containerOf(spec, options, this.settings.network);
+    const offering = readOfferingSettings(spec.settings);
+    const body = containerOf(spec, offering, options, this.settings.network);
     const answer = await this.#engine.ask('POST', `/containers/create?name=${encodeURIComponent(options.name)}`, {
       body,
     });
-    if (answer.status === 409) throw await this.#adopt(spec, options);
+    if (answer.status === 409) throw await this.#adopt(spec, offering, options);
     if (answer.status >= 400 && answer.status < 500) throw new Rejected(messageOf(answer));
     if (answer.status !== 201) throw new Ambiguous(messageOf(answer));
     const reference = { id: (answer.body as { Id: string }).Id, name: options.name };
-    await this.#start(reference, spec);
+    await this.#start(reference, spec, offering);
     return reference;
   }
 
   /** The name is taken: by an earlier attempt, which may have come no further than this, or by somebody else. */
-  async #adopt(spec: InstanceSpec, { name, tags }: CreateOptions): Promise<AlreadyExists | Rejected> {
+  async #adopt(
+    spec: InstanceSpec,
+    offering: OfferingSettings,
+    { name, tags }: CreateOptions,
+  ): Promise<AlreadyExists | Rejected> {
     const details = await this.#named(name);
     const labels = details.Config.Labels ?? {};
     const isOurs = Object.entries(tags).every(([tag, value]) => labels[tag] === value);
     if (!isOurs) return new Rejected(`another container has the name ${name}`);
     const reference = referenceOf(details);
-    if (details.State.Status === 'created') await this.#start(reference, spec);
+    if (details.State.Status === 'created') await this.#start(reference, spec, offering);
     return new AlreadyExists(reference);
   }
 
@@ -95,8 +100,8 @@ export class DockerDriver implements SupplierDriver {
     throw new Ambiguous(`the name ${name} is taken, and there is no container with it`);
   }
 
-  async #start(reference: InstanceReference, spec: InstanceSpec): Promise<void> {
-    await this.files.makeWorkFolder(reference, ownerOf((spec.settings as OfferingSettings).user));
+  async #start(reference: InstanceReference, spec: InstanceSpec, { user }: OfferingSettings): Promise<void> {
+    await this.files.makeWorkFolder(reference, ownerOf(user));
     let answer = await this.#engine.ask('POST', `/containers/${reference.id}/start`);
     if (answer.status === 404 && spec.ports && messageOf(answer).includes('network')) {
       await this.#makeNetwork();

@@ -1,4 +1,5 @@
-import type { Settings } from '../../../../core/settings';
+import { compileCheck, type Settings } from '../../../../core/settings';
+import { Rejected } from '../../../../core/supplier';
 
 /** Where the engine is and how its instances reach each other: they do not. */
 export const SUPPLIER_SCHEMA = {
@@ -44,3 +45,13 @@ export const OFFERING_SCHEMA = {
 
 export type SupplierSettings = Settings<typeof SUPPLIER_SCHEMA>;
 export type OfferingSettings = Settings<typeof OFFERING_SCHEMA>;
+
+const checkOffering = compileCheck<OfferingSettings>(OFFERING_SCHEMA);
+
+/** With their defaults. @throws Rejected */
+export function readOfferingSettings(given: unknown): OfferingSettings {
+  const checked = checkOffering(given);
+  if ('value' in checked) return checked.value;
+  const problems = checked.problems.map(({ path, message }) => [...path, message].join(' '));
+  throw new Rejected(`the offering's supplierSettings: ${problems.join('; ')}`);
+}
