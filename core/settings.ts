@@ -24,7 +24,8 @@ export interface Problem {
 export type Check<T> = (value: unknown) => { readonly value: T } | { readonly problems: readonly Problem[] };
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, allowUnionTypes: true, verbose: true });
-for (const word of ['x-example', 'tsType']) ajv.addKeyword(word);
+/** `x-expected` says in words what a pattern wants. */
+for (const word of ['x-example', 'x-expected', 'tsType']) ajv.addKeyword(word);
 
 /** Durations such as `250ms`, `10s`, `5m`, `1h`. */
 export const DURATION = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' } as const;
@@ -85,7 +86,8 @@ function toProblem(error: ErrorObject): Problem {
 
 function expectedByPattern(error: ErrorObject): string {
   if (error.params['pattern'] === DURATION.pattern) return 'expected a duration such as 250ms, 10s, 5m or 1h';
-  return `must match ${error.params['pattern']}`;
+  const words: unknown = error.parentSchema?.['x-expected'];
+  return typeof words === 'string' ? `expected ${words}` : `must match ${error.params['pattern']}`;
 }
 
 /** Texts are not shown: one that stands at a wrong place may be a secret. */
