@@ -7,6 +7,7 @@ import type { Server } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
 import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
+import { answerBrokenRequests } from './core/broken-requests';
 import { type Configuration, configurationReader } from './core/configuration';
 import { checkDatabase, migrate, openDatabase } from './core/database';
 import { type Egress, openEgress } from './core/egress';
@@ -124,6 +125,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   });
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
+  for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
   const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
   const stopReloading = reloadOnChange({ live, configFolder, isWatching: system.watchConfig, database, log });
   announce(servers, live.current, isEmbedded, adminToken.file);
