@@ -1,12 +1,14 @@
 import { startWatch } from '../../core/ledger/watch';
 import { definePlugin } from '../../core/plugin';
 import { DURATION, parseDuration } from '../../core/settings';
+import { followTakenOut } from '../../core/taken-out-upstreams';
 import { accountRoutes } from './accounts';
 import { auditRoutes } from './audit';
 import { configRoutes } from './config';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
+import { upstreamRoutes } from './upstreams';
 import { userRoutes } from './users';
 
 /** The operator's desk under /admin/v1; contract section 7. */
@@ -42,11 +44,18 @@ export default definePlugin({
       ...auditRoutes(database),
       ...ledgerRoutes(stores),
       ...configRoutes(gateway),
+      ...upstreamRoutes(gateway),
     ];
   },
-  start: async ({ watchLedger, watchEvery, watchAccountsPerSecond }, { ledger, database, log }) => {
-    if (!watchLedger) return async () => undefined;
+  start: async ({ watchLedger, watchEvery, watchAccountsPerSecond }, gateway) => {
+    const stopFollowing = await followTakenOut(gateway);
+    if (!watchLedger) return stopFollowing;
+    const { ledger, database, log } = gateway;
     const everyMs = parseDuration(watchEvery);
-    return startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond });
+    const stopWatching = startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond });
+    return async () => {
+      await stopWatching();
+      await stopFollowing();
+    };
   },
 });
