@@ -57,7 +57,10 @@ export const SERVICE_ENDPOINT = {
     },
     adapter: {
       description: 'A registered adapter, or one per protocol it speaks.',
-      anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true }],
+      type: ['string', 'array'],
+      items: { type: 'string' },
+      minItems: 1,
+      uniqueItems: true,
     },
     adapterSettings: { description: "The adapter's own settings.", type: 'object' },
     credential: {

@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
 import { expect } from 'chai';
-import { type Configuration, configurationReader, loadSystemSettings } from '../../core/configuration';
+import { type Configuration, configurationReader } from '../../core/configuration';
 import type { Section } from '../../core/plugin';
 import { definePolicy } from '../../core/policy';
+import { readSystemSettings } from '../../core/system-settings';
 import { registerAdapter } from '../../core/upstream';
 import { ConfigurationError } from '../../core/yaml-file';
 import { sampleAdapter } from '../support/catalog-samples';
@@ -398,7 +399,7 @@ describe('the configuration', () => {
       "an upstream's name that cannot be a host name",
       '  acme:',
       '  Acme_1:',
-      'gateway.config.yml:6:1: serviceEndpoints: must match ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+      'gateway.config.yml:7:3: serviceEndpoints.Acme_1: must match ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
     ],
     [
       'an alias of two models of one upstream',
@@ -479,7 +480,7 @@ describe('the configuration', () => {
   });
 
   describe('of the system', () => {
-    const system = (text: string) => loadSystemSettings(temporaryFolder({ 'system.config.yml': text }), {});
+    const system = (text: string) => readSystemSettings(temporaryFolder({ 'system.config.yml': text }), {}).settings;
 
     it('says which plugins are loaded and leaves their settings to them', () => {
       const settings = system('plugins:\n  usage: { package: ./usage, days: 5 }\n');
