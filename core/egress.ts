@@ -21,6 +21,8 @@ export interface Egress {
    * takes no more requests, finishes those it has, and closes: ask again for every request, do not keep the answer.
    */
   pool(upstream: Destination): Dispatcher;
+  /** The same without idle connections, when requests say `reset`: each opens one of its own. */
+  fresh(upstream: Destination): Dispatcher;
   /** Nobody asks for this upstream any more: its pool finishes what it has, and closes. */
   retire(name: string): void;
   /** Takes no more requests, waits for those that run, closes every connection. */
@@ -39,6 +41,7 @@ const KEEP_ALIVE_AT_MOST_MS = 60_000;
 interface NamedPool {
   readonly key: string;
   readonly pool: Pool;
+  fresh: Pool | undefined;
 }
 
 export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Resolve } = {}): Egress {
@@ -47,41 +50,51 @@ export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Reso
   const closing = new Set<Promise<void>>();
   let closed = false;
 
-  const retire = (pool: Pool): void => {
+  const close = (pool: Pool): void => {
     const ended = pool.close().finally(() => closing.delete(ended));
     closing.add(ended);
   };
 
-  const find = (upstream: Destination): Pool => {
+  const retire = ({ pool, fresh }: NamedPool): void => {
+    close(pool);
+    if (fresh !== undefined) close(fresh);
+  };
+
+  const find = (upstream: Destination): NamedPool => {
     if (closed) throw new Error('the egress is closed');
     const key = keyOf(upstream);
     const known = byName.get(upstream.name);
-    if (known !== undefined && known.key === key) return known.pool;
+    if (known !== undefined && known.key === key) return known;
     // A call that still holds the configuration before a reload gets a pool of its settings opened again: it must
     // neither fail nor be sent to the new address with the old credential.
-    if (known !== undefined) retire(known.pool);
-    const pool = openPool(upstream, resolve);
-    byName.set(upstream.name, { key, pool });
-    return pool;
+    if (known !== undefined) retire(known);
+    const opened: NamedPool = { key, pool: openPool(upstream, resolve), fresh: undefined };
+    byName.set(upstream.name, opened);
+    return opened;
   };
 
   return {
     pool: (upstream) => {
       const known = byUpstream.get(upstream);
       if (known !== undefined && !known.closed) return known;
-      const pool = find(upstream);
+      const { pool } = find(upstream);
       byUpstream.set(upstream, pool);
       return pool;
+    },
+    fresh: (upstream) => {
+      const found = find(upstream);
+      found.fresh ??= openPool(upstream, resolve);
+      return found.fresh;
     },
     retire: (name) => {
       const known = byName.get(name);
       if (known === undefined) return;
       byName.delete(name);
-      retire(known.pool);
+      retire(known);
     },
     close: async () => {
       closed = true;
-      for (const { pool } of byName.values()) retire(pool);
+      for (const named of byName.values()) retire(named);
       byName.clear();
       await Promise.all(closing);
     },

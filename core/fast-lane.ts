@@ -3,6 +3,7 @@ import type { EndpointSettings, PipelineSettings } from './configuration';
 import type { Listener } from './express-gateway';
 import type { Gateway } from './gateway';
 import { compilePipeline } from './pipeline';
+import { hostOf, isDirectHost, pathOf } from './request-target';
 
 /**
  * Which pipeline a request belongs to: the configuration's endpoints as a table of exact paths. It decides for both ways
@@ -47,24 +48,16 @@ export function compileCallTable(pipelines: readonly PipelineSettings[], gateway
 function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMessage): CallPlace {
   const mounts = byPath.get(pathOf(request));
   if (mounts === undefined) return NOTHING;
-  const host = mounts.some((mount) => mount.host !== undefined) ? hostOf(request) : '';
+  const host = hostOf(request);
+  const isDirect = isDirectHost(host);
   const allow = new Set<string>();
   for (const mount of mounts) {
-    if (mount.host !== undefined && !mount.host(host)) continue;
+    // "Any host" is not a direct address: one that pins an upstream is never routed otherwise.
+    if (mount.host === undefined ? isDirect : !mount.host(host)) continue;
     if (mount.methods === undefined || mount.methods.includes(request.method ?? '')) return mount.place;
     for (const method of mount.methods) allow.add(method);
   }
   return allow.size === 0 ? NOTHING : { is: 'other-method', allow: [...allow] };
-}
-
-export function pathOf({ url = '/' }: IncomingMessage): string {
-  const query = url.indexOf('?');
-  return query === -1 ? url : url.slice(0, query);
-}
-
-/** Host without port and trailing dot, in lower case. */
-export function hostOf(request: IncomingMessage): string {
-  return (request.headers.host ?? '').toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
 
 /** `*` stands for one label, as in Express Gateway. */

@@ -10,9 +10,16 @@ const ADVISORY_LOCK = 7_041_776;
 
 /** Migrations by name without extension: `.ts` when run from source, `.js` when built, the same row in the database. */
 class MigrationFolder implements Knex.MigrationSource<string> {
+  readonly #last: string | undefined;
+
+  constructor(last?: string) {
+    this.#last = last;
+  }
+
   async getMigrations(): Promise<string[]> {
     const files = await readdir(MIGRATIONS);
-    return files.flatMap((file) => /^(\d{4}-.*?)(?<!\.d)\.(?:ts|js)$/.exec(file)?.[1] ?? []).sort();
+    const names = files.flatMap((file) => /^(\d{4}-.*?)(?<!\.d)\.(?:ts|js)$/.exec(file)?.[1] ?? []).sort();
+    return this.#last === undefined ? names : names.slice(0, names.indexOf(this.#last) + 1);
   }
 
   getMigrationName(name: string): string {
@@ -26,11 +33,12 @@ class MigrationFolder implements Knex.MigrationSource<string> {
 
 /**
  * Brings the database to this program's version, all or nothing, in one transaction that holds an advisory lock: nodes
- * that start at once wait for the first, and a killed one leaves nothing behind.
+ * that start at once wait for the first, and a killed one leaves nothing behind. `to` names the last migration to run, the
+ * newest when it is absent.
  * @throws Error when the database is newer than this program.
  */
-export async function migrate(database: Knex): Promise<void> {
-  const source = new MigrationFolder();
+export async function migrate(database: Knex, { to }: { readonly to?: string } = {}): Promise<void> {
+  const source = new MigrationFolder(to);
   await database.transaction(async (transaction) => {
     await transaction.raw('SET LOCAL statement_timeout = 0');
     await transaction.raw('SET LOCAL idle_in_transaction_session_timeout = 0');

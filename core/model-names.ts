@@ -8,6 +8,11 @@ export function normaliseModelName(name: string): string {
     .replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '');
 }
 
+/** A name as an error may quote it: whoever sends a megabyte of it gets its beginning back. */
+export function shortenName(name: string): string {
+  return name.length > 100 ? `${name.slice(0, 100)}…` : name;
+}
+
 /** The known names nearest to a misspelt one, best first, at most three; empty when nothing is near. */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   const limit = Math.max(2, Math.floor(name.length / 3));

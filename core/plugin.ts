@@ -37,6 +37,8 @@ export type Route = {
   readonly path: string;
   /** One line for the OpenAPI document. */
   readonly summary: string;
+  /** It is there at the direct addresses of upstreams too. */
+  readonly anyHost?: true;
 } & (
   | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
   | { readonly listener: 'public'; readonly auth: 'none'; readonly handle: Handler }

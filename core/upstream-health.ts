@@ -1,10 +1,15 @@
 import type { AttemptOutcome } from './call';
 import type { Candidate } from './catalog';
+import { EJECTION_RULES, type EjectionRules } from './ejection';
+import { type AskedFor, ModelUse } from './model-use';
+import { totalInputTokens } from './price';
 import type { Verdict } from './upstream';
+import { kindOf, type ModelGauge, UpstreamGauge } from './upstream-gauge';
+import type { Usage } from './usage';
 
-/** What this process has seen of an upstream lately; strategies rank by it. */
+/** What this process knows of an upstream as a whole. */
 export interface UpstreamFacts {
-  /** Moving average of the time to the first content, in milliseconds; undefined while nothing was seen. */
+  /** Moving average of the time to the first content of streams, in milliseconds; undefined while nothing was seen. */
   readonly firstTokenMs: number | undefined;
   /** Share of answered attempts, 1 while nothing was seen. */
   readonly successRate: number;
@@ -24,46 +29,237 @@ export interface AttemptFailure {
   readonly retryAfterMs: number | undefined;
 }
 
-/** How much one new observation counts. */
-const WEIGHT_OF_NEWEST = 0.2;
+/** What other nodes should know at once. */
+export type HealthNews =
+  | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
+  | { readonly upstream: string; readonly is: 'back' | 'probing' };
 
-/** So long a failure makes an upstream a doubtful choice. */
-const RECENT_MS = 30_000;
+/** What was observed of an upstream since the last time: how often it was answered and failed, and how long it took. */
+export interface Observed {
+  readonly upstream: string;
+  readonly answered: number;
+  readonly failed: number;
+  readonly latencies: readonly ObservedLatency[];
+}
 
-const UNSEEN: UpstreamFacts = { firstTokenMs: undefined, successRate: 1 };
+export interface ObservedLatency {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly times: number;
+  readonly totalMs: number;
+}
 
+export interface HealthOptions {
+  readonly rules?: EjectionRules;
+  /** Milliseconds on a clock that never goes back. */
+  readonly now?: () => number;
+}
+
+/** An upstream that asks for more is believed no longer. */
+const REST_AT_MOST_MS = 3_600_000;
+
+/** Said of one model or of one call, not of the upstream. */
+const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 409]);
+
+/** What is known of the upstreams, by name, so that it outlives reloads. Nothing here waits for anything. */
 export class UpstreamHealth {
-  readonly #facts = new Map<string, UpstreamFacts>();
-  readonly #failedAt = new Map<string, number>();
+  readonly now: () => number;
+  readonly #rules: EjectionRules;
+  readonly #gauges = new Map<string, UpstreamGauge>();
+  readonly #uses = new Map<string, ModelUse>();
+  #tally = new Map<string, Tally>();
+  #tell: (news: HealthNews) => void = () => undefined;
+
+  constructor({ rules = EJECTION_RULES, now = () => performance.now() }: HealthOptions = {}) {
+    this.#rules = rules;
+    this.now = now;
+  }
 
   facts(upstream: string): UpstreamFacts {
-    return this.#facts.get(upstream) ?? UNSEEN;
+    const gauge = this.upstream(upstream);
+    return { firstTokenMs: gauge.latencies.stream.value, successRate: 1 - gauge.failureRate(this.now()) };
+  }
+
+  upstream(name: string): UpstreamGauge {
+    let known = this.#gauges.get(name);
+    if (known === undefined) {
+      known = new UpstreamGauge(name, this.#rules);
+      this.#gauges.set(name, known);
+    }
+    return known;
+  }
+
+  gauge({ upstream, model }: AskedCandidate): ModelGauge {
+    return this.upstream(upstream.name).model(model.name);
+  }
+
+  /** How calls of a model use it, by the name it is shown under. */
+  use(model: string): ModelUse {
+    let known = this.#uses.get(model);
+    if (known === undefined) {
+      known = new ModelUse();
+      this.#uses.set(model, known);
+    }
+    return known;
   }
 
   /** An attempt was answered: `ms` to the first content of a stream, else to the end of the body. */
-  answered({ upstream: { name: upstream } }: AskedCandidate, { ms: firstTokenMs }: AttemptAnswer): void {
-    const before = this.facts(upstream);
-    this.#facts.set(upstream, {
-      firstTokenMs: before.firstTokenMs === undefined ? firstTokenMs : blend(before.firstTokenMs, firstTokenMs),
-      successRate: blend(before.successRate, 1),
-    });
+  answered(candidate: AskedCandidate, { ms, stream }: AttemptAnswer): void {
+    const nowMs = this.now();
+    const gauge = this.upstream(candidate.upstream.name);
+    gauge.answers += 1;
+    if (gauge.ejection.succeeded(nowMs - ms, nowMs)) {
+      gauge.beginAnew();
+      this.#tell({ upstream: gauge.name, is: 'back' });
+    }
+    gauge.noteOutcomes(0, nowMs);
+    noteLatency(gauge, candidate.model.name, stream, ms, nowMs);
+    this.#tallyOf(gauge.name).answered(candidate.model.name, stream, ms);
   }
 
   /** An attempt was not answered. What does not speak against the upstream, as a call that is wrong in itself, changes nothing. */
-  failed({ upstream: { name: upstream } }: AskedCandidate, { outcome, verdict }: AttemptFailure): void {
-    if (verdict !== 'next' || outcome === 'cancelled') return;
-    const before = this.facts(upstream);
-    this.#facts.set(upstream, { ...before, successRate: blend(before.successRate, 0) });
-    this.#failedAt.set(upstream, performance.now());
+  failed({ upstream: { name } }: AskedCandidate, { outcome, verdict, status, retryAfterMs }: AttemptFailure): void {
+    if (verdict !== 'next' || outcome === 'cancelled' || NOT_ABOUT_THE_UPSTREAM.has(status)) return;
+    const nowMs = this.now();
+    const gauge = this.upstream(name);
+    gauge.failures += 1;
+    gauge.lastFailureMs = nowMs;
+    gauge.noteOutcomes(1, nowMs);
+    this.#tallyOf(name).failures += 1;
+    const outMs = gauge.ejection.failed(nowMs);
+    if (outMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs: outMs });
+    if (status === 429 && retryAfterMs !== undefined) this.#rest(gauge, retryAfterMs, nowMs);
   }
 
-  /** In the last half minute. */
+  #rest(gauge: UpstreamGauge, retryAfterMs: number, nowMs: number): void {
+    const forMs = Math.min(retryAfterMs, REST_AT_MOST_MS);
+    gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + forMs);
+    this.#tell({ upstream: gauge.name, is: 'resting', forMs });
+  }
+
+  /** A call was answered with these counts, as the upstream reported them. */
+  used(model: string, candidate: AskedCandidate, usage: Usage, asked: AskedFor): void {
+    this.use(model).note(usage, asked);
+    const inputTokens = totalInputTokens(usage);
+    if (inputTokens > 0) this.gauge(candidate).cacheReads.note((usage.cacheReadTokens ?? 0) / inputTokens, this.now());
+  }
+
+  /** A call is on its way to somebody of whom nothing is known: the others need not find out too. */
+  asked(gauge: ModelGauge): void {
+    const nowMs = this.now();
+    gauge.ask(nowMs);
+    if (gauge.state !== 'due') return;
+    gauge.upstream.ejection.probe(nowMs);
+    this.#tell({ upstream: gauge.upstream.name, is: 'probing' });
+  }
+
+  /** A step to it may well be in vain. */
   hasFailedRecently(upstream: string): boolean {
-    const at = this.#failedAt.get(upstream);
-    return at !== undefined && performance.now() - at < RECENT_MS;
+    return this.upstream(upstream).hasFailedRecently(this.now());
+  }
+
+  /** An operator's word: out until they bring it back, or back now. */
+  setTakenOut(upstream: string, isTakenOut: boolean): void {
+    const gauge = this.upstream(upstream);
+    gauge.isTakenOut = isTakenOut;
+    if (isTakenOut) return;
+    gauge.ejection.restore();
+    gauge.beginAnew();
+  }
+
+  /** Whoever shares the news with other nodes. */
+  onNews(tell: (news: HealthNews) => void): void {
+    this.#tell = tell;
+  }
+
+  /** What another node has decided. */
+  hear(news: HealthNews): void {
+    const nowMs = this.now();
+    const gauge = this.upstream(news.upstream);
+    switch (news.is) {
+      case 'out':
+        gauge.ejection.putOut(Math.min(news.forMs, this.#rules.outAtMostMs), nowMs);
+        break;
+      case 'back':
+        if (gauge.ejection.outUntilMs === undefined) break;
+        gauge.ejection.restore();
+        gauge.beginAnew();
+        break;
+      case 'probing':
+        gauge.ejection.probe(nowMs);
+        break;
+      case 'resting':
+        gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(news.forMs, REST_AT_MOST_MS));
+    }
+  }
+
+  /** What was observed here since this was last asked. */
+  takeObserved(): readonly Observed[] {
+    const tallies = [...this.#tally.values()];
+    this.#tally = new Map();
+    return tallies.map((tally) => tally.read());
+  }
+
+  /** What another node has observed. */
+  hearObserved({ upstream, answered, failed, latencies }: Observed): void {
+    const nowMs = this.now();
+    const gauge = this.upstream(upstream);
+    const attempts = answered + failed;
+    if (attempts > 0) gauge.noteOutcomes(failed / attempts, nowMs, attempts);
+    for (const { model, stream, times, totalMs } of latencies) {
+      if (times > 0) noteLatency(gauge, model, stream, totalMs / times, nowMs, times);
+    }
+  }
+
+  /** Everything a node that has just begun should know: who is out or rests, and for how long. */
+  standing(): readonly HealthNews[] {
+    const nowMs = this.now();
+    return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs }): HealthNews[] => [
+      ...(ejection.outUntilMs === undefined
+        ? []
+        : [{ upstream: name, is: 'out', forMs: Math.max(0, ejection.outUntilMs - nowMs) } as const]),
+      ...(restsUntilMs > nowMs ? [{ upstream: name, is: 'resting', forMs: restsUntilMs - nowMs } as const] : []),
+    ]);
+  }
+
+  #tallyOf(upstream: string): Tally {
+    let tally = this.#tally.get(upstream);
+    if (tally === undefined) {
+      tally = new Tally(upstream);
+      this.#tally.set(upstream, tally);
+    }
+    return tally;
   }
 }
 
-function blend(before: number, newest: number): number {
-  return before + (newest - before) * WEIGHT_OF_NEWEST;
+/** What other nodes have not been told yet. */
+class Tally {
+  answers = 0;
+  failures = 0;
+  readonly #latencies = new Map<string, { model: string; stream: boolean; times: number; totalMs: number }>();
+
+  constructor(readonly upstream: string) {}
+
+  answered(model: string, stream: boolean, ms: number): void {
+    this.answers += 1;
+    const key = stream ? `${model} stream` : model;
+    const latency = this.#latencies.get(key);
+    if (latency === undefined) {
+      this.#latencies.set(key, { model, stream, times: 1, totalMs: ms });
+    } else {
+      latency.times += 1;
+      latency.totalMs += ms;
+    }
+  }
+
+  read(): Observed {
+    const { upstream, answers: answered, failures: failed } = this;
+    return { upstream, answered, failed, latencies: [...this.#latencies.values()] };
+  }
+}
+
+function noteLatency(gauge: UpstreamGauge, model: string, stream: boolean, ms: number, nowMs: number, times = 1): void {
+  const kind = kindOf({ stream });
+  gauge.latencies[kind].note(ms, nowMs, times);
+  gauge.model(model).latencies[kind].note(ms, nowMs, times);
 }

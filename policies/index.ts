@@ -1,4 +1,5 @@
 import type { Policy } from '../core/policy';
+import directRouting from './direct-routing';
 import failover from './failover';
 import keyAuth from './key-auth';
 import modelRequest from './model-request';
@@ -12,6 +13,7 @@ export const policies: readonly Policy[] = [
   keyAuth,
   modelRequest,
   strategyRouting,
+  directRouting,
   reserveSettle,
   tokenMetering,
   failover,

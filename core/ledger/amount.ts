@@ -4,3 +4,10 @@ import { MAX_AMOUNT_E8 } from '../money';
 export function assertAmount(amountE8: bigint, lowestE8 = 0n): void {
   if (amountE8 < lowestE8 || amountE8 > MAX_AMOUNT_E8) throw new RangeError(`not an amount of the ledger: ${amountE8}`);
 }
+
+/** Math.min does not take bigints. */
+export function smallest(first: bigint, ...others: readonly bigint[]): bigint {
+  let least = first;
+  for (const each of others) if (each < least) least = each;
+  return least;
+}

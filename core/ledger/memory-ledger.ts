@@ -1,5 +1,5 @@
 import { MAX_AMOUNT_E8 } from '../money';
-import { assertAmount } from './amount';
+import { assertAmount, smallest } from './amount';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -472,11 +472,4 @@ function roomOf({ limitE8, spentE8, heldE8 }: KeyState): bigint {
   if (limitE8 === undefined) return MAX_AMOUNT_E8;
   const room = limitE8 - spentE8 - heldE8;
   return room > 0n ? room : 0n;
-}
-
-/** Math.min does not take bigints. */
-function smallest(first: bigint, ...others: readonly bigint[]): bigint {
-  let least = first;
-  for (const each of others) if (each < least) least = each;
-  return least;
 }

@@ -15,6 +15,9 @@ import {
 /** Accounts that are read and written at once. */
 const ACCOUNTS_AT_ONCE = 500;
 
+/** Closed reservations of one account that are remembered after a loss at most; the others are looked up in Postgres. */
+const CLOSED_AT_MOST = 1_000;
+
 /** The advisory lock that lets one process at a time recover. */
 const RECOVERY_LOCK = 0x70_6c_68;
 
@@ -75,16 +78,13 @@ interface AccountRow {
   readonly posted: string;
 }
 
-/** An account's balance is that of its last entry; one without entries has nothing. */
+/** An account's balance is that of the end of its chain; one without entries has nothing. */
 async function readAccounts(trx: Knex, after: string): Promise<readonly AccountRow[]> {
   const { rows } = await trx.raw<{ rows: AccountRow[] }>(
-    `SELECT account.id::text, account.status, coalesce(last.seq, 0)::text AS seq,
-            coalesce(last.posted_e8, 0)::text AS posted
-     FROM (SELECT id, status FROM accounts WHERE id > :after::uuid ORDER BY id LIMIT ${ACCOUNTS_AT_ONCE}) AS account
-     LEFT JOIN LATERAL (
-       SELECT seq, posted_e8 FROM ledger_entries WHERE account_id = account.id ORDER BY seq DESC LIMIT 1
-     ) AS last ON true
-     ORDER BY account.id`,
+    `SELECT account.id::text, account.status, coalesce(chain.seq, 0)::text AS seq,
+            coalesce(chain.posted_e8, 0)::text AS posted
+     FROM accounts AS account LEFT JOIN ledger_accounts AS chain ON chain.account_id = account.id
+     WHERE account.id > :after::uuid ORDER BY account.id LIMIT ${ACCOUNTS_AT_ONCE}`,
     { after },
   );
   return rows;
@@ -120,17 +120,11 @@ interface KeyRow {
 
 async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
   const { rows } = await trx.raw<{ rows: KeyRow[] }>(
-    `WITH account AS (SELECT value::uuid AS id FROM jsonb_array_elements_text(:accountIds::jsonb)),
-     spending AS (
-       SELECT entry.key_id, -sum(entry.amount_e8) AS spent
-       FROM ledger_entries AS entry JOIN account ON entry.account_id = account.id
-       WHERE entry.kind = 'charge' GROUP BY entry.key_id
-     )
-     SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
+    `SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
             key.limit_e8::text AS "limit", key.rev, key.allowed_models AS "allowedModels",
-            coalesce(spending.spent, 0)::text AS spent
-     FROM api_keys AS key JOIN account ON key.account_id = account.id
-     LEFT JOIN spending ON spending.key_id = key.id`,
+            coalesce((SELECT sum(spent_e8) FROM key_spending WHERE key_id = key.id), 0)::text AS spent
+     FROM api_keys AS key
+     JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid`,
     { accountIds },
   );
   return rows;
@@ -157,13 +151,14 @@ interface ClosedRow {
   readonly shortfall: string;
 }
 
-/** What was written so lately that a repetition may still come. */
+/** What was written so lately that a repetition may still come; of a very busy account its last entries. */
 async function readClosed(trx: Knex, accountIds: string): Promise<readonly ClosedRow[]> {
   const { rows } = await trx.raw<{ rows: ClosedRow[] }>(
     `SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.kind, entry.key_id::text AS "keyId",
             entry.amount_e8::text AS amount, entry.shortfall_e8::text AS shortfall
-     FROM ledger_entries AS entry
-     JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON entry.account_id = account.value::uuid
+     FROM jsonb_array_elements_text(:accountIds::jsonb) AS account
+     JOIN ledger_accounts AS chain ON chain.account_id = account.value::uuid
+     JOIN ledger_entries AS entry ON entry.account_id = chain.account_id AND entry.seq > chain.seq - ${CLOSED_AT_MOST}
      WHERE entry.written_at > now() - interval '${CLOSED_MS} milliseconds'`,
     { accountIds },
   );

@@ -1,3 +1,4 @@
+import { smallest } from './amount';
 import type { AccountSnapshot, ClosedEntry, EntryKind, KeySettings, OpenHold } from './ledger';
 
 /** The state a reservation, or a credit's tombstone, is in after an entry of this kind. */
@@ -22,7 +23,7 @@ export function coverHolds({ postedE8, open }: Pick<AccountSnapshot, 'postedE8' 
   const heldByKey = new Map<string, bigint>();
   let leftE8 = postedE8;
   const holds = open.map((hold) => {
-    const amountE8 = hold.amountE8 < leftE8 ? hold.amountE8 : leftE8;
+    const amountE8 = smallest(hold.amountE8, leftE8);
     leftE8 -= amountE8;
     heldByKey.set(hold.keyId, (heldByKey.get(hold.keyId) ?? 0n) + amountE8);
     return { ...hold, amountE8 };

@@ -18,14 +18,33 @@ export interface UsageRow {
  * from the limit of 65,535 parameters. Amounts are strings in it, which Postgres reads exactly.
  */
 
+/**
+ * Writes entries that are not there yet, moves on the end of each account's chain and adds up what each key has spent on
+ * each day. Answers the accounts whose chain was already further than an entry that is new: the ledger has gone back in time.
+ * All parts of the statement see the tables as they were before it.
+ */
 const INSERT_ENTRIES = `
-  INSERT INTO ledger_entries
-    (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, created_at)
-  SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "createdAt"
-  FROM jsonb_to_recordset(:rows::jsonb) AS entry (
-    "accountId" uuid, seq bigint, rid uuid, kind text, "keyId" uuid,
-    "amountE8" bigint, "postedE8" bigint, "shortfallE8" bigint, "createdAt" timestamptz)
-  ON CONFLICT DO NOTHING`;
+  WITH entry AS (
+    SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS entry (
+      "accountId" uuid, seq bigint, rid uuid, kind text, "keyId" uuid, "amountE8" bigint, "postedE8" bigint,
+      "shortfallE8" bigint, "createdAt" timestamptz, day date)),
+  written AS (
+    INSERT INTO ledger_entries
+      (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, created_at)
+    SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "createdAt" FROM entry
+    ON CONFLICT DO NOTHING
+    RETURNING account_id, seq, rid, kind, key_id, amount_e8, posted_e8),
+  chained AS (
+    INSERT INTO ledger_accounts (account_id, seq, posted_e8)
+    SELECT DISTINCT ON (account_id) account_id, seq, posted_e8 FROM written ORDER BY account_id, seq DESC
+    ON CONFLICT (account_id) DO UPDATE SET seq = excluded.seq, posted_e8 = excluded.posted_e8),
+  spent AS (
+    INSERT INTO key_spending (key_id, day, spent_e8)
+    SELECT written.key_id, entry.day, -sum(written.amount_e8)
+    FROM written JOIN entry USING (rid, kind) WHERE written.amount_e8 < 0 AND written.kind = 'charge' GROUP BY 1, 2
+    ON CONFLICT (key_id, day) DO UPDATE SET spent_e8 = key_spending.spent_e8 + excluded.spent_e8)
+  SELECT DISTINCT written.account_id::text AS "accountId"
+  FROM written JOIN ledger_accounts AS chain USING (account_id) WHERE written.seq <= chain.seq`;
 
 const INSERT_USAGE = `
   INSERT INTO usage_records
@@ -44,10 +63,15 @@ const INSERT_USAGE = `
     "configRevision" text)
   ON CONFLICT DO NOTHING`;
 
-/** Rows that are there already are left as they are: entries are written at least once and count once. */
-export async function insertEntries(database: Knex, entries: readonly OutboxEntry[]): Promise<void> {
-  if (entries.length === 0) return;
-  await database.raw(INSERT_ENTRIES, { rows: JSON.stringify(entries.map(entryRow)) });
+/**
+ * Rows that are there already are left as they are: entries are written at least once and count once. Answers the accounts
+ * of which an entry that is new has a number the chain in the database is past.
+ */
+export async function insertEntries(database: Knex, entries: readonly OutboxEntry[]): Promise<readonly string[]> {
+  if (entries.length === 0) return [];
+  const rows = JSON.stringify(entries.map(entryRow));
+  const answer = await database.raw<{ rows: { accountId: string }[] }>(INSERT_ENTRIES, { rows });
+  return answer.rows.map(({ accountId }) => accountId);
 }
 
 export async function insertUsage(database: Knex, rows: readonly UsageRow[]): Promise<void> {
@@ -72,6 +96,8 @@ function entryRow(entry: OutboxEntry): object {
     postedE8: entry.postedE8.toString(),
     shortfallE8: entry.shortfallE8.toString(),
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
+    // The outbox numbers its entries by the ledger's clock.
+    day: new Date(Number.parseInt(entry.id, 10)).toISOString().slice(0, 10),
   };
 }
 

@@ -71,6 +71,7 @@ export default definePlugin({
         listener: 'public',
         auth: 'none',
         method: '*',
+        anyHost: true,
         path,
         summary: 'Counting tokens is not offered.',
         handle: async () => {

@@ -12,14 +12,18 @@ export interface Failure {
 
 export interface Situation {
   readonly attemptsLeft: number;
-  /** Candidates that have not been asked yet. */
+  /** Candidates that have not been asked yet and could do better: after `larger-context` only the larger ones. */
   readonly candidatesLeft: number;
+  /** The next of them has not failed lately: asking it multiplies no outage. */
+  readonly isNextHealthy: boolean;
   readonly retriesLeft: number;
+  /** Further attempts are within 20 % of the calls. */
+  readonly budgetLeft: boolean;
 }
 
 export type Decision =
   | { readonly do: 'relay'; readonly why: string }
-  | { readonly do: 'next'; readonly why: string; readonly largerContextOnly: boolean }
+  | { readonly do: 'next'; readonly why: string; readonly spends: boolean }
   | { readonly do: 'retry'; readonly why: string; readonly afterMs: number }
   | { readonly do: 'give-up'; readonly why: string };
 
@@ -31,21 +35,31 @@ export function decide(failure: Failure, situation: Situation): Decision {
   if (failure.verdict === 'relay')
     return { do: 'relay', why: 'the request itself is at fault: every upstream would say the same' };
   if (failure.outcome === 'cancelled') return { do: 'give-up', why: 'the client has left' };
-  const largerContextOnly = failure.verdict === 'larger-context';
-  if (situation.attemptsLeft === 0 && largerContextOnly) {
-    return { do: 'relay', why: 'the call is too long, and no further attempts are allowed' };
+  if (failure.verdict === 'larger-context') {
+    if (situation.candidatesLeft === 0) return { do: 'relay', why: 'no candidate has a larger context' };
+    if (situation.attemptsLeft === 0)
+      return { do: 'relay', why: 'the call is too long, and no further attempts are allowed' };
   }
   if (situation.attemptsLeft === 0) return { do: 'give-up', why: 'no further attempts are allowed' };
-  if (situation.candidatesLeft > 0) return { do: 'next', why: 'another candidate can answer', largerContextOnly };
-  if (largerContextOnly) return { do: 'relay', why: 'no candidate has a larger context' };
-  if (failure.outcome === 'timeout') return { do: 'give-up', why: 'who stayed silent is not asked again' };
-  if (situation.retriesLeft === 0) return { do: 'give-up', why: 'the last candidate has had its retries' };
-  if (failure.outcome === 'status' && !isWorthRepeating(failure.status)) {
+  if (situation.candidatesLeft > 0) return decideStep(situation);
+  return decideRetry(failure, situation);
+}
+
+function decideStep({ isNextHealthy, budgetLeft }: Situation): Decision {
+  if (isNextHealthy) return { do: 'next', why: 'another candidate can answer', spends: false };
+  if (budgetLeft) return { do: 'next', why: 'another candidate may have recovered', spends: true };
+  return { do: 'give-up', why: 'all that are left have failed lately, and the budget for trying them is used up' };
+}
+
+function decideRetry({ outcome, status, retryAfterMs }: Failure, { retriesLeft, budgetLeft }: Situation): Decision {
+  if (outcome === 'timeout') return { do: 'give-up', why: 'who stayed silent is not asked again' };
+  if (retriesLeft === 0) return { do: 'give-up', why: 'the last candidate has had its retries' };
+  if (outcome === 'status' && !isWorthRepeating(status))
     return { do: 'give-up', why: 'the same upstream would give the same answer' };
-  }
-  const afterMs = failure.retryAfterMs ?? WAIT_WITHOUT_HINT_MS;
+  const afterMs = retryAfterMs ?? WAIT_WITHOUT_HINT_MS;
   if (afterMs > LONGEST_WAIT_MS)
     return { do: 'give-up', why: 'the upstream asks for a longer wait than a caller should have' };
+  if (!budgetLeft) return { do: 'give-up', why: 'the budget for further attempts is used up' };
   return { do: 'retry', why: 'no other candidate is left', afterMs };
 }
 

@@ -1,11 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, type Attempt, type CallFacts, ClientLeft } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
-import { fail, type GatewayError } from '../../core/errors';
-import { definePolicy } from '../../core/policy';
+import { type Answer, ClientLeft } from '../../core/call';
+import type { Gateway } from '../../core/gateway';
+import { type CallWith, definePolicy } from '../../core/policy';
 import { DURATION, parseDuration } from '../../core/settings';
-import { attempt } from './attempt';
-import { type Decision, decide, type Failure } from './decide';
+import { type AttemptSettings, Attempts, type RelayedAnswer } from './attempts';
+import type { Failure } from './decide';
+import { errorOfAll } from './failure-answer';
+import { RetryBudget } from './retry-budget';
+
+/** One for the process, whatever is configured how often: outages do not keep to pipelines. */
+const BUDGET = new RetryBudget();
 
 export default definePolicy({
   name: 'failover',
@@ -21,6 +24,11 @@ export default definePolicy({
         maximum: 10,
         default: 1,
       },
+      relayLastError: {
+        description: "When nobody answered, the last upstream's own error goes to the caller as it is.",
+        type: 'boolean',
+        default: false,
+      },
       midStream: {
         description: "When a stream breaks after content: `error` ends it with the protocol's own error event.",
         enum: ['error'],
@@ -35,104 +43,49 @@ export default definePolicy({
   },
   needs: ['request', 'candidates', 'meter'],
   provides: ['answer'],
-  prepare: ({ maxAttempts, sameUpstreamRetries, preambleHold }, gateway) => {
-    const preambleHoldMs = parseDuration(preambleHold);
+  prepare: ({ preambleHold, relayLastError, ...bounds }, gateway) => {
+    const settings = { ...bounds, preambleHoldMs: parseDuration(preambleHold), relayLastError };
     return async (call) => {
-      const { request, meter, facts } = call;
-      const attempts: Attempt[] = [];
-      let waiting = [...call.candidates];
-      let candidate = waiting.shift();
-      let retriesLeft = sameUpstreamRetries;
-      let lastFailure: Failure | undefined;
-      let relay: Answer | undefined;
-      while (candidate !== undefined) {
-        const startedMs = performance.now();
-        tell(facts, candidate, call.candidates[0], attempts.length + 1);
-        meter.begin(candidate);
-        const attempted = await attempt(candidate, request, gateway.egress, call, preambleHoldMs);
-        const ms = Math.round(performance.now() - startedMs);
-        const upstream = candidate.upstream.name;
-        if ('answer' in attempted) {
-          if (attempted.answer.kind === 'stream') facts.firstTokenMs = Math.round(performance.now() - call.startedMs);
-          gateway.health.answered(candidate, { ms, stream: request.stream });
-          facts.routing.attempts.push({
-            upstream,
-            outcome: 'answered',
-            status: attempted.answer.status,
-            ms,
-            why: undefined,
-          });
-          return { answer: attempted.answer };
-        }
-        const { failure } = attempted;
-        attempts.push({ upstream, outcome: failure.outcome, status: failure.status, ms });
-        gateway.health.failed(candidate, failure);
-        const decision = decide(failure, {
-          attemptsLeft: maxAttempts - attempts.length,
-          candidatesLeft: waiting.length,
-          retriesLeft,
-        });
-        facts.routing.attempts.push({
-          upstream,
-          outcome: failure.outcome,
-          status: failure.status,
-          ms,
-          why: decision.why,
-        });
-        gateway.log.debug(
-          { requestId: call.id, upstream, outcome: failure.outcome, status: failure.status, ms, ...decision },
-          'an attempt failed',
-        );
-        lastFailure = failure;
-        relay = attempted.relay;
-        if (decision.do === 'relay' && relay !== undefined) return { answer: relay };
-        if (decision.do === 'relay' || decision.do === 'give-up') break;
-        if (decision.do === 'retry') {
-          cancel(relay);
-          retriesLeft -= 1;
-          await sleep(decision.afterMs * (1 + Math.random() / 4), undefined, { signal: call.left }).catch(
-            () => undefined,
-          );
-          continue;
-        }
-        waiting = stillFit(waiting, candidate, decision);
-        if (waiting.length === 0 && decision.largerContextOnly && relay !== undefined) return { answer: relay };
-        cancel(relay);
-        candidate = waiting.shift();
-      }
-      if (call.hasLeft) throw new ClientLeft();
-      if (lastFailure?.status === 404 || lastFailure?.status === 409) if (relay !== undefined) return { answer: relay };
-      cancel(relay);
-      throw errorOf(attempts, lastFailure);
+      BUDGET.noteCall();
+      return { answer: await answerOf(call, settings, gateway) };
     };
   },
 });
 
-function tell(facts: CallFacts, candidate: Candidate, first: Candidate | undefined, attempts: number): void {
-  facts.attempts = attempts;
-  facts.upstream = candidate.upstream.name;
-  facts.fallback = candidate !== first;
-}
+type FailoverCall = CallWith<'request' | 'candidates' | 'meter'>;
+type FailoverSettings = AttemptSettings & { readonly relayLastError: boolean };
 
-function stillFit(waiting: readonly Candidate[], failed: Candidate, decision: Decision & { do: 'next' }): Candidate[] {
-  if (!decision.largerContextOnly) return [...waiting];
-  return waiting.filter(({ model }) => model.context > failed.model.context);
-}
-
-function cancel(relay: Answer | undefined): void {
-  if (relay?.kind === 'relay') relay.chunks.cancel();
-}
-
-/** What the caller is told when nobody answered. */
-function errorOf(attempts: readonly Attempt[], last: Failure | undefined): GatewayError {
-  const details = { attempts };
-  if (attempts.every(({ status }) => status === 429)) {
-    const retryAfterSeconds = last?.retryAfterMs === undefined ? undefined : Math.ceil(last.retryAfterMs / 1_000);
-    return fail(
-      'UPSTREAM_RATE_LIMITED',
-      retryAfterSeconds === undefined ? { details } : { details, retryAfterSeconds },
-    );
+/** Asks one candidate after the other, as `decide` says, until one answers. */
+async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway: Gateway): Promise<Answer> {
+  const attempts = new Attempts(call, settings, gateway, BUDGET);
+  const failures: Failure[] = [];
+  let relay: RelayedAnswer | undefined;
+  let candidate = attempts.take();
+  while (candidate !== undefined) {
+    call.meter.begin(candidate);
+    const attempted = await attempts.ask(candidate, call.request);
+    if ('answer' in attempted) {
+      if (attempted.answer.kind === 'stream') call.facts.firstTokenMs = Math.round(performance.now() - call.startedMs);
+      return attempted.answer;
+    }
+    const { failure } = attempted;
+    failures.push(failure);
+    relay = attempted.relay;
+    const decision = attempts.decide(failure, candidate);
+    if (decision.do === 'relay' && relay !== undefined) return relay;
+    if (decision.do === 'relay' || decision.do === 'give-up') break;
+    relay?.chunks.cancel();
+    candidate = await attempts.goOn(decision, candidate);
   }
-  if (attempts.every(({ outcome }) => outcome === 'timeout')) return fail('UPSTREAM_TIMEOUT', { details });
-  return fail('ALL_PROVIDERS_FAILED', { details });
+  if (call.hasLeft) throw new ClientLeft();
+  if (relay !== undefined && isForTheCaller(failures.at(-1), settings)) return relay;
+  relay?.chunks.cancel();
+  throw errorOfAll(attempts.made, failures);
+}
+
+/** The last upstream's own words, where they tell more than that all have failed. */
+function isForTheCaller(last: Failure | undefined, { relayLastError }: FailoverSettings): boolean {
+  if (last === undefined) return false;
+  if (relayLastError) return last.outcome === 'status' || last.outcome === 'error_event';
+  return last.status === 404 || last.status === 409;
 }

@@ -1,13 +1,11 @@
 import { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
 import { applyBodyEdits } from '../../core/body-edits';
 import type { Call, ModelRequest } from '../../core/call';
 import type { Candidate, Upstream } from '../../core/catalog';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/egress';
 import { Exchange } from '../../core/exchange';
 import type { UpstreamRequest } from '../../core/upstream';
-
-/** Idle connections that an upstream closes at the very moment they are used again; after so many it is a failure. */
-const STALE_CONNECTIONS_AT_MOST = 3;
 
 /** Asks a candidate; resolves when the head of its answer is there. */
 export async function send(
@@ -16,31 +14,40 @@ export async function send(
   egress: Egress,
   patience: Patience,
 ): Promise<Exchange> {
-  for (let stale = 0; ; stale += 1) {
-    const exchange = sendOnce(candidate, request, egress);
-    patience.watch(exchange);
-    try {
-      await exchange.head;
-      patience.headArrived();
-      return exchange;
-    } catch (error) {
-      const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
-      if (!isFree || stale === STALE_CONNECTIONS_AT_MOST) throw error;
-    }
+  try {
+    return await answering(sendOnce(candidate, request, egress.pool(candidate.upstream)), patience);
+  } catch (error) {
+    // The upstream closed an idle connection at the very moment it was used again, and never saw the request.
+    const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
+    if (!isFree) throw error;
+    return answering(sendOnce(candidate, request, egress.fresh(candidate.upstream), true), patience);
   }
+}
+
+async function answering(exchange: Exchange, patience: Patience): Promise<Exchange> {
+  patience.watch(exchange);
+  await exchange.head;
+  patience.headArrived();
+  return exchange;
 }
 
 /** Bodies up to this size go out as one buffer. */
 const ONE_BUFFER_BYTES = 64 * 1024;
 
-function sendOnce({ upstream, model, adapter }: Candidate, request: ModelRequest, egress: Egress): Exchange {
+function sendOnce(
+  { upstream, model, adapter }: Candidate,
+  request: ModelRequest,
+  dispatcher: Dispatcher,
+  reset = false,
+): Exchange {
   const wanted = adapter.request(
     { ...request, model: model.name, streamUsage: upstream.streamUsage },
     upstream.adapterSettings,
   );
   const { chunks, byteLength } = applyBodyEdits(request.body, wanted.edits);
-  return new Exchange(egress.pool(upstream), {
+  return new Exchange(dispatcher, {
     method: 'POST',
+    reset,
     path: basePath(upstream.url) + wanted.path,
     headers: {
       ...request.headers,

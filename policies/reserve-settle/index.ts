@@ -125,6 +125,7 @@ function openReservation(gateway: Gateway, call: PayingCall, rid: string, heldE8
       await gateway.settler.release({ rid, accountId, keyId, record });
       return { chargedE8: 0n, billing };
     }
+    if (billing === 'actual') gateway.health.used(call.facts.model ?? '', ending.candidate, ending.usage, call.request);
     const costE8 = costOfEnding(ending, heldE8);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record });
     return { chargedE8, billing };

@@ -1,18 +1,30 @@
-import type { CallKey, ModelRequest } from '../../core/call';
-import { type Candidate, type Catalog, isAllowed, type Model } from '../../core/catalog';
-import { fail } from '../../core/errors';
+import { assertAllowed } from '../../core/allowed-models';
+import type { CallFacts } from '../../core/call';
+import type { Candidate, Model } from '../../core/catalog';
 import type { Gateway } from '../../core/gateway';
 import { definePolicy } from '../../core/policy';
-import { rankByCost } from './strategies/cost';
-import { rankByQuality } from './strategies/quality';
-import { rankBySpeed } from './strategies/speed';
-import type { LiveFacts, Ranker } from './strategies/strategy';
+import type { Protocol } from '../../core/upstream';
+import { kindOf } from '../../core/upstream-gauge';
+import { Affinity, callerOf, drawOfCaller } from './affinity';
+import { type Choice, choose, type Field, type Wish } from './choose';
+import { Exploration } from './explore';
+import { findModel, noCandidate } from './refusals';
+import { scoreByCost } from './strategies/cost';
+import { scoreByQuality } from './strategies/quality';
+import { scoreBySpeed } from './strategies/speed';
+import type { Strategy } from './strategies/strategy';
 
-const RANKERS: Readonly<Record<'quality' | 'speed' | 'cost', Ranker>> = {
-  quality: rankByQuality,
-  speed: rankBySpeed,
-  cost: rankByCost,
+const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', Strategy>> = {
+  quality: scoreByQuality,
+  speed: scoreBySpeed,
+  cost: scoreByCost,
 };
+
+/** One for the process: a caller's cache does not depend on what is configured how often. */
+const AFFINITY = new Affinity();
+
+/** As many of a call's candidates as it can come to ask are told in its record. */
+const TOLD_AT_MOST = 4;
 
 export default definePolicy({
   name: 'strategy-routing',
@@ -21,7 +33,12 @@ export default definePolicy({
     type: 'object',
     properties: {
       strategy: { description: 'What "best" means.', enum: ['quality', 'speed', 'cost'], default: 'quality' },
-      affinity: { description: 'Prefers the upstream that served the caller before.', enum: [false], default: false },
+      affinity: {
+        description:
+          'Prefers for an hour the upstream that served the same user before, for the sake of its prompt cache.',
+        type: 'boolean',
+        default: false,
+      },
       upstreams: {
         description: 'Names of the upstreams that may be asked; `*` for all.',
         type: 'array',
@@ -33,76 +50,68 @@ export default definePolicy({
   },
   needs: ['key', 'request'],
   provides: ['candidates'],
-  prepare: ({ strategy, upstreams }, gateway) => {
-    const rank = RANKERS[strategy];
-    const mayAsk = upstreams.includes('*') ? () => true : (each: Candidate) => upstreams.includes(each.upstream.name);
+  prepare: ({ strategy: name, affinity, upstreams }, gateway) => {
+    const { catalog, health } = gateway;
+    const strategy = STRATEGIES[name];
+    const fieldOf = fields(gateway, upstreams);
+    const exploration = new Exploration();
     return async (call) => {
-      const { request } = call;
-      call.facts.strategy = strategy;
-      const model = findModel(gateway.catalog, request);
-      const candidates = gateway.catalog.candidates(model, request.protocol).filter(mayAsk);
-      if (candidates.length === 0) throw noCandidate(model, request);
-      call.facts.model = model.name;
-      await assertAllowed(gateway, call.key, candidates, request);
-      const facts: LiveFacts = { request, of: (upstream) => gateway.health.facts(upstream) };
-      return { candidates: order(candidates, (one, two) => rank(one, two, facts)) };
+      const { request, key, facts } = call;
+      facts.strategy = name;
+      const model = findModel(catalog, request);
+      const field = fieldOf(model, request.protocol);
+      if (field.candidates.length === 0) throw noCandidate(model, request, health);
+      facts.model = model.name;
+      await assertAllowed(gateway, key, field.candidates, request);
+      const caller = affinity ? callerOf(request, key, model.name) : undefined;
+      const nowMs = health.now();
+      const { outputTokens, inputShare } = health.use(model.name);
+      const wish: Wish = {
+        strategy,
+        asked: { request, outputTokens, inputShare },
+        kind: kindOf(request),
+        nowMs,
+        preferred: caller === undefined ? undefined : AFFINITY.find(caller, nowMs),
+        random: caller === undefined ? Math.random : ({ upstream }) => drawOfCaller(caller, upstream.name),
+      };
+      const ordered = choose(field, wish);
+      const choice = wish.preferred === undefined ? exploration.explore(ordered, wish) : ordered;
+      if (choice.ranked.length === 0) throw noCandidate(model, request, health);
+      if (choice.asks !== undefined) health.asked(choice.asks);
+      if (caller !== undefined) {
+        call.onEnd(async () => {
+          if (facts.upstream !== undefined && facts.status < 300)
+            AFFINITY.remember(caller, facts.upstream, health.now());
+        });
+      }
+      tell(facts, choice);
+      return { candidates: choice.ranked.map(({ candidate }) => candidate) };
     };
   },
 });
 
-function findModel(catalog: Catalog, { modelRequested }: ModelRequest): Model {
-  const lookup = catalog.find(modelRequested);
-  if ('found' in lookup) return lookup.found;
-  const param = 'model';
-  if ('ambiguous' in lookup) {
-    const message = `"${modelRequested}" could mean ${lookup.ambiguous.join(' or ')}; name one of them.`;
-    throw fail('MODEL_AMBIGUOUS', { param, message, details: { models: lookup.ambiguous } });
-  }
-  const nearest = lookup.nearest.length === 0 ? '' : ` Did you mean ${lookup.nearest.join(' or ')}?`;
-  throw fail('MODEL_NOT_PRICED', { param, message: `There is no model "${shorten(modelRequested)}" here.${nearest}` });
+/** The candidates of a model in this pipeline, found once per configuration. */
+function fields(
+  { catalog, health }: Gateway,
+  upstreams: readonly string[],
+): (model: Model, protocol: Protocol) => Field {
+  const mayAsk = upstreams.includes('*') ? () => true : (each: Candidate) => upstreams.includes(each.upstream.name);
+  const known = new Map<readonly Candidate[], Field>();
+  return (model, protocol) => {
+    const all = catalog.candidates(model, protocol);
+    let field = known.get(all);
+    if (field === undefined) {
+      const candidates = all.filter(mayAsk);
+      field = { candidates, gauges: candidates.map((each) => health.gauge(each)) };
+      known.set(all, field);
+    }
+    return field;
+  };
 }
 
-function shorten(name: string): string {
-  return name.length > 100 ? `${name.slice(0, 100)}…` : name;
-}
-
-/** A model that is served only in the other protocol, or that nobody can serve now: all its upstreams are disabled. */
-function noCandidate(model: Model, { protocol }: ModelRequest): Error {
-  const speaking = model.entries.filter(({ upstream }) =>
-    upstream.adapters.some((each) => each.protocols.includes(protocol)),
-  );
-  if (speaking.length === 0) {
-    const other = protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages';
-    return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
-  }
-  const attempts = speaking.map(({ upstream }) => ({
-    upstream: upstream.name,
-    outcome: upstream.disabled === undefined ? 'not in this pipeline' : 'disabled',
-    reason: upstream.disabled,
-  }));
-  const message = `No upstream of "${model.name}" can be asked.`;
-  return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts }, retryable: false });
-}
-
-/** The node's copy of the key may be older than a change that allows the model: before refusing it is read again. */
-async function assertAllowed(
-  { catalog, keys }: Gateway,
-  key: CallKey,
-  candidates: readonly Candidate[],
-  { modelRequested }: ModelRequest,
-): Promise<void> {
-  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
-  const { settings } = await keys.confirm(key);
-  if (isAllowed(catalog, candidates, settings.allowedModels)) return;
-  throw fail('MODEL_NOT_ALLOWED', { param: 'model', message: `This key may not call "${shorten(modelRequested)}".` });
-}
-
-/** Best first; among equals a draw by weight, so that ties share the load. */
-function order(
-  candidates: readonly Candidate[],
-  compare: (one: Candidate, two: Candidate) => number,
-): readonly Candidate[] {
-  if (candidates.length === 1) return candidates;
-  const drawn = new Map(candidates.map((each) => [each, Math.random() ** (1 / each.upstream.weight)]));
-  return [...candidates].sort((one, two) => compare(one, two) || (drawn.get(two) ?? 0) - (drawn.get(one) ?? 0));
+function tell({ routing }: CallFacts, { ranked }: Choice): void {
+  routing.of = ranked.length;
+  routing.candidates = ranked
+    .slice(0, TOLD_AT_MOST)
+    .map(({ candidate, score }) => ({ upstream: candidate.upstream.name, score }));
 }

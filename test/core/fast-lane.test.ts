@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { EndpointSettings, PipelineSettings } from '../../core/configuration';
-import { type CallPlace, compileCallTable, hostOf } from '../../core/fast-lane';
+import { type CallPlace, compileCallTable } from '../../core/fast-lane';
 import { definePolicy } from '../../core/policy';
+import { hostOf } from '../../core/request-target';
 import { SampleResponse, sampleGateway, sampleRequest } from '../support/exchange';
 
 /** A pipeline that answers with its own name. */

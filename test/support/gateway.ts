@@ -253,7 +253,10 @@ async function writeConfiguration({ upstreams, configure }: GatewayOptions): Pro
   config['serviceEndpoints'] = Object.fromEntries(
     Object.entries(upstreams).map(([name, each]) => [name, toEndpoint(each)]),
   );
-  await writeFile(join(folder, 'gateway.config.yml'), configure?.(config) ?? stringify(config));
+  await writeFile(
+    join(folder, 'gateway.config.yml'),
+    configure?.(config) ?? stringify(config, { aliasDuplicateObjects: false }),
+  );
   await writeFile(join(folder, 'system.config.yml'), await readFile(join(PROJECT, 'system.config.yml')));
   return folder;
 }

@@ -1,5 +1,13 @@
-import type { Ranker } from './strategy';
+import { LAST, type Strategy } from './strategy';
 
-/** The lowest current time to the first token; who was never seen is tried first. */
-export const rankBySpeed: Ranker = (first, second, facts) =>
-  (facts.of(first.upstream.name).firstTokenMs ?? 0) - (facts.of(second.upstream.name).firstTokenMs ?? 0);
+/** Somebody who hardly ever answers is not infinitely slow. */
+const LEAST_SUCCESS = 0.02;
+
+/**
+ * The shortest expected time to the first token, counting that an attempt that fails was for nothing. Who is untried goes
+ * first, who is being tried goes last.
+ */
+export const scoreBySpeed: Strategy = (_candidate, { latencyMs, failureRate, isUntried }) => {
+  if (isUntried) return 0;
+  return latencyMs === undefined ? LAST : latencyMs / Math.max(LEAST_SUCCESS, 1 - failureRate);
+};

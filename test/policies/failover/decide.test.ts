@@ -12,12 +12,15 @@ const failed = (rest: Partial<Failure> = {}): Failure => ({
 const at = (rest: Partial<Situation> = {}): Situation => ({
   attemptsLeft: 3,
   candidatesLeft: 1,
+  isNextHealthy: true,
   retriesLeft: 1,
+  budgetLeft: true,
   ...rest,
 });
 const alone = at({ candidatesLeft: 0 });
 
-const next: Decision = { do: 'next', why: 'another candidate can answer', largerContextOnly: false };
+const next: Decision = { do: 'next', why: 'another candidate can answer', spends: false };
+const outage = at({ isNextHealthy: false });
 const retry = (afterMs = 100): Decision => ({ do: 'retry', why: 'no other candidate is left', afterMs });
 const giveUp = (why: string): Decision => ({ do: 'give-up', why });
 const relay = (why: string): Decision => ({ do: 'relay', why });
@@ -50,12 +53,7 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
   ['asks the next after silence', failed({ outcome: 'timeout', status: undefined }), at(), next],
   ['asks the next after an error as the first event', failed({ outcome: 'error_event', status: 200 }), at(), next],
   ['asks the next even without retries', failed(), at({ retriesLeft: 0 }), next],
-  [
-    'asks only larger ones when the context was too small',
-    failed({ status: 400, verdict: 'larger-context' }),
-    at(),
-    { ...next, largerContextOnly: true },
-  ],
+  ['asks a larger one when the context was too small', failed({ status: 400, verdict: 'larger-context' }), at(), next],
   [
     'relays a context that is too large for everybody',
     failed({ status: 400, verdict: 'larger-context' }),
@@ -65,7 +63,7 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
   [
     'relays a context that is too large after the last attempt',
     failed({ status: 400, verdict: 'larger-context' }),
-    at({ attemptsLeft: 0, candidatesLeft: 0 }),
+    at({ attemptsLeft: 0 }),
     relay('the call is too long, and no further attempts are allowed'),
   ],
   [
@@ -94,6 +92,25 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
   ...[401, 402, 403, 404, 409].map(
     (status) => [`does not repeat a ${status} at the same upstream`, failed({ status }), alone, sameAnswer] as const,
   ),
+  [
+    'spends of the budget when the next one has failed lately',
+    failed(),
+    outage,
+    { do: 'next', why: 'another candidate may have recovered', spends: true },
+  ],
+  [
+    'does not multiply an outage',
+    failed(),
+    { ...outage, budgetLeft: false },
+    giveUp('all that are left have failed lately, and the budget for trying them is used up'),
+  ],
+  ['goes to a healthy candidate whatever the budget', failed(), at({ budgetLeft: false }), next],
+  [
+    'does not repeat what the budget does not allow',
+    failed(),
+    { ...alone, budgetLeft: false },
+    giveUp('the budget for further attempts is used up'),
+  ],
   ['waits as long as it is asked to', failed({ status: 429, retryAfterMs: 1_500 }), alone, retry(1_500)],
   ['waits two seconds at most', failed({ status: 429, retryAfterMs: 2_000 }), alone, retry(2_000)],
   ['does not wait at all when told so', failed({ status: 429, retryAfterMs: 0 }), alone, retry(0)],
@@ -109,7 +126,7 @@ describe('failover', () => {
   for (const [what, failure, situation, decision] of TABLE)
     it(what, () => expect(decide(failure, situation)).to.deep.equal(decision));
 
-  it('never asks anybody when no attempt is left, and never waits longer than two seconds', () => {
+  it('never asks anybody when no attempt is left, waits two seconds at most, and spends only of what is left', () => {
     const failure = fc.record<Failure>({
       outcome: fc.constantFrom('connect_failed', 'timeout', 'reset', 'status', 'error_event', 'cancelled'),
       status: fc.option(fc.integer({ min: 200, max: 599 }), { nil: undefined }),
@@ -119,7 +136,9 @@ describe('failover', () => {
     const situation = fc.record<Situation>({
       attemptsLeft: fc.nat(5),
       candidatesLeft: fc.nat(3),
+      isNextHealthy: fc.boolean(),
       retriesLeft: fc.nat(2),
+      budgetLeft: fc.boolean(),
     });
     void fc.assert(
       fc.property(failure, situation, (one, where) => {
@@ -129,7 +148,9 @@ describe('failover', () => {
         if (decision.do === 'retry') {
           expect(decision.afterMs).to.be.within(0, 2_000);
           expect(where.retriesLeft).to.be.greaterThan(0);
+          expect(where.budgetLeft).to.equal(true);
         }
+        if (decision.do === 'next' && !where.budgetLeft) expect(decision.spends).to.equal(false);
         if (one.outcome === 'cancelled') expect(decision.do).to.be.oneOf(['relay', 'give-up']);
       }),
       { numRuns: 2_000 },

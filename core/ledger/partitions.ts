@@ -1,0 +1,104 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+
+export interface PartitionsOptions {
+  readonly database: Knex;
+  readonly log: Logger;
+  /** Usage records are kept for this many whole months beside the current one; undefined for ever. */
+  readonly usageMonths?: number | undefined;
+  /** Entries of the ledger likewise; a checkpoint per account takes the place of what is dropped. */
+  readonly entryMonths?: number | undefined;
+}
+
+const TABLES = ['ledger_entries', 'usage_records'] as const;
+type Table = (typeof TABLES)[number];
+
+/** Partitions are made this many months before they are needed: nobody has to be there on the first of a month. */
+const MONTHS_AHEAD = 2;
+
+/** Any number: processes that do this at the same time wait for each other. */
+const LOCK = 0x70_6c_69;
+
+/**
+ * Makes the partitions of this month and the next ones, and drops those that are past what is to be kept. Safe to repeat,
+ * and by any number of processes. Answers the names of what was made and dropped.
+ */
+export async function keepPartitions(options: PartitionsOptions, now = new Date()): Promise<readonly string[]> {
+  const { database, log, usageMonths, entryMonths } = options;
+  const changed = await database.transaction(async (trx) => {
+    await trx.raw('SET LOCAL statement_timeout = 0');
+    await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [LOCK]);
+    const done: string[] = [];
+    for (const table of TABLES) {
+      for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) done.push(...(await createMonth(trx, table, now, ahead)));
+    }
+    for (const partition of await olderThan(trx, 'usage_records', now, usageMonths)) {
+      await trx.schema.dropTable(partition);
+      done.push(partition);
+    }
+    for (const partition of await olderThan(trx, 'ledger_entries', now, entryMonths)) {
+      await writeCheckpoints(trx, partition);
+      await trx.schema.dropTable(partition);
+      done.push(partition);
+    }
+    return done;
+  });
+  if (changed.length > 0) log.info({ partitions: changed }, 'partitions of the database were made or dropped');
+  return changed;
+}
+
+/** What the default partition has of the month moves with it; it is empty but after months in which nobody made any. */
+async function createMonth(trx: Knex, table: Table, now: Date, ahead: number): Promise<readonly string[]> {
+  const start = monthStart(now, ahead);
+  const partition = `${table}_${suffixOf(start)}`;
+  const names = (await partitionsOf(trx, table)).map(({ name }) => name);
+  const first = names.find((name) => name.startsWith(`${table}_to_`));
+  if (names.includes(partition) || (first !== undefined && suffixOf(start) <= first.slice(-7))) return [];
+  const range = { from: start.toISOString(), to: monthStart(now, ahead + 1).toISOString() };
+  await trx.raw(`CREATE TABLE ${partition} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
+  await trx.raw(
+    `WITH moved AS (DELETE FROM ${table}_other WHERE created_at >= :from AND created_at < :to RETURNING *)
+     INSERT INTO ${partition} SELECT * FROM moved`,
+    range,
+  );
+  await trx.raw(
+    `ALTER TABLE ${table} ATTACH PARTITION ${partition} FOR VALUES FROM ('${range.from}') TO ('${range.to}')`,
+  );
+  return [partition];
+}
+
+/** Partitions whose last month is older than is kept, oldest first. */
+async function olderThan(trx: Knex, table: Table, now: Date, months: number | undefined): Promise<readonly string[]> {
+  if (months === undefined) return [];
+  const oldestKept = suffixOf(monthStart(now, -months));
+  return (await partitionsOf(trx, table))
+    .map(({ name }) => name)
+    .filter((name) => /_\d{4}_\d{2}$/.test(name) && name.slice(-7) < oldestKept)
+    .sort((one, other) => (one.slice(-7) < other.slice(-7) ? -1 : 1));
+}
+
+/** Where each account's chain goes on after the entries that are dropped: its later rows continue from here. */
+async function writeCheckpoints(trx: Knex, partition: string): Promise<void> {
+  await trx.raw(
+    `INSERT INTO ledger_checkpoints (account_id, seq, posted_e8)
+     SELECT DISTINCT ON (account_id) account_id, seq, posted_e8 FROM ${partition} ORDER BY account_id, seq DESC
+     ON CONFLICT DO NOTHING`,
+  );
+}
+
+async function partitionsOf(trx: Knex, table: Table): Promise<readonly { readonly name: string }[]> {
+  const { rows } = await trx.raw<{ rows: { name: string }[] }>(
+    'SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = ?::regclass ORDER BY 1',
+    [table],
+  );
+  return rows;
+}
+
+function monthStart(now: Date, ahead: number): Date {
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1));
+}
+
+/** `2026_11` */
+function suffixOf(month: Date): string {
+  return month.toISOString().slice(0, 7).replace('-', '_');
+}

@@ -1,0 +1,39 @@
+/**
+ * A moving average over observations. The newest counts `weight`, and more the longer nothing was seen before it: after one
+ * half-life of silence it counts half, whatever was known.
+ */
+export class MovingEstimate {
+  value: number | undefined;
+  /** Of the newest observation; on the clock of whoever notes. */
+  at = Number.NEGATIVE_INFINITY;
+  readonly #weight: number;
+  readonly #halfLifeMs: number;
+
+  constructor(weight: number, halfLifeMs = Number.POSITIVE_INFINITY) {
+    this.#weight = weight;
+    this.#halfLifeMs = halfLifeMs;
+  }
+
+  /** `times` observations with this mean. */
+  note(observed: number, nowMs: number, times = 1): void {
+    const { value, at } = this;
+    this.at = nowMs;
+    if (value === undefined) {
+      this.value = observed;
+      return;
+    }
+    const forgotten = 1 - halved(nowMs - at, this.#halfLifeMs);
+    const weight = Math.max(1 - (1 - this.#weight) ** times, forgotten);
+    this.value = value + (observed - value) * weight;
+  }
+
+  forget(): void {
+    this.value = undefined;
+    this.at = Number.NEGATIVE_INFINITY;
+  }
+}
+
+/** What is left of 1 after this time. */
+export function halved(elapsedMs: number, halfLifeMs: number): number {
+  return elapsedMs <= 0 || halfLifeMs === Number.POSITIVE_INFINITY ? 1 : 2 ** (-elapsedMs / halfLifeMs);
+}

@@ -1,0 +1,66 @@
+import { assertAllowed } from '../../core/allowed-models';
+import type { ModelRequest } from '../../core/call';
+import type { Upstream } from '../../core/catalog';
+import { fail, type GatewayError } from '../../core/errors';
+import { nearestNames, shortenName } from '../../core/model-names';
+import { definePolicy } from '../../core/policy';
+import { hostOf } from '../../core/request-target';
+
+export default definePolicy({
+  name: 'direct-routing',
+  summary: 'Which upstream does the address name?',
+  schema: { type: 'object', properties: {} },
+  needs: ['key', 'request'],
+  provides: ['candidates'],
+  prepare: (_, gateway) => {
+    const { catalog } = gateway;
+    const byName = new Map(catalog.upstreams.map((upstream) => [upstream.name, upstream]));
+    return async (call, { headers }) => {
+      const { request } = call;
+      const upstream = byName.get(firstLabel(hostOf({ headers })));
+      if (upstream === undefined) throw noUpstream();
+      call.facts.strategy = 'direct';
+      const model = catalog.findExact(upstream.name, request.modelRequested);
+      if (model === undefined) throw notSupported(upstream, request);
+      const candidate = catalog.candidates(model, request.protocol).find((each) => each.upstream === upstream);
+      if (candidate === undefined) throw noCandidate(upstream, request);
+      call.facts.model = model.name;
+      await assertAllowed(gateway, call.key, [candidate], request);
+      return { candidates: [candidate] };
+    };
+  },
+});
+
+function firstLabel(host: string): string {
+  const dot = host.indexOf('.');
+  return dot === -1 ? host : host.slice(0, dot);
+}
+
+function noUpstream(): GatewayError {
+  return fail('NOT_FOUND', { message: 'There is no upstream at this direct address.' });
+}
+
+/** Here a name is never matched: it is the upstream's own or none. */
+function notSupported({ name, models }: Upstream, { modelRequested }: ModelRequest): GatewayError {
+  const near = nearestNames(
+    modelRequested,
+    models.map((model) => model.name),
+  );
+  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
+  return fail('MODEL_NOT_SUPPORTED', {
+    param: 'model',
+    message: `"${name}" has no model of exactly the name "${shortenName(modelRequested)}".${hint}`,
+  });
+}
+
+function noCandidate({ name, disabled }: Upstream, { protocol }: ModelRequest): GatewayError {
+  if (disabled === undefined) {
+    const message = `"${name}" is served at ${protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages'} only.`;
+    return fail('MODEL_NOT_SUPPORTED', { param: 'model', message });
+  }
+  return fail('ALL_PROVIDERS_FAILED', {
+    message: `"${name}" cannot be asked.`,
+    details: { attempts: [{ upstream: name, outcome: 'disabled', reason: disabled }] },
+    retryable: false,
+  });
+}

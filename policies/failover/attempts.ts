@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Answer, Attempt, Call, Meter, ModelRequest } from '../../core/call';
+import type { Candidate } from '../../core/catalog';
+import type { Gateway } from '../../core/gateway';
+import { type Attempted, attempt } from './attempt';
+import { type Decision, decide, type Failure, type Situation } from './decide';
+import type { RetryBudget } from './retry-budget';
+
+export interface AttemptSettings {
+  /** Attempts in all. */
+  readonly maxAttempts: number;
+  readonly sameUpstreamRetries: number;
+  readonly preambleHoldMs: number;
+}
+
+export type AskingCall = Pick<Call, 'id' | 'facts' | 'hasLeft' | 'onLeave' | 'left' | 'startedMs'> & {
+  readonly candidates: readonly Candidate[];
+  readonly meter: Meter;
+};
+
+export type RelayedAnswer = Answer & { readonly kind: 'relay' };
+
+/** The attempts of one call: who was asked, what came of it, who is left. */
+export class Attempts {
+  readonly made: Attempt[] = [];
+  #waiting: readonly Candidate[];
+  #retriesLeft: number;
+
+  constructor(
+    private readonly call: AskingCall,
+    private readonly settings: AttemptSettings,
+    private readonly gateway: Gateway,
+    private readonly budget: RetryBudget,
+  ) {
+    this.#waiting = call.candidates;
+    this.#retriesLeft = settings.sameUpstreamRetries;
+  }
+
+  /** The next candidate, no longer waiting; undefined when nobody is left. */
+  take(): Candidate | undefined {
+    const [first, ...rest] = this.#waiting;
+    this.#waiting = rest;
+    return first;
+  }
+
+  /** Asks one candidate and writes down how it went, wherever that is of interest. */
+  async ask(candidate: Candidate, request: ModelRequest): Promise<Attempted> {
+    const { call, gateway, made } = this;
+    const upstream = candidate.upstream.name;
+    const startedMs = performance.now();
+    call.facts.attempts = made.length + 1;
+    call.facts.upstream = upstream;
+    call.facts.fallback = candidate !== call.candidates[0];
+    const attempted = await attempt(candidate, request, gateway.egress, call, this.settings.preambleHoldMs);
+    const ms = Math.round(performance.now() - startedMs);
+    if ('answer' in attempted) {
+      gateway.health.answered(candidate, { ms, stream: request.stream });
+      const { status } = attempted.answer;
+      call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
+      return attempted;
+    }
+    const { outcome, status } = attempted.failure;
+    made.push({ upstream, outcome, status, ms });
+    gateway.health.failed(candidate, attempted.failure);
+    return attempted;
+  }
+
+  /** What to do about a failure; who cannot do better does not wait any longer. */
+  decide(failure: Failure, failed: Candidate): Decision {
+    if (failure.verdict === 'larger-context')
+      this.#waiting = this.#waiting.filter(({ model }) => model.context > failed.model.context);
+    const decision = decide(failure, this.#situation());
+    const last = this.made.at(-1);
+    if (last !== undefined) this.call.facts.routing.attempts.push({ ...last, why: decision.why });
+    this.gateway.log.debug({ requestId: this.call.id, ...last, ...decision }, 'an attempt failed');
+    return decision;
+  }
+
+  /** Does what was decided about going on: the candidate to ask now, after a wait where one is due. */
+  async goOn(decision: Decision & { readonly do: 'next' | 'retry' }, failed: Candidate): Promise<Candidate> {
+    if (decision.do === 'next') {
+      if (decision.spends) this.budget.spend();
+      return this.take() ?? failed;
+    }
+    this.budget.spend();
+    this.#retriesLeft -= 1;
+    const withJitterMs = decision.afterMs * (1 + Math.random() / 4);
+    await sleep(withJitterMs, undefined, { signal: this.call.left }).catch(() => undefined);
+    return failed;
+  }
+
+  #situation(): Situation {
+    const budgetLeft = this.budget.isLeft;
+    if (!budgetLeft) this.#healthyFirst();
+    const [next] = this.#waiting;
+    return {
+      attemptsLeft: this.settings.maxAttempts - this.made.length,
+      candidatesLeft: this.#waiting.length,
+      isNextHealthy: next !== undefined && this.#isHealthy(next),
+      retriesLeft: this.#retriesLeft,
+      budgetLeft,
+    };
+  }
+
+  /** When only free steps are left, who can be asked freely comes before who is better otherwise. */
+  #healthyFirst(): void {
+    const healthy = this.#waiting.filter((each) => this.#isHealthy(each));
+    this.#waiting = [...healthy, ...this.#waiting.filter((each) => !healthy.includes(each))];
+  }
+
+  #isHealthy({ upstream }: Candidate): boolean {
+    return !this.gateway.health.hasFailedRecently(upstream.name);
+  }
+}

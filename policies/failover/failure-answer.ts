@@ -1,0 +1,23 @@
+import type { Attempt } from '../../core/call';
+import { fail, type GatewayError } from '../../core/errors';
+import type { Failure } from './decide';
+
+/** What the caller is told when nobody answered: by what all attempts have in common. */
+export function errorOfAll(attempts: readonly Attempt[], failures: readonly Failure[]): GatewayError {
+  const details = { attempts };
+  if (attempts.every(({ status }) => status === 429)) {
+    const retryAfterSeconds = soonest(failures);
+    return fail(
+      'UPSTREAM_RATE_LIMITED',
+      retryAfterSeconds === undefined ? { details } : { details, retryAfterSeconds },
+    );
+  }
+  if (attempts.every(({ outcome }) => outcome === 'timeout')) return fail('UPSTREAM_TIMEOUT', { details });
+  return fail('ALL_PROVIDERS_FAILED', { details });
+}
+
+/** As soon as the first of them may answer again. */
+function soonest(failures: readonly Failure[]): number | undefined {
+  const waits = failures.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
+  return waits.length === 0 ? undefined : Math.ceil(Math.min(...waits) / 1_000);
+}

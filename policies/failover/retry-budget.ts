@@ -1,0 +1,47 @@
+/** Further attempts are a fifth of the calls of the last ten seconds, and never fewer than three. */
+const SHARE_OF_CALLS = 0.2;
+const AT_LEAST = 3;
+const WINDOW_SECONDS = 10;
+
+/**
+ * What may be spent on further attempts, so that an outage is not multiplied by everybody's trying again. Calls and spendings
+ * are counted by the second.
+ */
+export class RetryBudget {
+  readonly #calls = new Float64Array(WINDOW_SECONDS);
+  readonly #spent = new Float64Array(WINDOW_SECONDS);
+  #second = 0;
+  #callsInWindow = 0;
+  #spentInWindow = 0;
+
+  constructor(readonly nowMs: () => number = () => performance.now()) {}
+
+  noteCall(): void {
+    this.#calls[this.#slot()] = (this.#calls[this.#slot()] ?? 0) + 1;
+    this.#callsInWindow += 1;
+  }
+
+  get isLeft(): boolean {
+    this.#slot();
+    return this.#spentInWindow + 1 <= Math.max(AT_LEAST, this.#callsInWindow * SHARE_OF_CALLS);
+  }
+
+  spend(): void {
+    this.#spent[this.#slot()] = (this.#spent[this.#slot()] ?? 0) + 1;
+    this.#spentInWindow += 1;
+  }
+
+  /** The place of this second; those that have passed out of the window are forgotten on the way. */
+  #slot(): number {
+    const second = Math.floor(this.nowMs() / 1_000);
+    for (let passed = Math.max(this.#second, second - WINDOW_SECONDS) + 1; passed <= second; passed += 1) {
+      const slot = passed % WINDOW_SECONDS;
+      this.#callsInWindow -= this.#calls[slot] ?? 0;
+      this.#spentInWindow -= this.#spent[slot] ?? 0;
+      this.#calls[slot] = 0;
+      this.#spent[slot] = 0;
+    }
+    this.#second = second;
+    return second % WINDOW_SECONDS;
+  }
+}

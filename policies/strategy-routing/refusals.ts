@@ -1,0 +1,39 @@
+import type { ModelRequest } from '../../core/call';
+import type { Catalog, Model } from '../../core/catalog';
+import { fail } from '../../core/errors';
+import { shortenName } from '../../core/model-names';
+import type { UpstreamHealth } from '../../core/upstream-health';
+
+/** @throws MODEL_AMBIGUOUS, MODEL_NOT_PRICED */
+export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): Model {
+  const lookup = catalog.find(modelRequested);
+  if ('found' in lookup) return lookup.found;
+  const param = 'model';
+  if ('ambiguous' in lookup) {
+    const message = `"${modelRequested}" could mean ${lookup.ambiguous.join(' or ')}; name one of them.`;
+    throw fail('MODEL_AMBIGUOUS', { param, message, details: { models: lookup.ambiguous } });
+  }
+  const nearest = lookup.nearest.length === 0 ? '' : ` Did you mean ${lookup.nearest.join(' or ')}?`;
+  throw fail('MODEL_NOT_PRICED', {
+    param,
+    message: `There is no model "${shortenName(modelRequested)}" here.${nearest}`,
+  });
+}
+
+/** A model that is served only in the other protocol, or that nobody can serve now. */
+export function noCandidate(model: Model, { protocol }: ModelRequest, health: UpstreamHealth): Error {
+  const speaking = model.entries.filter(({ upstream }) =>
+    upstream.adapters.some((each) => each.protocols.includes(protocol)),
+  );
+  if (speaking.length === 0) {
+    const other = protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages';
+    return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
+  }
+  const attempts = speaking.map(({ upstream: { name, disabled } }) => {
+    if (disabled !== undefined) return { upstream: name, outcome: 'disabled', reason: disabled };
+    const isTakenOut = health.upstream(name).isTakenOut;
+    return { upstream: name, outcome: isTakenOut ? 'taken out by an operator' : 'not in this pipeline' };
+  });
+  const message = `No upstream of "${model.name}" can be asked.`;
+  return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts }, retryable: false });
+}

@@ -1,0 +1,246 @@
+import { expect } from 'chai';
+import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { rawPost, statusOf } from '../support/raw';
+import {
+  chatAnswer,
+  chatErrorStream,
+  chatFailure,
+  closedPort,
+  messagesAnswer,
+  messagesErrorStream,
+  messagesFailure,
+  neverAnswer,
+  resetBeforeHeaders,
+  respond,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const answerOf = { messages: messagesAnswer, chat: chatAnswer };
+const failureOf = { messages: messagesFailure, chat: chatFailure };
+const errorStreamOf = { messages: messagesErrorStream, chat: chatErrorStream };
+
+describe('Direct addresses', function () {
+  this.timeout(60_000);
+  let acme: TestUpstream;
+  let other: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    [acme, other] = [await startUpstream(), await startUpstream()];
+    const models = { 'Acme.Large-Native': { aliases: [MODEL] } };
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams: {
+        acme: { url: acme.url, models, timeouts: { connect: '1s', headers: '1s', idle: '1s' } },
+        other: { url: other.url, tier: 'official' },
+        'only-chat': { url: other.url, adapter: 'chat' },
+        closed: { url: await closedPort() },
+        switched: { url: other.url, credential: { env: 'NOT_SET' } },
+      },
+      env: { DIRECT_DOMAIN: 'Gateway.Example' },
+    });
+    ({ key } = await gateway.newCustomer('100'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await acme?.stop();
+    await other?.stop();
+  });
+  beforeEach(() => {
+    acme.reset();
+    other.reset();
+    acme.always(answerOf.messages());
+    other.always(answerOf.messages());
+  });
+
+  const at = (host: string, path: string, body: unknown) =>
+    gateway.call(path, { key, headers: { host }, body: body as Record<string, unknown> });
+  const native = (more: Record<string, unknown> = {}) => ask({ model: 'Acme.Large-Native', ...more });
+
+  for (const protocol of PROTOCOLS) {
+    it(`${protocol}: asks the upstream it names, and the bill and the record say so`, async () => {
+      acme.always(answerOf[protocol]());
+      const answer = await at('acme.p.gateway.example', `${PATH[protocol]}?beta=true`, native());
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers).to.include({
+        'x-routing-provider': 'acme',
+        'x-routing-attempts': '1',
+        'x-routing-fallback': 'false',
+        'x-ai-cost': '0.00010500',
+      });
+      expect(acme.calls[0]?.path).to.equal(`${PATH[protocol]}?beta=true`);
+      const record = await gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+      expect(record).to.include({ upstream: 'acme', strategy: 'direct', cost: '0.00010500', billing: 'actual' });
+      expect(other.calls).to.have.length(0);
+    });
+
+    for (const status of [400, 401, 402, 403, 404, 429, 500, 503, 529]) {
+      it(`${protocol}: gives the upstream's own ${status} to the caller as it is, after one attempt`, async () => {
+        acme.always(failureOf[protocol](status, { message: 'in its own words' }, { 'retry-after': '1' }));
+        const answer = await at('acme.p.gateway.example', PATH[protocol], native());
+        expect(answer.status).to.equal(status);
+        expect(answer.headers).to.include({
+          'x-svc-source': 'provider',
+          'x-routing-attempts': '1',
+          'retry-after': '1',
+        });
+        expect(answer.text).to.include('in its own words').and.not.include('request_id');
+        expect(acme.calls).to.have.length(1);
+        expect(other.calls).to.have.length(0);
+      });
+    }
+
+    it(`${protocol}: an error as a stream's first event is the upstream's own too`, async () => {
+      const script = errorStreamOf[protocol]();
+      acme.always(script);
+      const answer = await at('acme.p.gateway.example', PATH[protocol], native({ stream: true }));
+      expect(answer.text).to.equal(script.text);
+      expect(answer.headers['x-svc-source']).to.equal('provider');
+      expect(acme.calls).to.have.length(1);
+    });
+  }
+
+  it('an upstream that cannot be reached, breaks off or stays silent is asked once', async () => {
+    expect((await at('closed.p.gateway.example', PATH.messages, ask())).status).to.equal(502);
+    for (const [script, status] of [
+      [resetBeforeHeaders(), 502],
+      [neverAnswer(), 504],
+    ] as const) {
+      acme.reset();
+      acme.always(script);
+      // A first call, so that no connection is reused.
+      const answer = await at('acme.p.gateway.example', PATH.messages, native());
+      expect(answer.status).to.equal(status);
+      expect(answer.headers['x-svc-source']).to.equal('platform');
+      expect(answer.json.error.details.attempts).to.have.length(1);
+    }
+  });
+
+  for (const host of [
+    'ACME.P.Gateway.Example',
+    'acme.p.gateway.example.',
+    'acme.p.gateway.example:8080',
+    'Acme.p.gateway.example.:443',
+  ]) {
+    it(`is the same written ${host}`, async () => {
+      const answer = await at(host, PATH.messages, native());
+      expect(answer.status, answer.text).to.equal(200);
+      expect(acme.calls).to.have.length(1);
+    });
+  }
+
+  for (const host of [
+    'nobody.p.gateway.example',
+    'acme.p.elsewhere.example',
+    'acme.p.gateway.example.evil.example',
+    'x.acme.p.gateway.example',
+    '.p.gateway.example',
+    'acme.P.localhost:8080',
+  ]) {
+    it(`${host} is nobody's address, and is not routed otherwise`, async () => {
+      const answer = await at(host, PATH.messages, ask());
+      expect(answer.status).to.equal(404);
+      expect(answer.json.error.code).to.equal('NOT_FOUND');
+      expect(answer.headers['x-svc-source']).to.equal('platform');
+      expect([...acme.calls, ...other.calls]).to.have.length(0);
+    });
+  }
+
+  for (const host of [
+    'acme%2ep.gateway.example',
+    'acme@other',
+    'acme.p.gateway.example..',
+    'acme.p.gateway.example, x',
+    'acme.p.gateway.example/x',
+  ]) {
+    it(`${host} is no host at all`, async () => {
+      const answer = await rawPost(
+        gateway.url,
+        PATH.messages,
+        [`Host: ${host}`, `x-api-key: ${key}`],
+        JSON.stringify(ask()),
+      );
+      expect(statusOf(answer)).to.equal(400);
+      expect([...acme.calls, ...other.calls]).to.have.length(0);
+    });
+  }
+
+  for (const host of ['[::1]:8080', '[::1]', '127.0.0.1:8080', 'p.gateway.example', 'gateway.example.']) {
+    it(`${host} is the aggregate address`, async () => {
+      const answer = await at(host, PATH.messages, ask());
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers['x-routing-provider']).to.equal('other');
+    });
+  }
+
+  it('has calls of one upstream and nothing else: no strategy, none of the other endpoints', async () => {
+    for (const path of ['/speed/v1/messages', '/default/v1/messages', '/quality/v1/chat/completions', '/v1/messages/'])
+      expect((await at('acme.p.gateway.example', path, native())).status, path).to.equal(404);
+    for (const path of ['/v1/usage', '/v1/models', '/healthz', '/console/']) {
+      const answer = await gateway.call(path, { method: 'GET', key, headers: { host: 'acme.p.gateway.example' } });
+      expect(answer.status, path).to.equal(404);
+    }
+    const count = await at('acme.p.gateway.example', '/v1/messages/count_tokens', {});
+    expect(count.status).to.equal(404);
+    expect(count.json.error.code).to.equal('ENDPOINT_NOT_IMPLEMENTED');
+    const get = await gateway.call(PATH.messages, { method: 'GET', headers: { host: 'acme.p.gateway.example' } });
+    expect(get.status).to.equal(405);
+    expect(get.headers['allow']).to.equal('POST');
+  });
+
+  for (const model of [MODEL, 'acme.large-native', 'Acme-Large-Native', 'acme/Acme.Large-Native']) {
+    it(`does not take the name ${model} for one of its models`, async () => {
+      const answer = await at('acme.p.gateway.example', PATH.messages, ask({ model }));
+      expect(answer.status).to.equal(400);
+      expect(answer.json.error).to.include({ code: 'MODEL_NOT_SUPPORTED', param: 'model' });
+      expect(acme.calls).to.have.length(0);
+    });
+  }
+
+  it('says where an upstream is served that does not speak the protocol, and why one cannot be asked', async () => {
+    const wrong = await at('only-chat.p.gateway.example', PATH.messages, ask());
+    expect(wrong.json.error.code).to.equal('MODEL_NOT_SUPPORTED');
+    expect(wrong.json.error.message).to.include('/v1/chat/completions');
+    const off = await at('switched.p.gateway.example', PATH.messages, ask());
+    expect(off.status).to.equal(502);
+    expect(off.json.error.details.attempts[0]).to.include({ upstream: 'switched', reason: 'NOT_SET is not set' });
+  });
+
+  it('needs a key, and one that may call the model', async () => {
+    const none = await gateway.call(PATH.messages, { headers: { host: 'acme.p.gateway.example' }, body: native() });
+    expect(none.status).to.equal(401);
+    const limited = await gateway.newCustomer('10', { allowedModels: ['another-model'] });
+    const answer = await gateway.call(PATH.messages, {
+      key: limited.key,
+      headers: { host: 'acme.p.gateway.example' },
+      body: native(),
+    });
+    expect(answer.json.error.code).to.equal('MODEL_NOT_ALLOWED');
+  });
+
+  it('counts by the target of a request that names it whole, whatever the Host header says', async () => {
+    const body = JSON.stringify(native());
+    const post = (target: string, host: string) =>
+      rawPost(gateway.url, target, [`Host: ${host}`, `x-api-key: ${key}`], body);
+    expect(statusOf(await post('http://acme.p.gateway.example/v1/messages', 'gateway.example'))).to.equal(200);
+    expect(acme.calls).to.have.length(1);
+    expect(statusOf(await post('http://nobody.p.gateway.example/v1/messages', 'acme.p.gateway.example'))).to.equal(404);
+    expect(statusOf(await post('http://gateway.example/v1/messages?x=1', 'acme.p.gateway.example'))).to.equal(200);
+    expect(other.calls[0]?.path).to.equal('/v1/messages?x=1');
+    expect(statusOf(await post('http://a@acme.p.gateway.example/v1/messages', 'x'))).to.equal(400);
+    expect(statusOf(await post('http://acme.p.gateway.example', 'x'))).to.equal(404);
+  });
+
+  it('an answer that is none is given as it is, at no charge', async () => {
+    acme.always(respond({ headers: { 'content-type': 'application/json' }, body: '{"error":{"message":"credits"}}' }));
+    const answer = await at('acme.p.gateway.example', PATH.chat, native());
+    expect(answer.text).to.equal('{"error":{"message":"credits"}}');
+    expect(await gateway.record(key, answer.headers['x-svc-request-id'] ?? '')).to.include({
+      billing: 'released',
+      cost: '0.00000000',
+    });
+  });
+});

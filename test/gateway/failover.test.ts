@@ -1,0 +1,339 @@
+import { expect } from 'chai';
+import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { type Answered, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import {
+  chatAnswer,
+  chatErrorStream,
+  chatFailure,
+  chatStream,
+  closeBeforeHeaders,
+  closedPort,
+  after as later,
+  malformedJson,
+  messagesAnswer,
+  messagesErrorStream,
+  messagesFailure,
+  messagesStream,
+  neverAnswer,
+  rawBytes,
+  resetBeforeHeaders,
+  respond,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const answerOf = { messages: messagesAnswer, chat: chatAnswer };
+const failureOf = { messages: messagesFailure, chat: chatFailure };
+const errorStreamOf = { messages: messagesErrorStream, chat: chatErrorStream };
+const streamOf = (protocol: TestProtocol, options: Record<string, unknown> = {}): Script =>
+  protocol === 'messages' ? messagesStream(options) : chatStream({ withUsage: true, ...options });
+
+/** What a first upstream can do wrong, and whether it does it to streams only. */
+function failures(protocol: TestProtocol): Readonly<Record<string, { script: Script; stream?: boolean }>> {
+  const failure = failureOf[protocol];
+  return {
+    'resets before the head': { script: resetBeforeHeaders() },
+    'closes before the head': { script: closeBeforeHeaders() },
+    'answers no HTTP': { script: rawBytes('SSH-2.0-OpenSSH\r\n') },
+    'says 401': { script: failure(401) },
+    'says 402': { script: failure(402) },
+    'says 403': { script: failure(403) },
+    'says 404': { script: failure(404) },
+    'says 408': { script: failure(408) },
+    'says 409': { script: failure(409) },
+    'says 425': { script: failure(425) },
+    'says 429 and when to come back': { script: failure(429, {}, { 'retry-after': '60' }) },
+    'says 429': { script: failure(429) },
+    'says 500': { script: failure(500) },
+    'says 503': { script: failure(503) },
+    'says 529': { script: failure(529) },
+    'is out of credit, with status 400': { script: failure(400, { message: 'Your credit balance is too low.' }) },
+    'says half of a JSON': { script: malformedJson() },
+    'stays silent': { script: neverAnswer() },
+    'begins with an error event': { script: errorStreamOf[protocol](), stream: true },
+    'says its preamble and an error': {
+      script: errorStreamOf[protocol]({ afterEvents: protocol === 'messages' ? 2 : 1 }),
+      stream: true,
+    },
+    'says its preamble and no more': {
+      script: streamOf(protocol, { cutAfter: protocol === 'messages' ? 3 : 1, cut: 'end' }),
+      stream: true,
+    },
+    'resets after its preamble': {
+      script: streamOf(protocol, { cutAfter: protocol === 'messages' ? 3 : 1, cut: 'reset' }),
+      stream: true,
+    },
+    'begins with what cannot be understood': {
+      script: streamOf(protocol, { malformedAt: { event: 0 } }),
+      stream: true,
+    },
+    'is late with its first content': { script: streamOf(protocol, { firstTokenDelayMs: 20_000 }), stream: true },
+  };
+}
+
+/** Every story has a model and two upstreams of its own, so that none is told by what another has left behind. */
+const STORIES = 100;
+const TIMEOUTS = { connect: '1s', headers: '700ms', firstToken: '700ms', idle: '1s' };
+
+function pairs(first: TestUpstream, second: TestUpstream): Record<string, TestEndpoint> {
+  const upstreams: Record<string, TestEndpoint> = {};
+  for (let story = 0; story < STORIES; story += 1) {
+    const both = { timeouts: TIMEOUTS };
+    const model = `model-${story}`;
+    upstreams[`first-${story}`] = { ...both, url: first.url, tier: 'official', models: { [model]: {} } };
+    upstreams[`second-${story}`] = { ...both, url: second.url, models: { [model]: { context: 400_000 } } };
+  }
+  return upstreams;
+}
+
+describe('Failover', function () {
+  this.timeout(60_000);
+  let first: TestUpstream;
+  let second: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let story = 0;
+
+  before(async () => {
+    [first, second] = [await startUpstream(), await startUpstream()];
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams: {
+        ...pairs(first, second),
+        refusing: { url: await closedPort(), tier: 'official', models: { refused: {} } },
+        unresolved: { url: 'http://nobody.invalid', tier: 'official', models: { unresolved: {} } },
+        untrusted: { url: first.url.replace('http:', 'https:'), tier: 'official', models: { untrusted: {} } },
+        backing: { url: second.url, models: { refused: {}, unresolved: {}, untrusted: {} } },
+      },
+    });
+    ({ key } = await gateway.newCustomer('1000'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await first?.stop();
+    await second?.stop();
+  });
+  beforeEach(() => {
+    first.reset();
+    second.reset();
+    nextStory();
+  });
+
+  const nextStory = () => {
+    story += 1;
+  };
+  const call = (protocol: TestProtocol, more: Record<string, unknown> = {}): Promise<Answered> =>
+    gateway.call(PATH[protocol], { key, body: ask({ model: `model-${story}`, ...more }) });
+  const recordOf = (answer: Answered) => gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+
+  for (const protocol of PROTOCOLS) {
+    for (const [what, { script, stream = false }] of Object.entries(failures(protocol))) {
+      it(`${protocol}: the next candidate answers when the first ${what}, and only that answer is paid for`, async () => {
+        first.always(script);
+        second.always(stream ? streamOf(protocol) : answerOf[protocol]());
+        const answer = await call(protocol, { stream });
+        expect(answer.status, answer.text).to.equal(200);
+        expect(answer.headers).to.include({
+          'x-routing-provider': `second-${story}`,
+          'x-routing-attempts': '2',
+          'x-routing-fallback': 'true',
+          'x-svc-source': 'provider',
+        });
+        expect(answer.text).not.to.include('error');
+        if (stream) expect(answer.text).to.match(protocol === 'messages' ? /message_stop/ : /\[DONE\]/);
+        expect(first.calls).to.have.length(1);
+        expect(second.calls).to.have.length(1);
+        expect(await recordOf(answer)).to.include({
+          upstream: `second-${story}`,
+          cost: '0.00010500',
+          billing: 'actual',
+        });
+      });
+    }
+
+    for (const model of ['refused', 'unresolved', 'untrusted']) {
+      it(`${protocol}: the next candidate answers when no connection can be made (${model})`, async () => {
+        second.always(answerOf[protocol]());
+        const answer = await call(protocol, { model });
+        expect(answer.headers).to.include({ 'x-routing-provider': 'backing', 'x-routing-attempts': '2' });
+      });
+    }
+
+    for (const [what, failure] of [
+      ['a content filter', failureOf[protocol](400, { type: 'content_filter', message: 'not this' })],
+      ['a wrong request', failureOf[protocol](400, { type: 'invalid_request_error', message: 'not this' })],
+      ['an unprocessable one', failureOf[protocol](422, { message: 'not this' })],
+    ] as const) {
+      it(`${protocol}: the refusal of ${what} is relayed untouched after one attempt`, async () => {
+        first.always(failure);
+        const answer = await call(protocol);
+        expect(answer.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '1' });
+        expect(answer.text).to.include('not this');
+        expect(second.calls).to.have.length(0);
+      });
+    }
+
+    it(`${protocol}: what does not fit is asked of a larger context, and of no smaller one`, async () => {
+      const tooLong = failureOf[protocol](400, { message: 'prompt is too long: 200001 tokens' });
+      first.next(tooLong);
+      second.next(answerOf[protocol]());
+      expect((await call(protocol)).headers).to.include({
+        'x-routing-provider': `second-${story}`,
+        'x-routing-attempts': '2',
+      });
+      nextStory();
+      first.next(failureOf[protocol](500));
+      second.next(tooLong);
+      const relayed = await call(protocol);
+      expect(relayed.status).to.equal(400);
+      expect(relayed.text).to.include('prompt is too long');
+      expect(relayed.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '2' });
+    });
+
+    it(`${protocol}: when all say 429 it is 429, with the soonest time to come back`, async () => {
+      first.always(failureOf[protocol](429, {}, { 'retry-after': '7' }));
+      second.always(failureOf[protocol](429, {}, { 'retry-after': '60' }));
+      const answer = await call(protocol);
+      expect(answer.status).to.equal(429);
+      expect(answer.json.error).to.include({ code: 'UPSTREAM_RATE_LIMITED', type: 'rate_limit_error' });
+      expect(answer.headers).to.include({ 'retry-after': '7', 'x-should-retry': 'true', 'x-routing-attempts': '2' });
+      expect(first.calls).to.have.length(1);
+      expect(second.calls).to.have.length(1);
+    });
+
+    it(`${protocol}: when all stay silent it is 504, and nobody was asked twice`, async () => {
+      first.always(neverAnswer());
+      second.always(neverAnswer());
+      const answer = await call(protocol);
+      expect(answer.status).to.equal(504);
+      expect(answer.json.error.details.attempts.map((each: { outcome: string }) => each.outcome)).to.deep.equal([
+        'timeout',
+        'timeout',
+      ]);
+      expect([first.calls.length, second.calls.length]).to.deep.equal([1, 1]);
+    });
+
+    it(`${protocol}: when they fail in different ways it is 502, and says how each did`, async () => {
+      first.always(failureOf[protocol](401));
+      second.always(failureOf[protocol](402));
+      const answer = await call(protocol);
+      expect(answer.status).to.equal(502);
+      const [one, two] = answer.json.error.details.attempts;
+      expect(one).to.include({ upstream: `first-${story}`, outcome: 'status', status: 401 });
+      expect(two).to.include({ upstream: `second-${story}`, outcome: 'status', status: 402 });
+      expect(one.ms).to.be.a('number');
+      expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000', attempts: 2 });
+    });
+
+    for (const status of [404, 409]) {
+      it(`${protocol}: the last candidate's ${status} is given to the caller as it is`, async () => {
+        first.always(failureOf[protocol](500));
+        second.always(failureOf[protocol](status, { message: 'mine' }));
+        const answer = await call(protocol);
+        expect(answer.status).to.equal(status);
+        expect(answer.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '2' });
+        expect(answer.text).to.include('mine');
+      });
+    }
+  }
+
+  it('a stream that is only late, and says so before its preamble is given up, is waited for', async () => {
+    first.always(streamOf('messages', { firstTokenDelayMs: 200 }));
+    const answer = await call('messages', { stream: true });
+    expect(answer.headers['x-routing-provider']).to.equal(`first-${story}`);
+    expect(answer.text).to.match(/message_stop/);
+  });
+
+  it('an idle connection that the upstream closes as it is used again costs no attempt', async () => {
+    first.next(answerOf.messages(), resetBeforeHeaders(), answerOf.messages());
+    await call('messages');
+    const answer = await call('messages');
+    expect(answer.headers).to.include({ 'x-routing-provider': `first-${story}`, 'x-routing-attempts': '1' });
+    const [one, two, three] = first.calls.map(({ connection }) => connection);
+    expect(two).to.equal(one);
+    expect(three).not.to.equal(two);
+  });
+
+  it('one that does so on a fresh connection too has failed', async () => {
+    first.next(answerOf.messages(), resetBeforeHeaders(), resetBeforeHeaders());
+    second.next(answerOf.messages());
+    await call('messages');
+    expect((await call('messages')).headers).to.include({
+      'x-routing-provider': `second-${story}`,
+      'x-routing-attempts': '2',
+    });
+    expect(first.calls).to.have.length(3);
+  });
+});
+
+describe('Failover with one upstream', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams: { acme: { url: upstream.url, timeouts: { connect: '1s', headers: '1s', idle: '1s' } } },
+    });
+    ({ key } = await gateway.newCustomer('1000'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  const call = () => gateway.call('/v1/messages', { key, body: ask() });
+  const gapMs = () => (upstream.calls[1]?.at ?? 0) - (upstream.calls[0]?.at ?? 0);
+
+  it('asks it once more, as soon as it says', async () => {
+    upstream.next(messagesFailure(503, {}, { 'retry-after': '1' }), messagesAnswer());
+    const answer = await call();
+    expect(answer.status).to.equal(200);
+    expect(answer.headers).to.include({ 'x-routing-attempts': '2', 'x-routing-fallback': 'false' });
+    expect(gapMs()).to.be.at.least(990);
+  });
+
+  it('does not wait longer than two seconds for it', async () => {
+    upstream.always(messagesFailure(429, {}, { 'retry-after': '3' }));
+    const answer = await call();
+    expect(answer.status).to.equal(429);
+    expect(answer.headers['retry-after']).to.equal('3');
+    expect(upstream.calls).to.have.length(1);
+  });
+
+  it('asks nobody else when the client has left meanwhile', async () => {
+    upstream.always(later(50, respond({ status: 503, headers: { 'retry-after': '2' }, body: {} })));
+    const leaving = new AbortController();
+    const asked = fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(ask()),
+      signal: leaving.signal,
+    }).catch(() => undefined);
+    const seen = await upstream.call(1);
+    await seen.ended;
+    leaving.abort();
+    await asked;
+    upstream.always(messagesAnswer());
+    expect((await call()).status).to.equal(200);
+    expect(upstream.calls).to.have.length(2);
+  });
+
+  it('multiplies no outage: while everything fails, a fifth more attempts than calls, and three', async () => {
+    upstream.always(messagesFailure(500));
+    const before = upstream.calls.length;
+    const calls = 150;
+    let failed = 0;
+    for (let made = 0; made < calls; made += 10) {
+      for (const { status } of await Promise.all(Array.from({ length: 10 }, call))) failed += status === 502 ? 1 : 0;
+    }
+    expect(failed).to.equal(calls);
+    expect(upstream.calls.length - before).to.be.at.most(Math.ceil(calls * 1.2) + 3);
+    expect(upstream.calls.length - before).to.be.above(calls);
+  });
+});

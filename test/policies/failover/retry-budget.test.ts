@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { RetryBudget } from '../../../policies/failover/retry-budget';
+
+/** A budget whose clock the test moves. */
+function budgetAt(clock: { nowMs: number }): RetryBudget {
+  return new RetryBudget(() => clock.nowMs);
+}
+
+function spendAll(budget: RetryBudget): number {
+  let spent = 0;
+  for (; budget.isLeft; spent += 1) budget.spend();
+  return spent;
+}
+
+describe('The budget for further attempts', () => {
+  it('is three while there are few calls', () => {
+    const budget = budgetAt({ nowMs: 0 });
+    for (let call = 0; call < 10; call += 1) budget.noteCall();
+    expect(spendAll(budget)).to.equal(3);
+    expect(budget.isLeft).to.equal(false);
+  });
+
+  it('is a fifth of the calls of the last ten seconds', () => {
+    const clock = { nowMs: 0 };
+    const budget = budgetAt(clock);
+    for (; clock.nowMs < 10_000; clock.nowMs += 10) budget.noteCall();
+    clock.nowMs = 9_999;
+    expect(spendAll(budget)).to.equal(200);
+  });
+
+  it('comes back when what was spent is ten seconds old, and goes with the calls that are', () => {
+    const clock = { nowMs: 500 };
+    const budget = budgetAt(clock);
+    for (let call = 0; call < 100; call += 1) budget.noteCall();
+    expect(spendAll(budget)).to.equal(20);
+    clock.nowMs = 9_999;
+    expect(budget.isLeft).to.equal(false);
+    clock.nowMs = 10_000;
+    expect(spendAll(budget)).to.equal(3);
+    clock.nowMs = 1_000_000;
+    expect(spendAll(budget)).to.equal(3);
+  });
+
+  it('never lets more than a fifth, and three, of any calls through in ten seconds', () => {
+    const steps = fc.array(fc.record({ waitMs: fc.nat(700), calls: fc.nat(8) }), { maxLength: 60 });
+    void fc.assert(
+      fc.property(steps, (taken) => {
+        const clock = { nowMs: 0 };
+        const budget = budgetAt(clock);
+        const calls: number[] = [];
+        const spent: number[] = [];
+        for (const { waitMs, calls: count } of taken) {
+          clock.nowMs += waitMs;
+          for (let call = 0; call < count; call += 1) {
+            budget.noteCall();
+            calls.push(clock.nowMs);
+            if (!budget.isLeft) continue;
+            budget.spend();
+            spent.push(clock.nowMs);
+          }
+          const since = (Math.floor(clock.nowMs / 1_000) - 9) * 1_000;
+          const lately = (times: readonly number[]) => times.filter((at) => at >= since).length;
+          // What was spent earlier in the window was measured by calls that have left it since.
+          if (lately(calls) === calls.length) expect(lately(spent)).to.be.at.most(Math.max(3, lately(calls) * 0.2));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import type { Candidate } from '../../../core/catalog';
+import { UpstreamHealth } from '../../../core/upstream-health';
+import { type Choice, choose, type Field, type Wish } from '../../../policies/strategy-routing/choose';
+import { Exploration } from '../../../policies/strategy-routing/explore';
+import { scoreByQuality } from '../../../policies/strategy-routing/strategies/quality';
+import { scoreBySpeed } from '../../../policies/strategy-routing/strategies/speed';
+import { sampleCandidate } from '../../support/catalog-samples';
+import { sampleModelRequest } from '../../support/request-sample';
+
+const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
+
+describe('a choice', () => {
+  let nowMs: number;
+  let health: UpstreamHealth;
+  let candidates: readonly Candidate[];
+  let field: Field;
+  beforeEach(() => {
+    nowMs = 1_000_000;
+    health = new UpstreamHealth({ now: () => nowMs });
+    candidates = ['a', 'b', 'c'].map((name) => sampleCandidate(name));
+    field = { candidates, gauges: candidates.map((each) => health.gauge(each)) };
+  });
+
+  const wish = (more: Partial<Wish> = {}): Wish => ({
+    strategy: scoreBySpeed,
+    asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1 },
+    kind: 'stream',
+    nowMs,
+    preferred: undefined,
+    random: () => 0.5,
+    ...more,
+  });
+  const namesOf = ({ ranked }: Choice) => ranked.map(({ candidate }) => candidate.upstream.name);
+  const at = (name: string) => candidates.find(({ upstream }) => upstream.name === name) as Candidate;
+  const answer = (name: string, ms: number) => health.answered(at(name), { ms, stream: true });
+  const eject = (name: string) => {
+    for (let call = 0; call < 5; call += 1) health.failed(at(name), BROKEN);
+  };
+  const answerAll = () => [answer('a', 100), answer('b', 200), answer('c', 300)];
+
+  it('leaves out who is ejected', () => {
+    answerAll();
+    eject('a');
+    expect(namesOf(choose(field, wish()))).to.deep.equal(['b', 'c']);
+  });
+
+  it('never leaves out the last candidate: when all are ejected the most reliable is asked first', () => {
+    for (const name of ['a', 'b', 'c']) eject(name);
+    health.failed(at('a'), BROKEN);
+    expect(namesOf(choose(field, wish())).at(-1)).to.equal('a');
+    expect(namesOf(choose(field, wish()))).to.have.length(3);
+  });
+
+  it('leaves out who was taken out by an operator, even the last one', () => {
+    for (const name of ['a', 'b', 'c']) health.setTakenOut(name, true);
+    expect(namesOf(choose(field, wish()))).to.deep.equal([]);
+  });
+
+  it('asks an ejected one with one call when its time is over, and only with one', () => {
+    answerAll();
+    eject('c');
+    nowMs += 30_000;
+    const choice = choose(field, wish());
+    expect(namesOf(choice)[0]).to.equal('c');
+    if (choice.asks !== undefined) health.asked(choice.asks);
+    expect(namesOf(choose(field, wish()))).to.deep.equal(['a', 'b']);
+  });
+
+  it('puts who asked for time behind all others', () => {
+    answerAll();
+    health.failed(at('a'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
+    expect(namesOf(choose(field, wish()))).to.deep.equal(['b', 'c', 'a']);
+  });
+
+  it('puts the preferred one first, unless it is ejected or rests', () => {
+    answerAll();
+    expect(namesOf(choose(field, wish({ preferred: 'c' })))).to.deep.equal(['c', 'a', 'b']);
+    health.failed(at('c'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
+    expect(namesOf(choose(field, wish({ preferred: 'c' })))).to.deep.equal(['a', 'b', 'c']);
+  });
+
+  it('draws between equals', () => {
+    for (const name of ['a', 'b', 'c']) answer(name, 100);
+    const random = ({ upstream }: Candidate) => ({ a: 0.1, b: 0.9, c: 0.5 })[upstream.name] ?? 0;
+    expect(namesOf(choose(field, wish({ strategy: scoreByQuality, random })))).to.deep.equal(['b', 'c', 'a']);
+  });
+
+  it('orders any number of candidates by score', () => {
+    const many = Array.from({ length: 60 }, (_, index) => sampleCandidate(`u${index}`));
+    for (const [index, each] of many.entries()) health.answered(each, { ms: ((index * 37) % 60) + 1, stream: true });
+    const all = choose({ candidates: many, gauges: many.map((each) => health.gauge(each)) }, wish());
+    const scores = all.ranked.map(({ score }) => score);
+    expect(scores).to.deep.equal([...scores].sort((one, two) => one - two));
+    expect(new Set(namesOf(all)).size).to.equal(60);
+  });
+
+  describe('explores', () => {
+    it('who was slow, when nobody has measured it for a while', () => {
+      answerAll();
+      const exploration = new Exploration();
+      expect(namesOf(exploration.explore(choose(field, wish()), wish()))[0]).to.equal('a');
+      nowMs += 55_000;
+      answer('a', 100);
+      expect(namesOf(exploration.explore(choose(field, wish()), wish()))).to.deep.equal(['b', 'a', 'c']);
+    });
+
+    it('with one call in twenty', () => {
+      const exploration = new Exploration();
+      answerAll();
+      let explored = 0;
+      for (let call = 0; call < 200; call += 1) {
+        nowMs += 60_000;
+        answer('a', 100);
+        if (namesOf(exploration.explore(choose(field, wish()), wish()))[0] !== 'a') explored += 1;
+      }
+      expect(explored).to.be.within(9, 11);
+    });
+
+    it('nobody of a lower tier under quality', () => {
+      const official = sampleCandidate('official', { upstream: { tier: 'official' } });
+      const both = [official, at('b')];
+      const two = { candidates: both, gauges: both.map((each) => health.gauge(each)) };
+      health.answered(official, { ms: 5_000, stream: true });
+      answer('b', 10);
+      const exploration = new Exploration();
+      for (let call = 0; call < 100; call += 1) {
+        nowMs += 60_000;
+        health.answered(official, { ms: 5_000, stream: true });
+        const quality = wish({ strategy: scoreByQuality });
+        expect(namesOf(exploration.explore(choose(two, quality), quality))[0]).to.equal('official');
+      }
+    });
+  });
+});

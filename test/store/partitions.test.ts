@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import type { Knex } from 'knex';
+import { v7 } from 'uuid';
+import { openDatabase } from '../../core/database';
+import type { OutboxEntry, Payer } from '../../core/ledger/ledger';
+import { keepPartitions } from '../../core/ledger/partitions';
+import { insertEntries, insertUsage } from '../../core/ledger/rows';
+import { migrate } from '../../core/migrate';
+import { DATABASES, quiet, type TestDatabase } from '../support/databases';
+import { newDatabase } from '../support/shared';
+import { newPayer, usageRecord } from './ledger-fixture';
+import { insertPayer, readChain } from './ledger-rows';
+
+/** An entry of a call that began then. */
+function entryAt(payer: Payer, time: string, seq: number, amountE8: bigint, postedE8: bigint): OutboxEntry {
+  const msecs = Date.parse(time);
+  const kind = amountE8 > 0n ? 'credit' : 'charge';
+  const rid = v7({ msecs });
+  const record = JSON.stringify(usageRecord(payer, { createdAt: new Date(msecs).toISOString() }));
+  return { ...payer, id: `${msecs}-${seq}`, kind, rid, seq, amountE8, postedE8, shortfallE8: 0n, record };
+}
+
+for (const { name, open } of DATABASES) {
+  describe(`tables by month on ${name}`, () => {
+    let test: TestDatabase;
+    let database: Knex;
+
+    before(async function () {
+      this.timeout(60_000);
+      test = await open();
+      database = test.database;
+    });
+    after(() => test.close());
+
+    const write = async (...entries: readonly OutboxEntry[]) => {
+      const late = await insertEntries(database, entries);
+      const usage = entries.filter(({ kind }) => kind === 'charge');
+      const rows = usage.map(({ record = '', rid, amountE8 }) => ({ record, rid, costE8: -amountE8 }));
+      await insertUsage(database, rows);
+      return late;
+    };
+    const partitionOf = async (table: string, rid: string) => {
+      const { rows } = await database.raw('SELECT tableoid::regclass::text AS name FROM ?? WHERE rid = ?', [
+        table,
+        rid,
+      ]);
+      return String(rows[0]?.name);
+    };
+    const keep = (now: string, options: { usageMonths?: number; entryMonths?: number } = {}) =>
+      keepPartitions({ database, log: quiet, ...options }, new Date(now));
+
+    it('rows go to their month, made ahead, whatever order they come in', async () => {
+      const payer = newPayer();
+      await keep('2027-01-15T00:00:00Z');
+      const credit = entryAt(payer, '2026-01-02T00:00:00Z', 1, 100n, 100n);
+      const later = entryAt(payer, '2027-02-28T23:59:59.999Z', 2, -10n, 90n);
+      const last = entryAt(payer, '2027-03-01T00:00:00.000Z', 3, -10n, 80n);
+      const nobody = entryAt(payer, '2027-09-01T00:00:00Z', 4, -10n, 70n);
+      await write(credit, later, last, nobody);
+      assert.match(await partitionOf('ledger_entries', credit.rid), /^ledger_entries_to_/);
+      assert.equal(await partitionOf('ledger_entries', later.rid), 'ledger_entries_2027_02');
+      assert.equal(await partitionOf('usage_records', last.rid), 'usage_records_2027_03');
+      assert.equal(await partitionOf('usage_records', nobody.rid), 'usage_records_other');
+      assert.equal((await readChain(database, payer.accountId)).length, 4);
+    });
+
+    it('a month that nobody made in time takes its rows from the partition that holds the rest', async () => {
+      const payer = newPayer();
+      const early = entryAt(payer, '2028-05-05T00:00:00Z', 1, -10n, 90n);
+      await write(early);
+      assert.equal(await partitionOf('usage_records', early.rid), 'usage_records_other');
+      await keep('2028-04-01T00:00:00Z');
+      assert.equal(await partitionOf('usage_records', early.rid), 'usage_records_2028_05');
+      assert.equal(await partitionOf('ledger_entries', early.rid), 'ledger_entries_2028_05');
+      assert.deepEqual(await keep('2028-04-01T00:00:00Z'), [], 'nothing is left to do');
+    });
+
+    it('old usage records are dropped by the month, entries of the ledger are not', async () => {
+      const payer = newPayer();
+      for (const month of ['2027-01', '2027-02', '2027-03', '2027-04']) await keep(`${month}-01T00:00:00Z`);
+      const times = ['2027-01-31T23:00:00Z', '2027-02-01T00:00:00Z', '2027-03-01T00:00:00Z'];
+      const entries = times.map((time, index) => entryAt(payer, time, index + 1, -1n, -1n - BigInt(index)));
+      await write(...entries);
+      const done = await keep('2027-04-01T00:00:00Z', { usageMonths: 2 });
+      assert.ok(done.includes('usage_records_2027_01'), String(done));
+      const left = await database('usage_records').where({ account_id: payer.accountId }).orderBy('created_at');
+      assert.deepEqual(
+        left.map(({ rid }) => rid),
+        entries.slice(1).map(({ rid }) => rid),
+      );
+      assert.equal((await database('ledger_entries').where({ account_id: payer.accountId })).length, 3);
+    });
+
+    it('entries that are dropped leave where each chain goes on', async () => {
+      const payer = newPayer();
+      for (const month of ['2027-01', '2027-04']) await keep(`${month}-01T00:00:00Z`);
+      await write(
+        entryAt(payer, '2027-01-01T00:00:00Z', 1, 100n, 100n),
+        entryAt(payer, '2027-01-02T00:00:00Z', 2, -30n, 70n),
+        entryAt(payer, '2027-03-02T00:00:00Z', 3, -30n, 40n),
+      );
+      await keep('2027-04-01T00:00:00Z', { entryMonths: 1 });
+      const left = await database('ledger_entries').where({ account_id: payer.accountId });
+      assert.deepEqual(
+        left.map(({ seq }) => seq),
+        [3n],
+      );
+      const checkpoints = await database('ledger_checkpoints').where({ account_id: payer.accountId });
+      assert.deepEqual(
+        checkpoints.map((row) => [row.seq, row.posted_e8]),
+        [[2n, 70n]],
+      );
+    });
+
+    it('an entry is written once, and counted once in the sums beside it', async () => {
+      const payer = newPayer();
+      const entries = [
+        entryAt(payer, '2027-01-01T10:00:00Z', 1, 100n, 100n),
+        entryAt(payer, '2027-01-01T23:59:59Z', 2, -30n, 70n),
+        entryAt(payer, '2027-01-02T00:00:00Z', 3, -5n, 65n),
+      ];
+      assert.deepEqual(await write(...entries), []);
+      assert.deepEqual(await write(...entries), [], 'a repetition is no step back');
+      const [chain] = await database('ledger_accounts').where({ account_id: payer.accountId });
+      assert.deepEqual([chain.seq, chain.posted_e8], [3n, 65n]);
+      const spent = await database('key_spending').where({ key_id: payer.keyId }).orderBy('day');
+      assert.deepEqual(
+        spent.map((row) => row.spent_e8),
+        [30n, 5n],
+      );
+    });
+
+    it('an entry whose number the chain is past is noticed', async () => {
+      const payer = newPayer();
+      await write(
+        entryAt(payer, '2027-01-01T10:00:00Z', 1, 100n, 100n),
+        entryAt(payer, '2027-01-01T11:00:00Z', 2, -30n, 70n),
+      );
+      assert.deepEqual(await write(entryAt(payer, '2027-01-01T12:00:00Z', 2, -40n, 60n)), [payer.accountId]);
+    });
+  });
+}
+
+describe('a database from before the tables were by month', () => {
+  it('keeps its rows, and knows the sums of what was there', async function () {
+    this.timeout(60_000);
+    const database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
+    await migrate(database, { to: '2026-11-20-create-ledger-entries' });
+    const payer = newPayer();
+    await insertPayer(database, payer);
+    const entry = (seq: number, amount: number, posted: number) => ({
+      ...{ account_id: payer.accountId, seq, rid: v7(), kind: amount > 0 ? 'credit' : 'charge' },
+      ...{ key_id: amount > 0 ? null : payer.keyId, amount_e8: amount, posted_e8: posted, created_at: new Date() },
+    });
+    await database('ledger_entries').insert([entry(1, 100, 100), entry(2, -30, 70)]);
+    await migrate(database);
+    assert.equal((await readChain(database, payer.accountId)).length, 2);
+    const again = entryAt(payer, new Date().toISOString(), 3, -20n, 50n);
+    assert.deepEqual(await insertEntries(database, [again]), []);
+    const [chain] = await database('ledger_accounts').where({ account_id: payer.accountId });
+    assert.deepEqual([chain.seq, chain.posted_e8], [3n, 50n]);
+    const spent = await database('key_spending').where({ key_id: payer.keyId }).sum({ all: 'spent_e8' });
+    assert.equal(String(spent[0]?.['all']), '50');
+    await database.destroy();
+  });
+});
