@@ -5,6 +5,11 @@ import showAccount from './accounts/show';
 import showBalance from './balance/show';
 import type { Environment } from './client';
 import { sessions, type Verb } from './command';
+import diffConfig from './config/diff';
+import reloadConfig from './config/reload';
+import showRevision from './config/revision';
+import configSchema from './config/schema';
+import validateConfig from './config/validate';
 import addCredit from './credits/add';
 import { Failure, UsageError } from './failure';
 import createKey from './keys/create';
@@ -20,6 +25,10 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   accounts: { summary: 'who pays', verbs: [createAccount, listAccounts, showAccount] },
   credits: { summary: 'money of an account', verbs: [addCredit] },
   keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey] },
+  config: {
+    summary: 'the YAML files',
+    verbs: [validateConfig, diffConfig, configSchema, reloadConfig, showRevision],
+  },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, exportUsage] },
 };
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Catalog } from './catalog';
+import type { Catalog, Upstream } from './catalog';
 import { type LocatedProblem, locate, withHint } from './configuration-problems';
 import { GATEWAY_SCHEMA, type GatewaySettings } from './configuration-schema';
 import { readPipelines } from './configured-pipelines';
@@ -8,9 +8,9 @@ import { readCatalog, readUpstreams } from './configured-upstreams';
 import type { Section } from './plugin';
 import type { Policy } from './policy';
 import { compileCheck } from './settings';
-import { soundPart } from './sound-part';
+import { soundPart, withEmptyMaps } from './sound-part';
 import { namesWritten, unknownNames } from './written-names';
-import { ConfigurationError, parseYamlFile } from './yaml-file';
+import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
 
 export interface PipelineSettings {
   readonly name: string;
@@ -40,6 +40,8 @@ export interface Configuration {
   readonly catalog: Catalog;
   /** What stands under the keys that plugins own, by key. */
   readonly sections: ReadonlyMap<string, unknown>;
+  /** What works and is perhaps not meant. */
+  readonly warnings: readonly ConfigurationProblem[];
 }
 
 /** What is loaded beside the configuration, and gives its words their meaning. */
@@ -57,13 +59,15 @@ export interface Loaded {
 export type ReadConfiguration = (folder: string, env: NodeJS.ProcessEnv) => Configuration;
 
 export function configurationReader({ policies, sections }: Loaded): ReadConfiguration {
-  const check = compileCheck<GatewaySettings>({ ...gatewaySchema(sections), required: [] });
+  const schema = { ...gatewaySchema(sections), required: [] };
+  const check = compileCheck<GatewaySettings>(schema);
+  const checkRest = compileCheck<GatewaySettings>(withEmptyMaps(schema));
   return (folder, env) => {
     const file = parseYamlFile(join(folder, 'gateway.config.yml'), env);
     const written = namesWritten(file.value);
     const missing = GATEWAY_SCHEMA.required.filter((key) => !written.keys.includes(key));
     const lost = file.unset.map(({ path }) => path);
-    const sound = soundPart(check, file.value ?? {}, lost);
+    const sound = soundPart(check, checkRest, file.value ?? {}, lost);
     const gateway: GatewaySettings = { ...nothingBut(policies), ...sound.value };
     const problems: LocatedProblem[] = [
       ...missing.map((key) => ({ path: [], message: `"${key}" is missing` })),
@@ -77,8 +81,14 @@ export function configurationReader({ policies, sections }: Loaded): ReadConfigu
     if (problems.length > 0 || file.unset.length > 0 || catalog === undefined)
       throw new ConfigurationError([...file.unset.map(({ problem }) => problem), ...locate(file, problems)]);
     const revision = createHash('sha256').update(file.text).digest('hex').slice(0, 12);
-    return { revision, gateway, pipelines, catalog, sections: given };
+    const warnings = locate(file, upstreams.flatMap(disabledWarning));
+    return { revision, gateway, pipelines, catalog, sections: given, warnings };
   };
+}
+
+function disabledWarning({ name, disabled }: Upstream): LocatedProblem[] {
+  if (disabled === undefined) return [];
+  return [{ path: ['serviceEndpoints', name, 'credential'], message: `upstream "${name}" is disabled: ${disabled}` }];
 }
 
 /** A plugin's key is known at the top level like our own. */

@@ -18,15 +18,21 @@ const ROUNDS_AT_MOST = 1_000;
  * Finds every problem of a value, and takes away what has one until the rest has none: a wrong value alone, where its object
  * can do without it.
  * @param check requires nothing at the top level
+ * @param checkRest the same, but lets maps be empty
  * @param lost places whose values are not known; they are taken away without a word
  */
-export function soundPart<T>(check: Check<T>, value: unknown, lost: readonly Path[]): SoundPart<T> {
+export function soundPart<T>(
+  check: Check<T>,
+  checkRest: Check<T>,
+  value: unknown,
+  lost: readonly Path[],
+): SoundPart<T> {
   const rest = structuredClone(value);
   for (const path of lost) takeAway(rest, path);
   let problems: readonly Problem[] | undefined;
   for (let round = 0; round < ROUNDS_AT_MOST; round += 1) {
     const names: NameUse[] = [];
-    const checked = check(rest, names);
+    const checked = (round === 0 ? check : checkRest)(rest, names);
     if ('value' in checked) return { problems: problems ?? [], value: checked.value as Partial<T>, names };
     // What is wrong later is so because something was taken away.
     problems ??= checked.problems.filter((problem) => !isWithout(problem, lost));
@@ -34,6 +40,15 @@ export function soundPart<T>(check: Check<T>, value: unknown, lost: readonly Pat
     for (const { path } of checked.problems) takeAway(rest, path);
   }
   return { problems: problems ?? [], value: {}, names: [] };
+}
+
+/** The schema, but maps of named things may be empty: one of them that is wrong does not take the others' parent away. */
+export function withEmptyMaps(schema: unknown): object {
+  return JSON.parse(JSON.stringify(schema), (_, part: Record<string, unknown> | null) => {
+    if (part?.['minProperties'] === undefined || part['maxProperties'] !== undefined) return part;
+    const { minProperties: __, ...rest } = part;
+    return rest;
+  }) as object;
 }
 
 /** Something is missing because its value is not known. */
