@@ -82,7 +82,7 @@ async function readToken(environment: Environment): Promise<{ token: string; sou
 
 function unreachable(base: string, error: unknown): string {
   const { code } = ((error as Error).cause ?? {}) as { code?: string };
-  return `Cannot reach ${base} (${code ?? 'no connection'}). Is the gateway running, and is TOLLGATE_URL its admin listener?`;
+  return `Cannot reach ${base} (${code ?? 'no connection'}). Start the gateway there (npm start), or set TOLLGATE_URL to its admin listener.`;
 }
 
 interface Envelope {
@@ -94,7 +94,8 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
   const { error, request_id: requestId } = await envelopeOf(response);
   if (response.status === 401) {
     return new Failure(
-      `The gateway refused the admin token of ${tokenSource}. Compare it with the gateway's ADMIN_TOKEN.`,
+      `The gateway refused the admin token of ${tokenSource}. Set TOLLGATE_TOKEN to the gateway's ADMIN_TOKEN, or, where ` +
+        'that is not set, to what stands in the file admin-token of its DATA_DIR.',
     );
   }
   if (error?.code === undefined) {

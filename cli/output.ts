@@ -1,9 +1,11 @@
-/** Where a command writes: the answer to `write`, everything else to `note`. */
+/** Where a command reads and writes: the answer goes to `write`, everything else to `note`. */
 export interface Output {
   readonly json: boolean;
   /** For programs that read the answer as bytes; waits while the reader is slow. */
   write(text: string | Uint8Array): Promise<void>;
   note(text: string): void;
+  /** All of standard input. */
+  read(): Promise<string>;
 }
 
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number | boolean | null | undefined>>;

@@ -1,7 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import createAccount from './accounts/create';
+import freezeAccount from './accounts/freeze';
 import listAccounts from './accounts/list';
 import showAccount from './accounts/show';
+import unfreezeAccount from './accounts/unfreeze';
+import listAudit from './audit/list';
 import showBalance from './balance/show';
 import type { Environment } from './client';
 import { sessions, type Verb } from './command';
@@ -11,25 +14,42 @@ import showRevision from './config/revision';
 import configSchema from './config/schema';
 import validateConfig from './config/validate';
 import addCredit from './credits/add';
+import addDebit from './debits/add';
 import { Failure, UsageError } from './failure';
 import createKey from './keys/create';
 import limitKey from './keys/limit';
 import listKeys from './keys/list';
 import revokeKey from './keys/revoke';
+import updateKey from './keys/update';
 import type { Output } from './output';
 import exportUsage from './usage/export';
 import listUsage from './usage/list';
+import showUsage from './usage/show';
+import createUser from './users/create';
+import disableUser from './users/disable';
+import enableUser from './users/enable';
+import listUsers from './users/list';
+import setPassword from './users/password';
 
 /** Every noun with its verbs, in the order of the help. */
 const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs: readonly Verb[] }>> = {
-  accounts: { summary: 'who pays', verbs: [createAccount, listAccounts, showAccount] },
-  credits: { summary: 'money of an account', verbs: [addCredit] },
-  keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey] },
+  accounts: {
+    summary: 'who pays',
+    verbs: [createAccount, listAccounts, showAccount, freezeAccount, unfreezeAccount],
+  },
+  credits: { summary: 'money given to an account', verbs: [addCredit] },
+  debits: { summary: 'money taken off an account', verbs: [addDebit] },
+  keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey, updateKey] },
+  users: {
+    summary: 'who signs in to the console',
+    verbs: [createUser, listUsers, setPassword, disableUser, enableUser],
+  },
+  usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },
+  audit: { summary: 'who changed what', verbs: [listAudit] },
   config: {
     summary: 'the YAML files',
     verbs: [validateConfig, diffConfig, configSchema, reloadConfig, showRevision],
   },
-  usage: { summary: 'what calls used and cost', verbs: [listUsage, exportUsage] },
 };
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { run } from './run';
 
 // A reader that has seen enough (`| head`) is no failure.
@@ -8,10 +9,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 void run(process.argv.slice(2), process.env, {
-  write: async (text) => {
-    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  write: async (part) => {
+    if (!process.stdout.write(part)) await once(process.stdout, 'drain');
   },
-  note: (text) => process.stderr.write(`${text}\n`),
+  note: (line) => process.stderr.write(`${line}\n`),
+  read: () => text(process.stdin),
 }).then((status) => {
   process.exitCode = status;
 });

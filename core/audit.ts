@@ -31,19 +31,33 @@ export async function writeAudit(transaction: Knex.Transaction, entry: AuditEntr
   });
 }
 
-export interface AuditFilters extends PageRequest {
+export interface AuditFilters {
   readonly subject: string | undefined;
+  readonly actor: string | undefined;
+  readonly action: string | undefined;
+  /** Included. */
+  readonly from: Date | undefined;
+  /** Not included. */
+  readonly to: Date | undefined;
 }
 
 /** Newest first. */
-export async function listAudit(database: Knex, { limit, cursor, subject }: AuditFilters): Promise<Page<AuditRow>> {
+export async function listAudit(
+  database: Knex,
+  { subject, actor, action, from, to }: AuditFilters,
+  { limit, cursor }: PageRequest,
+): Promise<Page<AuditRow>> {
   const query = database('audit_log')
     .select('id', 'created_at as createdAt', 'actor', 'action', 'subject', 'before', 'after')
     .orderBy('id', 'desc')
     .limit(limit + 1);
   const after = decodeIdCursor(cursor);
   if (after !== undefined) query.where('id', '<', after);
-  if (subject !== undefined) query.where({ subject });
+  for (const [column, value] of Object.entries({ subject, actor, action })) {
+    if (value !== undefined) query.where(column, value);
+  }
+  if (from !== undefined) query.where('created_at', '>=', from);
+  if (to !== undefined) query.where('created_at', '<', to);
   const rows: AuditRow[] = await query;
   return toPage(
     rows,

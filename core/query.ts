@@ -65,12 +65,12 @@ export function readUuid(text: string): string {
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** A time as RFC 3339 writes it. In a query string an unencoded `+` has become a space. */
+/** A time as RFC 3339 writes it, with the offset that says whose day it is. In a query string an unencoded `+` has become a space. */
 export function readTime(text: string): Date {
   const match = RFC_3339.exec(text.replace(' ', '+'));
   const time = new Date(match?.[0] ?? '');
   if (match === null || Number.isNaN(time.getTime()) || !isDay(match)) {
-    throw new RangeError('expected a time such as 2026-11-20T08:30:00Z');
+    throw new RangeError('expected a time with its offset, such as 2026-11-20T08:30:00Z or 2026-11-20T09:30:00+01:00');
   }
   return time;
 }

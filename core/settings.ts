@@ -45,7 +45,8 @@ const ajv = new Ajv({
   verbose: true,
   passContext: true,
 });
-for (const word of ['x-example', 'tsType']) ajv.addKeyword(word);
+/** `x-expected` says in words what a pattern wants. */
+for (const word of ['x-example', 'x-expected', 'tsType']) ajv.addKeyword(word);
 ajv.addKeyword({
   keyword: 'x-names',
   type: 'string',
@@ -123,7 +124,8 @@ function toProblem(error: ErrorObject): Problem {
 
 function expectedByPattern(error: ErrorObject): string {
   if (error.params['pattern'] === DURATION.pattern) return 'expected a duration such as 250ms, 10s, 5m or 1h';
-  return `must match ${error.params['pattern']}`;
+  const words: unknown = error.parentSchema?.['x-expected'];
+  return typeof words === 'string' ? `expected ${words}` : `must match ${error.params['pattern']}`;
 }
 
 /** Texts are not shown: one that stands at a wrong place may be a secret. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { toTime } from '../time';
 
 export interface FilterOptions {
   readonly account?: string;
@@ -13,7 +14,7 @@ export interface FilterOptions {
 export function withFilters(command: Command): Command {
   return command
     .option('--account <id>', 'of this account only')
-    .option('--from <time>', 'from this time on, such as 2026-11-20 or 2026-11-20T08:00:00Z')
+    .option('--from <time>', 'from this time on, such as 2026-11-20 (UTC) or 2026-11-20T08:00:00+01:00')
     .option('--to <time>', 'before this time')
     .option('--key <id>', 'of this key only')
     .option('--model <name>', 'of this model only')
@@ -21,11 +22,6 @@ export function withFilters(command: Command): Command {
     .option('--status <code>', 'with this HTTP status only');
 }
 
-/** A day alone is its first moment, UTC. */
 export function filtersOf({ account, from, to, key, model, upstream, status }: FilterOptions) {
   return { account, from: toTime(from), to: toTime(to), key, model, upstream, status };
-}
-
-function toTime(text: string | undefined): string | undefined {
-  return text !== undefined && /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
 }

@@ -2,7 +2,9 @@ import type { Knex } from 'knex';
 import { listAudit } from '../../core/audit';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
-import { PAGE_READERS, pageOf, readQuery, readText } from '../../core/query';
+import { PAGE_READERS, pageOf, readQuery, readText, readTime } from '../../core/query';
+
+const FILTER_READERS = { subject: readText, actor: readText, action: readText, from: readTime, to: readTime };
 
 export function auditRoutes(database: Knex): Route[] {
   return [
@@ -10,10 +12,10 @@ export function auditRoutes(database: Knex): Route[] {
       listener: 'admin',
       method: 'GET',
       path: '/admin/v1/audit',
-      summary: 'Who changed what, newest first; `subject` such as key:<id> narrows it.',
+      summary: 'Who changed what, newest first; filters subject (`key:<id>`), actor, action, from, to.',
       handle: async ({ query }, _request, response) => {
-        const filters = readQuery(query, { ...PAGE_READERS, subject: readText });
-        sendJson(response, 200, await listAudit(database, { ...pageOf(filters), subject: filters.subject }));
+        const filters = readQuery(query, { ...FILTER_READERS, ...PAGE_READERS });
+        sendJson(response, 200, await listAudit(database, filters, pageOf(filters)));
       },
     },
   ];

@@ -8,7 +8,13 @@ export const ADMIN = 'admin';
 export const NOTHING = { type: 'object', additionalProperties: false, properties: {} } as const;
 
 /** Text a person gives: no control characters, and nothing the database could not store. */
-export const TEXT = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[^\\p{Cc}\\p{Cs}]+$' } as const;
+export const TEXT = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[^\\p{Cc}\\p{Cs}]+$',
+  'x-expected': 'text without control characters',
+} as const;
 
 /** A decimal amount of USD. Never a JSON number: those are binary fractions. */
 export const AMOUNT = { type: 'string', maxLength: 40 } as const;

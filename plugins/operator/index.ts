@@ -4,11 +4,12 @@ import { auditRoutes } from './audit';
 import { configRoutes } from './config';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
+import { userRoutes } from './users';
 
 /** The operator's desk under /admin/v1; contract section 7. */
 export default definePlugin({
   name: 'operator',
-  summary: 'Accounts, keys and credits for whoever runs the gateway.',
+  summary: 'Accounts, keys, credits and users for whoever runs the gateway.',
   schema: { type: 'object', additionalProperties: false, properties: {} },
   routes: (_settings, gateway) => {
     const { database, ledger } = gateway;
@@ -17,6 +18,7 @@ export default definePlugin({
       ...accountRoutes(stores),
       ...creditRoutes(stores),
       ...keyRoutes(stores),
+      ...userRoutes(database),
       ...auditRoutes(database),
       ...configRoutes(gateway),
     ];

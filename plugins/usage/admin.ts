@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
+import { fail } from '../../core/errors';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { pageOf, readQuery, readUuid } from '../../core/query';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
-import { FILTER_READERS, LIST_READERS, listRecords } from './query';
+import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
 import { toRecordOfAccount } from './record';
 
 /** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
@@ -28,6 +29,17 @@ export function adminRoutes(database: Knex): Route[] {
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, { ...FILTER_READERS, account: readUuid });
         await sendCsv(response, database, filters, [...RECORD_COLUMNS, 'accountId'], toRecordOfAccount);
+      },
+    },
+    {
+      listener: 'admin',
+      method: 'GET',
+      path: '/admin/v1/usage/{requestId}',
+      summary: 'The usage record of one call of any account.',
+      handle: async ({ params }, _request, response) => {
+        const row = await findRecord(database, params['requestId'] ?? '');
+        if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
+        sendJson(response, 200, toRecordOfAccount(row));
       },
     },
   ];

@@ -45,10 +45,12 @@ export async function listRecords<T>(
 const CREATED_AT = /^\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
-export async function findRecord(database: Knex, accountId: string, requestId: string): Promise<RecordRow | undefined> {
+/** The record of one request, of this account where one is named. */
+export async function findRecord(database: Knex, requestId: string, account?: string): Promise<RecordRow | undefined> {
   if (!REQUEST_ID.test(requestId)) return undefined;
-  const where = { 'usage.account_id': accountId, 'usage.request_id': requestId };
-  const [row]: RecordRow[] = await selectRecords(database).where(where).limit(1);
+  const query = selectRecords(database).where({ 'usage.request_id': requestId }).limit(1);
+  if (account !== undefined) query.where({ 'usage.account_id': account });
+  const [row]: RecordRow[] = await query;
   return row;
 }
 

@@ -41,7 +41,7 @@ export function usageRoutes(database: Knex): Route[] {
       path: '/v1/usage/{requestId}',
       summary: 'The usage record of one call.',
       handle: async ({ key, params }, _request, response) => {
-        const row = await findRecord(database, key.accountId, params['requestId'] ?? '');
+        const row = await findRecord(database, params['requestId'] ?? '', key.accountId);
         if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
         sendJson(response, 200, toRecord(row));
       },

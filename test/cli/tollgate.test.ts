@@ -6,12 +6,17 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { run } from '../../cli/run';
 import { sendJson } from '../../core/http';
+import { findBySignIn } from '../../core/users';
 import { temporaryFolder } from '../support/databases';
 import { openDesk, type TestDesk } from '../support/desk';
 import { freePort } from '../support/free-port';
 import { listen } from '../support/serve';
 
 async function tollgate(environment: Record<string, string>, ...args: string[]) {
+  return tollgateReading('', environment, ...args);
+}
+
+async function tollgateReading(input: string, environment: Record<string, string>, ...args: string[]) {
   let out = '';
   let notes = '';
   const status = await run(args, environment, {
@@ -21,6 +26,7 @@ async function tollgate(environment: Record<string, string>, ...args: string[]) 
     note: (text) => {
       notes += `${text}\n`;
     },
+    read: async () => input,
   });
   return { status, out, notes };
 }
@@ -71,6 +77,59 @@ describe('the command line', () => {
     assert.match(first.notes, /There is more: --cursor \S+/);
   });
 
+  it('freezes an account and takes its calls again, and takes money off it', async () => {
+    const { accountId } = await desk.customer('3');
+    assert.equal((await json('accounts', 'freeze', accountId)).status, 'frozen');
+    assert.equal((await json('accounts', 'unfreeze', accountId)).status, 'active');
+    assert.equal((await json('debits', 'add', accountId, '1', '--note', 'fee')).balanceUsd, '2.00000000');
+    const { status, notes } = await tollgate(environment, 'debits', 'add', accountId, '2.1');
+    assert.equal(status, 1);
+    assert.match(notes, /INSUFFICIENT_BALANCE/);
+  });
+
+  it('renames a key and says which models it may call', async () => {
+    const { keyId } = await desk.customer();
+    const changed = await json('keys', 'update', keyId, '--name', 'batch', '--models', 'a', 'b');
+    assert.equal(changed.name, 'batch');
+    assert.deepEqual(changed.allowedModels, ['a', 'b']);
+    assert.equal((await json('keys', 'update', keyId, '--all-models')).allowedModels, null);
+    for (const args of [[], ['--models', 'a', '--all-models']]) {
+      assert.equal((await tollgate(environment, 'keys', 'update', keyId, ...args)).status, 2);
+    }
+  });
+
+  it('makes a user with a password that is shown once, or with one that is piped in', async () => {
+    const { accountId } = await desk.customer();
+    const made = await tollgate(environment, 'users', 'create', accountId, 'one@example.com');
+    assert.match(made.out, /^password +[\w-]{24}$/m);
+    assert.match(made.notes, /cannot be shown again/);
+    const piped = ['users', 'create', accountId, 'two@example.com', '--password-stdin', '--json'];
+    const { out } = await tollgateReading('correct horse battery\n', environment, ...piped);
+    const user = JSON.parse(out);
+    assert.ok(!out.includes('horse'));
+    assert.equal((await findBySignIn(desk.database, 'two@example.com', 'correct horse battery'))?.id, user.id);
+    assert.match((await tollgate(environment, 'users', 'password', user.id)).out, /^password +[\w-]{24}$/m);
+    assert.equal((await json('users', 'disable', user.id)).status, 'disabled');
+    assert.equal((await json('users', 'enable', user.id)).status, 'active');
+    assert.equal((await json('users', 'list', accountId)).items.length, 2);
+  });
+
+  it('shows who changed what', async () => {
+    const { accountId, keyId } = await desk.customer('1');
+    await json('keys', 'revoke', keyId);
+    const { out } = await tollgate(environment, 'audit', 'list', '--subject', `key:${keyId}`, '--limit', '1');
+    assert.match(out, /^time +who +action +subject +before +after$/m);
+    assert.match(out, new RegExp(`admin +key\\.revoke +key:${keyId} .*"status":"active".*"status":"revoked"`));
+    const actions = async (...filters: string[]) =>
+      (await json('audit', 'list', '--subject', `account:${accountId}`, ...filters)).items.map(
+        ({ action }: { action: string }) => action,
+      );
+    assert.deepEqual(await actions(), ['account.credit', 'account.create']);
+    assert.deepEqual(await actions('--action', 'account.credit', '--actor', 'admin'), ['account.credit']);
+    assert.deepEqual(await actions('--to', '2020-01-01'), []);
+    assert.deepEqual(await actions('--from', '2020-01-01'), ['account.credit', 'account.create']);
+  });
+
   it('lists and exports usage', async () => {
     const { accountId } = await desk.customer();
     const none = await tollgate(environment, 'usage', 'list', '--account', accountId, '--from', '2026-11-20');
@@ -113,7 +172,7 @@ describe('the command line', () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const { status, notes } = await tollgate({ TOLLGATE_URL: url, TOLLGATE_TOKEN: 'x' }, 'accounts', 'list');
     assert.equal(status, 1);
-    assert.ok(notes.includes(`Cannot reach ${url} (ECONNREFUSED). Is the gateway running`), notes);
+    assert.ok(notes.includes(`Cannot reach ${url} (ECONNREFUSED). Start the gateway there`), notes);
   });
 
   it('reads the token the gateway keeps in its data folder, and says what to do without one', async () => {

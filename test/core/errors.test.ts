@@ -21,6 +21,8 @@ describe('the error catalogue', () => {
       405: 'invalid_request_error',
       408: 'invalid_request_error',
       409: 'conflict_error',
+      410: 'gone_error',
+      412: 'conflict_error',
       413: 'invalid_request_error',
       415: 'invalid_request_error',
       429: 'rate_limit_error',

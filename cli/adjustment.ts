@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import type { Session } from './command';
+import { Failure } from './failure';
+import { showOne } from './output';
+
+interface AdjustmentShape {
+  readonly id: string;
+  readonly amountUsd: string;
+  readonly balanceUsd: string;
+  readonly idempotencyKey: string;
+}
+
+interface Options {
+  readonly idempotencyKey?: string;
+  readonly note?: string;
+}
+
+/** What credits and debits have in common: an amount, once per idempotency key. */
+export function adjusts(command: Command, open: (command: Command) => Session, noun: 'credits' | 'debits'): void {
+  command
+    .option('--idempotency-key <key>', 'the same key counts once, however often the command runs')
+    .option('--note <text>', 'why, for the books')
+    .action(async (account: string, amountUsd: string, { note, idempotencyKey = randomUUID() }: Options) => {
+      const { client, output } = open(command);
+      const path = `/accounts/${encodeURIComponent(account)}/${noun}`;
+      const made = await naming(idempotencyKey, () =>
+        client.ask<AdjustmentShape>('POST', path, {
+          amountUsd,
+          idempotencyKey,
+          ...(note === undefined ? {} : { note }),
+        }),
+      );
+      await showOne(output, made, {
+        [noun === 'credits' ? 'added USD' : 'taken USD']: (item) => item.amountUsd,
+        'balance USD': (item) => item.balanceUsd,
+        'idempotency key': (item) => item.idempotencyKey,
+      });
+    });
+}
+
+/** Whether it was booked may not be known: the same key finds out without booking it twice. */
+async function naming<T>(idempotencyKey: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw new Failure(`${error.message}\nTo repeat it safely: --idempotency-key ${idempotencyKey}`, { cause: error });
+  }
+}

@@ -1,0 +1,52 @@
+import { withQuery } from '../client';
+import type { Verb } from '../command';
+import { type ListOptions, noteMore, withListOptions } from '../list-options';
+import { type Columns, showList } from '../output';
+import type { ListShape } from '../shapes';
+import { toTime } from '../time';
+
+interface AuditShape {
+  readonly createdAt: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly before: object | null;
+  readonly after: object | null;
+}
+
+const COLUMNS: Columns<AuditShape> = {
+  time: (row) => row.createdAt,
+  who: (row) => row.actor,
+  action: (row) => row.action,
+  subject: (row) => row.subject,
+  before: (row) => (row.before === null ? null : JSON.stringify(row.before)),
+  after: (row) => (row.after === null ? null : JSON.stringify(row.after)),
+};
+
+interface Options extends ListOptions {
+  readonly subject?: string;
+  readonly actor?: string;
+  readonly action?: string;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+const listAudit: Verb = (noun, open) => {
+  withListOptions(noun.command('list'))
+    .description('list who changed what, newest first')
+    .option('--subject <subject>', 'what was changed, such as key:<id> or account:<id>')
+    .option('--actor <actor>', 'who changed it, such as admin or user:<id>')
+    .option('--action <action>', 'what was done, such as key.revoke')
+    .option('--from <time>', 'from this time on, such as 2026-11-20 (UTC) or 2026-11-20T08:00:00+01:00')
+    .option('--to <time>', 'before this time')
+    .action(async ({ from, to, ...filters }: Options, command) => {
+      const { client, output } = open(command);
+      const { limit, cursor, subject, actor, action } = filters;
+      const query = { subject, actor, action, from: toTime(from), to: toTime(to), limit, cursor };
+      const answer = await client.ask<ListShape<AuditShape>>('GET', withQuery('/audit', query));
+      await showList(output, answer, COLUMNS);
+      noteMore(output, answer);
+    });
+};
+
+export default listAudit;

@@ -1,0 +1,11 @@
+import { adjusts } from '../adjustment';
+import type { Verb } from '../command';
+
+const addDebit: Verb = (noun, open) => {
+  const command = noun
+    .command('add <account> <usd>')
+    .description('take money off an account, at most what is available');
+  adjusts(command, open, 'debits');
+};
+
+export default addDebit;

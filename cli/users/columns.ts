@@ -1,0 +1,17 @@
+import type { Columns } from '../output';
+
+export interface UserShape {
+  readonly id: string;
+  readonly email: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly passwordChangedAt: string;
+}
+
+export const USER_COLUMNS: Columns<UserShape> = {
+  id: ({ id }) => id,
+  email: ({ email }) => email,
+  status: ({ status }) => status,
+  created: ({ createdAt }) => createdAt,
+  'password set': ({ passwordChangedAt }) => passwordChangedAt,
+};

@@ -1,0 +1,16 @@
+import type { Verb } from '../command';
+import { showOne } from '../output';
+import { USER_COLUMNS, type UserShape } from './columns';
+
+const enableUser: Verb = (noun, open) => {
+  noun
+    .command('enable <user>')
+    .description('let a disabled user sign in again')
+    .action(async (user: string, _options, command) => {
+      const { client, output } = open(command);
+      const path = `/users/${encodeURIComponent(user)}`;
+      await showOne(output, await client.ask<UserShape>('PATCH', path, { status: 'active' }), USER_COLUMNS);
+    });
+};
+
+export default enableUser;

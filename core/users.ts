@@ -1,0 +1,140 @@
+import type { Knex } from 'knex';
+import { requireAccount } from './accounts';
+import { writeAudit } from './audit';
+import { fail, type GatewayError } from './errors';
+import { newId } from './ids';
+import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from './page';
+import { hashPassword, verifyPassword } from './password';
+
+export type UserStatus = 'active' | 'disabled';
+
+/** A person who signs in to the console and sees one account. */
+export interface User {
+  readonly id: string;
+  readonly accountId: string;
+  readonly email: string;
+  readonly status: UserStatus;
+  readonly createdAt: Date;
+  readonly passwordChangedAt: Date;
+}
+
+/** What is absent stays as it is. */
+export interface UserChanges {
+  readonly password?: string | undefined;
+  readonly status?: UserStatus | undefined;
+}
+
+interface UserRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly email: string;
+  readonly password_hash: string;
+  readonly status: UserStatus;
+  readonly created_at: Date;
+  readonly password_changed_at: Date;
+}
+
+/** @throws NOT_FOUND for an account that is not there; CONFLICT when somebody signs in with this address already */
+export async function createUser(
+  database: Knex,
+  accountId: string,
+  wanted: { readonly email: string; readonly password: string },
+  actor: string,
+): Promise<User> {
+  await requireAccount(database, accountId);
+  const now = new Date();
+  const row: UserRow = {
+    id: newId(),
+    account_id: accountId,
+    email: canonical(wanted.email),
+    password_hash: await hashPassword(wanted.password),
+    status: 'active',
+    created_at: now,
+    password_changed_at: now,
+  };
+  await database.transaction(async (transaction) => {
+    const written = await transaction('users').insert(row).onConflict('email').ignore().returning('id');
+    if (written.length === 0)
+      throw fail('CONFLICT', { param: 'email', message: 'email: somebody signs in with this address already' });
+    const { email, status } = row;
+    await writeAudit(transaction, {
+      actor,
+      action: 'user.create',
+      subject: `user:${row.id}`,
+      after: { accountId, email, status },
+    });
+  });
+  return toUser(row);
+}
+
+/** Newest first. @throws NOT_FOUND for an account that is not there */
+export async function listUsers(
+  database: Knex,
+  accountId: string,
+  { limit, cursor }: PageRequest,
+): Promise<Page<User>> {
+  await requireAccount(database, accountId);
+  const query = database<UserRow>('users')
+    .where({ account_id: accountId })
+    .orderBy('id', 'desc')
+    .limit(limit + 1);
+  const after = decodeIdCursor(cursor);
+  const rows: UserRow[] = await (after === undefined ? query : query.where('id', '<', after));
+  return toPage(rows, limit, (row) => [row.id], toUser);
+}
+
+/** A new password, or a change of status, also ends the sessions that are open. @throws NOT_FOUND */
+export async function updateUser(
+  database: Knex,
+  userId: string,
+  { password, status }: UserChanges,
+  actor: string,
+): Promise<User> {
+  if (!UUID.test(userId)) throw noUser();
+  const renewed =
+    password === undefined ? {} : { password_hash: await hashPassword(password), password_changed_at: new Date() };
+  return database.transaction(async (transaction) => {
+    const before = await transaction<UserRow>('users').where({ id: userId }).forUpdate().first();
+    if (before === undefined) throw noUser();
+    const changes = { ...renewed, status: status ?? before.status };
+    await transaction('users').where({ id: userId }).update(changes);
+    await transaction('user_sessions').where({ user_id: userId }).delete();
+    await writeAudit(transaction, {
+      actor,
+      action: 'user.update',
+      subject: `user:${userId}`,
+      before: { status: before.status },
+      after: { status: changes.status, ...(password === undefined ? {} : { passwordChanged: true }) },
+    });
+    return toUser({ ...before, ...changes });
+  });
+}
+
+/** Who this is; undefined, always after the same time, for a wrong address, a wrong password and a disabled user. */
+export async function findBySignIn(database: Knex, email: string, password: string): Promise<User | undefined> {
+  const row = await database<UserRow>('users')
+    .where({ email: canonical(email) })
+    .first();
+  const isRight = await verifyPassword(password, row?.password_hash);
+  return row !== undefined && isRight && row.status === 'active' ? toUser(row) : undefined;
+}
+
+/** However somebody writes an address, it is the same person. */
+function canonical(email: string): string {
+  return email.normalize('NFC').toLowerCase();
+}
+
+function noUser(): GatewayError {
+  return fail('NOT_FOUND', { message: 'There is no such user.' });
+}
+
+function toUser(row: UserRow): User {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    email: row.email,
+    status: row.status,
+    createdAt: row.created_at,
+    passwordChangedAt: row.password_changed_at,
+  };
+}

@@ -1,0 +1,81 @@
+import type { Knex } from 'knex';
+import { jsonBody, sendJson } from '../../core/http';
+import type { Route } from '../../core/plugin';
+import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
+import type { Settings } from '../../core/settings';
+import { createUser, listUsers, type User, updateUser } from '../../core/users';
+import { ADMIN, TEXT } from './fields';
+
+const EMAIL = {
+  type: 'string',
+  maxLength: 254,
+  pattern: '^[^@\\s\\p{Cc}\\p{Cs}]+@[^@\\s\\p{Cc}\\p{Cs}]+$',
+  'x-expected': 'an e-mail address',
+} as const;
+
+/** Length is what counts; which characters is for the person to choose. */
+const PASSWORD = { ...TEXT, minLength: 12 } as const;
+
+const NEW_USER = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['email', 'password'],
+  properties: { email: EMAIL, password: PASSWORD },
+} as const;
+
+const USER_CHANGES = {
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  properties: { password: PASSWORD, status: { enum: ['active', 'disabled'] } },
+} as const;
+
+/** People who sign in to the console. No answer and no audit row has a password or what is stored of it. */
+export function userRoutes(database: Knex): Route[] {
+  const readNewUser = jsonBody<Settings<typeof NEW_USER>>(NEW_USER);
+  const readChanges = jsonBody<Settings<typeof USER_CHANGES>>(USER_CHANGES);
+  return [
+    {
+      listener: 'admin',
+      method: 'POST',
+      path: '/admin/v1/accounts/{accountId}/users',
+      summary: 'Let a person sign in to the console and see this account.',
+      handle: async ({ params }, request, response) => {
+        const wanted = await readNewUser(request);
+        sendJson(response, 201, toJson(await createUser(database, params['accountId'] ?? '', wanted, ADMIN)));
+      },
+    },
+    {
+      listener: 'admin',
+      method: 'GET',
+      path: '/admin/v1/accounts/{accountId}/users',
+      summary: 'List who can sign in to an account, newest first.',
+      handle: async ({ params, query }, _request, response) => {
+        const page = pageOf(readQuery(query, PAGE_READERS));
+        const { items, nextCursor } = await listUsers(database, params['accountId'] ?? '', page);
+        sendJson(response, 200, { items: items.map(toJson), nextCursor });
+      },
+    },
+    {
+      listener: 'admin',
+      method: 'PATCH',
+      path: '/admin/v1/users/{userId}',
+      summary: 'Set a new password, or disable or enable a user; open sessions end.',
+      handle: async ({ params }, request, response) => {
+        const changes = await readChanges(request);
+        sendJson(response, 200, toJson(await updateUser(database, params['userId'] ?? '', changes, ADMIN)));
+      },
+    },
+  ];
+}
+
+function toJson({ id, accountId, email, status, createdAt, passwordChangedAt }: User): object {
+  return {
+    id,
+    accountId,
+    email,
+    status,
+    createdAt: createdAt.toISOString(),
+    passwordChangedAt: passwordChangedAt.toISOString(),
+  };
+}
