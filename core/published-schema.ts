@@ -67,7 +67,7 @@ function withAdapters(endpoint: { readonly properties: object }): JsonSchema {
   const settings = adapterNames().map((each) => ({
     if: { required: ['adapter'], properties: { adapter: { const: each } } },
     // biome-ignore lint/suspicious/noThenProperty: the word of JSON Schema
-    then: { properties: { adapterSettings: findAdapter(each)?.schema ?? {} } },
+    then: { properties: { adapterSettings: { description: `Settings of ${each}.`, ...findAdapter(each)?.schema } } },
   }));
   return {
     ...endpoint,
