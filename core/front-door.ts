@@ -6,6 +6,7 @@ import { compileCallTable } from './fast-lane';
 import type { Gateway } from './gateway';
 import { newRequestId, sendError } from './http';
 import type { Route } from './plugin';
+import { checkHead } from './request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from './request-target';
 import { compileRoutes, confirmedKey } from './router';
 
@@ -36,7 +37,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
       };
     },
     answerUnlessCall: (request, response) => {
-      const wrongTarget = settleTarget(request);
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) {
         refuse(request, response, wrongTarget);
         return undefined;
@@ -52,7 +53,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
     },
     fastLane: options.fastLane,
     admin: (request, response, expressGateway) => {
-      const wrongTarget = settleTarget(request);
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) refuse(request, response, wrongTarget);
       else if (!showsToken(request, options.adminToken))
         refuse(request, response, fail('INVALID_API_KEY', { message: NO_TOKEN }));
