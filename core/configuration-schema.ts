@@ -269,7 +269,7 @@ export const SYSTEM_SCHEMA = {
       properties: {
         consecutiveFailures: { description: 'So many failures in a row.', type: 'integer', minimum: 1, default: 5 },
         outFor: { ...DURATION, description: 'So long, times n at the nth ejection.', default: '30s' },
-        outAtMost: { ...DURATION, default: '5m' },
+        outAtMost: { ...DURATION, description: 'Never longer than this.', default: '5m' },
       },
     },
     watchConfig: {
