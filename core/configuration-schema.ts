@@ -190,6 +190,17 @@ export const SYSTEM_SCHEMA = {
       type: 'boolean',
       default: true,
     },
+    ejection: {
+      description: 'When an upstream that fails is left out, and for how long.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        consecutiveFailures: { description: 'So many failures in a row.', type: 'integer', minimum: 1, default: 5 },
+        outFor: { ...DURATION, description: 'So long, times n at the nth ejection.', default: '30s' },
+        outAtMost: { ...DURATION, default: '5m' },
+      },
+    },
     watchConfig: {
       description: 'gateway.config.yml is reloaded when it changes; a file with mistakes is refused, and said so.',
       type: 'boolean',

@@ -6,6 +6,7 @@ import { compileCallTable } from './fast-lane';
 import type { Gateway } from './gateway';
 import { newRequestId, sendError } from './http';
 import type { OwnHosts, Route } from './plugin';
+import { checkHead } from './request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from './request-target';
 import { compileRoutes, confirmedKey, serveVisit, toVisit } from './router';
 import { takeUpgrades } from './upgrades';
@@ -40,7 +41,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
       };
     },
     answerUnlessCall: (request, response) => {
-      const wrongTarget = settleTarget(request);
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) {
         refuse(request, response, wrongTarget);
         return undefined;
@@ -62,7 +63,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
     takeUpgrades: (server) => takeUpgrades(server, publicRoutes, options.hosts),
     fastLane: options.fastLane,
     admin: (request, response, expressGateway) => {
-      const wrongTarget = settleTarget(request);
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) refuse(request, response, wrongTarget);
       else if (!showsToken(request, options.adminToken))
         refuse(request, response, fail('INVALID_API_KEY', { message: NO_TOKEN }));

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { OwnHosts, UpgradeHandler, Visit } from './plugin';
+import { checkHead } from './request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from './request-target';
 import { type Router, serveVisit, toVisit } from './router';
 
@@ -13,7 +14,8 @@ export function takeUpgrades(server: Server, routes: Router, hosts: readonly Own
     // A client that leaves is told by the socket's close.
     socket.on('error', () => undefined);
     const target = request.url ?? '/';
-    const found = settleTarget(request) === undefined ? takerOf(request, routes, hosts) : undefined;
+    const isSound = (checkHead(request) ?? settleTarget(request)) === undefined;
+    const found = isSound ? takerOf(request, routes, hosts) : undefined;
     if (found === undefined) serveWithoutUpgrade(server, request, target, socket, head);
     else void upgrade(found, request, socket, head);
   });

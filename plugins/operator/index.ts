@@ -1,9 +1,11 @@
 import { definePlugin } from '../../core/plugin';
+import { followTakenOut } from '../../core/taken-out-upstreams';
 import { accountRoutes } from './accounts';
 import { auditRoutes } from './audit';
 import { configRoutes } from './config';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
+import { upstreamRoutes } from './upstreams';
 import { userRoutes } from './users';
 
 /** The operator's desk under /admin/v1; contract section 7. */
@@ -21,6 +23,8 @@ export default definePlugin({
       ...userRoutes(database),
       ...auditRoutes(database),
       ...configRoutes(gateway),
+      ...upstreamRoutes(gateway),
     ];
   },
+  start: (_settings, gateway) => followTakenOut(gateway),
 });
