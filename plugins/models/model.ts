@@ -1,6 +1,7 @@
 import type { Model } from '../../core/catalog';
 import { formatUsd } from '../../core/money';
 import type { Price } from '../../core/price';
+import { object, oneOf, shape } from '../../core/shape';
 
 /** The upstreams' release dates are not known: the epoch says so in the field that both SDKs expect. */
 const UNKNOWN_DATE = new Date(0);
@@ -49,3 +50,20 @@ function dearest(prices: readonly Price[], kind: keyof Omit<Price, 'above'>): st
   }
   return formatUsd(most);
 }
+
+const PER_MILLION = { input: shape.usd, output: shape.usd, cache_write: shape.usd, cache_write_1h: shape.usd };
+
+export const MODEL = object({
+  id: shape.text,
+  object: oneOf('model'),
+  type: oneOf('model'),
+  created: shape.integer,
+  created_at: shape.time,
+  display_name: shape.text,
+  owned_by: shape.text,
+  aliases: shape.texts,
+  context: shape.integer,
+  max_output: shape.integer,
+  upstreams: shape.integer,
+  price_per_million: object({ ...PER_MILLION, cache_read: shape.usd }),
+});

@@ -2,7 +2,8 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { KeyHandler, Route } from '../../core/plugin';
-import { isRoutable, toJson } from './model';
+import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
+import { isRoutable, MODEL, toJson } from './model';
 
 /** The list is the same under every strategy: clients ask below the base address they call. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
@@ -36,6 +37,18 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog'>): Route[] {
       method: 'GET',
       path: `${prefix}/v1/models`,
       summary: 'Every model that can be routed now.',
+      answers: {
+        200: {
+          description: 'The models, in the shape both SDKs read.',
+          schema: object({
+            object: oneOf('list'),
+            data: listOf(MODEL),
+            first_id: orNull(shape.text),
+            last_id: orNull(shape.text),
+            has_more: shape.yes,
+          }),
+        },
+      },
       handle: list,
     },
     {
@@ -44,6 +57,8 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog'>): Route[] {
       method: 'GET',
       path: `${prefix}/v1/models/{id...}`,
       summary: 'One model; its name may hold slashes.',
+      answers: { 200: { description: 'The model.', schema: MODEL } },
+      errors: ['MODEL_AMBIGUOUS'],
       handle: show,
     },
   ]);

@@ -4,6 +4,7 @@ import { jsonBody, sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
+import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
 import { ADMIN, ALLOWED_MODELS, AMOUNT, readAmount, showUsd, TEXT } from './fields';
 
 const NEW_KEY = {
@@ -33,6 +34,9 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'POST',
       path: '/admin/v1/accounts/{accountId}/keys',
       summary: 'Create an API key; it is in this answer only.',
+      body: NEW_KEY,
+      answers: { 201: { description: 'The key with its secret.', schema: object({ ...KEY, key: shape.text }) } },
+      errors: ['LEDGER_UNAVAILABLE'],
       handle: async ({ params }, request, response) => {
         const { name, balanceLimit, allowedModels } = await readNewKey(request);
         const limitE8 = balanceLimit === undefined ? undefined : readAmount('balanceLimit', balanceLimit);
@@ -45,6 +49,8 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'GET',
       path: '/admin/v1/accounts/{accountId}/keys',
       summary: 'List the keys of an account, newest first.',
+      query: PAGE_READERS,
+      answers: { 200: { description: 'A page of keys.', schema: pageShape(object(KEY)) } },
       handle: async ({ params, query }, _request, response) => {
         const page = pageOf(readQuery(query, PAGE_READERS));
         const { items, nextCursor } = await listKeys(stores, params['accountId'] ?? '', page);
@@ -56,6 +62,9 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'PATCH',
       path: '/admin/v1/keys/{keyId}',
       summary: 'Change name, limit or models of a key; null removes a limit.',
+      body: KEY_CHANGES,
+      answers: { 200: { description: 'The key.', schema: object(KEY) } },
+      errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ params }, request, response) => {
         const { name, balanceLimit, allowedModels } = await readChanges(request);
         const limitE8 = typeof balanceLimit === 'string' ? readAmount('balanceLimit', balanceLimit) : balanceLimit;
@@ -68,6 +77,8 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'DELETE',
       path: '/admin/v1/keys/{keyId}',
       summary: 'Revoke a key; answered when no node admits it any more.',
+      answers: { 200: { description: 'The key.', schema: object(KEY) } },
+      errors: ['LEDGER_UNAVAILABLE'],
       handle: async ({ params }, _request, response) => {
         sendJson(response, 200, toJson(await revokeKey(stores, params['keyId'] ?? '', ADMIN)));
       },
@@ -91,3 +102,18 @@ function toJson(key: AccountKey): object {
     revokedAt: key.revokedAt?.toISOString() ?? null,
   };
 }
+
+const KEY = {
+  id: shape.uuid,
+  accountId: shape.uuid,
+  name: shape.text,
+  prefix: shape.text,
+  suffix: shape.text,
+  status: oneOf('active', 'revoked'),
+  balanceLimit: orNull(shape.usd),
+  spentUsd: orNull(shape.usd),
+  heldUsd: orNull(shape.usd),
+  allowedModels: orNull(shape.texts),
+  createdAt: shape.time,
+  revokedAt: orNull(shape.time),
+};

@@ -3,10 +3,11 @@ import { fail } from '../../core/errors';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { pageOf, readQuery, readUuid } from '../../core/query';
+import { pageOf as pageShape, shape } from '../../core/shape';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
 import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
-import { toRecordOfAccount } from './record';
+import { RECORD_OF_ACCOUNT, toRecordOfAccount } from './record';
 
 /** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
 export function adminRoutes(database: Knex): Route[] {
@@ -16,6 +17,8 @@ export function adminRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/admin/v1/usage',
       summary: 'Usage records of all accounts, newest first.',
+      query: { ...LIST_READERS, account: readUuid },
+      answers: { 200: { description: 'A page of records.', schema: pageShape(RECORD_OF_ACCOUNT) } },
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, { ...LIST_READERS, account: readUuid });
         sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toRecordOfAccount));
@@ -26,6 +29,10 @@ export function adminRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/admin/v1/usage.csv',
       summary: 'The same records as a CSV file.',
+      query: { ...FILTER_READERS, account: readUuid },
+      answers: {
+        200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
+      },
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, { ...FILTER_READERS, account: readUuid });
         await sendCsv(response, database, filters, [...RECORD_COLUMNS, 'accountId'], toRecordOfAccount);
@@ -36,6 +43,7 @@ export function adminRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/admin/v1/usage/{requestId}',
       summary: 'The usage record of one call of any account.',
+      answers: { 200: { description: 'The record.', schema: RECORD_OF_ACCOUNT } },
       handle: async ({ params }, _request, response) => {
         const row = await findRecord(database, params['requestId'] ?? '');
         if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/page';
-import { type Filters, PAGE_READERS, readInteger, readText, readTime, readUuid } from '../../core/query';
+import { type Filters, integerReader, PAGE_READERS, readText, readTime, readUuid } from '../../core/query';
 import type { RecordRow } from './record';
 
 /** The filters of lists and CSV; contract section 6. `from` is included, `to` is not. */
@@ -10,7 +10,7 @@ export const FILTER_READERS = {
   key: readUuid,
   model: readText,
   upstream: readText,
-  status: (text: string) => readInteger(text, 100, 599),
+  status: integerReader(100, 599),
 };
 
 export const LIST_READERS = { ...FILTER_READERS, ...PAGE_READERS };

@@ -3,10 +3,11 @@ import { fail } from '../../core/errors';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { pageOf, readQuery } from '../../core/query';
+import { pageOf as pageShape, shape } from '../../core/shape';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
 import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
-import { toRecord } from './record';
+import { RECORD, toRecord } from './record';
 
 /** A key sees the records of its own account, and of no other. */
 export function usageRoutes(database: Knex): Route[] {
@@ -17,6 +18,8 @@ export function usageRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/v1/usage',
       summary: "Usage records of the key's account, newest first.",
+      query: LIST_READERS,
+      answers: { 200: { description: 'A page of records.', schema: pageShape(RECORD) } },
       handle: async ({ key, query }, _request, response) => {
         const filters = readQuery(query, LIST_READERS);
         const own = { ...filters, account: key.accountId };
@@ -29,6 +32,10 @@ export function usageRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/v1/usage.csv',
       summary: 'The same records as a CSV file.',
+      query: FILTER_READERS,
+      answers: {
+        200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
+      },
       handle: async ({ key, query }, _request, response) => {
         const own = { ...readQuery(query, FILTER_READERS), account: key.accountId };
         await sendCsv(response, database, own, RECORD_COLUMNS, toRecord);
@@ -40,6 +47,7 @@ export function usageRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/v1/usage/{requestId}',
       summary: 'The usage record of one call.',
+      answers: { 200: { description: 'The record.', schema: RECORD } },
       handle: async ({ key, params }, _request, response) => {
         const row = await findRecord(database, params['requestId'] ?? '', key.accountId);
         if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
