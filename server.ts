@@ -28,7 +28,7 @@ import { LiveConfiguration } from './core/live-configuration';
 import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
-import type { Route } from './core/plugin';
+import type { OwnHosts, Route } from './core/plugin';
 import { checkRedis, connectRedis } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { reloadOnChange } from './core/reload-triggers';
@@ -118,8 +118,9 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
   const gatewayOfPlugins = withConfiguration(parts, () => live.current);
   routes = routesOf(plugins, gatewayOfPlugins);
+  const hosts = hostsOf(plugins, gatewayOfPlugins);
   const first = withConfiguration(parts, always(live.current));
-  const frontDoor = openFrontDoor(first, { routes, adminToken, fastLane: system.fastLane });
+  const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane });
   const manifests = plugins.map(({ manifest }) => manifest);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
   live.take(async (next) => {
@@ -132,6 +133,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   });
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
+  frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
   const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
   const stopReloading = reloadOnChange({ live, configFolder, isWatching: system.watchConfig, database, log });
@@ -190,6 +192,10 @@ async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledge
 /** The endpoints of all plugins, each made with its settings. */
 function routesOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly Route[] {
   return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
+}
+
+function hostsOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly OwnHosts[] {
+  return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.hosts?.(settings, gateway) ?? []);
 }
 
 /** What plugins do by themselves while the process runs; answers what ends it, the last begun first. */
