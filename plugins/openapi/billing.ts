@@ -1,6 +1,6 @@
 import type { Catalog, Entry, Model } from '../../core/catalog';
 import { formatUsd } from '../../core/money';
-import type { Price } from '../../core/price';
+import { dearestRateE8, type Price } from '../../core/price';
 import type { Protocol } from '../../core/upstream';
 
 /** `x-billing` of a model call; spec section 2.5. */
@@ -54,18 +54,13 @@ function askable(model: Model, protocol: Protocol, mayAsk: (upstream: string) =>
 }
 
 function dearest(entries: readonly Entry[]): Record<string, number> {
-  const prices = entries.flatMap(({ model: { price } }) =>
-    price.above === undefined ? [price] : [price, price.above],
-  );
-  const most = (...kinds: readonly (keyof Omit<Price, 'above'>)[]) =>
-    perToken(
-      prices.flatMap((price) => kinds.map((kind) => price[kind])).reduce((one, two) => (one > two ? one : two), 0n),
-    );
+  const prices = entries.map(({ model }) => model.price);
+  const rate = (kind: keyof Omit<Price, 'above'>) => perToken(dearestRateE8(prices, kind));
   return {
-    inputPricePerToken: most('inputE8'),
-    outputPricePerToken: most('outputE8'),
-    cacheCreationPricePerToken: most('cacheWriteE8', 'cacheWrite1hE8'),
-    cacheReadPricePerToken: most('cacheReadE8'),
+    inputPricePerToken: rate('inputE8'),
+    outputPricePerToken: rate('outputE8'),
+    cacheCreationPricePerToken: Math.max(rate('cacheWriteE8'), rate('cacheWrite1hE8')),
+    cacheReadPricePerToken: rate('cacheReadE8'),
   };
 }
 

@@ -7,11 +7,14 @@ import type { Settings } from '../../core/settings';
 import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
 import { ADMIN, ALLOWED_MODELS, AMOUNT, readAmount, showUsd, TEXT } from './fields';
 
+/** Whether the key may see how its calls are routed: `x-tollgate-debug`. */
+const DEBUG = { type: 'boolean' } as const;
+
 const NEW_KEY = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: { name: TEXT, balanceLimit: AMOUNT, allowedModels: ALLOWED_MODELS },
+  properties: { name: TEXT, balanceLimit: AMOUNT, allowedModels: ALLOWED_MODELS, debug: DEBUG },
 } as const;
 
 const KEY_CHANGES = {
@@ -22,6 +25,7 @@ const KEY_CHANGES = {
     name: TEXT,
     balanceLimit: { ...AMOUNT, type: ['string', 'null'] },
     allowedModels: { ...ALLOWED_MODELS, type: ['array', 'null'] },
+    debug: DEBUG,
   },
 } as const;
 
@@ -38,9 +42,9 @@ export function keyRoutes(stores: Stores): Route[] {
       answers: { 201: { description: 'The key with its secret.', schema: object({ ...KEY, key: shape.text }) } },
       errors: ['LEDGER_UNAVAILABLE'],
       handle: async ({ params }, request, response) => {
-        const { name, balanceLimit, allowedModels } = await readNewKey(request);
+        const { name, balanceLimit, allowedModels, debug } = await readNewKey(request);
         const limitE8 = balanceLimit === undefined ? undefined : readAmount('balanceLimit', balanceLimit);
-        const made = await createKey(stores, params['accountId'] ?? '', { name, limitE8, allowedModels }, ADMIN);
+        const made = await createKey(stores, params['accountId'] ?? '', { name, limitE8, allowedModels, debug }, ADMIN);
         sendJson(response, 201, { ...toJson(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
       },
     },
@@ -66,9 +70,9 @@ export function keyRoutes(stores: Stores): Route[] {
       answers: { 200: { description: 'The key.', schema: object(KEY) } },
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ params }, request, response) => {
-        const { name, balanceLimit, allowedModels } = await readChanges(request);
+        const { name, balanceLimit, allowedModels, debug } = await readChanges(request);
         const limitE8 = typeof balanceLimit === 'string' ? readAmount('balanceLimit', balanceLimit) : balanceLimit;
-        const changes = { name, limitE8, allowedModels };
+        const changes = { name, limitE8, allowedModels, debug };
         sendJson(response, 200, toJson(await updateKey(stores, params['keyId'] ?? '', changes, ADMIN)));
       },
     },
@@ -98,6 +102,7 @@ function toJson(key: AccountKey): object {
     spentUsd: showUsd(key.money?.spentE8),
     heldUsd: showUsd(key.money?.heldE8),
     allowedModels: key.allowedModels ?? null,
+    debug: key.debug,
     createdAt: key.createdAt.toISOString(),
     revokedAt: key.revokedAt?.toISOString() ?? null,
   };
@@ -114,6 +119,7 @@ const KEY = {
   spentUsd: orNull(shape.usd),
   heldUsd: orNull(shape.usd),
   allowedModels: orNull(shape.texts),
+  debug: shape.yes,
   createdAt: shape.time,
   revokedAt: orNull(shape.time),
 };

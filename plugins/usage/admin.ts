@@ -7,7 +7,7 @@ import { pageOf as pageShape, shape } from '../../core/shape';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
 import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
-import { RECORD_OF_ACCOUNT, toRecordOfAccount } from './record';
+import { EXPLAINED_RECORD, RECORD_OF_ACCOUNT, toExplainedRecord, toRecordOfAccount } from './record';
 
 /** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
 export function adminRoutes(database: Knex): Route[] {
@@ -18,10 +18,10 @@ export function adminRoutes(database: Knex): Route[] {
       path: '/admin/v1/usage',
       summary: 'Usage records of all accounts, newest first.',
       query: { ...LIST_READERS, account: readUuid },
-      answers: { 200: { description: 'A page of records.', schema: pageShape(RECORD_OF_ACCOUNT) } },
+      answers: { 200: { description: 'A page of records.', schema: pageShape(EXPLAINED_RECORD) } },
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, { ...LIST_READERS, account: readUuid });
-        sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toRecordOfAccount));
+        sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toExplainedRecord));
       },
     },
     {

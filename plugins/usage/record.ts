@@ -30,6 +30,7 @@ export interface RecordRow {
   readonly response_time_ms: number;
   readonly first_token_ms: number | null;
   readonly config_revision: string;
+  readonly routing: object | null;
 }
 
 /** A record as it is shown: the fields of contract section 6 in their order, which is the order of the CSV's columns. */
@@ -71,6 +72,11 @@ export function toRecordOfAccount(row: RecordRow) {
   return { ...toRecord(row), accountId: row.account_id };
 }
 
+/** With why the call went where it went, which has no place in a table. */
+export function toExplainedRecord(row: RecordRow) {
+  return { ...toRecordOfAccount(row), routing: row.routing };
+}
+
 /** Token counts stay far below 2^53. */
 function toNumber(count: bigint | null): number | null {
   return count === null ? null : Number(count);
@@ -109,3 +115,9 @@ const RECORD_FIELDS = {
 export const RECORD = object(RECORD_FIELDS);
 
 export const RECORD_OF_ACCOUNT = object({ ...RECORD_FIELDS, accountId: shape.uuid });
+
+export const EXPLAINED_RECORD = object({
+  ...RECORD_FIELDS,
+  accountId: shape.uuid,
+  routing: orNull({ type: 'object', description: 'Why the call went where it went.' }),
+});
