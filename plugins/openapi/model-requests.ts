@@ -1,4 +1,4 @@
-import { listOf } from '../../core/shape';
+import { listOf, orNull } from '../../core/shape';
 
 /** Bodies of model calls; spec sections 2.1 and 2.2. Fields that are not here are forwarded too. */
 
@@ -40,7 +40,7 @@ export const CHAT_REQUEST = {
     messages: listOf({
       type: 'object',
       required: ['role'],
-      properties: { role: { type: 'string' }, content: { ...CONTENT, nullable: true } },
+      properties: { role: { type: 'string' }, content: { ...CONTENT, anyOf: CONTENT.anyOf.map(orNull) } },
     }),
     max_tokens: { type: 'integer', minimum: 1, nullable: true },
     max_completion_tokens: { type: 'integer', minimum: 1, nullable: true },

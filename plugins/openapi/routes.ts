@@ -69,10 +69,9 @@ function errorsOf(route: Route): readonly ErrorCode[] {
   const needsKey = route.listener === 'admin' || route.auth === 'key';
   const isPublic = route.listener === 'public' && route.auth === 'key';
   return [
-    ...(route.query === undefined ? [] : (['INVALID_FIELD'] as const)),
-    ...(route.body === undefined
-      ? []
-      : (['INVALID_JSON', 'INVALID_FIELD', 'BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
+    // Of a filter, a field of the body, or two Host headers.
+    'INVALID_FIELD',
+    ...(route.body === undefined ? [] : (['INVALID_JSON', 'BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...(needsKey ? (['INVALID_API_KEY'] as const) : []),
     ...(route.path.includes('{') ? (['NOT_FOUND'] as const) : []),
     ...(isPublic ? (['LEDGER_UNAVAILABLE'] as const) : []),

@@ -8,7 +8,7 @@ import { verify, verifyOutbox } from '../../core/ledger/verify';
 import { decodeIdCursor, encodeCursor } from '../../core/page';
 import type { Handler, Route } from '../../core/plugin';
 import { integerReader, PAGE_READERS, pageOf, readQuery, readUuid } from '../../core/query';
-import { listOf, object, orNull, shape } from '../../core/shape';
+import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
 import { ADMIN } from './fields';
 
 /** Usage records of how many days are compared with their entries, unless the question names another number. */
@@ -67,7 +67,11 @@ const VERIFIED = object({
   items: listOf({
     type: 'object',
     required: ['invariant', 'holds'],
-    properties: { invariant: shape.text, holds: shape.text, repair: orNull({}) },
+    properties: {
+      invariant: shape.text,
+      holds: shape.text,
+      repair: orNull(oneOf('expired', 'credit_sent', 'charge_credited')),
+    },
   }),
   nextCursor: orNull(shape.text),
   accounts: shape.integer,
