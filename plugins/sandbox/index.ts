@@ -22,7 +22,7 @@ export default definePlugin({
         additionalProperties: {
           type: 'object',
           required: ['driver'],
-          properties: { driver: { type: 'string', minLength: 1 } },
+          properties: { driver: { description: 'A registered driver.', type: 'string', minLength: 1 } },
         },
       },
       environment: {

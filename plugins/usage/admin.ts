@@ -6,7 +6,7 @@ import { pageOf, readQuery, readUuid } from '../../core/query';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
 import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
-import { toRecordOfAccount } from './record';
+import { toExplainedRecord, toRecordOfAccount } from './record';
 
 /** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
 export function adminRoutes(database: Knex): Route[] {
@@ -18,7 +18,7 @@ export function adminRoutes(database: Knex): Route[] {
       summary: 'Usage records of all accounts, newest first.',
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, { ...LIST_READERS, account: readUuid });
-        sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toRecordOfAccount));
+        sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toExplainedRecord));
       },
     },
     {
