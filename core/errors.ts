@@ -9,6 +9,12 @@ export const ERRORS = {
     retryable: false,
     summary: 'The body is not valid JSON.',
   },
+  MALFORMED_REQUEST: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'This is not HTTP/1.1 as it should be.',
+  },
   INVALID_FIELD: {
     status: 400,
     type: 'invalid_request_error',
@@ -38,6 +44,62 @@ export const ERRORS = {
     type: 'invalid_request_error',
     retryable: false,
     summary: 'No upstream serves this model here: not at this direct address, or only in the other protocol.',
+  },
+  SELECTION_INVALID: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary:
+      'The selection does not name exactly one of `quoteId`, `offeringId` and `requirements`, or one of them is malformed.',
+  },
+  REQUIREMENTS_INVALID: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The requirements of a sandbox name something unknown or contradict themselves.',
+  },
+  QUOTE_INVALID: { status: 400, type: 'invalid_request_error', retryable: false, summary: 'There is no such quote.' },
+  QUOTE_EXPIRED: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The quote is no longer valid; ask for a new one.',
+  },
+  POLICY_UNSUPPORTED: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The offering does not support what the policy asks for.',
+  },
+  IDEMPOTENCY_KEY_INVALID: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The idempotency key is missing, empty or longer than 160 characters.',
+  },
+  METADATA_INVALID: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The metadata is not an object, is too large, or looks like it holds a secret.',
+  },
+  COMMAND_INVALID: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The command or one of its settings is not valid.',
+  },
+  PATH_INVALID: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: "The path is not valid, or leads out of the sandbox's own files.",
+  },
+  PORT_INVALID: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The port is not one that a sandbox can open.',
   },
   INVALID_API_KEY: {
     status: 401,
@@ -70,6 +132,25 @@ export const ERRORS = {
     retryable: false,
     summary: 'This endpoint of the protocol is not offered.',
   },
+  OFFERING_NOT_FOUND: {
+    status: 404,
+    type: 'not_found_error',
+    retryable: false,
+    summary: 'There is no such offering, or it is not available.',
+  },
+  NO_MATCHING_OFFERING: {
+    status: 404,
+    type: 'not_found_error',
+    retryable: false,
+    summary: 'No offering meets the requirements at the price.',
+  },
+  SANDBOX_NOT_FOUND: { status: 404, type: 'not_found_error', retryable: false, summary: 'There is no such sandbox.' },
+  FILE_NOT_FOUND: {
+    status: 404,
+    type: 'not_found_error',
+    retryable: false,
+    summary: 'There is no such file in the sandbox.',
+  },
   METHOD_NOT_ALLOWED: {
     status: 405,
     type: 'invalid_request_error',
@@ -88,11 +169,66 @@ export const ERRORS = {
     retryable: false,
     summary: 'The request contradicts what is already there.',
   },
+  OFFERING_CHANGED: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The offering has changed since the quote; ask for a new one.',
+  },
+  QUOTE_USED: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The quote has been used by another creation.',
+  },
+  ACTIVE_INSTANCE_LIMIT: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The account has as many active sandboxes as it may.',
+  },
+  IDEMPOTENCY_CONFLICT: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The idempotency key was used with another selection or policy.',
+  },
+  SUPPLIER_UNAVAILABLE: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The supplier cannot create a sandbox now.',
+  },
+  STATE_CHANGE_IN_PROGRESS: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: "Another change of the sandbox's state has not ended yet.",
+  },
+  SANDBOX_NOT_RUNNING: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The sandbox is not running.',
+  },
+  NOT_SUPPORTED: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: "The sandbox's offering does not support this.",
+  },
   CONFIGURATION_INVALID: {
     status: 409,
     type: 'conflict_error',
     retryable: false,
     summary: 'The files of the configuration have mistakes (`details.problems`); the one in force stays.',
+  },
+  SANDBOX_FINAL: { status: 410, type: 'gone_error', retryable: false, summary: 'The sandbox has ended.' },
+  PRECONDITION_FAILED: {
+    status: 412,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The sandbox has changed since the version that `If-Match` names.',
   },
   BODY_TOO_LARGE: {
     status: 413,
@@ -100,11 +236,23 @@ export const ERRORS = {
     retryable: false,
     summary: 'The body has more than 20,971,520 bytes.',
   },
+  FILE_TOO_LARGE: {
+    status: 413,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The file is larger than may be moved in one request.',
+  },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     type: 'invalid_request_error',
     retryable: false,
     summary: 'The body must be application/json, not compressed.',
+  },
+  EXPECTATION_FAILED: {
+    status: 417,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The `Expect` header asks for something other than `100-continue`.',
   },
   UPSTREAM_RATE_LIMITED: {
     status: 429,
@@ -112,12 +260,30 @@ export const ERRORS = {
     retryable: true,
     summary: 'Every upstream that could answer is rate limited.',
   },
+  RATE_LIMITED: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: 'Too many sandboxes are created too fast; keep the idempotency key and repeat later.',
+  },
+  HEADERS_TOO_LARGE: {
+    status: 431,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The head of the request has more than 16 KiB.',
+  },
   INTERNAL_ERROR: { status: 500, type: 'server_error', retryable: true, summary: 'A fault of the gateway itself.' },
   ALL_PROVIDERS_FAILED: {
     status: 502,
     type: 'server_error',
     retryable: true,
     summary: 'Every upstream that could answer failed; `details.attempts` says how.',
+  },
+  SUPPLIER_ERROR: {
+    status: 502,
+    type: 'server_error',
+    retryable: true,
+    summary: 'The supplier that runs the sandbox failed.',
   },
   LEDGER_UNAVAILABLE: {
     status: 503,
@@ -137,6 +303,12 @@ export const ERRORS = {
     type: 'server_error',
     retryable: true,
     summary: 'Every upstream that could answer timed out.',
+  },
+  SUPPLIER_TIMEOUT: {
+    status: 504,
+    type: 'server_error',
+    retryable: true,
+    summary: 'The supplier that runs the sandbox did not answer in time.',
   },
 } as const satisfies Record<string, ErrorKind>;
 

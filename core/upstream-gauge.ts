@@ -94,6 +94,13 @@ export class UpstreamGauge {
     return this.failureRate(nowMs) >= DOUBTFUL_FAILURE_RATE;
   }
 
+  /** Asked again as if nothing had been. */
+  restore(): void {
+    this.isTakenOut = false;
+    this.ejection.restore();
+    this.beginAnew();
+  }
+
   /** It is asked again: what was known of it before says nothing about now. */
   beginAnew(): void {
     this.#failing.forget();

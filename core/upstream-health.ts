@@ -32,7 +32,7 @@ export interface AttemptFailure {
 /** What other nodes should know at once. */
 export type HealthNews =
   | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
-  | { readonly upstream: string; readonly is: 'back' | 'probing' };
+  | { readonly upstream: string; readonly is: 'back' | 'probing' | 'taken out' | 'brought back' };
 
 /** What was observed of an upstream since the last time: how often it was answered and failed, and how long it took. */
 export interface Observed {
@@ -158,13 +158,24 @@ export class UpstreamHealth {
     return this.upstream(upstream).hasFailedRecently(this.now());
   }
 
-  /** An operator's word: out until they bring it back, or back now. */
-  setTakenOut(upstream: string, isTakenOut: boolean): void {
-    const gauge = this.upstream(upstream);
-    gauge.isTakenOut = isTakenOut;
-    if (isTakenOut) return;
-    gauge.ejection.restore();
-    gauge.beginAnew();
+  /** An operator's word: out until they bring it back. */
+  takeOut(upstream: string): void {
+    this.upstream(upstream).isTakenOut = true;
+    this.#tell({ upstream, is: 'taken out' });
+  }
+
+  /** An operator's word: asked again as if nothing had been, whoever it was that left it out. */
+  bringBack(upstream: string): void {
+    this.upstream(upstream).restore();
+    this.#tell({ upstream, is: 'brought back' });
+  }
+
+  /** Who is taken out, as it is written down: whatever news was lost on the way. */
+  settleTakenOut(takenOut: ReadonlySet<string>): void {
+    for (const name of takenOut) this.upstream(name).isTakenOut = true;
+    for (const gauge of this.#gauges.values()) {
+      if (gauge.isTakenOut && !takenOut.has(gauge.name)) gauge.restore();
+    }
   }
 
   /** Whoever shares the news with other nodes. */
@@ -184,6 +195,12 @@ export class UpstreamHealth {
         if (gauge.ejection.outUntilMs === undefined) break;
         gauge.ejection.restore();
         gauge.beginAnew();
+        break;
+      case 'taken out':
+        gauge.isTakenOut = true;
+        break;
+      case 'brought back':
+        gauge.restore();
         break;
       case 'probing':
         gauge.ejection.probe(nowMs);

@@ -27,11 +27,12 @@ const INSERT_ENTRIES = `
   WITH entry AS (
     SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS entry (
       "accountId" uuid, seq bigint, rid uuid, kind text, "keyId" uuid, "amountE8" bigint, "postedE8" bigint,
-      "shortfallE8" bigint, "createdAt" timestamptz, day date)),
+      "shortfallE8" bigint, "ofCall" boolean, "createdAt" timestamptz, day date)),
   written AS (
     INSERT INTO ledger_entries
-      (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, created_at)
-    SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "createdAt" FROM entry
+      (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, of_call, created_at)
+    SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "ofCall", "createdAt"
+    FROM entry
     ON CONFLICT DO NOTHING
     RETURNING account_id, seq, rid, kind, key_id, amount_e8, posted_e8),
   chained AS (
@@ -95,6 +96,7 @@ function entryRow(entry: OutboxEntry): object {
     amountE8: entry.amountE8.toString(),
     postedE8: entry.postedE8.toString(),
     shortfallE8: entry.shortfallE8.toString(),
+    ofCall: entry.record !== undefined,
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
     // The outbox numbers its entries by the ledger's clock.
     day: new Date(Number.parseInt(entry.id, 10)).toISOString().slice(0, 10),

@@ -42,7 +42,7 @@ export default definePolicy({
       upstreams: {
         description: 'Names of the upstreams that may be asked; `*` for all.',
         type: 'array',
-        items: { type: 'string' },
+        items: { type: 'string', 'x-names': 'upstream' },
         minItems: 1,
         default: ['*'],
       },

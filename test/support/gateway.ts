@@ -40,6 +40,8 @@ export interface GatewayOptions {
   readonly upstreams: Readonly<Record<string, TestEndpoint>>;
   /** Changes the parsed gateway.config.yml before it is written, or answers the text to write. */
   readonly configure?: (config: Configured) => string | void;
+  /** Added to system.config.yml. */
+  readonly system?: Readonly<Record<string, unknown>>;
   readonly env?: NodeJS.ProcessEnv;
   /** A data folder of an earlier start; a new one otherwise. */
   readonly dataFolder?: string;
@@ -247,7 +249,7 @@ async function storesOf(stores: NonNullable<GatewayOptions['stores']>): Promise<
   return { REDIS_URL: stores.redisUrl, DATABASE_URL: stores.databaseUrl };
 }
 
-async function writeConfiguration({ upstreams, configure }: GatewayOptions): Promise<string> {
+async function writeConfiguration({ upstreams, configure, system }: GatewayOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-config-'));
   const config = parse(await readFile(join(PROJECT, 'gateway.config.yml'), 'utf8')) as Configured;
   config['serviceEndpoints'] = Object.fromEntries(
@@ -257,7 +259,8 @@ async function writeConfiguration({ upstreams, configure }: GatewayOptions): Pro
     join(folder, 'gateway.config.yml'),
     configure?.(config) ?? stringify(config, { aliasDuplicateObjects: false }),
   );
-  await writeFile(join(folder, 'system.config.yml'), await readFile(join(PROJECT, 'system.config.yml')));
+  const shipped = await readFile(join(PROJECT, 'system.config.yml'), 'utf8');
+  await writeFile(join(folder, 'system.config.yml'), `${shipped}\n${system === undefined ? '' : stringify(system)}`);
   return folder;
 }
 

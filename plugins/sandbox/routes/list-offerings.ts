@@ -1,0 +1,20 @@
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import type { SandboxService } from '../service';
+
+export function listOfferings(service: SandboxService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/offerings',
+    summary: 'What sandboxes there are, with resources and prices.',
+    handle: async (_visit, _request, response) => {
+      sendJson(
+        response,
+        200,
+        service.offerings().map(({ offering }) => offering),
+      );
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
+import { compileCheck } from '../../core/settings';
+import { StartFailure } from '../../core/start-failure';
+import { findSupplier, type SupplierDriver, supplierNames } from '../../core/supplier';
+import type { OfferedInstance } from './offering';
+import { offeredNow } from './offerings';
+import type { Timings } from './timings';
+
+/** What the routes and loops of this plugin work with. */
+export interface SandboxService {
+  readonly gateway: Gateway;
+  readonly database: Knex;
+  readonly log: Logger;
+  readonly timings: Timings;
+  /** The offerings of the configuration in force. */
+  offerings(): readonly OfferedInstance[];
+  /** The suppliers that are open, by name. */
+  readonly drivers: ReadonlyMap<string, SupplierDriver>;
+  /** @throws SUPPLIER_UNAVAILABLE */
+  driverOf(supplier: string): SupplierDriver;
+}
+
+/** A supplier of system.config.yml: `driver`, and the driver's own settings. */
+export type SupplierSettings = { readonly driver: string } & Readonly<Record<string, unknown>>;
+
+/** Opens every configured supplier. @throws StartFailure that names the supplier and what is wrong with it. */
+export async function openSuppliers(
+  suppliers: Readonly<Record<string, SupplierSettings>>,
+  log: Logger,
+): Promise<Map<string, SupplierDriver>> {
+  const drivers = new Map<string, SupplierDriver>();
+  for (const [name, settings] of Object.entries(suppliers)) drivers.set(name, await openSupplier(name, settings, log));
+  return drivers;
+}
+
+async function openSupplier(
+  name: string,
+  { driver, ...settings }: SupplierSettings,
+  log: Logger,
+): Promise<SupplierDriver> {
+  const where = `system.config.yml: plugins.sandbox.suppliers.${name}`;
+  const kind = findSupplier(driver);
+  if (kind === undefined)
+    throw new StartFailure(`${where}: there is no driver "${driver}"; known: ${supplierNames().join(', ')}`);
+  const checked = compileCheck<never>(kind.schema)(settings);
+  if ('problems' in checked) {
+    throw new StartFailure(
+      checked.problems.map(({ path, message }) => `${[where, ...path].join('.')}: ${message}`).join('\n'),
+    );
+  }
+  const dataFolder = join(process.env['DATA_DIR'] ?? '.tollgate', 'suppliers', name);
+  return kind.open(checked.value, { log: log.child({ supplier: name }), dataFolder });
+}
+
+export function createService(
+  gateway: Gateway,
+  timings: Timings,
+): SandboxService & { readonly drivers: Map<string, SupplierDriver> } {
+  const drivers = new Map<string, SupplierDriver>();
+  const holdSeconds = (timings.holdAheadMs + timings.endingReserveMs) / 1_000;
+  return {
+    gateway,
+    timings,
+    offerings: () => offeredNow(gateway, drivers, holdSeconds),
+    database: gateway.database,
+    log: gateway.log,
+    drivers,
+    driverOf: (supplier) => {
+      const driver = drivers.get(supplier);
+      if (driver === undefined) throw fail('SUPPLIER_UNAVAILABLE');
+      return driver;
+    },
+  };
+}

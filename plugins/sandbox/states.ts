@@ -1,0 +1,48 @@
+/** What the supplier last confirmed; UNKNOWN while it is silent. */
+export type ObservedState = 'PROVISIONING' | 'RUNNING' | 'SUSPENDED' | 'FAILED' | 'TERMINATED' | 'UNKNOWN';
+export type FinalState = 'FAILED' | 'TERMINATED';
+export type ConfirmedState = Exclude<ObservedState, 'UNKNOWN'>;
+/** What the latest lifecycle operation asks for; null when nothing is asked. */
+export type DesiredState = 'RUNNING' | 'SUSPENDED' | 'TERMINATED' | null;
+export type LifecyclePhase =
+  | 'PROVISIONING'
+  | 'RUNNING'
+  | 'SUSPENDING'
+  | 'SUSPENDED'
+  | 'RESUMING'
+  | 'TERMINATING'
+  | 'RECONCILING'
+  | 'TERMINATED'
+  | 'FAILED';
+
+export const OBSERVED_STATES = ['PROVISIONING', 'RUNNING', 'SUSPENDED', 'FAILED', 'TERMINATED', 'UNKNOWN'] as const;
+export const FINAL_STATES = ['FAILED', 'TERMINATED'] as const;
+
+export function isFinal(state: ObservedState): state is FinalState {
+  return state === 'FAILED' || state === 'TERMINATED';
+}
+
+/** Never stored: what is asked and what is seen say it. */
+export function phaseOf({ desired, observed }: { desired: DesiredState; observed: ObservedState }): LifecyclePhase {
+  if (isFinal(observed)) return observed;
+  if (desired === 'TERMINATED') return 'TERMINATING';
+  if (observed === 'UNKNOWN') return 'RECONCILING';
+  if (observed === 'RUNNING' && desired === 'SUSPENDED') return 'SUSPENDING';
+  if (observed === 'SUSPENDED' && desired === 'RUNNING') return 'RESUMING';
+  return observed;
+}
+
+export type LifecycleVerb = 'CREATE' | 'SUSPEND' | 'RESUME' | 'TERMINATE';
+export const LIFECYCLE_VERBS = ['CREATE', 'SUSPEND', 'RESUME', 'TERMINATE'] as const;
+
+export type OperationType =
+  | LifecycleVerb
+  | 'EXEC'
+  | 'SIGNAL'
+  | 'FILE_READ'
+  | 'FILE_WRITE'
+  | 'FILE_LIST'
+  | 'FILE_DELETE'
+  | 'PORT_EXPOSE'
+  | 'PORT_REVOKE';
+export type OperationStatus = 'PENDING' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';

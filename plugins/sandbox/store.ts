@@ -1,0 +1,65 @@
+import type { Knex } from 'knex';
+import { fail } from '../../core/errors';
+import { newId } from '../../core/ids';
+import { UUID } from '../../core/page';
+import { fromRow, toRow } from './rows';
+import type { Failure, Operation, Sandbox } from './sandbox';
+import type { OperationType } from './states';
+
+/** The account's own sandbox. One that is not accepted yet, or another account's, is not there. @throws SANDBOX_NOT_FOUND */
+export async function findSandbox(database: Knex, accountId: string, id: string): Promise<Sandbox> {
+  const [row]: Record<string, unknown>[] = UUID.test(id)
+    ? await database('sandboxes').where({ id, account_id: accountId, admission: 'ACCEPTED' })
+    : [];
+  if (row === undefined) throw fail('SANDBOX_NOT_FOUND');
+  return fromRow<Sandbox>(row);
+}
+
+/** Writes that something is being done in a running sandbox; it has been used. `finishOperation` closes it. */
+export async function beginOperation(
+  database: Knex,
+  sandboxId: string,
+  { type, cause = 'caller' }: { readonly type: OperationType; readonly cause?: string },
+  nowMs = Date.now(),
+): Promise<string> {
+  const id = newId();
+  const now = { requestedAtMs: nowMs, startedAtMs: nowMs };
+  await database('sandbox_operations').insert(toRow({ id, sandboxId, type, status: 'RUNNING', cause, ...now }));
+  await touchSandbox(database, sandboxId, nowMs);
+  return id;
+}
+
+export async function finishOperation(
+  database: Knex,
+  operationId: string,
+  {
+    status,
+    result,
+    error,
+  }: {
+    readonly status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
+    readonly result?: object;
+    readonly error?: Failure;
+  },
+  nowMs = Date.now(),
+): Promise<void> {
+  await database('sandbox_operations')
+    .where({ id: operationId })
+    .whereIn('status', ['PENDING', 'RUNNING'])
+    .update(toRow({ status, result, error, endedAtMs: nowMs }));
+}
+
+/** It has been used: its idle time begins anew. */
+export async function touchSandbox(database: Knex, sandboxId: string, nowMs = Date.now()): Promise<void> {
+  await database('sandboxes')
+    .where({ id: sandboxId })
+    .where('last_used_at', '<', new Date(nowMs))
+    .update({ last_used_at: new Date(nowMs) });
+}
+
+export async function readOperation(database: Knex, sandboxId: string, id: string): Promise<Operation | undefined> {
+  const [row]: Record<string, unknown>[] = UUID.test(id)
+    ? await database('sandbox_operations').where({ id, sandbox_id: sandboxId })
+    : [];
+  return row === undefined ? undefined : fromRow<Operation>(row);
+}
