@@ -16,6 +16,8 @@ interface Example {
   readonly path?: Readonly<Record<string, string>>;
   /** Routes to ask first, so that there is something to change. */
   readonly after?: readonly string[];
+  /** Why there is nothing to change here, and where its audit rows are looked for. */
+  readonly unchanged?: string;
 }
 
 /**
@@ -44,6 +46,11 @@ const CHANGES: Readonly<Record<string, Example>> = {
     body: {},
     path: { name: 'one' },
     after: ['POST /admin/v1/upstreams/{name}/eject'],
+  },
+  'POST /admin/v1/upstreams/{name}/test': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/ledger/repair': {
+    body: {},
+    unchanged: 'a sound ledger is not repaired; test/store/verify.test.ts breaks one',
   },
 };
 
@@ -112,7 +119,7 @@ describe('our own API', function () {
   });
 
   describe('every change an operator makes', () => {
-    for (const route of changing) {
+    for (const route of changing.filter((each) => CHANGES[nameOf(each)]?.unchanged === undefined)) {
       it(`leaves an audit row: ${nameOf(route)}`, async () => {
         const of = await customer();
         const example = CHANGES[nameOf(route)];
