@@ -37,6 +37,7 @@ import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
+import { exposeUpstreams } from './core/upstream-metrics';
 import { ConfigurationError } from './core/yaml-file';
 
 /** The project's folder, also when this runs from dist. */
@@ -96,6 +97,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const refusedCalls = startRefusedCalls({ database, log });
   const egress = openEgress();
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
+  exposeUpstreams(health);
   const stopExchange = redis === undefined ? undefined : startHealthExchange({ redis, health, log });
   let isDraining = false;
   let routes: readonly Route[] = [];

@@ -23,6 +23,10 @@ import revokeKey from './keys/revoke';
 import updateKey from './keys/update';
 import verifyLedger from './ledger/verify';
 import type { Output } from './output';
+import ejectUpstream from './upstreams/eject';
+import listUpstreams from './upstreams/list';
+import restoreUpstream from './upstreams/restore';
+import testUpstream from './upstreams/test';
 import exportUsage from './usage/export';
 import listUsage from './usage/list';
 import showUsage from './usage/show';
@@ -44,6 +48,10 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   users: {
     summary: 'who signs in to the console',
     verbs: [createUser, listUsers, setPassword, disableUser, enableUser],
+  },
+  upstreams: {
+    summary: 'where calls may go',
+    verbs: [listUpstreams, testUpstream, ejectUpstream, restoreUpstream],
   },
   ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },

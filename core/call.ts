@@ -102,6 +102,25 @@ export interface RoutingFacts {
   of: number;
   /** failover: every attempt, in order. */
   readonly attempts: AttemptEnd[];
+  /** strategy-routing: all of it, for a caller who asks and may know. */
+  explained: RoutingExplanation | undefined;
+}
+
+/** What a caller with a key that may debug is shown of the choice. */
+export interface RoutingExplanation {
+  readonly strategy: string;
+  readonly model: string;
+  /** Best first. */
+  readonly candidates: readonly {
+    readonly upstream: string;
+    readonly model: string;
+    readonly score: number;
+    readonly latencyMs: number | undefined;
+    readonly failureRate: number;
+    readonly note: string | undefined;
+  }[];
+  /** Who could serve the model and was not asked, and why. */
+  readonly leftOut: readonly { readonly upstream: string; readonly why: string }[];
 }
 
 /** failover: the upstream's answer; its first content has been seen, nothing has been sent. */
@@ -173,7 +192,7 @@ export class Call implements Partial<CallFields> {
     source: 'platform',
     errorCode: undefined,
     firstTokenMs: undefined,
-    routing: { candidates: [], of: 0, attempts: [] },
+    routing: { candidates: [], of: 0, attempts: [], explained: undefined },
     reservationId: undefined,
   };
 

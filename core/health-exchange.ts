@@ -10,6 +10,9 @@ const CHANNEL = 'tollgate:upstream-health';
 /** Observations of this time go out together; what concerns all at once, an ejection for example, is told at once. */
 const TELL_EVERY_MS = 250;
 
+/** Nobody waits for these connections: a Redis that is busy for a moment is no reason to lose them. */
+const PATIENT = { enableOfflineQueue: false, commandTimeout: 5_000, socketTimeout: 10_000 };
+
 interface Message {
   readonly node: string;
   readonly news?: readonly HealthNews[];
@@ -31,9 +34,8 @@ export interface HealthExchangeOptions {
  */
 export function startHealthExchange({ redis, health, log }: HealthExchangeOptions): () => Promise<void> {
   const node = newId();
-  const speaking = redis.duplicate({ enableOfflineQueue: false });
-  // An idle subscriber hears nothing for as long as nothing happens.
-  const listening = redis.duplicate({ enableOfflineQueue: false, autoResubscribe: false, commandTimeout: 5_000 });
+  const speaking = redis.duplicate(PATIENT);
+  const listening = redis.duplicate({ ...PATIENT, autoResubscribe: false });
   for (const each of [speaking, listening]) each.on('error', () => undefined); // The ledger's connection reports it.
 
   const tell = (message: Omit<Message, 'node'>): void => {

@@ -59,11 +59,16 @@ export async function listTakenOut(database: Knex): Promise<ReadonlyMap<string, 
 }
 
 /** Nodes are told at once; what they did not hear, because they were not there yet, they read so often. */
-const READ_EVERY_MS = 10_000;
+const READ_EVERY_MS = 3_000;
 
 /** Takes over what is written down, now and from time to time. Answers how to stop. */
 export async function followTakenOut({ database, health }: Parts): Promise<() => Promise<void>> {
-  const read = async () => health.settleTakenOut(new Set((await listTakenOut(database)).keys()));
+  const read = async () => {
+    const { takenOutChanges } = health;
+    const takenOut = await listTakenOut(database);
+    // What was heard meanwhile is newer than what was read.
+    if (takenOutChanges === health.takenOutChanges) health.settleTakenOut(new Set(takenOut.keys()));
+  };
   await read();
   let reading: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {

@@ -64,6 +64,8 @@ const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 40
 /** What is known of the upstreams, by name, so that it outlives reloads. Nothing here waits for anything. */
 export class UpstreamHealth {
   readonly now: () => number;
+  /** How often an operator's word has come, here or elsewhere. */
+  takenOutChanges = 0;
   readonly #rules: EjectionRules;
   readonly #gauges = new Map<string, UpstreamGauge>();
   readonly #uses = new Map<string, ModelUse>();
@@ -87,6 +89,11 @@ export class UpstreamHealth {
       this.#gauges.set(name, known);
     }
     return known;
+  }
+
+  /** Every upstream that was ever asked about. */
+  upstreams(): Iterable<UpstreamGauge> {
+    return this.#gauges.values();
   }
 
   gauge({ upstream, model }: AskedCandidate): ModelGauge {
@@ -122,7 +129,7 @@ export class UpstreamHealth {
     if (verdict !== 'next' || outcome === 'cancelled' || NOT_ABOUT_THE_UPSTREAM.has(status)) return;
     const nowMs = this.now();
     const gauge = this.upstream(name);
-    gauge.failures += 1;
+    gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
     gauge.lastFailureMs = nowMs;
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
@@ -160,12 +167,14 @@ export class UpstreamHealth {
 
   /** An operator's word: out until they bring it back. */
   takeOut(upstream: string): void {
+    this.takenOutChanges += 1;
     this.upstream(upstream).isTakenOut = true;
     this.#tell({ upstream, is: 'taken out' });
   }
 
   /** An operator's word: asked again as if nothing had been, whoever it was that left it out. */
   bringBack(upstream: string): void {
+    this.takenOutChanges += 1;
     this.upstream(upstream).restore();
     this.#tell({ upstream, is: 'brought back' });
   }
@@ -197,9 +206,11 @@ export class UpstreamHealth {
         gauge.beginAnew();
         break;
       case 'taken out':
+        this.takenOutChanges += 1;
         gauge.isTakenOut = true;
         break;
       case 'brought back':
+        this.takenOutChanges += 1;
         gauge.restore();
         break;
       case 'probing':

@@ -51,17 +51,19 @@ const INSERT_USAGE = `
   INSERT INTO usage_records
     (request_id, created_at, rid, account_id, key_id, protocol, path, strategy, model_requested, model, upstream,
      attempts, fallback, stream, status, source, error_code, input_tokens, output_tokens, total_tokens,
-     cache_creation_tokens, cache_read_tokens, cost_e8, billing, response_time_ms, first_token_ms, config_revision)
+     cache_creation_tokens, cache_read_tokens, cost_e8, billing, response_time_ms, first_token_ms, config_revision,
+     routing)
   SELECT "requestId", "createdAt", rid, "accountId", "keyId", protocol, path, strategy, "modelRequested", model, upstream,
      attempts, fallback, stream, status, source, "errorCode", "inputTokens", "outputTokens", "totalTokens",
-     "cacheCreationTokens", "cacheReadTokens", "costE8", billing, "responseTimeMs", "firstTokenMs", "configRevision"
+     "cacheCreationTokens", "cacheReadTokens", "costE8", billing, "responseTimeMs", "firstTokenMs", "configRevision",
+     routing
   FROM jsonb_to_recordset(:rows::jsonb) AS record (
     "requestId" text, "createdAt" timestamptz, rid uuid, "accountId" uuid, "keyId" uuid,
     protocol text, path text, strategy text, "modelRequested" text, model text, upstream text,
     attempts int, fallback boolean, stream boolean, status int, source text, "errorCode" text,
     "inputTokens" bigint, "outputTokens" bigint, "totalTokens" bigint, "cacheCreationTokens" bigint,
     "cacheReadTokens" bigint, "costE8" bigint, billing text, "responseTimeMs" int, "firstTokenMs" int,
-    "configRevision" text)
+    "configRevision" text, routing jsonb)
   ON CONFLICT DO NOTHING`;
 
 /**

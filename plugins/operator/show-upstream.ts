@@ -30,7 +30,7 @@ export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOu
     successRate: rounded(1 - gauge.failureRate(nowMs), 3),
     consecutiveFailures: ejection.consecutiveFailures,
     lastFailureAt: toTime(Number.isFinite(gauge.lastFailureMs) ? gauge.lastFailureMs : undefined, nowMs),
-    attempts: { answered: gauge.answers, failed: gauge.failures },
+    attempts: { answered: gauge.answers, failed: failuresOf(gauge) },
     firstTokenMs: rounded(latencies.stream.value),
     wholeAnswerMs: rounded(latencies.whole.value),
     models: upstream.models.map((model) => ({
@@ -43,6 +43,12 @@ export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOu
       pricePerMillion: showPrice(model.price),
     })),
   };
+}
+
+function failuresOf({ failures }: UpstreamGauge): number {
+  let all = 0;
+  for (const count of failures.values()) all += count;
+  return all;
 }
 
 function stateOf(upstream: Upstream, gauge: UpstreamGauge, nowMs: number): UpstreamState {

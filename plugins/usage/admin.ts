@@ -6,7 +6,7 @@ import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../core/query';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
 import { filterReaders, findRecord, listRecords } from './query';
-import { toRecordOfAccount } from './record';
+import { toExplainedRecord, toRecordOfAccount } from './record';
 
 /** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
 export function adminRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Route[] {
@@ -19,7 +19,7 @@ export function adminRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Rou
       summary: 'Usage records of all accounts, newest first.',
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, { ...filterReaders(gateway), ...PAGE_READERS, account: readUuid });
-        sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toRecordOfAccount));
+        sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toExplainedRecord));
       },
     },
     {
@@ -40,7 +40,7 @@ export function adminRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Rou
       handle: async ({ params }, _request, response) => {
         const row = await findRecord(database, params['requestId'] ?? '');
         if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
-        sendJson(response, 200, toRecordOfAccount(row));
+        sendJson(response, 200, toExplainedRecord(row));
       },
     },
   ];

@@ -61,40 +61,10 @@ export async function findRecord(database: Knex, requestId: string, account?: st
   return row;
 }
 
-/** All but `routing`, which is long and nobody's business in a list. */
-const COLUMNS = [
-  'request_id',
-  'created_at',
-  'account_id',
-  'key_id',
-  'protocol',
-  'path',
-  'strategy',
-  'model_requested',
-  'model',
-  'upstream',
-  'attempts',
-  'fallback',
-  'stream',
-  'status',
-  'source',
-  'error_code',
-  'input_tokens',
-  'output_tokens',
-  'total_tokens',
-  'cache_creation_tokens',
-  'cache_read_tokens',
-  'cost_e8',
-  'billing',
-  'response_time_ms',
-  'first_token_ms',
-  'config_revision',
-] as const satisfies readonly Exclude<keyof RecordRow, 'key_name'>[];
-
 function selectRecords(database: Knex): Knex.QueryBuilder {
   return database('usage_records as usage')
     .leftJoin('api_keys as key', 'key.id', 'usage.key_id')
-    .select(...COLUMNS.map((column) => `usage.${column}`), 'key.name as key_name');
+    .select('usage.*', 'key.name as key_name');
 }
 
 /** Written as the indexes are: see migrations/2026-11-21-search-usage-records.ts. */
