@@ -26,6 +26,7 @@ export interface TestEndpoint {
   readonly weight?: number;
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
+  readonly prefill?: boolean;
   readonly credential?: { env: string };
   readonly models?: Readonly<Record<string, TestModel>>;
 }
