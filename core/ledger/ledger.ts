@@ -6,6 +6,7 @@
  * refuses has written nothing. When the store cannot be asked in time, operations reject with `LedgerUnavailable`. An id
  * that is used for two payers is a defect of the caller and rejects with `WrongPayer`.
  */
+import type { Inspection } from './inspection';
 
 /** The store did not answer in time or refused the connection; whether the operation took place is not known. */
 export class LedgerUnavailable extends Error {
@@ -267,6 +268,9 @@ export interface Ledger {
   readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
   /** Forgets these entries, read from the head and committed as rows; their reservations are forgotten after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
+
+  /** Looks at accounts of one shard, and at some of their keys, at one moment. Rejects with LedgerUnavailable while not ready. */
+  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
 
   /**
    * True once the store has been filled from Postgres, and is still the one that was: one that was restarted, promoted or

@@ -1,5 +1,6 @@
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
+import type { Inspection, SeenHold } from './inspection';
 import { correctTokens, countSpending, type LimitCounters, noCounts, roomOf, setLimits, takeRate } from './key-limits';
 import {
   type AccountSnapshot,
@@ -290,6 +291,23 @@ export class MemoryLedger implements Ledger {
     for (const { rid } of entries) this.#forgetLater(rid);
   }
 
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+    this.#assertOpen();
+    const wanted = new Set(accountIds);
+    const deadlines = this.#deadlines.get(shard);
+    const holds = [...this.#reservations].flatMap(([rid, each]): SeenHold[] => {
+      const { accountId, keyId, amountE8, state, record } = each;
+      if (state !== 'open' || keyId === undefined || !wanted.has(accountId)) return [];
+      return [{ rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: record !== '' }];
+    });
+    return {
+      nowMs: this.#now(),
+      accounts: copies(this.#accounts, accountIds),
+      keys: copies(this.#keys, keyIds),
+      holds,
+    };
+  }
+
   async isReady(): Promise<boolean> {
     return this.#isOpen;
   }
@@ -503,6 +521,15 @@ function repeatReserve(before: Reservation, amountE8: bigint) {
   if (before.state === 'released' || before.state === 'tombstoned') return 'released_before';
   if (before.state !== 'open') return 'closed_before';
   return before.amountE8 === amountE8 ? 'reserved' : 'exists_with_different_amount';
+}
+
+function copies<T extends object>(all: ReadonlyMap<string, T>, ids: readonly string[]): Map<string, T> {
+  return new Map(
+    ids.flatMap((id): [string, T][] => {
+      const there = all.get(id);
+      return there === undefined ? [] : [[id, { ...there }]];
+    }),
+  );
 }
 
 function atLeastNothing(amountE8: bigint): bigint {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type LuaScript, loadScript } from '../lua';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount } from './amount';
+import { type Inspection, readInspection } from './inspection';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -53,10 +54,11 @@ const INDEX_KEY = script('index-key');
 const DUE = script('due');
 const TRIM = script('trim');
 const RESTORE = script('restore');
+const INSPECT = script('inspect');
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = [
   ...[RESERVE, SETTLE, RELEASE, RENEW, ROLL, EXPIRE, CREDIT],
-  ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE],
+  ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE, INSPECT],
 ];
 
 /** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
@@ -347,6 +349,14 @@ export class RedisLedger implements Ledger {
     const p = shardPrefix(shard);
     const reservations = entries.map((entry) => `${p}r:${entry.rid}`);
     await this.#background.run(TRIM, [`${p}ob`, ...reservations], [firstIdAfter(last.id), CLOSED]);
+  }
+
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+    const p = shardPrefix(shard);
+    const wanted = JSON.stringify({ accounts: accountIds, keys: keyIds });
+    const [word, seen = ''] = await this.#background.run(INSPECT, [`${p}meta`, `${p}exp`], [p, wanted]);
+    if (word === 'not_ready') throw notReady();
+    return readInspection(seen);
   }
 
   /**
