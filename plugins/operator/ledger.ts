@@ -1,6 +1,6 @@
 import type { Stores } from '../../core/accounts';
 import { requireAccount } from '../../core/accounts';
-import { sendJson } from '../../core/http';
+import { jsonBody, sendJson } from '../../core/http';
 import { INVARIANTS, type Violation } from '../../core/ledger/invariants';
 import { type Repair, repair } from '../../core/ledger/repair';
 import { askLedger } from '../../core/ledger/unavailable';
@@ -9,7 +9,7 @@ import { decodeIdCursor, encodeCursor } from '../../core/page';
 import type { Handler, Route } from '../../core/plugin';
 import { integerReader, PAGE_READERS, pageOf, readQuery, readUuid } from '../../core/query';
 import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
-import { ADMIN } from './fields';
+import { ADMIN, NOTHING } from './fields';
 
 /** Usage records of how many days are compared with their entries, unless the question names another number. */
 const DAYS = 7;
@@ -23,9 +23,11 @@ const READERS = {
 
 /** `items` are the places where an invariant does not hold, of one page of accounts; none is what everybody hopes for. */
 export function ledgerRoutes(stores: Stores): Route[] {
+  const readNothing = jsonBody<object>(NOTHING);
   const look =
     (mend: (each: Violation) => Promise<Repair>): Handler =>
-    async ({ query }, _request, response) => {
+    async ({ query }, request, response) => {
+      await readNothing(request);
       const { account, days = DAYS, ...filters } = readQuery(query, READERS);
       const { limit, cursor } = pageOf(filters);
       if (account !== undefined) await requireAccount(stores.database, account);
@@ -56,6 +58,7 @@ export function ledgerRoutes(stores: Stores): Route[] {
       path: '/admin/v1/ledger/repair',
       summary: 'The same, and make good by entries what can be; `repair` says how, null that a person has to look.',
       query: READERS,
+      body: NOTHING,
       answers: { 200: { description: 'What did not hold, and what was done.', schema: VERIFIED } },
       errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
       handle: look((each) => repair(stores, each, ADMIN)),

@@ -1,26 +1,29 @@
-import type { Knex } from 'knex';
 import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
-import { pageOf, readQuery, readUuid } from '../../core/query';
+import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../core/query';
 import { pageOf as pageShape, shape } from '../../core/shape';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
-import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
-import { EXPLAINED_RECORD, RECORD_OF_ACCOUNT, toExplainedRecord, toRecordOfAccount } from './record';
+import { filterReaders, findRecord, listRecords } from './query';
+import { EXPLAINED_RECORD, toExplainedRecord, toRecordOfAccount } from './record';
 
 /** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
-export function adminRoutes(database: Knex): Route[] {
+export function adminRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Route[] {
+  const { database } = gateway;
+  const filterQuery = { ...filterReaders(gateway), account: readUuid };
+  const listQuery = { ...filterQuery, ...PAGE_READERS };
   return [
     {
       listener: 'admin',
       method: 'GET',
       path: '/admin/v1/usage',
       summary: 'Usage records of all accounts, newest first.',
-      query: { ...LIST_READERS, account: readUuid },
+      query: listQuery,
       answers: { 200: { description: 'A page of records.', schema: pageShape(EXPLAINED_RECORD) } },
       handle: async ({ query }, _request, response) => {
-        const filters = readQuery(query, { ...LIST_READERS, account: readUuid });
+        const filters = readQuery(query, listQuery);
         sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toExplainedRecord));
       },
     },
@@ -29,12 +32,12 @@ export function adminRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/admin/v1/usage.csv',
       summary: 'The same records as a CSV file.',
-      query: { ...FILTER_READERS, account: readUuid },
+      query: filterQuery,
       answers: {
         200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
       },
       handle: async ({ query }, _request, response) => {
-        const filters = readQuery(query, { ...FILTER_READERS, account: readUuid });
+        const filters = readQuery(query, filterQuery);
         await sendCsv(response, database, filters, [...RECORD_COLUMNS, 'accountId'], toRecordOfAccount);
       },
     },
@@ -43,11 +46,11 @@ export function adminRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/admin/v1/usage/{requestId}',
       summary: 'The usage record of one call of any account.',
-      answers: { 200: { description: 'The record.', schema: RECORD_OF_ACCOUNT } },
+      answers: { 200: { description: 'The record.', schema: EXPLAINED_RECORD } },
       handle: async ({ params }, _request, response) => {
         const row = await findRecord(database, params['requestId'] ?? '');
         if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
-        sendJson(response, 200, toRecordOfAccount(row));
+        sendJson(response, 200, toExplainedRecord(row));
       },
     },
   ];

@@ -114,8 +114,6 @@ const RECORD_FIELDS = {
 
 export const RECORD = object(RECORD_FIELDS);
 
-export const RECORD_OF_ACCOUNT = object({ ...RECORD_FIELDS, accountId: shape.uuid });
-
 export const EXPLAINED_RECORD = object({
   ...RECORD_FIELDS,
   accountId: shape.uuid,

@@ -1,16 +1,19 @@
-import type { Knex } from 'knex';
 import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
-import { pageOf, readQuery } from '../../core/query';
+import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import { pageOf as pageShape, shape } from '../../core/shape';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
-import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
+import { filterReaders, findRecord, listRecords } from './query';
 import { RECORD, toRecord } from './record';
 
 /** A key sees the records of its own account, and of no other. */
-export function usageRoutes(database: Knex): Route[] {
+export function usageRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Route[] {
+  const { database } = gateway;
+  const filterQuery = filterReaders(gateway);
+  const listQuery = { ...filterQuery, ...PAGE_READERS };
   return [
     {
       listener: 'public',
@@ -18,10 +21,10 @@ export function usageRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/v1/usage',
       summary: "Usage records of the key's account, newest first.",
-      query: LIST_READERS,
+      query: listQuery,
       answers: { 200: { description: 'A page of records.', schema: pageShape(RECORD) } },
       handle: async ({ key, query }, _request, response) => {
-        const filters = readQuery(query, LIST_READERS);
+        const filters = readQuery(query, listQuery);
         const own = { ...filters, account: key.accountId };
         sendJson(response, 200, await listRecords(database, own, pageOf(filters), toRecord));
       },
@@ -32,12 +35,12 @@ export function usageRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/v1/usage.csv',
       summary: 'The same records as a CSV file.',
-      query: FILTER_READERS,
+      query: filterQuery,
       answers: {
         200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
       },
       handle: async ({ key, query }, _request, response) => {
-        const own = { ...readQuery(query, FILTER_READERS), account: key.accountId };
+        const own = { ...readQuery(query, filterQuery), account: key.accountId };
         await sendCsv(response, database, own, RECORD_COLUMNS, toRecord);
       },
     },
