@@ -64,9 +64,9 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
       preferred: undefined,
       random,
     };
-    const { ranked, asks } = exploration.explore(choose(field, wish), wish);
+    const { order, asks } = exploration.explore(choose(field, wish), field, wish);
     if (asks !== undefined) health.asked(asks);
-    const chosen = ranked[0]?.candidate as Candidate;
+    const chosen = candidates[order[0] ?? 0] as Candidate;
     const losses = candidates.map((each) => simulation.loss(each, simulation.truth(each.upstream.name, second)));
     const truth = simulation.truth(chosen.upstream.name, second);
     const loss = simulation.loss(chosen, truth);
