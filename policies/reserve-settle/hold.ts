@@ -10,28 +10,47 @@ const SURELY_LESS = 1 - 1e-9;
  * find the few that can be the dearest; those are counted exactly.
  */
 export function holdFor(request: ModelRequest, candidates: readonly Candidate[]): bigint {
+  if (mayBeContinued(request, candidates)) return holdForBoth(request, candidates);
   let dearest = 0;
-  for (const candidate of candidates) dearest = Math.max(dearest, roughCost(request, candidate));
+  for (const { model } of candidates) dearest = Math.max(dearest, roughCost(request, model));
   let holdE8 = 0n;
-  for (const candidate of candidates) {
-    if (roughCost(request, candidate) < dearest * SURELY_LESS) continue;
-    const costE8 = dearestCost(inputBound(request, candidate), outputBound(request, candidate), [
-      candidate.model.price,
-    ]);
+  for (const { model } of candidates) {
+    if (roughCost(request, model) < dearest * SURELY_LESS) continue;
+    const costE8 = dearestCost(inputTokens(request, model), outputTokens(request, model), [model.price]);
     if (costE8 > holdE8) holdE8 = costE8;
   }
   return holdE8;
 }
 
-function roughCost(request: ModelRequest, candidate: Candidate): number {
-  const { input, output } = dearestRates(candidate.model.price);
-  return inputBound(request, candidate) * input + outputBound(request, candidate) * output;
+function roughCost(request: ModelRequest, model: Candidate['model']): number {
+  const { input, output } = dearestRates(model.price);
+  return inputTokens(request, model) * input + outputTokens(request, model) * output;
 }
 
-function inputBound({ inputTokensEstimate }: ModelRequest, { model }: Candidate): number {
-  return Math.min(inputTokensEstimate, model.context);
+/** One candidate may begin the answer and another go on with it (`midStream: continue`). */
+function mayBeContinued({ stream, choices }: ModelRequest, candidates: readonly Candidate[]): boolean {
+  return stream && choices === 1 && candidates.some(({ upstream }) => upstream.prefill);
 }
 
-function outputBound({ maxOutputTokens, choices }: ModelRequest, { model }: Candidate): number {
-  return Math.min(maxOutputTokens ?? model.estimatedMaxTokens, model.maxOutput) * choices;
+/**
+ * Input once and both outputs, each wherever it is dearest. Who goes on is given what is left of the limit that the call
+ * names; without one, both may say as much as is held for a single answer.
+ */
+function holdForBoth(request: ModelRequest, candidates: readonly Candidate[]): bigint {
+  const answers = request.maxOutputTokens === undefined ? 2 : 1;
+  const input = Math.max(...candidates.map(({ model }) => inputTokens(request, model)));
+  const output = Math.max(...candidates.map(({ model }) => outputTokens(request, model))) * answers;
+  return dearestCost(
+    input,
+    output,
+    candidates.map(({ model }) => model.price),
+  );
+}
+
+function inputTokens(request: ModelRequest, { context }: Candidate['model']): number {
+  return Math.min(request.inputTokensEstimate, context);
+}
+
+function outputTokens(request: ModelRequest, { estimatedMaxTokens, maxOutput }: Candidate['model']): number {
+  return Math.min(request.maxOutputTokens ?? estimatedMaxTokens, maxOutput) * request.choices;
 }

@@ -141,8 +141,8 @@ describe('on upstreams that drift', () => {
       changes,
     });
     report('quality', outcome);
-    expect(outcome.settledRegret).to.be.lessThan(0.02);
-    expect(outcome.regret).to.be.lessThan(0.03);
+    expect(outcome.settledRegret).to.be.lessThan(0.05);
+    expect(outcome.regret).to.be.lessThan(0.05);
   });
 
   it('cost learns from the answers which prices matter', () => {
