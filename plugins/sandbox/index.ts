@@ -1,11 +1,24 @@
+import { registerHoldSource } from '../../core/ledger/hold-sources';
 import { definePlugin } from '../../core/plugin';
+import { StartFailure } from '../../core/start-failure';
 import { checkOfferings, OFFERINGS } from './offering';
+import { readSandboxHolds } from './open-holds';
 import { sandboxRoutes } from './routes';
-import { createService, openSuppliers, type SandboxService, type SupplierSettings } from './service';
+import { createService, openSuppliers, type SupplierSettings } from './service';
 import { readTimings, TIMINGS } from './timings';
+import { startWorker } from './worker';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
 const services = new WeakMap<object, ReturnType<typeof createService>>();
+
+/** What a process does: serve, keep sandboxes true, or both. */
+const ROLES = { all: { works: true }, gateway: { works: false }, worker: { works: true } } as const;
+
+function readRole(): keyof typeof ROLES {
+  const role = process.env['ROLE'] ?? 'all';
+  if (Object.hasOwn(ROLES, role)) return role as keyof typeof ROLES;
+  throw new StartFailure(`ROLE is "${role}", but it must be one of ${Object.keys(ROLES).join(', ')}.`);
+}
 
 /** Sandboxes; contract section 8. */
 export default definePlugin({
@@ -34,6 +47,7 @@ export default definePlugin({
       ...TIMINGS,
     },
   },
+  register: () => void registerHoldSource(readSandboxHolds),
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
     const service = createService(gateway, readTimings(settings));
@@ -45,10 +59,12 @@ export default definePlugin({
     if (service === undefined) throw new Error('the routes of the sandbox plugin are made before it starts');
     const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
+    await service.changes.listen();
+    const stopWorker = ROLES[readRole()].works ? startWorker(service, settings.environment) : async () => {};
     return async () => {
+      await stopWorker();
+      await service.changes.close();
       for (const driver of opened.values()) await driver.close();
     };
   },
 });
-
-export type { SandboxService };
