@@ -5,14 +5,18 @@
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
+import type { Redis } from 'ioredis';
 import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
+import { answerBrokenRequests } from './core/broken-requests';
 import { type Configuration, configurationReader } from './core/configuration';
 import { checkDatabase, migrate, openDatabase } from './core/database';
 import { type Egress, openEgress } from './core/egress';
+import { ejectionRules } from './core/ejection';
 import { startExpressGateway } from './core/express-gateway';
 import { openFrontDoor } from './core/front-door';
 import { type Gateway, type GatewayParts, withConfiguration } from './core/gateway';
+import { startHealthExchange } from './core/health-exchange';
 import { startDrainer } from './core/ledger/drainer';
 import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
@@ -24,7 +28,7 @@ import { LiveConfiguration } from './core/live-configuration';
 import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
-import type { Route } from './core/plugin';
+import type { OwnHosts, Route } from './core/plugin';
 import { checkRedis, connectRedis } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { reloadOnChange } from './core/reload-triggers';
@@ -33,6 +37,7 @@ import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
+import { exposeUpstreams } from './core/upstream-metrics';
 import { ConfigurationError } from './core/yaml-file';
 
 /** The project's folder, also when this runs from dist. */
@@ -84,13 +89,16 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
   await migrate(database);
-  const { ledger, isEmbedded } = await openLedger(env['REDIS_URL']);
+  const { ledger, redis } = await openLedger(env['REDIS_URL']);
   await ensureReady({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
   const settler = createSettler({ ledger, drainer, log });
   const leases = startLeases({ ledger, log });
   const refusedCalls = startRefusedCalls({ database, log });
   const egress = openEgress();
+  const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
+  exposeUpstreams(health);
+  const stopExchange = redis === undefined ? undefined : startHealthExchange({ redis, health, log });
   let isDraining = false;
   let routes: readonly Route[] = [];
   const parts: GatewayParts = {
@@ -100,7 +108,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
     egress,
     settler,
     leases,
-    health: new UpstreamHealth(),
+    health,
     refusedCalls,
     log,
     liveConfiguration: live,
@@ -110,8 +118,9 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
   const gatewayOfPlugins = withConfiguration(parts, () => live.current);
   routes = routesOf(plugins, gatewayOfPlugins);
+  const hosts = hostsOf(plugins, gatewayOfPlugins);
   const first = withConfiguration(parts, always(live.current));
-  const frontDoor = openFrontDoor(first, { routes, adminToken, fastLane: system.fastLane });
+  const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane });
   const manifests = plugins.map(({ manifest }) => manifest);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
   live.take(async (next) => {
@@ -124,9 +133,11 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   });
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
+  frontDoor.takeUpgrades(servers.http);
+  for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
   const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
   const stopReloading = reloadOnChange({ live, configFolder, isWatching: system.watchConfig, database, log });
-  announce(servers, live.current, isEmbedded, adminToken.file);
+  announce(servers, live.current, redis === undefined, adminToken.file);
   stopOnSignal(
     () => {
       isDraining = true;
@@ -144,6 +155,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
       await refusedCalls.close();
       await drainer.stop();
       await egress.close();
+      await stopExchange?.();
       await ledger.close();
       await database.destroy();
     },
@@ -169,16 +181,21 @@ function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database =
   throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
 }
 
-async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; isEmbedded: boolean }> {
-  if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), isEmbedded: true };
+/** Without a Redis the ledger is in the process: the embedded default. */
+async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; redis: Redis | undefined }> {
+  if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), redis: undefined };
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);
-  return { ledger: new RedisLedger({ redis }), isEmbedded: false };
+  return { ledger: new RedisLedger({ redis }), redis };
 }
 
 /** The endpoints of all plugins, each made with its settings. */
 function routesOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly Route[] {
   return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
+}
+
+function hostsOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly OwnHosts[] {
+  return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.hosts?.(settings, gateway) ?? []);
 }
 
 /** What plugins do by themselves while the process runs; answers what ends it, the last begun first. */

@@ -6,6 +6,7 @@ import type { Output } from './output';
 export interface Session {
   readonly client: Client;
   readonly output: Output;
+  readonly environment: Environment;
 }
 
 /** One verb of a noun: adds itself to the noun's command. */
@@ -14,6 +15,7 @@ export type Verb = (noun: Command, open: (command: Command) => Session) => void;
 export function sessions(environment: Environment, output: Omit<Output, 'json'>): (command: Command) => Session {
   return (command) => ({
     client: connect(environment),
+    environment,
     output: { ...output, json: command.optsWithGlobals()['json'] === true },
   });
 }

@@ -24,6 +24,12 @@ export async function showOne<T>(output: Output, item: T, columns: Columns<T>): 
   await output.write(table(Object.entries(columns).map(([name, column]) => [name, cell(column(item))])));
 }
 
+/** For programs the value, for people its lines. */
+export async function showText(output: Output, value: unknown, lines: readonly string[]): Promise<void> {
+  if (output.json) return showJson(output, value);
+  await output.write(lines.map((line) => `${line}\n`).join(''));
+}
+
 async function showJson(output: Output, value: unknown): Promise<void> {
   await output.write(`${JSON.stringify(value, null, 2)}\n`);
 }

@@ -8,6 +8,11 @@ import listAudit from './audit/list';
 import showBalance from './balance/show';
 import type { Environment } from './client';
 import { sessions, type Verb } from './command';
+import diffConfig from './config/diff';
+import reloadConfig from './config/reload';
+import showRevision from './config/revision';
+import configSchema from './config/schema';
+import validateConfig from './config/validate';
 import addCredit from './credits/add';
 import addDebit from './debits/add';
 import { Failure, UsageError } from './failure';
@@ -16,7 +21,12 @@ import limitKey from './keys/limit';
 import listKeys from './keys/list';
 import revokeKey from './keys/revoke';
 import updateKey from './keys/update';
+import verifyLedger from './ledger/verify';
 import type { Output } from './output';
+import ejectUpstream from './upstreams/eject';
+import listUpstreams from './upstreams/list';
+import restoreUpstream from './upstreams/restore';
+import testUpstream from './upstreams/test';
 import exportUsage from './usage/export';
 import listUsage from './usage/list';
 import showUsage from './usage/show';
@@ -39,8 +49,17 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
     summary: 'who signs in to the console',
     verbs: [createUser, listUsers, setPassword, disableUser, enableUser],
   },
+  upstreams: {
+    summary: 'where calls may go',
+    verbs: [listUpstreams, testUpstream, ejectUpstream, restoreUpstream],
+  },
+  ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },
   audit: { summary: 'who changed what', verbs: [listAudit] },
+  config: {
+    summary: 'the YAML files',
+    verbs: [validateConfig, diffConfig, configSchema, reloadConfig, showRevision],
+  },
 };
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;

@@ -44,6 +44,29 @@ export const KEY_COLUMNS: Columns<KeyShape> = {
   created: ({ createdAt }) => createdAt,
 };
 
+export interface ViolationShape {
+  readonly invariant: string;
+  readonly holds: string;
+  readonly accountId: string | null;
+  readonly seq: number | null;
+  readonly keyId: string | null;
+  readonly rid: string | null;
+  readonly expected: string;
+  readonly found: string;
+  readonly repair: string | null;
+}
+
+export const VIOLATION_COLUMNS: Columns<ViolationShape> = {
+  invariant: ({ invariant }) => invariant,
+  account: ({ accountId }) => accountId,
+  seq: ({ seq }) => seq,
+  key: ({ keyId }) => keyId,
+  reservation: ({ rid }) => rid,
+  expected: ({ expected }) => expected,
+  found: ({ found }) => found,
+  repair: ({ repair }) => repair,
+};
+
 export interface ListShape<T> {
   readonly items: readonly T[];
   readonly nextCursor: string | null;

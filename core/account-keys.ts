@@ -19,6 +19,8 @@ export interface AccountKey {
   readonly status: KeyStatus;
   readonly limitE8: bigint | undefined;
   readonly allowedModels: readonly string[] | undefined;
+  /** It may see how its calls are routed. */
+  readonly debug: boolean;
   readonly createdAt: Date;
   readonly revokedAt: Date | undefined;
   readonly money: Pick<KeyState, 'spentE8' | 'heldE8'> | undefined;
@@ -28,6 +30,7 @@ export interface NewKey {
   readonly name: string;
   readonly limitE8: bigint | undefined;
   readonly allowedModels: readonly string[] | undefined;
+  readonly debug?: boolean | undefined;
 }
 
 /** What is absent stays as it is; null removes. */
@@ -35,6 +38,7 @@ export interface KeyChanges {
   readonly name?: string | undefined;
   readonly limitE8?: bigint | null | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
+  readonly debug?: boolean | undefined;
 }
 
 interface KeyRow {
@@ -48,6 +52,7 @@ interface KeyRow {
   readonly limit_e8: bigint | null;
   readonly rev: number;
   readonly allowed_models: readonly string[] | null;
+  readonly debug: boolean;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
 }
@@ -75,6 +80,7 @@ export async function createKey(
     // Nodes begin with the plain settings of rev 0; a list of models is more than they know.
     rev: wanted.allowedModels === undefined ? 0 : 1,
     allowed_models: wanted.allowedModels ?? null,
+    debug: wanted.debug ?? false,
     created_at: new Date(),
     revoked_at: null,
   };
@@ -106,12 +112,13 @@ export async function updateKey(
       name: changes.name ?? before.name,
       limit_e8: changes.limitE8 === undefined ? before.limit_e8 : changes.limitE8,
       allowed_models: changes.allowedModels === undefined ? before.allowed_models : changes.allowedModels,
+      debug: changes.debug ?? before.debug,
       rev: before.rev + 1,
     };
-    const { name, limit_e8, rev } = after;
+    const { name, limit_e8, debug, rev } = after;
     await transaction('api_keys')
       .where({ id: keyId })
-      .update({ name, limit_e8, rev, allowed_models: asJson(after.allowed_models) });
+      .update({ name, limit_e8, debug, rev, allowed_models: asJson(after.allowed_models) });
     await writeAudit(transaction, {
       actor,
       action: 'key.update',
@@ -208,16 +215,28 @@ async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
     status: row.status,
     limitE8: row.limit_e8 ?? undefined,
     allowedModels: row.allowed_models ?? undefined,
+    debug: row.debug,
     createdAt: row.created_at,
     revokedAt: row.revoked_at ?? undefined,
     money: await unlessUnavailable(() => ledger.readKey({ accountId: row.account_id, keyId: row.id })),
   };
 }
 
-function audited({ name, status, limit_e8, allowed_models }: KeyRow): object {
-  return { name, status, balanceLimit: limit_e8 === null ? null : formatUsd(limit_e8), allowedModels: allowed_models };
+function audited({ name, status, limit_e8, allowed_models, debug }: KeyRow): object {
+  const balanceLimit = limit_e8 === null ? null : formatUsd(limit_e8);
+  return { name, status, balanceLimit, allowedModels: allowed_models, debug };
 }
 
 function asJson(models: readonly string[] | null): string | null {
   return models === null ? null : JSON.stringify(models);
+}
+
+/** Asked for calls that want to be explained, and for no others: it is a query. A database that is away says no. */
+export async function mayDebug(database: Knex, keyId: string): Promise<boolean> {
+  try {
+    const row = await database('api_keys').where({ id: keyId }).first<Pick<KeyRow, 'debug'> | undefined>('debug');
+    return row?.debug === true;
+  } catch {
+    return false;
+  }
 }

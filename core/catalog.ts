@@ -270,7 +270,7 @@ function indexNativeNames(models: readonly Model[]): ReadonlyMap<string, Readonl
  */
 export function isAllowed(
   catalog: Catalog,
-  candidates: readonly Candidate[],
+  candidates: readonly Pick<Candidate, 'model'>[],
   allowedModels: readonly string[] | undefined,
 ): boolean {
   if (allowedModels === undefined) return true;

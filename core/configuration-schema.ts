@@ -19,7 +19,13 @@ const MODEL = {
   additionalProperties: false,
   required: ['price', 'context', 'maxOutput'],
   properties: {
-    aliases: { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true, default: [] },
+    aliases: {
+      description: 'Other names clients may use for it.',
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      uniqueItems: true,
+      default: [],
+    },
     context: { description: 'Tokens of input and output together.', type: 'integer', minimum: 1 },
     maxOutput: { description: 'The most output tokens of one answer.', type: 'integer', minimum: 1 },
     estimatedMaxTokens: {
@@ -28,6 +34,7 @@ const MODEL = {
       minimum: 1,
     },
     price: {
+      description: 'What its tokens cost.',
       type: 'object',
       additionalProperties: false,
       required: ['input', 'output'],
@@ -38,7 +45,10 @@ const MODEL = {
           type: 'object',
           additionalProperties: false,
           required: ['tokens', 'input', 'output'],
-          properties: { tokens: { type: 'integer', minimum: 1 }, ...PRICE_PARTS },
+          properties: {
+            tokens: { description: 'Tokens of input, cache included.', type: 'integer', minimum: 1 },
+            ...PRICE_PARTS,
+          },
         },
       },
     },
@@ -57,7 +67,10 @@ export const SERVICE_ENDPOINT = {
     },
     adapter: {
       description: 'A registered adapter, or one per protocol it speaks.',
-      anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true }],
+      type: ['string', 'array'],
+      items: { type: 'string' },
+      minItems: 1,
+      uniqueItems: true,
     },
     adapterSettings: { description: "The adapter's own settings.", type: 'object' },
     credential: {
@@ -67,36 +80,65 @@ export const SERVICE_ENDPOINT = {
       additionalProperties: false,
       minProperties: 1,
       maxProperties: 1,
-      properties: { env: { type: 'string', minLength: 1 }, file: { type: 'string', minLength: 1 } },
+      properties: {
+        env: { description: 'The environment variable that holds it.', type: 'string', minLength: 1 },
+        file: {
+          description: "A file that holds it, relative to the configuration's folder.",
+          type: 'string',
+          minLength: 1,
+        },
+      },
     },
-    tier: { enum: ['official', 'high-sla', 'standard'], default: 'standard' },
-    weight: { type: 'number', exclusiveMinimum: 0, default: 1 },
+    tier: {
+      description: 'How good it is; the strategy `quality` prefers the first.',
+      enum: ['official', 'high-sla', 'standard'],
+      default: 'standard',
+    },
+    weight: { description: 'Its share of the calls among equals.', type: 'number', exclusiveMinimum: 0, default: 1 },
     allowPrivate: { description: 'It may live on a private address.', type: 'boolean', default: false },
     timeouts: {
+      description: 'How long it may take.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
-        connect: { ...DURATION, default: '120s' },
-        headers: { ...DURATION, default: '120s' },
-        firstToken: DURATION,
-        idle: { ...DURATION, default: '300s' },
+        connect: { ...DURATION, description: 'For a connection; at most 120s.', default: '120s' },
+        headers: { ...DURATION, description: 'For the head of the answer; at most 120s.', default: '120s' },
+        firstToken: { ...DURATION, description: 'For the first content of a stream; default: no limit.' },
+        idle: { ...DURATION, description: 'Between two bytes of an answer.', default: '300s' },
       },
     },
     prefill: { description: 'It can go on from a partial answer.', type: 'boolean', default: false },
     streamUsage: { description: 'It understands stream_options.include_usage.', type: 'boolean', default: true },
-    models: { type: 'object', minProperties: 1, additionalProperties: MODEL },
+    models: {
+      description: "What it serves, by the upstream's own names.",
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: MODEL,
+    },
   },
 } as const;
 
 const API_ENDPOINT = {
+  description: 'Where calls of one pipeline come in.',
   type: 'object',
   additionalProperties: false,
   required: ['paths'],
   properties: {
-    host: { type: 'string', minLength: 1 },
-    paths: { type: 'array', items: { type: 'string', pattern: '^/' }, minItems: 1, uniqueItems: true },
+    host: {
+      description: 'Only calls to this host; `*` stands for one label of it. Default: any.',
+      type: 'string',
+      minLength: 1,
+    },
+    paths: {
+      description: 'Compared as they are.',
+      type: 'array',
+      items: { type: 'string', pattern: '^/' },
+      minItems: 1,
+      uniqueItems: true,
+    },
     methods: {
+      description: 'Default: any.',
       type: 'array',
       items: { enum: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
       minItems: 1,
@@ -105,7 +147,12 @@ const API_ENDPOINT = {
   },
 } as const;
 
-const PORT = { type: 'integer', minimum: 0, maximum: 65_535 } as const;
+const PORT = {
+  description: 'Its port; 0 for any that is free.',
+  type: 'integer',
+  minimum: 0,
+  maximum: 65_535,
+} as const;
 
 export const GATEWAY_SCHEMA = {
   type: 'object',
@@ -113,19 +160,33 @@ export const GATEWAY_SCHEMA = {
   required: ['http', 'admin', 'apiEndpoints', 'serviceEndpoints', 'policies', 'pipelines'],
   properties: {
     http: {
+      description: 'The public listener.',
       type: 'object',
       additionalProperties: false,
       required: ['port'],
-      properties: { port: PORT, hostname: { type: 'string', default: '127.0.0.1' } },
+      properties: {
+        port: PORT,
+        hostname: { description: 'The address it listens at; 0.0.0.0 for all.', type: 'string', default: '127.0.0.1' },
+      },
     },
     admin: {
+      description: "The operator's listener; every request shows the admin token.",
       type: 'object',
       additionalProperties: false,
       required: ['port'],
-      properties: { port: PORT, host: { type: 'string', default: '127.0.0.1' } },
+      properties: {
+        port: PORT,
+        host: { description: 'The address it listens at.', type: 'string', default: '127.0.0.1' },
+      },
     },
-    apiEndpoints: { type: 'object', minProperties: 1, additionalProperties: API_ENDPOINT },
+    apiEndpoints: {
+      description: 'Where calls come in, by name.',
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: API_ENDPOINT,
+    },
     serviceEndpoints: {
+      description: 'Where calls may go: the upstreams, by the names that headers and usage records show.',
       type: 'object',
       propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
       additionalProperties: SERVICE_ENDPOINT,
@@ -138,6 +199,7 @@ export const GATEWAY_SCHEMA = {
       uniqueItems: true,
     },
     pipelines: {
+      description: 'What happens to a call, by name.',
       type: 'object',
       minProperties: 1,
       additionalProperties: {
@@ -145,8 +207,15 @@ export const GATEWAY_SCHEMA = {
         additionalProperties: false,
         required: ['apiEndpoints', 'policies'],
         properties: {
-          apiEndpoints: { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true },
+          apiEndpoints: {
+            description: 'Whose calls take it; each endpoint has one pipeline.',
+            type: 'array',
+            items: { type: 'string' },
+            minItems: 1,
+            uniqueItems: true,
+          },
           policies: {
+            description: 'Its policies in order, each with its settings.',
             type: 'array',
             minItems: 1,
             items: {
@@ -170,6 +239,8 @@ export const GATEWAY_SCHEMA = {
   },
 } as const;
 
+const UNUSED = { description: "Express Gateway's own; Tollgate does not use it.", type: 'object' } as const;
+
 export const SYSTEM_SCHEMA = {
   type: 'object',
   additionalProperties: false,
@@ -180,15 +251,26 @@ export const SYSTEM_SCHEMA = {
       type: 'object',
       default: { redis: { emulate: true, namespace: 'EG' } },
     },
-    crypto: { type: 'object' },
-    session: { type: 'object' },
-    accessTokens: { type: 'object' },
-    refreshTokens: { type: 'object' },
-    authorizationCodes: { type: 'object' },
+    crypto: UNUSED,
+    session: UNUSED,
+    accessTokens: UNUSED,
+    refreshTokens: UNUSED,
+    authorizationCodes: UNUSED,
     fastLane: {
       description: "Calls of pipelines made of Tollgate's own policies are served without going through Express.",
       type: 'boolean',
       default: true,
+    },
+    ejection: {
+      description: 'When an upstream that fails is left out, and for how long.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        consecutiveFailures: { description: 'So many failures in a row.', type: 'integer', minimum: 1, default: 5 },
+        outFor: { ...DURATION, description: 'So long, times n at the nth ejection.', default: '30s' },
+        outAtMost: { ...DURATION, description: 'Never longer than this.', default: '5m' },
+      },
     },
     watchConfig: {
       description: 'gateway.config.yml is reloaded when it changes; a file with mistakes is refused, and said so.',
@@ -196,6 +278,7 @@ export const SYSTEM_SCHEMA = {
       default: true,
     },
     plugins: {
+      description: 'Which plugins are loaded, each with its settings.',
       type: 'object',
       minProperties: 1,
       additionalProperties: {

@@ -1,3 +1,6 @@
+import type { SystemSettings } from './configuration-schema';
+import { parseDuration } from './settings';
+
 /** When an upstream is left out, and for how long; contract section 5. */
 export interface EjectionRules {
   readonly consecutiveFailures: number;
@@ -17,6 +20,17 @@ export const EJECTION_RULES: EjectionRules = {
   outMs: 30_000,
   outAtMostMs: 300_000,
 };
+
+/** What is configured, in the place of the standard. */
+export function ejectionRules(settings: SystemSettings['ejection']): EjectionRules {
+  const { consecutiveFailures, outFor, outAtMost } = settings;
+  return {
+    ...EJECTION_RULES,
+    consecutiveFailures,
+    outMs: parseDuration(outFor),
+    outAtMostMs: parseDuration(outAtMost),
+  };
+}
 
 /**
  * `in`: it is asked. `out`: it is not. `due`: its time is over and one call may try it. `probing`: that call is under way;

@@ -9,6 +9,12 @@ export const ERRORS = {
     retryable: false,
     summary: 'The body is not valid JSON.',
   },
+  MALFORMED_REQUEST: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'This is not HTTP/1.1 as it should be.',
+  },
   INVALID_FIELD: {
     status: 400,
     type: 'invalid_request_error',
@@ -242,6 +248,12 @@ export const ERRORS = {
     retryable: false,
     summary: 'The body must be application/json, not compressed.',
   },
+  EXPECTATION_FAILED: {
+    status: 417,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The `Expect` header asks for something other than `100-continue`.',
+  },
   UPSTREAM_RATE_LIMITED: {
     status: 429,
     type: 'rate_limit_error',
@@ -253,6 +265,12 @@ export const ERRORS = {
     type: 'rate_limit_error',
     retryable: true,
     summary: 'Too many sandboxes are created too fast; keep the idempotency key and repeat later.',
+  },
+  HEADERS_TOO_LARGE: {
+    status: 431,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary: 'The head of the request has more than 16 KiB.',
   },
   INTERNAL_ERROR: { status: 500, type: 'server_error', retryable: true, summary: 'A fault of the gateway itself.' },
   ALL_PROVIDERS_FAILED: {

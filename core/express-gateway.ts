@@ -3,7 +3,7 @@
  * our policies and our routes, and takes its two servers.
  */
 import type { EventEmitter } from 'node:events';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import { format } from 'node:util';
 import type { Logger } from 'pino';
@@ -165,6 +165,7 @@ export async function startExpressGateway(
   replaceConfiguration(load, withCheckedSettings(gateway.configuration), system);
   // It makes an id per request that nobody reads, slowly.
   (load('uuid62') as { v4: () => string }).v4 = () => '';
+  openServersWith(load, SERVER_OPTIONS);
   const entrance: Entrance = { pipelines: undefined };
   mountRoutes(load, served, entrance);
   const eventBus = load('express-gateway/lib/eventBus') as EventEmitter;
@@ -180,6 +181,19 @@ export async function startExpressGateway(
   takeOver(http, served);
   takeOverAdmin(admin, served);
   return { http, admin, prepare: (next) => preparePipelines(load, next, served, entrance) };
+}
+
+/**
+ * Times are looked at every second, not every thirty: who is slow is closed when it is due. That a Host header is there is
+ * checked by us, so that its absence is told in our envelope.
+ */
+const SERVER_OPTIONS = { connectionsCheckingInterval: 1_000, requireHostHeader: false } as const;
+
+/** It opens its servers with a listener alone, and these options can only be given then. */
+function openServersWith(load: NodeJS.Require, options: ServerOptions): void {
+  const http = load('node:http') as { createServer(...given: unknown[]): Server };
+  const { createServer } = http;
+  http.createServer = (...given) => createServer(...(given.length === 1 ? [options, ...given] : given));
 }
 
 /** Where calls go that Express serves: its own pipelines of the start, until a reload has put others in their place. */

@@ -1,16 +1,19 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type AdminToken, showsToken } from './admin-token';
 import { fail, type GatewayError } from './errors';
 import type { Served } from './express-gateway';
 import { compileCallTable } from './fast-lane';
 import type { Gateway } from './gateway';
 import { newRequestId, sendError } from './http';
-import type { Route } from './plugin';
+import type { OwnHosts, Route } from './plugin';
+import { checkHead } from './request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from './request-target';
-import { compileRoutes, confirmedKey } from './router';
+import { compileRoutes, confirmedKey, serveVisit, toVisit } from './router';
+import { takeUpgrades } from './upgrades';
 
 export interface FrontDoorOptions {
   readonly routes: readonly Route[];
+  readonly hosts: readonly OwnHosts[];
   readonly adminToken: AdminToken;
   readonly fastLane: boolean;
 }
@@ -18,6 +21,8 @@ export interface FrontDoorOptions {
 export interface FrontDoor extends Served {
   /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
   prepare(gateway: Gateway): () => void;
+  /** Lets the public listener's connections be upgraded to other protocols, where a plugin takes them. */
+  takeUpgrades(server: Server): void;
 }
 
 /** Who answers what: calls, our own API, 405, 404; the admin listener behind its token. */
@@ -36,9 +41,14 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
       };
     },
     answerUnlessCall: (request, response) => {
-      const wrongTarget = settleTarget(request);
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) {
         refuse(request, response, wrongTarget);
+        return undefined;
+      }
+      const owner = options.hosts.find(({ owns }) => owns(hostOf(request)));
+      if (owner !== undefined) {
+        void serveVisit(toVisit(request, {}), owner.handle, request, response);
         return undefined;
       }
       const place = calls.find(request);
@@ -50,9 +60,10 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
       else refuse(request, response, isDirect ? notDirect() : notFound(request));
       return undefined;
     },
+    takeUpgrades: (server) => takeUpgrades(server, publicRoutes, options.hosts),
     fastLane: options.fastLane,
     admin: (request, response, expressGateway) => {
-      const wrongTarget = settleTarget(request);
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) refuse(request, response, wrongTarget);
       else if (!showsToken(request, options.adminToken))
         refuse(request, response, fail('INVALID_API_KEY', { message: NO_TOKEN }));

@@ -29,6 +29,20 @@ export function setRequestId(response: ServerResponse, id: string): void {
   response.setHeader('x-request-id', id);
 }
 
+/** The headers of an answer that is an error of ours. */
+export function errorHeaders(error: GatewayError, requestId: string): Record<string, string> {
+  const headers: Record<string, string> = {
+    'x-svc-source': 'platform',
+    'x-svc-request-id': requestId,
+    'request-id': requestId,
+    'x-request-id': requestId,
+    'x-should-retry': String(error.retryable),
+    ...error.options.headers,
+  };
+  if (error.options.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.options.retryAfterSeconds);
+  return headers;
+}
+
 /** Sends the envelope of an error; contract section 3. The body of the request may still be on its way. */
 export function sendError(
   request: IncomingMessage,
@@ -36,13 +50,7 @@ export function sendError(
   error: GatewayError,
   requestId: string,
 ): void {
-  setRequestId(response, requestId);
-  const headers: Record<string, string> = {
-    'x-svc-source': 'platform',
-    'x-should-retry': String(error.retryable),
-    ...error.options.headers,
-  };
-  if (error.options.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.options.retryAfterSeconds);
+  const headers = errorHeaders(error, requestId);
   if (!request.complete) discardRest(request, response);
   sendJson(response, error.status, errorEnvelope(error, requestId), headers);
 }

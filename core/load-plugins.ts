@@ -1,11 +1,13 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { type Loaded, loadSystemSettings } from './configuration';
+import type { Loaded } from './configuration';
+import { type LocatedProblem, locate, withHint } from './configuration-problems';
 import { GATEWAY_SCHEMA, type SystemSettings } from './configuration-schema';
 import type { Manifest } from './express-gateway';
 import type { Section } from './plugin';
 import { compileCheck } from './settings';
-import { StartFailure } from './start-failure';
+import { readSystemSettings } from './system-settings';
+import { ConfigurationError } from './yaml-file';
 
 export interface LoadedPlugin {
   readonly manifest: Manifest;
@@ -25,20 +27,22 @@ const OWN_FOLDER = dirname(__dirname);
 
 /**
  * Reads system.config.yml of a folder, loads its plugins and registers what they bring. Once per process.
- * @throws ConfigurationError, StartFailure
+ * @throws ConfigurationError with every problem found
  */
 export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): LoadedPlugins {
-  const settings = loadSystemSettings(configFolder, { ...env, EG_APP_ROOT: OWN_FOLDER });
+  const { settings, file } = readSystemSettings(configFolder, { ...env, EG_APP_ROOT: OWN_FOLDER });
   const system = locatePlugins(settings, configFolder);
-  const plugins = Object.entries(system.plugins).map(([name, { package: packageName, ...own }]) =>
-    loadPlugin(name, packageName, own),
-  );
-  return {
-    system,
-    plugins,
-    policies: plugins.flatMap(({ manifest }) => manifest.tollgate.policies ?? []),
-    sections: sectionsOf(plugins),
-  };
+  const problems: LocatedProblem[] = [];
+  const plugins = Object.entries(system.plugins).flatMap(([name, { package: packageName, ...own }]) => {
+    const loaded = loadPlugin(packageName, own);
+    if ('manifest' in loaded) return [loaded];
+    problems.push(...loaded.problems.map((each) => ({ ...each, path: ['plugins', name, ...each.path] })));
+    return [];
+  });
+  const sections = sectionsOf(plugins, problems);
+  if (problems.length > 0) throw new ConfigurationError(locate(file, problems));
+  const policies = plugins.flatMap(({ manifest }) => manifest.tollgate.policies ?? []);
+  return { system, plugins, policies, sections };
 }
 
 /** Packages are looked for from the configuration's folder, then from Tollgate's own. Express Gateway is given full paths. */
@@ -55,43 +59,37 @@ function locatePlugins(system: SystemSettings, configFolder: string): SystemSett
 }
 
 /** Required here first, because Express Gateway swallows what goes wrong at import. */
-function loadPlugin(name: string, packageName: string, settings: object): LoadedPlugin {
-  const manifest = requireManifest(name, packageName);
-  const { plugin } = manifest.tollgate;
+function loadPlugin(packageName: string, settings: object): LoadedPlugin | { problems: LocatedProblem[] } {
+  const required = requireManifest(packageName);
+  if (typeof required === 'string') return { problems: [{ path: ['package'], message: required }] };
+  const { plugin } = required.tollgate;
   plugin?.register?.();
-  return { manifest, settings: plugin === undefined ? settings : checkSettings(name, plugin.schema, settings) };
+  if (plugin === undefined) return { manifest: required, settings };
+  const checked = compileCheck({ additionalProperties: false, ...plugin.schema })(settings);
+  if ('problems' in checked) return { problems: checked.problems.map(withHint) };
+  return { manifest: required, settings: checked.value };
 }
 
-function requireManifest(name: string, packageName: string): Manifest {
+/** The manifest, or what is wrong with it. */
+function requireManifest(packageName: string): Manifest | string {
   try {
     const manifest = require(packageName) as Partial<Manifest>;
     if (manifest.tollgate !== undefined) return manifest as Manifest;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
-    throw new StartFailure(`system.config.yml: plugin "${name}" cannot be loaded from ${packageName}: ${reason}`, {
-      cause,
-    });
+    return `${packageName} cannot be loaded: ${reason}`;
   }
-  throw new StartFailure(
-    `system.config.yml: ${packageName} of plugin "${name}" is not a Tollgate plugin: its manifest must be made with pluginManifest or policiesManifest`,
-  );
+  return `${packageName} is not a Tollgate plugin: its manifest must be made with pluginManifest or policiesManifest`;
 }
 
-function checkSettings(name: string, schema: object, settings: object): unknown {
-  const checked = compileCheck({ additionalProperties: false, ...schema })(settings);
-  if ('value' in checked) return checked.value;
-  const lines = checked.problems.map(
-    ({ path, message }) => `system.config.yml: plugins.${[name, ...path].join('.')}: ${message}`,
-  );
-  throw new StartFailure(lines.join('\n'));
-}
-
-function sectionsOf(plugins: readonly LoadedPlugin[]): ReadonlyMap<string, Section> {
+function sectionsOf(plugins: readonly LoadedPlugin[], problems: LocatedProblem[]): ReadonlyMap<string, Section> {
   const sections = new Map<string, Section>();
   for (const { manifest } of plugins) {
     for (const [name, section] of Object.entries(manifest.tollgate.plugin?.sections ?? {})) {
-      if (sections.has(name) || Object.hasOwn(GATEWAY_SCHEMA.properties, name))
-        throw new StartFailure(`plugin "${manifest.name}": the section "${name}" of gateway.config.yml is taken`);
+      if (sections.has(name) || Object.hasOwn(GATEWAY_SCHEMA.properties, name)) {
+        const message = `its section "${name}" of gateway.config.yml is already taken`;
+        problems.push({ path: ['plugins', manifest.name], message });
+      }
       sections.set(name, section);
     }
   }

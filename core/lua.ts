@@ -19,13 +19,31 @@ export class LuaHeaderError extends Error {
   override readonly name = 'LuaHeaderError';
 }
 
-/** Loads `<folder>/<name>.lua`. The folder is the caller's own: the build copies the files beside the compiled code. */
+/**
+ * Loads `<folder>/<name>.lua`. The folder is the caller's own: the build copies the files beside the compiled code. A line
+ * `-- include <other>` stands for the functions of `<folder>/<other>.lua`, a library (`#!lua library`) that is no operation.
+ */
 export function loadScript(folder: string, name: string): LuaScript {
-  return parseScript(name, readFileSync(join(folder, `${name}.lua`), 'utf8'));
+  const read = (file: string) => readFileSync(join(folder, `${file}.lua`), 'utf8');
+  return parseScript(name, read(name), read);
 }
 
-export function parseScript(name: string, source: string): LuaScript {
-  const { header, body } = splitHeader(name, source);
+const INCLUDE = /^-- include ([a-z-]+)$/m;
+const LIBRARY = /^#!lua library\n/;
+
+/** Comments go with the library's text: Redis keeps what it is sent. */
+function includeLibrary(source: string, read: (name: string) => string): string {
+  return source.replace(INCLUDE, (_, library: string) => {
+    const text = read(library);
+    if (!LIBRARY.test(text))
+      throw new LuaHeaderError(`${library}.lua is included, so it must begin with #!lua library`);
+    return withoutComments(text.replace(LIBRARY, '').split('\n')).replace(/\n{2,}/g, '\n');
+  });
+}
+
+export function parseScript(name: string, own: string, read: (name: string) => string = () => ''): LuaScript {
+  const { header, body } = splitHeader(name, own);
+  const source = includeLibrary(own, read);
   for (const table of ['KEYS', 'ARGV'] as const) {
     compare(name, declaredIndexes(header, table), usedIndexes(body, table));
   }
@@ -36,7 +54,8 @@ export function parseScript(name: string, source: string): LuaScript {
 
 function splitHeader(name: string, source: string): { header: string[]; body: string } {
   const lines = source.split('\n');
-  if (!lines[0]?.startsWith('#!lua')) throw new LuaHeaderError(`${name}.lua must begin with #!lua and its flags`);
+  if (!lines[0]?.startsWith('#!lua') || LIBRARY.test(source))
+    throw new LuaHeaderError(`${name}.lua must begin with #!lua and its flags`);
   const end = lines.findIndex((line, index) => index > 0 && !line.startsWith('--'));
   const header = lines.slice(1, end).map((line) => line.slice(2).replace(/^ /, ''));
   if ((header[0] ?? '').trim() === '')

@@ -27,7 +27,7 @@ export function toPage<Row, T>(
   return { items: items.map(toItem), nextCursor: more ? encodeCursor(keyOf(last)) : null };
 }
 
-function encodeCursor(key: readonly string[]): string {
+export function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 

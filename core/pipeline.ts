@@ -5,6 +5,7 @@ import { fail, type GatewayError } from './errors';
 import type { Gateway } from './gateway';
 import { sendError } from './http';
 import type { AnyStep, Policy } from './policy';
+import { ROUTING_HEADER, routingHeader } from './routing-header';
 import { describeFault, toGatewayError } from './thrown';
 
 /** A policy with its settings, ready to run. */
@@ -92,6 +93,8 @@ async function refuse(
   if (response.headersSent) return void response.destroy();
   response.setHeader('x-routing-attempts', String(call.facts.attempts));
   response.setHeader('x-routing-fallback', String(call.facts.fallback));
+  const routing = routingHeader(call.facts.routing);
+  if (routing !== undefined) response.setHeader(ROUTING_HEADER, routing);
   sendError(request, response, error, call.id);
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { CallKey } from './call';
 import type { Catalog } from './catalog';
 import type { Gateway } from './gateway';
@@ -24,6 +25,20 @@ export type KeyHandler = (
 ) => Promise<void>;
 
 /**
+ * Takes a connection over that the client wants for another protocol (WebSocket). What it throws is rendered through the
+ * error catalogue, as an ordinary answer: it throws before it has written anything, or not at all.
+ */
+export type UpgradeHandler = (visit: Visit, request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
+
+/** Whole hosts of the public listener that are a plugin's own: whatever comes to them is its to answer. */
+export interface OwnHosts {
+  /** The host is in lower case and has no port. */
+  owns(host: string): boolean;
+  readonly handle: Handler;
+  readonly upgrade: UpgradeHandler;
+}
+
+/**
  * One endpoint of our own API. `listener: public` with `auth: key` runs after the API key was found to be valid;
  * everything on the admin listener has shown the admin token. A handler answers or throws; what it throws is rendered
  * through the error catalogue.
@@ -41,7 +56,13 @@ export type Route = {
   readonly anyHost?: true;
 } & (
   | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
-  | { readonly listener: 'public'; readonly auth: 'none'; readonly handle: Handler }
+  | {
+      readonly listener: 'public';
+      readonly auth: 'none';
+      readonly handle: Handler;
+      /** The path can also be upgraded to another protocol. */
+      readonly upgrade?: UpgradeHandler;
+    }
   | { readonly listener: 'admin'; readonly handle: Handler }
 );
 
@@ -65,6 +86,8 @@ export interface PluginDefinition<S extends Schema> {
   readonly register?: () => void;
   /** Runs once, when the stores are open; what it returns is served. A plugin that throws stops the start. */
   readonly routes?: (settings: Settings<S>, gateway: Gateway) => readonly Route[];
+  /** Runs once, beside `routes`. */
+  readonly hosts?: (settings: Settings<S>, gateway: Gateway) => OwnHosts | undefined;
   /** Runs once, when the process serves: begins work that goes on by itself. What it returns ends that work; calls have ended then, the stores are still open. */
   readonly start?: (settings: Settings<S>, gateway: Gateway) => Promise<() => Promise<void>>;
 }
@@ -76,6 +99,7 @@ export interface Plugin {
   readonly sections?: Readonly<Record<string, Section>>;
   readonly register?: () => void;
   readonly routes?: (settings: unknown, gateway: Gateway) => readonly Route[];
+  readonly hosts?: (settings: unknown, gateway: Gateway) => OwnHosts | undefined;
   readonly start?: (settings: unknown, gateway: Gateway) => Promise<() => Promise<void>>;
 }
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
+import type { RoutingFacts } from './call';
 import { insertUsage } from './ledger/rows';
 
 /** Usage records of calls that were refused before a reservation: a bounded, best-effort batch; money never depends on it. */
@@ -39,6 +40,8 @@ export interface UsageRecord {
   readonly responseTimeMs: number;
   readonly firstTokenMs: number | null;
   readonly configRevision: string;
+  /** Why the call went where it went; null where there was no choice. For operators. */
+  readonly routing: Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> | null;
 }
 
 export interface RefusedCallsOptions {

@@ -12,9 +12,7 @@ const HOST = /^(?:[a-z0-9_-]*(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::\d{0,5})?
  * case and without trailing dot in `headers.host`, and a path in `url`.
  */
 export function settleTarget(request: IncomingMessage): GatewayError | undefined {
-  const { headers, rawHeaders, url = '/' } = request;
-  const hosts = countHosts(rawHeaders);
-  if (hosts > 1 || (hosts === 0 && request.httpVersionMinor > 0)) return wrongHost('expected one Host header');
+  const { headers, url = '/' } = request;
   if (url.charCodeAt(0) !== SLASH) {
     const [, authority = '', path = ''] = ABSOLUTE.exec(url) ?? [];
     if (authority !== '') {
@@ -24,25 +22,13 @@ export function settleTarget(request: IncomingMessage): GatewayError | undefined
   }
   const { host } = headers;
   if (host === undefined) return undefined;
-  if (!HOST.test(host)) return wrongHost('expected a name or an address, and a port at most');
+  if (!HOST.test(host)) return fail('INVALID_FIELD', { param: 'host', message: NO_HOST });
   headers.host = hostOf(request) + (/:\d+$/.exec(host)?.[0] ?? '');
   return undefined;
 }
 
 const SLASH = 0x2f;
-
-function wrongHost(problem: string): GatewayError {
-  return fail('INVALID_FIELD', { param: 'host', message: `host: ${problem}` });
-}
-
-function countHosts(rawHeaders: readonly string[]): number {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  return hosts;
-}
+const NO_HOST = 'host: expected a name or an address, and a port at most';
 
 export function pathOf({ url = '/' }: IncomingMessage): string {
   const query = url.indexOf('?');

@@ -5,7 +5,8 @@ import type { CallKey } from './call';
 import { fail, type GatewayError } from './errors';
 import { newRequestId, sendError, setRequestId } from './http';
 import { log as standardLog } from './log';
-import type { Route, Visit } from './plugin';
+import type { Handler, Route, UpgradeHandler, Visit } from './plugin';
+import { pathOf } from './request-target';
 import { RouteTable } from './route-table';
 import { describeFault, toGatewayError } from './thrown';
 
@@ -25,6 +26,8 @@ export interface Router {
    * @returns false, with nothing touched, when no route has this path.
    */
   serve(request: IncomingMessage, response: ServerResponse, options: ServeOptions): Promise<boolean>;
+  /** What takes an upgrade of this path; undefined when nothing does. */
+  upgradeOf(path: string): { readonly take: UpgradeHandler; readonly params: Visit['params'] } | undefined;
 }
 
 /** @throws Error when two routes answer the same, or when routes of both listeners are given: they must never mix. */
@@ -35,28 +38,47 @@ export function compileRoutes(routes: readonly Route[]): Router {
   for (const route of routes) table.add(route.method, route.path, route);
 
   return {
+    upgradeOf: (path) => {
+      const found = table.find('GET', path);
+      if (found === undefined || 'allow' in found) return undefined;
+      const { route, params } = found;
+      const take = route.listener === 'public' && route.auth === 'none' ? route.upgrade : undefined;
+      return take === undefined ? undefined : { take, params };
+    },
     methodsOf: (path) => table.methodsOf(path),
     serve: async (request, response, options) => {
-      const url = request.url ?? '/';
-      const queryStart = url.indexOf('?');
-      const path = queryStart === -1 ? url : url.slice(0, queryStart);
-      const found = table.find(request.method ?? 'GET', path);
+      const found = table.find(request.method ?? 'GET', pathOf(request));
       if (found === undefined) return false;
-      const visit = {
-        id: newRequestId(),
-        path,
-        query: new URLSearchParams(queryStart === -1 ? '' : url.slice(queryStart + 1)),
-      };
-      setRequestId(response, visit.id);
-      try {
+      const visit = toVisit(request, 'params' in found ? found.params : {});
+      const serveRoute: Handler = async () => {
         if ('allow' in found) throw methodNotAllowed(found.allow);
-        await answer(found.route, { ...visit, params: found.params }, request, response, options);
-      } catch (error) {
-        render(error, visit.id, request, response, options.log ?? standardLog);
-      }
+        await answer(found.route, visit, request, response, options);
+      };
+      await serveVisit(visit, serveRoute, request, response, options.log);
       return true;
     },
   };
+}
+
+export function toVisit(request: IncomingMessage, params: Visit['params']): Visit {
+  const [path = '/', ...query] = (request.url ?? '/').split('?');
+  return { id: newRequestId(), path, query: new URLSearchParams(query.join('?')), params };
+}
+
+/** Runs a handler; what it throws is rendered through the error catalogue. Never rejects. */
+export async function serveVisit(
+  visit: Visit,
+  handle: Handler,
+  request: IncomingMessage,
+  response: ServerResponse,
+  log: Logger = standardLog,
+): Promise<void> {
+  setRequestId(response, visit.id);
+  try {
+    await handle(visit, request, response);
+  } catch (error) {
+    render(error, visit.id, request, response, log);
+  }
 }
 
 /** Finds the key and reads its status: endpoints without a reservation have no other moment to notice a revoked key. */

@@ -21,11 +21,42 @@ export interface Problem {
   readonly known?: readonly string[];
 }
 
-export type Check<T> = (value: unknown) => { readonly value: T } | { readonly problems: readonly Problem[] };
+/** What a string whose schema says `'x-names'` is the name of. */
+export type NamedKind = 'upstream' | 'model';
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, allowUnionTypes: true, verbose: true });
+/** A name that stands somewhere in a value, to be looked up by who knows what there is. */
+export interface NameUse {
+  readonly kind: NamedKind;
+  readonly name: string;
+  readonly path: readonly (string | number)[];
+}
+
+/** @param names is given every use of a name in the value */
+export type Check<T> = (
+  value: unknown,
+  names?: NameUse[],
+) => { readonly value: T } | { readonly problems: readonly Problem[] };
+
+const ajv = new Ajv({
+  allErrors: true,
+  useDefaults: true,
+  strict: true,
+  allowUnionTypes: true,
+  verbose: true,
+  passContext: true,
+});
 /** `x-expected` says in words what a pattern wants. */
 for (const word of ['x-example', 'x-expected', 'tsType']) ajv.addKeyword(word);
+ajv.addKeyword({
+  keyword: 'x-names',
+  type: 'string',
+  schemaType: 'string',
+  errors: false,
+  validate(this: NameUse[] | undefined, kind: NamedKind, name: string, _: unknown, at?: { instancePath: string }) {
+    this?.push({ kind, name, path: readPointer(at?.instancePath ?? '') });
+    return true;
+  },
+});
 
 /** Durations such as `250ms`, `10s`, `5m`, `1h`. */
 export const DURATION = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' } as const;
@@ -48,19 +79,26 @@ export function parseDuration(text: string): number {
  */
 export function compileCheck<T>(schema: Schema): Check<T> {
   const validate = ajv.compile(schema);
-  return (value) => {
+  return (value, names) => {
     const copy = structuredClone(value);
-    if (validate(copy)) return { value: copy as T };
-    return { problems: (validate.errors ?? []).map(toProblem) };
+    if (validate.call(names, copy)) return { value: copy as T };
+    // A name that is wrong is reported by what is wrong with it.
+    return { problems: (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames').map(toProblem) };
   };
 }
 
-function toProblem(error: ErrorObject): Problem {
-  const path = error.instancePath
+/** `/messages/0/role` -> `['messages', 0, 'role']` */
+function readPointer(pointer: string): (string | number)[] {
+  return pointer
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
     .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
+function toProblem(error: ErrorObject): Problem {
+  const path = readPointer(error.instancePath);
+  if (error.propertyName !== undefined) path.push(error.propertyName);
   switch (error.keyword) {
     case 'additionalProperties': {
       const unknown = String(error.params['additionalProperty']);

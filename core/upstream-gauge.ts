@@ -1,3 +1,4 @@
+import type { AttemptOutcome } from './call';
 import { Ejection, type EjectionRules, type EjectionState } from './ejection';
 import { halved, MovingEstimate } from './moving-estimate';
 
@@ -58,7 +59,8 @@ export class UpstreamGauge {
   /** An operator has taken it out, until an operator brings it back. */
   isTakenOut = false;
   answers = 0;
-  failures = 0;
+  /** By how they ended. */
+  readonly failures = new Map<AttemptOutcome, number>();
   lastFailureMs = Number.NEGATIVE_INFINITY;
   readonly #failing = new MovingEstimate(FAILURE_WEIGHT);
 
@@ -92,6 +94,13 @@ export class UpstreamGauge {
   hasFailedRecently(nowMs: number): boolean {
     if (this.ejection.consecutiveFailures > 0 && nowMs - this.lastFailureMs < RECENT_MS) return true;
     return this.failureRate(nowMs) >= DOUBTFUL_FAILURE_RATE;
+  }
+
+  /** Asked again as if nothing had been. */
+  restore(): void {
+    this.isTakenOut = false;
+    this.ejection.restore();
+    this.beginAnew();
   }
 
   /** It is asked again: what was known of it before says nothing about now. */

@@ -32,7 +32,7 @@ export interface AttemptFailure {
 /** What other nodes should know at once. */
 export type HealthNews =
   | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
-  | { readonly upstream: string; readonly is: 'back' | 'probing' };
+  | { readonly upstream: string; readonly is: 'back' | 'probing' | 'taken out' | 'brought back' };
 
 /** What was observed of an upstream since the last time: how often it was answered and failed, and how long it took. */
 export interface Observed {
@@ -64,6 +64,8 @@ const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 40
 /** What is known of the upstreams, by name, so that it outlives reloads. Nothing here waits for anything. */
 export class UpstreamHealth {
   readonly now: () => number;
+  /** How often an operator's word has come, here or elsewhere. */
+  takenOutChanges = 0;
   readonly #rules: EjectionRules;
   readonly #gauges = new Map<string, UpstreamGauge>();
   readonly #uses = new Map<string, ModelUse>();
@@ -87,6 +89,11 @@ export class UpstreamHealth {
       this.#gauges.set(name, known);
     }
     return known;
+  }
+
+  /** Every upstream that was ever asked about. */
+  upstreams(): Iterable<UpstreamGauge> {
+    return this.#gauges.values();
   }
 
   gauge({ upstream, model }: AskedCandidate): ModelGauge {
@@ -122,7 +129,7 @@ export class UpstreamHealth {
     if (verdict !== 'next' || outcome === 'cancelled' || NOT_ABOUT_THE_UPSTREAM.has(status)) return;
     const nowMs = this.now();
     const gauge = this.upstream(name);
-    gauge.failures += 1;
+    gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
     gauge.lastFailureMs = nowMs;
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
@@ -158,13 +165,26 @@ export class UpstreamHealth {
     return this.upstream(upstream).hasFailedRecently(this.now());
   }
 
-  /** An operator's word: out until they bring it back, or back now. */
-  setTakenOut(upstream: string, isTakenOut: boolean): void {
-    const gauge = this.upstream(upstream);
-    gauge.isTakenOut = isTakenOut;
-    if (isTakenOut) return;
-    gauge.ejection.restore();
-    gauge.beginAnew();
+  /** An operator's word: out until they bring it back. */
+  takeOut(upstream: string): void {
+    this.takenOutChanges += 1;
+    this.upstream(upstream).isTakenOut = true;
+    this.#tell({ upstream, is: 'taken out' });
+  }
+
+  /** An operator's word: asked again as if nothing had been, whoever it was that left it out. */
+  bringBack(upstream: string): void {
+    this.takenOutChanges += 1;
+    this.upstream(upstream).restore();
+    this.#tell({ upstream, is: 'brought back' });
+  }
+
+  /** Who is taken out, as it is written down: whatever news was lost on the way. */
+  settleTakenOut(takenOut: ReadonlySet<string>): void {
+    for (const name of takenOut) this.upstream(name).isTakenOut = true;
+    for (const gauge of this.#gauges.values()) {
+      if (gauge.isTakenOut && !takenOut.has(gauge.name)) gauge.restore();
+    }
   }
 
   /** Whoever shares the news with other nodes. */
@@ -184,6 +204,14 @@ export class UpstreamHealth {
         if (gauge.ejection.outUntilMs === undefined) break;
         gauge.ejection.restore();
         gauge.beginAnew();
+        break;
+      case 'taken out':
+        this.takenOutChanges += 1;
+        gauge.isTakenOut = true;
+        break;
+      case 'brought back':
+        this.takenOutChanges += 1;
+        gauge.restore();
         break;
       case 'probing':
         gauge.ejection.probe(nowMs);

@@ -1,4 +1,4 @@
-import type { Call, CallFields } from './call';
+import type { Call, CallFields, RoutingFacts } from './call';
 import { totalInputTokens } from './price';
 import type { UsageRecord } from './refused-calls';
 import type { Usage } from './usage';
@@ -38,5 +38,11 @@ export function usageRecord(
     responseTimeMs: Math.round(performance.now() - call.startedMs),
     firstTokenMs: facts.firstTokenMs ?? null,
     configRevision,
+    routing: routingOf(facts.routing),
   };
+}
+
+/** Nothing is kept where there was nothing to decide. */
+function routingOf({ candidates, of, attempts }: RoutingFacts): UsageRecord['routing'] {
+  return of < 2 && attempts.length < 2 ? null : { candidates, of, attempts };
 }

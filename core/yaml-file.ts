@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type Document, isMap, isPair, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml';
 
 export interface Place {
   readonly file: string;
@@ -32,15 +32,29 @@ export interface YamlFile {
   readonly value: unknown;
   /** Where the value at a path stands; the nearest parent's place when the path is not there. */
   locate(path: readonly (string | number)[]): Place;
+  /** Variables that are not set: where their values would stand, which are null. */
+  readonly unset: readonly UnsetVariable[];
+}
+
+export interface UnsetVariable {
+  readonly path: readonly (string | number)[];
+  readonly problem: ConfigurationProblem;
+}
+
+/** A YAML file of which every variable is set. @throws ConfigurationError as `parseYamlFile`, and for variables that are not set */
+export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
+  const file = parseYamlFile(path, env);
+  if (file.unset.length > 0) throw new ConfigurationError(file.unset.map(({ problem }) => problem));
+  return file;
 }
 
 /**
  * Reads a YAML file and puts the environment in: `${NAME}` and `${NAME:-default}` inside a scalar, after parsing, so that a value
  * never changes the structure and is never shown in a syntax error. A plain scalar is read again as YAML would (numbers,
  * booleans); a quoted one stays text. `$${` is a literal `${`.
- * @throws ConfigurationError for a file that cannot be read, YAML that cannot be parsed, variables that are not set.
+ * @throws ConfigurationError for a file that cannot be read, and YAML that cannot be parsed.
  */
-export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
+export function parseYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
   const file = basename(path);
   const lines = new LineCounter();
   const text = readText(path, file);
@@ -55,27 +69,35 @@ export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
       document.errors.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })),
     );
   }
-  const problems: ConfigurationProblem[] = [];
+  const unset: UnsetVariable[] = [];
+  const lost: ConfigurationProblem[] = [];
   visit(document, {
-    Scalar(_, scalar) {
+    Scalar(_, scalar, ancestors) {
       if (typeof scalar.value !== 'string' || !scalar.value.includes('${')) return;
       const missing = new Set<string>();
       const substituted = substitute(scalar.value, env, missing);
       for (const name of missing) {
-        problems.push({
-          ...placeAt(scalar.range?.[0] ?? 0),
-          message: `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`,
-        });
+        const message = `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`;
+        const problem = { ...placeAt(scalar.range?.[0] ?? 0), message };
+        unset.push({ path: pathOf([...ancestors, scalar]), problem });
       }
       scalar.value = scalar.type === 'PLAIN' ? readPlain(substituted) : substituted;
     },
     Alias(_, alias) {
       if (alias.resolve(document) !== undefined) return;
-      problems.push({ ...placeAt(alias.range?.[0] ?? 0), message: `there is no anchor &${alias.source} before this` });
+      lost.push({ ...placeAt(alias.range?.[0] ?? 0), message: `there is no anchor &${alias.source} before this` });
     },
   });
-  if (problems.length > 0) throw new ConfigurationError(problems);
-  return { text, value: document.toJS() as unknown, locate: (path) => placeAt(offsetOf(document, path)) };
+  if (lost.length > 0) throw new ConfigurationError([...lost, ...unset.map(({ problem }) => problem)]);
+  return { text, value: document.toJS() as unknown, locate: (path) => placeAt(offsetOf(document, path)), unset };
+}
+
+/** Keys and indices on the way from the document to its last node. */
+function pathOf(nodes: readonly unknown[]): (string | number)[] {
+  return nodes.flatMap((node, index): (string | number)[] => {
+    if (isPair(node)) return [isScalar(node.key) ? String(node.key.value) : ''];
+    return isSeq(node) ? [node.items.indexOf(nodes[index + 1])] : [];
+  });
 }
 
 /** What YAML makes of a plain scalar: number, boolean, null or text. What would be more than one scalar is text. */

@@ -5,6 +5,7 @@ import { KEY_COLUMNS, type KeyShape } from '../shapes';
 interface Options {
   readonly limit?: string;
   readonly models?: readonly string[];
+  readonly debug?: boolean;
 }
 
 const createKey: Verb = (noun, open) => {
@@ -13,12 +14,14 @@ const createKey: Verb = (noun, open) => {
     .description('create an API key; it is shown this once')
     .option('--limit <usd>', 'the most this key may spend')
     .option('--models <names...>', 'the only models this key may call')
-    .action(async (account: string, name: string, { limit, models }: Options, command) => {
+    .option('--debug', 'it may see how its calls are routed')
+    .action(async (account: string, name: string, { limit, models, debug }: Options, command) => {
       const { client, output } = open(command);
       const wanted = {
         name,
         ...(limit === undefined ? {} : { balanceLimit: limit }),
         ...(models === undefined ? {} : { allowedModels: models }),
+        ...(debug === true ? { debug } : {}),
       };
       const path = `/accounts/${encodeURIComponent(account)}/keys`;
       const made = await client.ask<KeyShape & { readonly key: string }>('POST', path, wanted);

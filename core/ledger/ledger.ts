@@ -6,6 +6,7 @@
  * refuses has written nothing. When the store cannot be asked in time, operations reject with `LedgerUnavailable`. An id
  * that is used for two payers is a defect of the caller and rejects with `WrongPayer`.
  */
+import type { Inspection } from './inspection';
 
 /** The store did not answer in time or refused the connection; whether the operation took place is not known. */
 export class LedgerUnavailable extends Error {
@@ -28,6 +29,17 @@ export interface KeySettings {
   readonly allowedModels: readonly string[] | undefined;
 }
 
+/** What a key may spend and ask; undefined is without limit. */
+export interface KeyLimits {
+  readonly limitE8: bigint | undefined;
+  /** In a day and a month, UTC, by the ledger's clock. A charge counts when it is settled. */
+  readonly dailyLimitE8?: bigint | undefined;
+  readonly monthlyLimitE8?: bigint | undefined;
+  /** A bucket of this size that fills again evenly: so many at once, then one after the other. */
+  readonly callsPerMinute?: number | undefined;
+  readonly tokensPerMinute?: number | undefined;
+}
+
 export interface AccountState {
   readonly status: AccountStatus;
   readonly availableE8: bigint;
@@ -38,11 +50,10 @@ export interface AccountState {
   readonly seq: number;
 }
 
-export interface KeyState {
+export interface KeyState extends KeyLimits {
   readonly status: KeyStatus;
   readonly spentE8: bigint;
   readonly heldE8: bigint;
-  readonly limitE8: bigint | undefined;
   readonly settings: KeySettings;
 }
 
@@ -62,6 +73,8 @@ export interface ReserveRequest extends Payer {
   readonly lifetimeMs: number | undefined;
   /** JSON: what the usage record needs if this reservation expires. */
   readonly record: string;
+  /** Tokens the call may use at most. With it the request is one call of the key's limits by the minute; sandboxes have none. */
+  readonly tokens?: number;
 }
 
 /**
@@ -74,6 +87,7 @@ export type ReserveOutcome =
   | { readonly outcome: 'reserved' }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' }
   | { readonly outcome: 'stale_key'; readonly settings: KeySettings }
+  | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number }
   | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
   | { readonly outcome: 'exists_with_different_amount' | 'released_before' | 'closed_before' };
 
@@ -82,6 +96,13 @@ export interface SettleRequest extends Payer {
   readonly costE8: bigint;
   /** JSON: the finished usage record but for `cost`, which the drainer takes from the entry. */
   readonly record: string;
+  /** Tokens the call has used; what was expected beyond them is given back to the key's limit by the minute. */
+  readonly tokens?: number | undefined;
+  /**
+   * The hold may have been lost with its ledger, and Postgres has no entry of it: of an id that is unknown at most what is
+   * available is charged.
+   */
+  readonly isLate?: boolean;
 }
 
 /**
@@ -149,11 +170,10 @@ export type CreditOutcome =
   | { readonly outcome: 'credited'; readonly postedE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'above_maximum' | 'insufficient_balance' };
 
-export interface SetKeyRequest extends Payer {
+export interface SetKeyRequest extends Payer, KeyLimits {
   /** SHA-256 of the key in lower-case hex: the index entry is written before the key is shown. */
   readonly hash: string;
   readonly status: KeyStatus;
-  readonly limitE8: bigint | undefined;
   /** Applied only when `rev` is not lower than what is there: a late repetition never undoes a newer change. */
   readonly settings: KeySettings;
 }
@@ -189,11 +209,24 @@ export interface AccountSnapshot {
   readonly status: AccountStatus;
   readonly postedE8: bigint;
   readonly seq: number;
-  readonly keys: readonly (SetKeyRequest & { readonly spentE8: bigint })[];
+  readonly keys: readonly KeySnapshot[];
   /** Ids of entries so recent that a repetition may still come. */
   readonly closed: readonly ClosedEntry[];
   /** Holds without a deadline, oldest first. What the balance does not cover is cut from the last ones. */
   readonly open: readonly OpenHold[];
+}
+
+export interface KeySnapshot extends SetKeyRequest {
+  readonly spentE8: bigint;
+  /** For a key with a limit of a day or a month: which day and month it is (key-limits.ts), and what was spent in them. */
+  readonly windows?: SpendingWindows | undefined;
+}
+
+export interface SpendingWindows {
+  readonly day: number;
+  readonly daySpentE8: bigint;
+  readonly month: number;
+  readonly monthSpentE8: bigint;
 }
 
 /** A hold without a deadline, as whoever took it remembers it. */
@@ -235,6 +268,9 @@ export interface Ledger {
   readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
   /** Forgets these entries, read from the head and committed as rows; their reservations are forgotten after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
+
+  /** Looks at accounts of one shard, and at some of their keys, at one moment. Rejects with LedgerUnavailable while not ready. */
+  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
 
   /** True once the store has been filled from Postgres. */
   isReady(): Promise<boolean>;

@@ -1,5 +1,7 @@
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
+import type { Inspection, SeenHold } from './inspection';
+import { correctTokens, countSpending, type LimitCounters, noCounts, roomOf, setLimits, takeRate } from './key-limits';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -10,6 +12,7 @@ import {
   type EntryKind,
   type ExpireOutcome,
   type FindKeyOutcome,
+  type KeyLimits,
   type KeyState,
   type Ledger,
   LedgerUnavailable,
@@ -33,7 +36,7 @@ import { shardOf } from './shard';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-interface Key extends Mutable<KeyState> {
+interface Key extends Mutable<KeyState>, LimitCounters {
   readonly accountId: string;
 }
 
@@ -47,6 +50,8 @@ interface Reservation {
   chargedE8: bigint;
   shortfallE8: bigint;
   readonly record: string;
+  /** What the call was expected to use; undefined where no limit asks. */
+  readonly tokens?: number;
 }
 
 /**
@@ -92,13 +97,19 @@ export class MemoryLedger implements Ledger {
     if (key.status !== 'active') return { outcome: 'revoked' };
     if (account.status !== 'active') return { outcome: 'frozen' };
     if (key.settings.rev > request.keyRev) return { outcome: 'stale_key', settings: key.settings };
+    const { waitMs, ...rate } = takeRate(key, request.tokens ?? 0, this.#now());
+    if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
     if (amountE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-    if (key.limitE8 !== undefined && key.spentE8 + key.heldE8 + amountE8 > key.limitE8) {
-      return { outcome: 'key_limit_exceeded', availableE8: roomOf(key) };
-    }
+    const room = roomOf(key, this.#now());
+    if (amountE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
 
     this.#hold(account, key, amountE8);
-    this.#reservations.set(rid, { ...closedNow(request, 'open'), keyId, amountE8, record: request.record });
+    if (request.tokens !== undefined) Object.assign(key, rate);
+    const counted = key.tokensPerMinute === undefined ? undefined : request.tokens;
+    this.#reservations.set(rid, {
+      ...{ ...closedNow(request, 'open'), keyId, amountE8, record: request.record },
+      ...(counted === undefined ? {} : { tokens: counted }),
+    });
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
     return { outcome: 'reserved' };
   }
@@ -106,7 +117,7 @@ export class MemoryLedger implements Ledger {
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
     if (!this.#isOpen) return { outcome: 'not_ready' };
-    const reservation = this.#find(request, request.rid);
+    const reservation = this.#find(request, request.rid) ?? this.#lost(request);
     if (reservation === undefined) return { outcome: 'unknown_reservation' };
     if (reservation.state === 'expired') return { outcome: 'expired' };
     if (reservation.state === 'open') this.#charge(request, reservation);
@@ -123,7 +134,10 @@ export class MemoryLedger implements Ledger {
       this.#forgetLater(rid);
       return { outcome: 'tombstoned' };
     }
-    if (reservation.state === 'open') this.#close(request, rid, reservation, 'release', request.record);
+    if (reservation.state === 'open') {
+      correctTokens(this.#keyThere(request), reservation.tokens, 0);
+      this.#close(request, rid, reservation, 'release', request.record);
+    }
     return { outcome: reservation.state as 'released' | 'tombstoned' | 'settled' | 'expired' };
   }
 
@@ -139,7 +153,8 @@ export class MemoryLedger implements Ledger {
       const key = this.#keyThere(request);
       if (account.status !== 'active') return { outcome: 'frozen' };
       if (moreE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-      if (moreE8 > roomOf(key)) return { outcome: 'key_limit_exceeded', availableE8: roomOf(key) };
+      const room = roomOf(key, this.#now());
+      if (moreE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
       this.#hold(account, key, moreE8);
       reservation.amountE8 = amountE8;
     }
@@ -166,10 +181,9 @@ export class MemoryLedger implements Ledger {
     const key = this.#keyThere(request);
     if (following === undefined && account.status !== 'active') return { outcome: 'frozen' };
     const leftE8 = account.availableE8 + hold - costE8;
-    if (moreE8 > leftE8) return { outcome: 'insufficient_balance', availableE8: leftE8 > 0n ? leftE8 : 0n };
-    const { limitE8, spentE8, heldE8 } = key;
-    const roomE8 = limitE8 === undefined ? moreE8 : limitE8 - spentE8 - heldE8 + hold - costE8;
-    if (moreE8 > roomE8) return { outcome: 'key_limit_exceeded', availableE8: roomE8 > 0n ? roomE8 : 0n };
+    if (moreE8 > leftE8) return { outcome: 'insufficient_balance', availableE8: atLeastNothing(leftE8) };
+    const roomE8 = roomOf(key, this.#now()) + hold - costE8;
+    if (moreE8 > roomE8) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(roomE8) };
 
     if (first !== undefined) this.#charge(request, first);
     if (following === undefined) {
@@ -217,15 +231,19 @@ export class MemoryLedger implements Ledger {
   }
 
   async setKey(request: SetKeyRequest): Promise<void> {
-    const { accountId, keyId, hash, status, limitE8, settings } = request;
-    assertAmount(limitE8 ?? 0n);
+    const { accountId, keyId, hash, status, settings } = request;
+    assertAmount(request.limitE8 ?? 0n);
+    assertAmount(request.dailyLimitE8 ?? 0n);
+    assertAmount(request.monthlyLimitE8 ?? 0n);
     this.#assertOpen();
     const key = this.#keys.get(keyId);
+    const limits = limitsOf(request);
     if (key === undefined) {
-      this.#keys.set(keyId, { accountId, status, limitE8, settings, spentE8: 0n, heldE8: 0n });
+      const nothing = { spentE8: 0n, heldE8: 0n, ...noCounts() };
+      this.#keys.set(keyId, { accountId, status, ...limits, settings, ...nothing });
     } else {
       if (key.accountId !== accountId) throw new WrongPayer(`${keyId} belongs to another account or key`);
-      if (key.settings.rev <= settings.rev) Object.assign(key, { status, limitE8, settings });
+      if (key.settings.rev <= settings.rev) Object.assign(key, { status, ...limits, settings });
     }
     this.#keyIndex.set(hash, { accountId, keyId });
   }
@@ -240,8 +258,8 @@ export class MemoryLedger implements Ledger {
     this.#assertOpen();
     const key = this.#keyOf(payer);
     if (key === undefined) return undefined;
-    const { accountId: _, ...state } = key;
-    return state;
+    const { status, spentE8, heldE8, settings } = key;
+    return { status, spentE8, heldE8, settings, ...setLimits(key) };
   }
 
   async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
@@ -271,6 +289,23 @@ export class MemoryLedger implements Ledger {
     if (kept.length > 0) this.#outboxes.set(shard, kept);
     else this.#outboxes.delete(shard);
     for (const { rid } of entries) this.#forgetLater(rid);
+  }
+
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+    this.#assertOpen();
+    const wanted = new Set(accountIds);
+    const deadlines = this.#deadlines.get(shard);
+    const holds = [...this.#reservations].flatMap(([rid, each]): SeenHold[] => {
+      const { accountId, keyId, amountE8, state, record } = each;
+      if (state !== 'open' || keyId === undefined || !wanted.has(accountId)) return [];
+      return [{ rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: record !== '' }];
+    });
+    return {
+      nowMs: this.#now(),
+      accounts: copies(this.#accounts, accountIds),
+      keys: copies(this.#keys, keyIds),
+      holds,
+    };
   }
 
   async isReady(): Promise<boolean> {
@@ -313,10 +348,13 @@ export class MemoryLedger implements Ledger {
     const { holds, heldE8, heldByKey } = coverHolds(snapshot);
     const behind = (this.#accounts.get(accountId)?.seq ?? -1) < seq;
     for (const key of keys) {
-      const { keyId, limitE8, settings, spentE8 } = key;
+      const { keyId, settings, spentE8 } = key;
       if (behind || !this.#keys.has(keyId)) {
         const keyHeldE8 = behind ? (heldByKey.get(keyId) ?? 0n) : 0n;
-        this.#keys.set(keyId, { accountId, status: key.status, limitE8, settings, spentE8, heldE8: keyHeldE8 });
+        this.#keys.set(keyId, {
+          ...{ accountId, status: key.status, ...limitsOf(key), settings, spentE8, heldE8: keyHeldE8 },
+          ...{ ...noCounts(), ...key.windows },
+        });
       }
       this.#keyIndex.set(key.hash, { accountId, keyId });
     }
@@ -339,18 +377,27 @@ export class MemoryLedger implements Ledger {
     this.#accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
   }
 
+  /** What a late settle finds of a hold that was lost. */
+  #lost(request: SettleRequest): Reservation | undefined {
+    if (request.isLate !== true || !this.#accounts.has(request.accountId)) return undefined;
+    return this.#keyOf(request) === undefined ? undefined : closedNow(request, 'open');
+  }
+
   /** Above the hold it takes at most what is available and what the limit of the key leaves. */
   #charge(request: SettleRequest, reservation: Reservation): void {
     const { rid, costE8, record } = request;
     const account = this.#accountOf(request.accountId);
     const key = this.#keyThere(request);
     const hold = reservation.amountE8;
-    const charge = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, roomOf(key));
+    const room = atLeastNothing(roomOf(key, this.#now()));
+    const charge = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, room);
     reservation.chargedE8 = charge;
     reservation.shortfallE8 = costE8 - charge;
     account.availableE8 -= charge;
     account.postedE8 -= charge;
     key.spentE8 += charge;
+    countSpending(key, charge, this.#now());
+    correctTokens(key, reservation.tokens, request.tokens);
     this.#close(request, rid, reservation, 'charge', record);
   }
 
@@ -431,7 +478,7 @@ export class MemoryLedger implements Ledger {
 
 export interface MemorySnapshot {
   readonly accounts: ReadonlyMap<string, AccountState>;
-  readonly keys: ReadonlyMap<string, KeyState & { readonly accountId: string }>;
+  readonly keys: ReadonlyMap<string, Readonly<Key>>;
   readonly reservations: ReadonlyMap<string, Readonly<Reservation>>;
   readonly deadlines: ReadonlyMap<string, number>;
   readonly outbox: readonly OutboxEntry[];
@@ -467,9 +514,20 @@ function repeatReserve(before: Reservation, amountE8: bigint) {
   return before.amountE8 === amountE8 ? 'reserved' : 'exists_with_different_amount';
 }
 
-/** What the key's own limit leaves. */
-function roomOf({ limitE8, spentE8, heldE8 }: KeyState): bigint {
-  if (limitE8 === undefined) return MAX_AMOUNT_E8;
-  const room = limitE8 - spentE8 - heldE8;
-  return room > 0n ? room : 0n;
+function copies<T extends object>(all: ReadonlyMap<string, T>, ids: readonly string[]): Map<string, T> {
+  return new Map(
+    ids.flatMap((id): [string, T][] => {
+      const there = all.get(id);
+      return there === undefined ? [] : [[id, { ...there }]];
+    }),
+  );
+}
+
+function atLeastNothing(amountE8: bigint): bigint {
+  return amountE8 > 0n ? amountE8 : 0n;
+}
+
+/** All of them, so that a change takes away what it does not name. */
+function limitsOf({ limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute }: KeyLimits): KeyLimits {
+  return { limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute };
 }

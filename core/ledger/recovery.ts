@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { resendCredits } from './credits';
 import { type DrainOptions, drainShards, findWaiting } from './drain';
 import { readOpenHolds } from './hold-sources';
+import { dayOf, monthOf } from './key-limits';
 import {
   type AccountSnapshot,
   type AccountStatus,
@@ -10,7 +11,9 @@ import {
   type EntryKind,
   type KeyStatus,
   type OpenHold,
+  type SpendingWindows,
 } from './ledger';
+import { readLimits } from './redis-key-fields';
 
 /** Accounts that are read and written at once. */
 const ACCOUNTS_AT_ONCE = 500;
@@ -113,18 +116,34 @@ interface KeyRow {
   readonly hash: string;
   readonly status: KeyStatus;
   readonly limit: string | null;
+  readonly dailyLimit: string | null;
+  readonly monthlyLimit: string | null;
+  readonly callsPerMinute: string | null;
+  readonly tokensPerMinute: string | null;
   readonly rev: number;
   readonly allowedModels: readonly string[] | null;
   readonly spent: string;
+  readonly spentToday: string;
+  readonly spentThisMonth: string;
+  readonly nowMs: string;
 }
 
 async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
   const { rows } = await trx.raw<{ rows: KeyRow[] }>(
     `SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
-            key.limit_e8::text AS "limit", key.rev, key.allowed_models AS "allowedModels",
-            coalesce((SELECT sum(spent_e8) FROM key_spending WHERE key_id = key.id), 0)::text AS spent
+            key.limit_e8::text AS "limit", key.daily_limit_e8::text AS "dailyLimit",
+            key.monthly_limit_e8::text AS "monthlyLimit", key.calls_per_minute::text AS "callsPerMinute",
+            key.tokens_per_minute::text AS "tokensPerMinute", key.rev, key.allowed_models AS "allowedModels",
+            coalesce(spending.all, 0)::text AS spent, coalesce(spending.today, 0)::text AS "spentToday",
+            coalesce(spending.month, 0)::text AS "spentThisMonth",
+            (extract(epoch FROM now()) * 1000)::bigint::text AS "nowMs"
      FROM api_keys AS key
-     JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid`,
+     JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid
+     LEFT JOIN LATERAL (
+       SELECT sum(spent_e8) AS all, sum(spent_e8) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date) AS today,
+         sum(spent_e8) FILTER (WHERE day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date) AS month
+       FROM key_spending WHERE key_id = key.id
+     ) AS spending ON true`,
     { accountIds },
   );
   return rows;
@@ -136,9 +155,18 @@ function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
     keyId: row.keyId,
     hash: row.hash,
     status: row.status,
-    limitE8: row.limit === null ? undefined : BigInt(row.limit),
+    ...readLimits([row.limit, row.dailyLimit, row.monthlyLimit, row.callsPerMinute, row.tokensPerMinute]),
+    ...(row.dailyLimit === null && row.monthlyLimit === null ? {} : { windows: windowsOf(row) }),
     settings: { rev: row.rev, name: row.name, allowedModels: row.allowedModels ?? undefined },
     spentE8: BigInt(row.spent),
+  };
+}
+
+function windowsOf({ spentToday, spentThisMonth, nowMs }: KeyRow): SpendingWindows {
+  const now = Number(nowMs);
+  return {
+    ...{ day: dayOf(now), daySpentE8: BigInt(spentToday) },
+    ...{ month: monthOf(now), monthSpentE8: BigInt(spentThisMonth) },
   };
 }
 

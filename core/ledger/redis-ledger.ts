@@ -4,6 +4,7 @@ import { newId } from '../ids';
 import { type LuaScript, loadScript } from '../lua';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount } from './amount';
+import { type Inspection, readInspection } from './inspection';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -13,7 +14,6 @@ import {
   type CreditRequest,
   type ExpireOutcome,
   type FindKeyOutcome,
-  type KeySettings,
   type KeyState,
   type KeyStatus,
   type Ledger,
@@ -35,6 +35,7 @@ import {
 } from './ledger';
 import { RedisConnection } from './redis-connection';
 import { firstIdAfter, readEntry, type StreamEntry } from './redis-entry';
+import { LIMIT_FIELDS, limitTexts, readLimits, readSettings, writeSettings } from './redis-key-fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './redis-keys';
 import { describeSnapshot } from './redis-snapshot';
 import { ALL_SHARDS } from './shard';
@@ -54,10 +55,11 @@ const INDEX_KEY = script('index-key');
 const DUE = script('due');
 const TRIM = script('trim');
 const RESTORE = script('restore');
+const INSPECT = script('inspect');
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = [
   ...[RESERVE, SETTLE, RELEASE, RENEW, ROLL, EXPIRE, CREDIT],
-  ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE],
+  ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE, INSPECT],
 ];
 
 /** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
@@ -104,7 +106,10 @@ export class RedisLedger implements Ledger {
     const [word, value = '', settings = ''] = await this.#calls.run(
       RESERVE,
       [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
-      [rid, request.amountE8.toString(), lifetime, String(request.keyRev), accountId, keyId, request.record],
+      [
+        ...[rid, request.amountE8.toString(), lifetime, String(request.keyRev), accountId, keyId, request.record],
+        request.tokens === undefined ? '' : String(request.tokens),
+      ],
     );
     switch (word) {
       case 'reserved':
@@ -119,6 +124,8 @@ export class RedisLedger implements Ledger {
         return { outcome: word };
       case 'stale_key':
         return { outcome: word, settings: readSettings(value, settings) };
+      case 'rate_limited':
+        return { outcome: word, retryAfterMs: Number(value) };
       case 'insufficient_balance':
       case 'key_limit_exceeded':
         return { outcome: word, availableE8: BigInt(value) };
@@ -131,7 +138,8 @@ export class RedisLedger implements Ledger {
     assertAmount(request.costE8);
     const { accountId, keyId, rid } = request;
     const [word, charged = '', shortfall = ''] = await this.#calls.run(SETTLE, closingKeys(request, rid), [
-      ...[rid, request.costE8.toString(), accountId, keyId, request.record],
+      ...[rid, request.costE8.toString(), accountId, keyId, request.record, request.isLate === true ? 'late' : ''],
+      request.tokens === undefined ? '' : String(request.tokens),
     ]);
     switch (word) {
       case 'settled':
@@ -255,11 +263,12 @@ export class RedisLedger implements Ledger {
 
   /** The index entry is written last: a key that is found has its settings. */
   async setKey(request: SetKeyRequest): Promise<void> {
-    const { accountId, keyId, status, limitE8, settings, hash } = request;
-    assertAmount(limitE8 ?? 0n);
+    const { accountId, keyId, status, settings, hash } = request;
+    for (const amountE8 of [request.limitE8, request.dailyLimitE8, request.monthlyLimitE8])
+      assertAmount(amountE8 ?? 0n);
     const p = accountPrefix(accountId);
-    const limit = limitE8 === undefined ? '' : limitE8.toString();
-    const args = [accountId, status, limit, String(settings.rev), writeSettings(settings)];
+    const [limit, ...others] = limitTexts(request);
+    const args = [accountId, status, limit ?? '', String(settings.rev), writeSettings(settings), ...others];
     const [word] = await this.#calls.run(SET_KEY, [`${p}meta`, `${p}k:${keyId}`], args);
     if (word === 'not_ready') throw notReady();
     if (word === 'other_payer') throw unexpected(word, keyId);
@@ -283,15 +292,16 @@ export class RedisLedger implements Ledger {
 
   async readKey({ accountId, keyId }: Payer): Promise<KeyState | undefined> {
     const p = accountPrefix(accountId);
-    const [owner, status, spent, held, limit, rev, settings] = await this.#readWhenReady(p, `${p}k:${keyId}`, [
-      ...['account', 'status', 'spent', 'held', 'limit', 'rev', 'settings'],
+    const [owner, status, spent, held, rev, settings, ...limits] = await this.#readWhenReady(p, `${p}k:${keyId}`, [
+      ...['account', 'status', 'spent', 'held', 'rev', 'settings'],
+      ...LIMIT_FIELDS,
     ]);
     if (owner !== accountId || !spent || !held || !rev || !settings) return undefined;
     return {
       status: status as KeyStatus,
       spentE8: BigInt(spent),
       heldE8: BigInt(held),
-      limitE8: limit ? BigInt(limit) : undefined,
+      ...readLimits(limits),
       settings: readSettings(rev, settings),
     };
   }
@@ -338,6 +348,14 @@ export class RedisLedger implements Ledger {
     await this.#background.run(TRIM, [`${p}ob`, ...reservations], [firstIdAfter(last.id), CLOSED]);
   }
 
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+    const p = shardPrefix(shard);
+    const wanted = JSON.stringify({ accounts: accountIds, keys: keyIds });
+    const [word, seen = ''] = await this.#background.run(INSPECT, [`${p}meta`, `${p}exp`], [p, wanted]);
+    if (word === 'not_ready') throw notReady();
+    return readInspection(seen);
+  }
+
   async isReady(): Promise<boolean> {
     const there = await this.#background.ask((redis) =>
       Promise.all([
@@ -354,7 +372,7 @@ export class RedisLedger implements Ledger {
 
   async #restore(account: AccountSnapshot): Promise<void> {
     const p = accountPrefix(account.accountId);
-    const args = [account.accountId, p, describeSnapshot(account, writeSettings), CLOSED];
+    const args = [account.accountId, p, describeSnapshot(account), CLOSED];
     await this.#background.run(RESTORE, [`${p}a:${account.accountId}`, `${p}exp`], args);
     await Promise.all(
       account.keys.map(({ hash, keyId }) =>
@@ -381,15 +399,6 @@ export class RedisLedger implements Ledger {
 function closingKeys({ accountId, keyId }: Payer, rid: string): string[] {
   const p = accountPrefix(accountId);
   return [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`, `${p}ob`];
-}
-
-function writeSettings({ name, allowedModels }: KeySettings): string {
-  return JSON.stringify({ name, allowedModels });
-}
-
-function readSettings(rev: string, settings: string): KeySettings {
-  const { name, allowedModels } = JSON.parse(settings) as Pick<KeySettings, 'name' | 'allowedModels'>;
-  return { rev: Number(rev), name, allowedModels };
 }
 
 function notReady(): LedgerUnavailable {

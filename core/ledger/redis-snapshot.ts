@@ -1,5 +1,6 @@
 import { smallest } from './amount';
-import type { AccountSnapshot, ClosedEntry, EntryKind, KeySettings, OpenHold } from './ledger';
+import type { AccountSnapshot, ClosedEntry, EntryKind, OpenHold } from './ledger';
+import { keyFields } from './redis-key-fields';
 
 /** The state a reservation, or a credit's tombstone, is in after an entry of this kind. */
 export const STATE_AFTER: Readonly<Record<EntryKind, 'credited' | 'settled' | 'released' | 'expired'>> = {
@@ -32,7 +33,7 @@ export function coverHolds({ postedE8, open }: Pick<AccountSnapshot, 'postedE8' 
 }
 
 /** An account as restore.lua reads it: all values strings, for Lua's numbers would lose their digits. */
-export function describeSnapshot(account: AccountSnapshot, writeSettings: (settings: KeySettings) => string): string {
+export function describeSnapshot(account: AccountSnapshot): string {
   const { holds, heldE8, heldByKey } = coverHolds(account);
   return JSON.stringify({
     status: account.status,
@@ -42,12 +43,8 @@ export function describeSnapshot(account: AccountSnapshot, writeSettings: (setti
     seq: String(account.seq),
     keys: account.keys.map((key) => ({
       id: key.keyId,
-      status: key.status,
-      limit: key.limitE8?.toString() ?? '',
-      rev: String(key.settings.rev),
-      settings: writeSettings(key.settings),
-      spent: key.spentE8.toString(),
       held: (heldByKey.get(key.keyId) ?? 0n).toString(),
+      fields: keyFields(key),
     })),
     closed: account.closed.map(describeClosed),
     open: holds.map(({ rid, keyId, amountE8 }) => ({ rid, key: keyId, amount: amountE8.toString() })),

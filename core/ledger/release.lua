@@ -22,11 +22,11 @@
 --   not_ready     the shard has not been filled from Postgres
 --   other_payer   the id belongs to another account or key: a defect of the caller
 
-local function integer(number) return string.format('%.0f', number + 0) end
+-- include key-limits
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
-local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key')
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'tokens')
 local state = reservation[1]
 if not state then
   redis.call('HSET', KEYS[4], 'state', 'tombstoned', 'account', ARGV[2], 'key', ARGV[3])
@@ -44,6 +44,7 @@ redis.call('HINCRBY', KEYS[2], 'available', reservation[2])
 redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
+correct_tokens(KEYS[3], reservation[5], 0)
 redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[4], 'state', 'released', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])

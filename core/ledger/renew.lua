@@ -20,10 +20,10 @@
 --   not_ready                 the shard has not been filled from Postgres
 --   frozen                    nothing more is held; nothing changes
 --   insufficient_balance, E8  with what the account has available beside the hold; nothing changes
---   key_limit_exceeded, E8    with what the key's limit leaves beside the hold; nothing changes
+--   key_limit_exceeded, E8    with what the key's limits leave beside the hold; nothing changes
 --   other_payer               the id belongs to another account or key: a defect of the caller
 
-local function integer(number) return string.format('%.0f', number + 0) end
+-- include key-limits
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -37,11 +37,8 @@ if more > 0 then
   local account = redis.call('HMGET', KEYS[2], 'status', 'available')
   if account[1] ~= 'active' then return 'frozen' end
   if more > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
-  local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held')
-  if key[1] then
-    local room = tonumber(key[1]) - tonumber(key[2]) - tonumber(key[3])
-    if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
-  end
+  local room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
+  if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
   redis.call('HINCRBY', KEYS[2], 'available', integer(0 - more))
   redis.call('HINCRBY', KEYS[2], 'held', integer(more))
   redis.call('HINCRBY', KEYS[3], 'held', integer(more))

@@ -14,6 +14,7 @@
 -- ARGV[5] account
 -- ARGV[6] key
 -- ARGV[7] JSON of the usage record, kept for an expiry
+-- ARGV[8] tokens the call may use, for the limits by the minute; empty where they do not count
 --
 -- answers
 --   reserved                      now, or before by the same request
@@ -27,10 +28,11 @@
 --   unknown_key
 --   revoked
 --   stale_key, rev, settings      the node's copy of the settings is older
+--   rate_limited, milliseconds    with how long it takes until this call may be asked again
 --   insufficient_balance, E8      with what the account has available
---   key_limit_exceeded, E8        with what the key's limit leaves
+--   key_limit_exceeded, E8        with what the key's limits leave
 
-local function integer(number) return string.format('%.0f', number + 0) end
+-- include key-limits
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -47,7 +49,7 @@ end
 local account = redis.call('HMGET', KEYS[2], 'status', 'available')
 if not account[1] then return 'unknown_account' end
 
-local key = redis.call('HMGET', KEYS[3], 'account', 'status', 'rev', 'spent', 'held', 'limit')
+local key = redis.call('HMGET', KEYS[3], 'account', 'status', 'rev', 'limit', 'spent', 'held', 'caps')
 if key[1] ~= ARGV[5] then return 'unknown_key' end
 if key[2] ~= 'active' then return 'revoked' end
 if account[1] ~= 'active' then return 'frozen' end
@@ -55,20 +57,34 @@ if tonumber(key[3]) > tonumber(ARGV[4]) then
   return { 'stale_key', key[3], redis.call('HGET', KEYS[3], 'settings') }
 end
 
+local time = redis.call('TIME')
+local rate, calls_at, tokens_at = {}, nil, nil
+if key[7] and ARGV[8] ~= '' then
+  local now = time[1] * 1000000 + time[2]
+  local calls_late, tokens_late = 0, 0
+  rate = redis.call('HMGET', KEYS[3], 'calls', 'calls_at', 'tokens', 'tokens_at')
+  if rate[1] then calls_at, calls_late = take(tonumber(rate[1]), rate[2], 1, now) end
+  if rate[3] then tokens_at, tokens_late = take(tonumber(rate[3]), rate[4], tonumber(ARGV[8]), now) end
+  local late = math.max(calls_late, tokens_late)
+  if late > 0 then return { 'rate_limited', integer(math.ceil(late / 1000)) } end
+end
+
 local amount = tonumber(ARGV[2])
 if amount > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
-if key[6] then
-  local room = tonumber(key[6]) - tonumber(key[4]) - tonumber(key[5])
-  if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
-end
+local room = room_of(KEYS[3], { key[4], key[5], key[6], key[7] })
+if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
 
 redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))
 redis.call('HINCRBY', KEYS[2], 'held', ARGV[2])
 redis.call('HINCRBY', KEYS[3], 'held', ARGV[2])
 redis.call('HSET', KEYS[4], 'state', 'open', 'amount', ARGV[2], 'account', ARGV[5], 'key', ARGV[6], 'record', ARGV[7])
+if calls_at then redis.call('HSET', KEYS[3], 'calls_at', integer(calls_at)) end
+if tokens_at then
+  redis.call('HSET', KEYS[3], 'tokens_at', integer(tokens_at))
+  redis.call('HSET', KEYS[4], 'tokens', ARGV[8])
+end
 local deadline = '+inf'
 if ARGV[3] ~= '' then
-  local time = redis.call('TIME')
   deadline = integer(time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[3]))
 end
 redis.call('ZADD', KEYS[5], deadline, ARGV[1])

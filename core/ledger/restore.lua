@@ -8,8 +8,8 @@
 -- KEYS[2] {sNNN}:exp
 -- ARGV[1] account
 -- ARGV[2] {sNNN}:
--- ARGV[3] JSON: status, available, held, posted, seq, keys (id, status, limit, rev, settings, spent, held), closed (rid,
---         state, key, charged, shortfall), open (rid, key, amount); amounts are strings, null is the empty string
+-- ARGV[3] JSON: status, available, held, posted, seq, keys (id, held, and in fields what else their hashes hold), closed
+--         (rid, state, key, charged, shortfall), open (rid, key, amount); amounts are strings, null is the empty string
 -- ARGV[4] milliseconds the closed reservations stay
 --
 -- answers
@@ -24,9 +24,7 @@ for _, key in ipairs(snapshot.keys) do
   local name = ARGV[2] .. 'k:' .. key.id
   if behind or redis.call('EXISTS', name) == 0 then
     redis.call('DEL', name)
-    redis.call('HSET', name, 'account', ARGV[1], 'status', key.status, 'rev', key.rev, 'settings', key.settings,
-      'spent', key.spent, 'held', behind and key.held or '0')
-    if key.limit ~= '' then redis.call('HSET', name, 'limit', key.limit) end
+    redis.call('HSET', name, 'account', ARGV[1], 'held', behind and key.held or '0', unpack(key.fields))
   end
 end
 if not behind then return 'untouched' end

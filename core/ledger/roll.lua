@@ -29,10 +29,10 @@
 --   released_before               the next id was released, maybe before this came
 --   frozen
 --   insufficient_balance, E8      with what there would be for the next hold
---   key_limit_exceeded, E8        with what the key's limit would leave for it
+--   key_limit_exceeded, E8        with what the key's limits would leave for it
 --   other_payer                   an id belongs to another account or key: a defect of the caller
 
-local function integer(number) return string.format('%.0f', number + 0) end
+-- include key-limits
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -59,18 +59,16 @@ local account = redis.call('HMGET', KEYS[2], 'status', 'available')
 if not following[1] and account[1] ~= 'active' then return 'frozen' end
 local left = tonumber(account[2]) + hold - cost
 if more > left then return { 'insufficient_balance', integer(math.max(0, left)) } end
-local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held')
-if key[1] then
-  local room = tonumber(key[1]) - tonumber(key[2]) - tonumber(key[3]) + hold - cost
-  if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
-end
+local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
+local room = room_of(KEYS[3], key) + hold - cost
+if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
 
 redis.call('HINCRBY', KEYS[2], 'available', integer(hold - cost - more))
 redis.call('HINCRBY', KEYS[2], 'held', integer(more - hold))
 local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - cost))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(more - hold))
-redis.call('HINCRBY', KEYS[3], 'spent', ARGV[2])
+spend(KEYS[3], ARGV[2], key[4])
 redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', ARGV[2], 'shortfall', '0', 'account', ARGV[3], 'key', ARGV[4])
 redis.call('ZREM', KEYS[5], ARGV[1])

@@ -27,11 +27,12 @@ const INSERT_ENTRIES = `
   WITH entry AS (
     SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS entry (
       "accountId" uuid, seq bigint, rid uuid, kind text, "keyId" uuid, "amountE8" bigint, "postedE8" bigint,
-      "shortfallE8" bigint, "createdAt" timestamptz, day date)),
+      "shortfallE8" bigint, "ofCall" boolean, "createdAt" timestamptz, day date)),
   written AS (
     INSERT INTO ledger_entries
-      (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, created_at)
-    SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "createdAt" FROM entry
+      (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, of_call, created_at)
+    SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "ofCall", "createdAt"
+    FROM entry
     ON CONFLICT DO NOTHING
     RETURNING account_id, seq, rid, kind, key_id, amount_e8, posted_e8),
   chained AS (
@@ -50,17 +51,19 @@ const INSERT_USAGE = `
   INSERT INTO usage_records
     (request_id, created_at, rid, account_id, key_id, protocol, path, strategy, model_requested, model, upstream,
      attempts, fallback, stream, status, source, error_code, input_tokens, output_tokens, total_tokens,
-     cache_creation_tokens, cache_read_tokens, cost_e8, billing, response_time_ms, first_token_ms, config_revision)
+     cache_creation_tokens, cache_read_tokens, cost_e8, billing, response_time_ms, first_token_ms, config_revision,
+     routing)
   SELECT "requestId", "createdAt", rid, "accountId", "keyId", protocol, path, strategy, "modelRequested", model, upstream,
      attempts, fallback, stream, status, source, "errorCode", "inputTokens", "outputTokens", "totalTokens",
-     "cacheCreationTokens", "cacheReadTokens", "costE8", billing, "responseTimeMs", "firstTokenMs", "configRevision"
+     "cacheCreationTokens", "cacheReadTokens", "costE8", billing, "responseTimeMs", "firstTokenMs", "configRevision",
+     routing
   FROM jsonb_to_recordset(:rows::jsonb) AS record (
     "requestId" text, "createdAt" timestamptz, rid uuid, "accountId" uuid, "keyId" uuid,
     protocol text, path text, strategy text, "modelRequested" text, model text, upstream text,
     attempts int, fallback boolean, stream boolean, status int, source text, "errorCode" text,
     "inputTokens" bigint, "outputTokens" bigint, "totalTokens" bigint, "cacheCreationTokens" bigint,
     "cacheReadTokens" bigint, "costE8" bigint, billing text, "responseTimeMs" int, "firstTokenMs" int,
-    "configRevision" text)
+    "configRevision" text, routing jsonb)
   ON CONFLICT DO NOTHING`;
 
 /**
@@ -95,6 +98,7 @@ function entryRow(entry: OutboxEntry): object {
     amountE8: entry.amountE8.toString(),
     postedE8: entry.postedE8.toString(),
     shortfallE8: entry.shortfallE8.toString(),
+    ofCall: entry.record !== undefined,
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
     // The outbox numbers its entries by the ledger's clock.
     day: new Date(Number.parseInt(entry.id, 10)).toISOString().slice(0, 10),

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Makes a key, or changes status, limit and settings of one that is there. Its counters stay.
+-- Makes a key, or changes status, limits and settings of one that is there. Its counters stay.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:k:<key>
@@ -8,6 +8,10 @@
 -- ARGV[3] limit in E8, empty for none
 -- ARGV[4] revision of the settings
 -- ARGV[5] JSON of the settings
+-- ARGV[6] limit of a day in E8, empty for none
+-- ARGV[7] limit of a month in E8, empty for none
+-- ARGV[8] calls in a minute, empty for no limit
+-- ARGV[9] tokens in a minute, empty for no limit
 --
 -- answers
 --   set
@@ -25,9 +29,13 @@ else
   if tonumber(key[2]) > tonumber(ARGV[4]) then return 'older' end
 end
 redis.call('HSET', KEYS[2], 'status', ARGV[2], 'rev', ARGV[4], 'settings', ARGV[5])
-if ARGV[3] == '' then
-  redis.call('HDEL', KEYS[2], 'limit')
-else
-  redis.call('HSET', KEYS[2], 'limit', ARGV[3])
+local function set(field, value)
+  if value == '' then redis.call('HDEL', KEYS[2], field) else redis.call('HSET', KEYS[2], field, value) end
 end
+set('limit', ARGV[3])
+set('day_limit', ARGV[6])
+set('month_limit', ARGV[7])
+set('calls', ARGV[8])
+set('tokens', ARGV[9])
+set('caps', ARGV[6] .. ARGV[7] .. ARGV[8] .. ARGV[9] == '' and '' or '1')
 return 'set'

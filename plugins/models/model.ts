@@ -1,21 +1,28 @@
 import type { Model } from '../../core/catalog';
 import { formatUsd } from '../../core/money';
 import type { Price } from '../../core/price';
+import type { UpstreamHealth } from '../../core/upstream-health';
 
 /** The upstreams' release dates are not known: the epoch says so in the field that both SDKs expect. */
 const UNKNOWN_DATE = new Date(0);
 
-export function isRoutable(model: Model): boolean {
-  return routable(model).length > 0;
+/** The entries that calls can go to now: neither disabled nor taken out by an operator. */
+export function routableEntries({ entries }: Model, health: UpstreamHealth): Model['entries'] {
+  return entries.filter(
+    ({ upstream: { name, disabled } }) => disabled === undefined && !health.upstream(name).isTakenOut,
+  );
 }
 
-function routable({ entries }: Model): Model['entries'] {
-  return entries.filter(({ upstream }) => upstream.disabled === undefined);
+/** Those that would be asked at this moment; of a model whose upstreams are all ejected, all of them. */
+function available(entries: Model['entries'], health: UpstreamHealth): number {
+  const nowMs = health.now();
+  const isIn = ({ upstream }: Model['entries'][number]) =>
+    health.upstream(upstream.name).ejection.state(nowMs) === 'in';
+  return entries.filter(isIn).length || entries.length;
 }
 
 /** The fields both SDKs read, then ours. Prices are the dearest of the upstreams that can be asked: no call costs more. */
-export function toJson(model: Model) {
-  const entries = routable(model);
+export function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth) {
   const prices = entries.map((entry) => entry.model.price);
   return {
     id: model.name,
@@ -28,7 +35,7 @@ export function toJson(model: Model) {
     aliases: model.aliases,
     context: Math.max(...entries.map((entry) => entry.model.context)),
     max_output: Math.max(...entries.map((entry) => entry.model.maxOutput)),
-    upstreams: entries.length,
+    upstreams: available(entries, health),
     price_per_million: {
       input: dearest(prices, 'inputE8'),
       output: dearest(prices, 'outputE8'),

@@ -1,16 +1,27 @@
+import type { CallKey } from '../../core/call';
+import { isAllowed, type Model } from '../../core/catalog';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { KeyHandler, Route } from '../../core/plugin';
-import { isRoutable, toJson } from './model';
+import { routableEntries, toJson } from './model';
 
 /** The list is the same under every strategy: clients ask below the base address they call. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
 
-/** The catalogue is read with each request: it changes with the configuration. */
-export function modelRoutes(gateway: Pick<Gateway, 'catalog'>): Route[] {
-  const list: KeyHandler = async (_visit, _request, response) => {
-    const data = gateway.catalog.models.filter(isRoutable).map(toJson);
+/**
+ * What this key can call now. The catalogue is read with each request: it changes with the configuration. A model the key may
+ * not call is not there for it.
+ */
+export function modelRoutes(gateway: Pick<Gateway, 'catalog' | 'health'>): Route[] {
+  const show = (model: Model, key: CallKey) => {
+    const entries = routableEntries(model, gateway.health);
+    const isCallable = entries.length > 0 && isAllowed(gateway.catalog, entries, key.settings.allowedModels);
+    return isCallable ? toJson(model, entries, gateway.health) : undefined;
+  };
+
+  const list: KeyHandler = async ({ key }, _request, response) => {
+    const data = gateway.catalog.models.flatMap((model) => show(model, key) ?? []);
     sendJson(response, 200, {
       object: 'list',
       data,
@@ -20,13 +31,12 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog'>): Route[] {
     });
   };
 
-  const show: KeyHandler = async ({ params }, _request, response) => {
+  const showOne: KeyHandler = async ({ params, key }, _request, response) => {
     const lookup = gateway.catalog.find(params['id'] ?? '');
     if ('ambiguous' in lookup) throw fail('MODEL_AMBIGUOUS', { details: { models: lookup.ambiguous } });
-    if ('unknown' in lookup || !isRoutable(lookup.found)) {
-      throw fail('NOT_FOUND', { message: 'There is no such model.' });
-    }
-    sendJson(response, 200, toJson(lookup.found));
+    const shown = 'found' in lookup ? show(lookup.found, key) : undefined;
+    if (shown === undefined) throw fail('NOT_FOUND', { message: 'There is no such model.' });
+    sendJson(response, 200, shown);
   };
 
   return PREFIXES.flatMap((prefix): Route[] => [
@@ -35,7 +45,7 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog'>): Route[] {
       auth: 'key',
       method: 'GET',
       path: `${prefix}/v1/models`,
-      summary: 'Every model that can be routed now.',
+      summary: 'Every model this key can call now.',
       handle: list,
     },
     {
@@ -44,7 +54,7 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog'>): Route[] {
       method: 'GET',
       path: `${prefix}/v1/models/{id...}`,
       summary: 'One model; its name may hold slashes.',
-      handle: show,
+      handle: showOne,
     },
   ]);
 }

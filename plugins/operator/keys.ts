@@ -6,11 +6,14 @@ import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
 import { ADMIN, ALLOWED_MODELS, AMOUNT, readAmount, showUsd, TEXT } from './fields';
 
+/** Whether the key may see how its calls are routed: `x-tollgate-debug`. */
+const DEBUG = { type: 'boolean' } as const;
+
 const NEW_KEY = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: { name: TEXT, balanceLimit: AMOUNT, allowedModels: ALLOWED_MODELS },
+  properties: { name: TEXT, balanceLimit: AMOUNT, allowedModels: ALLOWED_MODELS, debug: DEBUG },
 } as const;
 
 const KEY_CHANGES = {
@@ -21,6 +24,7 @@ const KEY_CHANGES = {
     name: TEXT,
     balanceLimit: { ...AMOUNT, type: ['string', 'null'] },
     allowedModels: { ...ALLOWED_MODELS, type: ['array', 'null'] },
+    debug: DEBUG,
   },
 } as const;
 
@@ -34,9 +38,9 @@ export function keyRoutes(stores: Stores): Route[] {
       path: '/admin/v1/accounts/{accountId}/keys',
       summary: 'Create an API key; it is in this answer only.',
       handle: async ({ params }, request, response) => {
-        const { name, balanceLimit, allowedModels } = await readNewKey(request);
+        const { name, balanceLimit, allowedModels, debug } = await readNewKey(request);
         const limitE8 = balanceLimit === undefined ? undefined : readAmount('balanceLimit', balanceLimit);
-        const made = await createKey(stores, params['accountId'] ?? '', { name, limitE8, allowedModels }, ADMIN);
+        const made = await createKey(stores, params['accountId'] ?? '', { name, limitE8, allowedModels, debug }, ADMIN);
         sendJson(response, 201, { ...toJson(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
       },
     },
@@ -57,9 +61,9 @@ export function keyRoutes(stores: Stores): Route[] {
       path: '/admin/v1/keys/{keyId}',
       summary: 'Change name, limit or models of a key; null removes a limit.',
       handle: async ({ params }, request, response) => {
-        const { name, balanceLimit, allowedModels } = await readChanges(request);
+        const { name, balanceLimit, allowedModels, debug } = await readChanges(request);
         const limitE8 = typeof balanceLimit === 'string' ? readAmount('balanceLimit', balanceLimit) : balanceLimit;
-        const changes = { name, limitE8, allowedModels };
+        const changes = { name, limitE8, allowedModels, debug };
         sendJson(response, 200, toJson(await updateKey(stores, params['keyId'] ?? '', changes, ADMIN)));
       },
     },
@@ -87,6 +91,7 @@ function toJson(key: AccountKey): object {
     spentUsd: showUsd(key.money?.spentE8),
     heldUsd: showUsd(key.money?.heldE8),
     allowedModels: key.allowedModels ?? null,
+    debug: key.debug,
     createdAt: key.createdAt.toISOString(),
     revokedAt: key.revokedAt?.toISOString() ?? null,
   };

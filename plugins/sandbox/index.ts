@@ -1,15 +1,33 @@
+import type { Gateway } from '../../core/gateway';
 import { registerHoldSource } from '../../core/ledger/hold-sources';
 import { definePlugin } from '../../core/plugin';
 import { StartFailure } from '../../core/start-failure';
+import { registerSupplier } from '../../core/supplier';
+import { createInside, type InsideService, runInside } from './inside';
 import { checkOfferings, OFFERINGS } from './offering';
 import { readSandboxHolds } from './open-holds';
 import { sandboxRoutes } from './routes';
+import { insideRoutes } from './routes/inside';
+import { portHosts } from './routes/proxy-port';
 import { createService, openSuppliers, type SupplierSettings } from './service';
+import { docker } from './suppliers/docker';
+import { processes } from './suppliers/process';
 import { readTimings, TIMINGS } from './timings';
 import { startWorker } from './worker';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
-const services = new WeakMap<object, ReturnType<typeof createService>>();
+const services = new WeakMap<Gateway, Services>();
+
+interface Services {
+  readonly service: ReturnType<typeof createService>;
+  readonly inside: InsideService;
+}
+
+function servicesOf(gateway: Gateway): Services {
+  const made = services.get(gateway);
+  if (made === undefined) throw new Error('the routes of the sandbox plugin are made first');
+  return made;
+}
 
 /** What a process does: serve, keep sandboxes true, or both. */
 const ROLES = { all: { works: true }, gateway: { works: false }, worker: { works: true } } as const;
@@ -35,7 +53,7 @@ export default definePlugin({
         additionalProperties: {
           type: 'object',
           required: ['driver'],
-          properties: { driver: { type: 'string', minLength: 1 } },
+          properties: { driver: { description: 'A registered driver.', type: 'string', minLength: 1 } },
         },
       },
       environment: {
@@ -47,21 +65,27 @@ export default definePlugin({
       ...TIMINGS,
     },
   },
-  register: () => void registerHoldSource(readSandboxHolds),
+  register: () => {
+    for (const kind of [docker, processes]) registerSupplier(kind);
+    registerHoldSource(readSandboxHolds);
+  },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
     const service = createService(gateway, readTimings(settings));
-    services.set(gateway, service);
-    return sandboxRoutes(service);
+    const inside = createInside(service);
+    services.set(gateway, { service, inside });
+    return [...sandboxRoutes(service), ...insideRoutes(inside)];
   },
+  hosts: (_settings, gateway) => portHosts(servicesOf(gateway).inside),
   start: async (settings, gateway) => {
-    const service = services.get(gateway);
-    if (service === undefined) throw new Error('the routes of the sandbox plugin are made before it starts');
+    const { service, inside } = servicesOf(gateway);
     const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
     await service.changes.listen();
+    const stopInside = runInside(inside);
     const stopWorker = ROLES[readRole()].works ? startWorker(service, settings.environment) : async () => {};
     return async () => {
+      await stopInside();
       await stopWorker();
       await service.changes.close();
       for (const driver of opened.values()) await driver.close();

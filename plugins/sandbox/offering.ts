@@ -23,29 +23,44 @@ const OFFERING = {
       type: 'object',
     },
     enabled: { description: 'false: existing sandboxes go on, no new ones are made.', type: 'boolean', default: true },
-    region: { type: 'string', minLength: 1, default: 'local' },
-    isolation: { type: 'string', enum: ['virtual-machine', 'container', 'namespaces', 'none'] },
+    region: { description: 'Where it runs; callers may ask for it.', type: 'string', minLength: 1, default: 'local' },
+    isolation: {
+      description: "What keeps it from others; default: as its supplier's driver says.",
+      type: 'string',
+      enum: ['virtual-machine', 'container', 'namespaces', 'none'],
+    },
     resources: {
+      description: 'How large it is.',
       type: 'object',
       additionalProperties: false,
       required: ['cpu', 'memoryGiB'],
       properties: {
-        cpu: { type: 'number', exclusiveMinimum: 0 },
-        memoryGiB: { type: 'number', exclusiveMinimum: 0 },
-        volumeGiB: { type: 'number', minimum: 0, default: 0 },
+        cpu: { description: 'Cores.', type: 'number', exclusiveMinimum: 0 },
+        memoryGiB: { description: 'Memory in GiB.', type: 'number', exclusiveMinimum: 0 },
+        volumeGiB: { description: 'Disk in GiB.', type: 'number', minimum: 0, default: 0 },
         gpu: {
+          description: 'Graphics processors by model.',
           type: 'array',
           default: [],
           items: {
             type: 'object',
             additionalProperties: false,
             required: ['model', 'count'],
-            properties: { model: { type: 'string', minLength: 1 }, count: { type: 'integer', minimum: 1 } },
+            properties: {
+              model: { description: 'Its name.', type: 'string', minLength: 1 },
+              count: { description: 'How many.', type: 'integer', minimum: 1 },
+            },
           },
         },
       },
     },
-    capabilities: { type: 'array', items: { enum: CAPABILITIES }, uniqueItems: true, default: [...CAPABILITIES] },
+    capabilities: {
+      description: 'What callers may do with it.',
+      type: 'array',
+      items: { enum: CAPABILITIES },
+      uniqueItems: true,
+      default: [...CAPABILITIES],
+    },
     suspension: {
       description: 'What a suspended sandbox keeps; none: it cannot be suspended.',
       enum: ['memory', 'filesystem', 'none'],
@@ -59,6 +74,7 @@ const OFFERING = {
     maxContinuousRuntime: { ...DURATION, description: 'It is ended after running this long.', default: '24h' },
     provisioningLimit: { ...DURATION, description: 'Not running after this: given up.', default: '120s' },
     hourlyUsd: {
+      description: 'Its price in each state.',
       type: 'object',
       additionalProperties: false,
       required: ['RUNNING'],
@@ -73,6 +89,7 @@ const OFFERING = {
 
 /** `offerings:` of gateway.config.yml. */
 export const OFFERINGS = {
+  description: 'Sandboxes that can be made, by name; one per supplier and size.',
   type: 'object',
   propertyNames: { pattern: '^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$' },
   additionalProperties: OFFERING,

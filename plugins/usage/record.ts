@@ -29,6 +29,7 @@ export interface RecordRow {
   readonly response_time_ms: number;
   readonly first_token_ms: number | null;
   readonly config_revision: string;
+  readonly routing: object | null;
 }
 
 /** A record as it is shown: the fields of contract section 6 in their order, which is the order of the CSV's columns. */
@@ -68,6 +69,11 @@ export type ShownRecord = ReturnType<typeof toRecord>;
 /** For operators, who see several accounts at once. */
 export function toRecordOfAccount(row: RecordRow) {
   return { ...toRecord(row), accountId: row.account_id };
+}
+
+/** With why the call went where it went, which has no place in a table. */
+export function toExplainedRecord(row: RecordRow) {
+  return { ...toRecordOfAccount(row), routing: row.routing };
 }
 
 /** Token counts stay far below 2^53. */

@@ -1,6 +1,7 @@
 import type { Answer } from '../../core/call';
 import type { ChunkReader } from '../../core/chunk-reader';
 import type { CallWith } from '../../core/policy';
+import { ROUTING_HEADER, routingHeader } from '../../core/routing-header';
 
 export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
 
@@ -28,6 +29,8 @@ export function answerHeaders({ id, facts, request }: AnsweredCall, answer: Answ
     'X-Routing-Fallback',
     String(facts.fallback),
   ];
+  const routing = routingHeader(facts.routing);
+  if (routing !== undefined) headers.push(ROUTING_HEADER, routing);
   for (const name of Object.keys(answer.headers)) {
     const value = answer.headers[name];
     if (value === undefined || !isPassedOn(name, answer.status, request.forwardHeaderPrefixes)) continue;

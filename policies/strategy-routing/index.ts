@@ -1,12 +1,15 @@
+import { mayDebug } from '../../core/account-keys';
 import { assertAllowed } from '../../core/allowed-models';
-import type { CallFacts } from '../../core/call';
+import type { ModelRequest } from '../../core/call';
 import type { Candidate, Model } from '../../core/catalog';
 import type { Gateway } from '../../core/gateway';
-import { definePolicy } from '../../core/policy';
+import { type CallWith, definePolicy } from '../../core/policy';
 import type { Protocol } from '../../core/upstream';
 import { kindOf } from '../../core/upstream-gauge';
+import type { UpstreamHealth } from '../../core/upstream-health';
 import { Affinity, callerOf, drawOfCaller } from './affinity';
-import { type Choice, choose, type Field, type Wish } from './choose';
+import { choose, type Field, type Wish } from './choose';
+import { asksForReasons, explain, tell } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
 import { scoreByCost } from './strategies/cost';
@@ -22,9 +25,6 @@ const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', Strategy>> = {
 
 /** One for the process: a caller's cache does not depend on what is configured how often. */
 const AFFINITY = new Affinity();
-
-/** As many of a call's candidates as it can come to ask are told in its record. */
-const TOLD_AT_MOST = 4;
 
 export default definePolicy({
   name: 'strategy-routing',
@@ -42,7 +42,7 @@ export default definePolicy({
       upstreams: {
         description: 'Names of the upstreams that may be asked; `*` for all.',
         type: 'array',
-        items: { type: 'string' },
+        items: { type: 'string', 'x-names': 'upstream' },
         minItems: 1,
         default: ['*'],
       },
@@ -55,7 +55,7 @@ export default definePolicy({
     const strategy = STRATEGIES[name];
     const fieldOf = fields(gateway, upstreams);
     const exploration = new Exploration();
-    return async (call) => {
+    return async (call, incoming) => {
       const { request, key, facts } = call;
       facts.strategy = name;
       const model = findModel(catalog, request);
@@ -64,31 +64,46 @@ export default definePolicy({
       facts.model = model.name;
       await assertAllowed(gateway, key, field.candidates, request);
       const caller = affinity ? callerOf(request, key, model.name) : undefined;
-      const nowMs = health.now();
-      const { outputTokens, inputShare } = health.use(model.name);
-      const wish: Wish = {
-        strategy,
-        asked: { request, outputTokens, inputShare },
-        kind: kindOf(request),
-        nowMs,
-        preferred: caller === undefined ? undefined : AFFINITY.find(caller, nowMs),
-        random: caller === undefined ? Math.random : ({ upstream }) => drawOfCaller(caller, upstream.name),
-      };
+      const wish = wishFor(request, model, { strategy, caller, health });
       const ordered = choose(field, wish);
+      if (ordered.ranked.length === 0) throw noCandidate(model, request, health);
       const choice = wish.preferred === undefined ? exploration.explore(ordered, wish) : ordered;
-      if (choice.ranked.length === 0) throw noCandidate(model, request, health);
       if (choice.asks !== undefined) health.asked(choice.asks);
-      if (caller !== undefined) {
-        call.onEnd(async () => {
-          if (facts.upstream !== undefined && facts.status < 300)
-            AFFINITY.remember(caller, facts.upstream, health.now());
-        });
-      }
+      if (caller !== undefined) rememberWhoServes(call, caller, health);
       tell(facts, choice);
+      if (asksForReasons(incoming)) {
+        const explained = explain(name, model, field, choice);
+        if (await mayDebug(gateway.database, key.keyId)) facts.routing.explained = explained;
+      }
       return { candidates: choice.ranked.map(({ candidate }) => candidate) };
     };
   },
 });
+
+function wishFor(
+  request: ModelRequest,
+  model: Model,
+  { strategy, caller, health }: { strategy: Strategy; caller: string | undefined; health: UpstreamHealth },
+): Wish {
+  const nowMs = health.now();
+  const { outputTokens, inputShare } = health.use(model.name);
+  return {
+    strategy,
+    asked: { request, outputTokens, inputShare },
+    kind: kindOf(request),
+    nowMs,
+    preferred: caller === undefined ? undefined : AFFINITY.find(caller, nowMs),
+    random: caller === undefined ? Math.random : ({ upstream }) => drawOfCaller(caller, upstream.name),
+  };
+}
+
+/** Once the call has been answered: an upstream that failed has no cache of this caller. */
+function rememberWhoServes(call: CallWith<never>, caller: string, health: UpstreamHealth): void {
+  call.onEnd(async () => {
+    const { upstream, status } = call.facts;
+    if (upstream !== undefined && status < 300) AFFINITY.remember(caller, upstream, health.now());
+  });
+}
 
 /** The candidates of a model in this pipeline, found once per configuration. */
 function fields(
@@ -107,11 +122,4 @@ function fields(
     }
     return field;
   };
-}
-
-function tell({ routing }: CallFacts, { ranked }: Choice): void {
-  routing.of = ranked.length;
-  routing.candidates = ranked
-    .slice(0, TOLD_AT_MOST)
-    .map(({ candidate, score }) => ({ upstream: candidate.upstream.name, score }));
 }

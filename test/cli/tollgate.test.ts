@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { run } from '../../cli/run';
 import { sendJson } from '../../core/http';
+import { drainShards } from '../../core/ledger/drain';
+import { ALL_SHARDS } from '../../core/ledger/shard';
 import { findBySignIn } from '../../core/users';
-import { temporaryFolder } from '../support/databases';
+import { reserveRequest } from '../store/ledger-fixture';
+import { quiet, temporaryFolder } from '../support/databases';
 import { openDesk, type TestDesk } from '../support/desk';
 import { freePort } from '../support/free-port';
 import { listen } from '../support/serve';
@@ -136,6 +139,32 @@ describe('the command line', () => {
     assert.deepEqual(none, { status: 0, out: '', notes: 'Nothing yet.\n' });
     const csv = await tollgate(environment, 'usage', 'export', '--account', accountId, '--to', '2026-11-20');
     assert.match(csv.out, /^requestId,createdAt,.*accountId\r\n$/);
+  });
+
+  it('verifies the ledger: 0 while it is whole, 1 with account and sequence where it is not, and repairs', async () => {
+    const { accountId } = await desk.customer('5');
+    const { database, ledger } = desk;
+    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    const whole = await tollgate(environment, 'ledger', 'verify', '--account', accountId);
+    assert.deepEqual(whole, { status: 0, out: '', notes: '1 accounts, 1 entries, 0 violations, 0 repaired.\n' });
+    await database('ledger_entries').where({ account_id: accountId }).update({ posted_e8: 7 });
+    const broken = await tollgate(environment, '--json', 'ledger', 'verify');
+    assert.equal(broken.status, 1);
+    const [found] = JSON.parse(broken.out).items;
+    assert.deepEqual([found.invariant, found.accountId, found.seq], ['chain_broken', accountId, 1]);
+    const shown = await tollgate(environment, 'ledger', 'verify', '--repair', '--account', accountId);
+    assert.equal(shown.status, 1);
+    assert.match(shown.out, new RegExp(`^chain_broken +${accountId} +1 .* -$`, 'm'));
+    assert.match(shown.notes, /operating\.md/);
+    await database('ledger_entries').where({ account_id: accountId }).update({ posted_e8: 500_000_000 });
+    const request = reserveRequest({ accountId, keyId: (await json('keys', 'list', accountId)).items[0].id }, 1n);
+    await ledger.reserve({ ...request, lifetimeMs: -61_000 });
+    const repaired = await json('ledger', 'verify', '--repair', '--account', accountId);
+    assert.deepEqual(
+      repaired.items.map((each: Record<string, unknown>) => [each['invariant'], each['repair']]),
+      [['hold_overdue', 'expired']],
+    );
+    assert.match((await tollgate(environment, 'ledger', 'verify', '--days', '0')).notes, /days: expected an integer/);
   });
 
   for (const args of [

@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
 import { expect } from 'chai';
-import { type Configuration, configurationReader, loadSystemSettings } from '../../core/configuration';
+import { type Configuration, configurationReader } from '../../core/configuration';
 import type { Section } from '../../core/plugin';
 import { definePolicy } from '../../core/policy';
+import { readSystemSettings } from '../../core/system-settings';
 import { registerAdapter } from '../../core/upstream';
 import { ConfigurationError } from '../../core/yaml-file';
 import { sampleAdapter } from '../support/catalog-samples';
@@ -32,7 +33,11 @@ const POLICIES = [
     summary: '',
     schema: {
       type: 'object',
-      properties: { strategy: { enum: ['quality', 'speed'], default: 'quality' }, patience: { type: 'integer' } },
+      properties: {
+        strategy: { enum: ['quality', 'speed'], default: 'quality' },
+        patience: { type: 'integer' },
+        upstreams: { type: 'array', items: { type: 'string', 'x-names': 'upstream' } },
+      },
     },
     needs: ['key', 'request'],
     provides: ['candidates'],
@@ -57,7 +62,11 @@ const OFFERINGS: Section = {
       type: 'object',
       additionalProperties: false,
       required: ['model'],
-      properties: { model: { type: 'string' }, hourlyUsd: { type: 'number', minimum: 0, default: 1 } },
+      properties: {
+        model: { type: 'string' },
+        also: { type: 'array', items: { type: 'string', 'x-names': 'model' } },
+        hourlyUsd: { type: 'number', minimum: 0, default: 1 },
+      },
     },
   },
   check: (offerings: Readonly<Record<string, { model: string }>>, catalog) =>
@@ -299,6 +308,30 @@ describe('the configuration', () => {
       'gateway.config.yml:5:38: apiEndpoints.fast.paths[1]: "/v1/messages" is already served by endpoint "main"',
     ],
     [
+      'an endpoint that no pipeline serves',
+      '  fast: { paths:',
+      '  slow: { paths: [/slow] }\n  fast: { paths:',
+      'gateway.config.yml:5:3: apiEndpoints.slow: no pipeline serves endpoint "slow": name it under the apiEndpoints of one, or leave it out',
+    ],
+    [
+      'a path with a pattern, which nothing would reach',
+      '/fast/v1/messages]',
+      '/fast/v1/messages, /fast/:version/messages]',
+      'gateway.config.yml:5:38: apiEndpoints.fast.paths[1]: "/fast/:version/messages" is never reached: a path is compared as it is, and ":" stands in none',
+    ],
+    [
+      'an upstream that is not there, in the settings of a policy',
+      '{ strategy: quality }',
+      '{ upstreams: [acmee] }',
+      'gateway.config.yml:24:41: pipelines.normal.policies[2].where[0].action.upstreams[0]: there is no upstream "acmee"; did you mean "acme"?',
+    ],
+    [
+      'a model that is not there, in a section',
+      'policies: [who',
+      'offerings: { tiny: { model: large, also: [lareg] } }\npolicies: [who',
+      'gateway.config.yml:17:43: offerings.tiny.also[0]: there is no model "lareg"; did you mean "large"?',
+    ],
+    [
       'a misspelt part of an endpoint, which would have caught everything',
       'fast: { paths:',
       'fast: { pathz: [/x], paths:',
@@ -398,7 +431,7 @@ describe('the configuration', () => {
       "an upstream's name that cannot be a host name",
       '  acme:',
       '  Acme_1:',
-      'gateway.config.yml:6:1: serviceEndpoints: must match ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+      'gateway.config.yml:7:3: serviceEndpoints.Acme_1: must match ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
     ],
     [
       'an alias of two models of one upstream',
@@ -449,7 +482,39 @@ describe('the configuration', () => {
     }
   });
 
-  it('says all problems at once', () => {
+  it('says all problems at once, whatever kind they are of', () => {
+    const text = SOUND.replace('http: { port: 8080 }', 'http:\n  port: ${NO_SUCH_PORT}')
+      .replace('methods: [POST] }\n  fast', 'methods: [PUSH] }\n  fast')
+      .replace('[/fast/v1/messages]', '[/fast/v1/*]')
+      .replace('adapter: sample-messages', 'adapter: sample-nothing\n    tier: best')
+      .replace('        context: 200000\n', '')
+      .replace('- what:\n      - where: [{ action: { strategy: quality', '- where: [{ action: { stratgy: quality')
+      .replace('policies: [who', 'pipelinez: 1\npolicies: [who, weather');
+    const said = problemsOf(text).map((line) => line.replace(/^gateway\.config\.yml:\d+:\d+: /, ''));
+    expect(said).to.have.members([
+      'the environment variable NO_SUCH_PORT is not set; set it, or give a default with ${NO_SUCH_PORT:-default}',
+      'pipelinez: "pipelinez" is not known here; did you mean "pipelines"?',
+      'apiEndpoints.main.methods[0]: expected one of GET, HEAD, POST, PUT, PATCH, DELETE; did you mean "POST"?',
+      'serviceEndpoints.acme.tier: expected one of official, high-sla, standard; known: official, high-sla, standard',
+      'serviceEndpoints.acme.models.large-4.5: "context" is missing',
+      'policies[1]: there is no policy "weather"; known: who, what, where, reply',
+      'apiEndpoints.fast.paths[0]: "/fast/v1/*" is never reached: a path is compared as it is, and "*" stands in none',
+      'pipelines.normal.policies[1]: "where" in pipeline "normal" needs `request` of the call, which nothing before it provides: put "what" before it',
+      'pipelines.normal.policies[1].where[0].action.stratgy: "stratgy" is not known here; did you mean "strategy"?',
+      'serviceEndpoints.acme.adapter: there is no adapter "sample-nothing"; known: sample-chat, sample-messages',
+    ]);
+  });
+
+  it('says in how many parts a file that is nearly empty is wanting', () => {
+    expect(problemsOf('http: { port: 1 }\n')).to.have.members(
+      ['admin', 'apiEndpoints', 'serviceEndpoints', 'policies', 'pipelines'].map(
+        (key) => `gateway.config.yml:1:1: "${key}" is missing`,
+      ),
+    );
+    expect(problemsOf('- a list\n')).to.include('gateway.config.yml:1:1: expected object, not an array');
+  });
+
+  it('says all problems of all parts at once', () => {
     const text = SOUND.replace('apiEndpoints: [main]', 'apiEndpoints: [mian]')
       .replace('adapter: sample-messages', 'adapter: sample-nothing')
       .replace('{ strategy: quality }', '{ stratgy: quality }')
@@ -479,7 +544,7 @@ describe('the configuration', () => {
   });
 
   describe('of the system', () => {
-    const system = (text: string) => loadSystemSettings(temporaryFolder({ 'system.config.yml': text }), {});
+    const system = (text: string) => readSystemSettings(temporaryFolder({ 'system.config.yml': text }), {}).settings;
 
     it('says which plugins are loaded and leaves their settings to them', () => {
       const settings = system('plugins:\n  usage: { package: ./usage, days: 5 }\n');

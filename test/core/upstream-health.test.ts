@@ -158,9 +158,9 @@ describe('the health of upstreams', () => {
 
   it('an operator takes an upstream out and brings it back as if nothing had been', () => {
     for (let call = 0; call < 5; call += 1) fail();
-    health.setTakenOut('acme', true);
+    health.takeOut('acme');
     expect(gauge().upstream.isTakenOut).to.equal(true);
-    health.setTakenOut('acme', false);
+    health.bringBack('acme');
     expect(gauge()).to.include({ state: 'in', failureRate: 0 });
   });
 });

@@ -92,6 +92,29 @@ describe('the list of models', () => {
     });
   }
 
+  it('shows a key with a list only what is on it, by any of its names', async () => {
+    const { accountId } = await desk.customer();
+    const keyFor = async (allowedModels: string[]): Promise<string> =>
+      (await desk.admin('POST', `/accounts/${accountId}/keys`, { name: 'narrow', allowedModels })).body.key;
+    const one = await keyFor(['large']);
+    const other = await keyFor(['something-else']);
+    assert.equal((await desk.get('/v1/models', one)).body.data.length, 1);
+    assert.equal((await desk.get('/v1/models/large', one)).status, 200);
+    assert.deepEqual((await desk.get('/v1/models', other)).body.data, []);
+    assert.equal((await desk.get('/v1/models/large', other)).status, 404);
+  });
+
+  it('counts the upstreams that would be asked now, and has no model that nobody may be asked for', async () => {
+    await desk.admin('POST', '/upstreams/one/eject', {});
+    const { body } = await desk.get('/v1/models/large', apiKey);
+    assert.equal(body.upstreams, 1);
+    assert.equal(body.price_per_million.input, '8.00000000');
+    await desk.admin('POST', '/upstreams/two/eject', {});
+    assert.deepEqual((await desk.get('/v1/models', apiKey)).body.data, []);
+    for (const name of ['one', 'two']) await desk.admin('POST', `/upstreams/${name}/restore`, {});
+    assert.equal((await desk.get('/v1/models/large', apiKey)).body.upstreams, 2);
+  });
+
   it('needs a key', async () => {
     assert.equal((await desk.get('/v1/models', 'none')).status, 401);
   });

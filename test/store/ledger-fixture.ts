@@ -31,6 +31,7 @@ export function usageRecord(payer: Payer, changes: Partial<UsageRecord> = {}): U
     responseTimeMs: 120,
     firstTokenMs: 30,
     configRevision: 'r1',
+    routing: null,
     ...changes,
   };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { newId } from '../../core/ids';
-import { type Ledger, LedgerUnavailable, type Payer, WrongPayer } from '../../core/ledger/ledger';
+import { dayOf, monthOf } from '../../core/ledger/key-limits';
+import { type Ledger, LedgerUnavailable, type Payer, type SetKeyRequest, WrongPayer } from '../../core/ledger/ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { MAX_AMOUNT_E8 } from '../../core/money';
 import { rejection } from '../support/rejection';
@@ -523,6 +524,128 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.roll(other.roll(1n, 6n)), { outcome: 'exists_with_different_amount' });
         assert.equal((await ledger.roll(other.roll(1n, 5n))).outcome, 'rolled');
         assertIncludes(await moneyOf(other.payer), { held: 5n, keyHeld: 5n, posted: 999n });
+      });
+    });
+
+    describe('limits by the minute', () => {
+      const limited = async (limits: Partial<SetKeyRequest>) => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.setKey(keyRequest(payer, limits));
+        const reserve = (tokens?: number) =>
+          ledger.reserve(reserveRequest(payer, 1n, tokens === undefined ? {} : { tokens }));
+        return { payer, reserve };
+      };
+      const words = (answers: readonly { outcome: string }[]) => answers.map(({ outcome }) => outcome).sort();
+
+      it('so many calls at once are admitted, and the next one is told when it may come', async () => {
+        const { payer, reserve } = await limited({ callsPerMinute: 3 });
+        const answers = await Promise.all([1, 1, 1, 1, 1].map(reserve));
+        assert.deepEqual(words(answers), ['rate_limited', 'rate_limited', 'reserved', 'reserved', 'reserved']);
+        const refused = await reserve(1);
+        assert.ok(refused.outcome === 'rate_limited');
+        assert.ok(refused.retryAfterMs > 15_000 && refused.retryAfterMs <= 20_000, String(refused.retryAfterMs));
+        assertIncludes(await moneyOf(payer), { held: 3n });
+      });
+
+      it('tokens count as expected; what was not used, or released, is there again', async () => {
+        const { payer, reserve } = await limited({ tokensPerMinute: 100 });
+        const [first, second] = [reserveRequest(payer, 1n, { tokens: 60 }), reserveRequest(payer, 1n, { tokens: 40 })];
+        await ledger.reserve(first);
+        await ledger.reserve(second);
+        assert.equal((await reserve(5)).outcome, 'rate_limited');
+        await ledger.settle({ ...closing(payer, first.rid), costE8: 1n, tokens: 50 });
+        assert.equal((await reserve(10)).outcome, 'reserved');
+        assert.equal((await reserve(30)).outcome, 'rate_limited');
+        await ledger.release(closing(payer, second.rid));
+        assert.equal((await reserve(30)).outcome, 'reserved');
+      });
+
+      it('a call larger than the limit is admitted when nothing else was asked', async () => {
+        const { reserve } = await limited({ tokensPerMinute: 100 });
+        assert.equal((await reserve(5_000)).outcome, 'reserved');
+        const refused = await reserve(1);
+        assert.ok(refused.outcome === 'rate_limited' && refused.retryAfterMs <= 600);
+      });
+
+      it('a repetition, a refused call and what is no call count nothing', async () => {
+        const { payer, reserve } = await limited({ callsPerMinute: 2 });
+        const request = reserveRequest(payer, 1n, { tokens: 1 });
+        await ledger.reserve(request);
+        await ledger.reserve(request);
+        await ledger.reserve(reserveRequest(payer, 5_000n, { tokens: 1 }));
+        await reserve();
+        await reserve();
+        assert.equal((await reserve(1)).outcome, 'reserved');
+        assert.equal((await reserve(1)).outcome, 'rate_limited');
+      });
+    });
+
+    describe('limits of a day and a month', () => {
+      for (const name of ['dailyLimitE8', 'monthlyLimitE8'] as const) {
+        it(`${name} holds spent and held together, beside the limit in all, and is shown and taken away`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          await ledger.setKey(keyRequest(payer, { limitE8: 500n, [name]: 100n }));
+          assertIncludes(await ledger.readKey(payer), { limitE8: 500n, [name]: 100n });
+          const first = reserveRequest(payer, 60n);
+          await ledger.reserve(first);
+          await ledger.settle({ ...closing(payer, first.rid), costE8: 30n });
+          const second = reserveRequest(payer, 50n);
+          await ledger.reserve(second);
+          assert.deepEqual(await ledger.reserve(reserveRequest(payer, 21n)), {
+            ...{ outcome: 'key_limit_exceeded', availableE8: 20n },
+          });
+          const answer = await ledger.settle({ ...closing(payer, second.rid), costE8: 90n });
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8: 70n, shortfallE8: 20n });
+          await ledger.setKey(keyRequest(payer, { limitE8: 500n }));
+          assert.equal((await ledger.reserve(reserveRequest(payer, 400n))).outcome, 'reserved');
+        });
+      }
+
+      it('are restored with what was spent in them', async () => {
+        const payer = newPayer();
+        const limits = { dailyLimitE8: 100n, monthlyLimitE8: 300n };
+        const now = Date.now();
+        const windows = { day: dayOf(now), daySpentE8: 40n, month: monthOf(now), monthSpentE8: 250n };
+        await ledger.restore([
+          {
+            ...{ accountId: payer.accountId, status: 'active', postedE8: 900n, seq: 1, closed: [], open: [] },
+            keys: [{ ...keyRequest(payer, limits), spentE8: 700n, windows }],
+          },
+        ]);
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 51n)), {
+          ...{ outcome: 'key_limit_exceeded', availableE8: 50n },
+        });
+        assert.equal((await ledger.reserve(reserveRequest(payer, 50n))).outcome, 'reserved');
+      });
+    });
+
+    describe('a late settle', () => {
+      const late = (payer: Payer, rid: string, costE8: bigint) =>
+        ledger.settle({ ...closing(payer, rid), costE8, isLate: true });
+
+      it('of an id that is unknown charges what is available, once, and leaves its entry', async () => {
+        const payer = await fundedPayer(ledger, 1_000n, 700n);
+        const rid = newId();
+        const settled = { outcome: 'settled', chargedE8: 700n, shortfallE8: 100n };
+        assert.deepEqual(await late(payer, rid, 800n), settled);
+        assert.deepEqual(await late(payer, rid, 800n), settled);
+        assertIncludes(await moneyOf(payer), { available: 300n, held: 0n, posted: 300n, keySpent: 700n, keyHeld: 0n });
+        const [, entry, ...others] = await outboxOf(payer);
+        assertIncludes(entry, { kind: 'charge', rid, seq: 2, amountE8: -700n, shortfallE8: 100n });
+        assert.deepEqual(others, []);
+      });
+
+      it('of what is open, closed or has no account is an ordinary one', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const [open, expired] = [reserveRequest(payer, 100n), reserveRequest(payer, 100n, { lifetimeMs: 0 })];
+        await ledger.reserve(open);
+        await ledger.reserve(expired);
+        await ledger.expire(payer, expired.rid);
+        assert.equal((await late(payer, open.rid, 50n)).outcome, 'settled');
+        assert.deepEqual(await late(payer, expired.rid, 50n), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { posted: 950n, held: 0n });
+        assert.deepEqual(await late(newPayer(), newId(), 1n), { outcome: 'unknown_reservation' });
+        assert.deepEqual(await late({ ...payer, keyId: newId() }, newId(), 1n), { outcome: 'unknown_reservation' });
       });
     });
 

@@ -3,7 +3,7 @@ import { newId } from '../../core/ids';
 import { CLOSED_MS } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { shardOf } from '../../core/ledger/shard';
-import { fundedPayer, reserveRequest } from './ledger-fixture';
+import { fundedPayer, keyRequest, reserveRequest } from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
 ledgerSuite('in the process', async () => new MemoryLedger());
@@ -20,6 +20,36 @@ describe('the ledger in the process', () => {
     assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
     now = 1_500;
     assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'expired' });
+  });
+
+  it('counts a day and a month anew when they begin, and fills what may be asked in a minute evenly', async () => {
+    let now = Date.parse('2027-01-30T23:59:59.999Z');
+    const ledger = new MemoryLedger({ now: () => now });
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    await ledger.setKey(keyRequest(payer, { dailyLimitE8: 100n, monthlyLimitE8: 150n, callsPerMinute: 4 }));
+    const spend = async (amountE8: bigint) => {
+      const request = reserveRequest(payer, amountE8, { tokens: 1 });
+      const answer = await ledger.reserve(request);
+      if (answer.outcome === 'reserved')
+        await ledger.settle({ ...payer, rid: request.rid, costE8: amountE8, record: '' });
+      return 'availableE8' in answer ? answer.availableE8 : answer.outcome;
+    };
+    assert.equal(await spend(100n), 'reserved');
+    assert.equal(await spend(1n), 0n);
+    now = Date.parse('2027-01-31T00:00:00.000Z');
+    assert.equal(await spend(51n), 50n, 'the month leaves 50');
+    assert.equal(await spend(50n), 'reserved');
+    now = Date.parse('2027-02-01T00:00:00.000Z');
+    for (let each = 0; each < 4; each++) assert.equal(await spend(1n), 'reserved');
+    assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 })), {
+      ...{ outcome: 'rate_limited', retryAfterMs: 15_000 },
+    });
+    now += 14_999;
+    assert.equal(await spend(1n), 'rate_limited');
+    now += 1;
+    assert.equal(await spend(1n), 'reserved');
+    assert.equal(await spend(1n), 'rate_limited');
   });
 
   it('forgets closed reservations and tombstones a quarter of an hour after their rows are committed', async () => {

@@ -5,6 +5,7 @@ import type { Gateway } from '../../core/gateway';
 import type { Ledger } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { confirmedKey } from '../../core/router';
+import { UpstreamHealth } from '../../core/upstream-health';
 import models from '../../plugins/models';
 import operator from '../../plugins/operator';
 import usage from '../../plugins/usage';
@@ -38,7 +39,8 @@ export async function openDesk(
   {
     wrap = (ledger) => ledger,
     catalog = buildCatalog([]),
-  }: { wrap?: (ledger: Ledger) => Ledger; catalog?: Gateway['catalog'] } = {},
+    egress,
+  }: { wrap?: (ledger: Ledger) => Ledger; catalog?: Gateway['catalog']; egress?: Gateway['egress'] } = {},
 ): Promise<TestDesk> {
   const opened = await DATABASES.find((each) => each.name === name)?.open();
   if (opened === undefined) throw new Error(`no database ${name}`);
@@ -47,7 +49,7 @@ export async function openDesk(
   await memory.open();
   const ledger = wrap(memory);
   const keys = openApiKeys({ ledger, log: quiet });
-  const gateway = { database, ledger, keys, catalog, log: quiet } as Gateway;
+  const gateway = { database, ledger, keys, health: new UpstreamHealth(), egress, catalog, log: quiet } as Gateway;
   const routes = [operator, usage, models].flatMap((plugin) => plugin.routes?.({}, gateway) ?? []);
   const adminServer = await serveRoutes(routes.filter((route) => route.listener === 'admin'));
   const publicServer = await serveRoutes(

@@ -26,6 +26,7 @@ export interface TestEndpoint {
   readonly weight?: number;
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
+  readonly prefill?: boolean;
   readonly credential?: { env: string };
   readonly models?: Readonly<Record<string, TestModel>>;
 }
@@ -40,6 +41,10 @@ export interface GatewayOptions {
   readonly upstreams: Readonly<Record<string, TestEndpoint>>;
   /** Changes the parsed gateway.config.yml before it is written, or answers the text to write. */
   readonly configure?: (config: Configured) => string | void;
+  /** Added to system.config.yml. */
+  readonly system?: Readonly<Record<string, unknown>>;
+  /** Settings of plugins in system.config.yml. */
+  readonly plugins?: Readonly<Record<string, object>>;
   readonly env?: NodeJS.ProcessEnv;
   /** A data folder of an earlier start; a new one otherwise. */
   readonly dataFolder?: string;
@@ -247,7 +252,11 @@ async function storesOf(stores: NonNullable<GatewayOptions['stores']>): Promise<
   return { REDIS_URL: stores.redisUrl, DATABASE_URL: stores.databaseUrl };
 }
 
-async function writeConfiguration({ upstreams, configure }: GatewayOptions): Promise<string> {
+interface Shipped {
+  readonly plugins: Readonly<Record<string, object>>;
+}
+
+async function writeConfiguration({ upstreams, configure, system, plugins = {} }: GatewayOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-config-'));
   const config = parse(await readFile(join(PROJECT, 'gateway.config.yml'), 'utf8')) as Configured;
   config['serviceEndpoints'] = Object.fromEntries(
@@ -257,7 +266,9 @@ async function writeConfiguration({ upstreams, configure }: GatewayOptions): Pro
     join(folder, 'gateway.config.yml'),
     configure?.(config) ?? stringify(config, { aliasDuplicateObjects: false }),
   );
-  await writeFile(join(folder, 'system.config.yml'), await readFile(join(PROJECT, 'system.config.yml')));
+  const shipped = parse(await readFile(join(PROJECT, 'system.config.yml'), 'utf8')) as Shipped;
+  for (const [name, settings] of Object.entries(plugins)) Object.assign(shipped.plugins[name] ?? {}, settings);
+  await writeFile(join(folder, 'system.config.yml'), stringify({ ...shipped, ...system }));
   return folder;
 }
 

@@ -8,6 +8,11 @@ const DEBIAN_PACKAGES: Readonly<Record<string, string>> = {
   postgres: 'postgresql',
   initdb: 'postgresql',
   pg_ctl: 'postgresql',
+  dockerd: 'docker.io',
+  containerd: 'docker.io',
+  runc: 'docker.io',
+  busybox: 'busybox-static',
+  bwrap: 'bubblewrap',
 };
 
 /** Finds a program the tests need; on Debian, as root, installs its package when it is missing. */

@@ -1,13 +1,15 @@
 import { Redis } from 'ioredis';
+import { startDocker, type TestDocker } from './docker';
 import { startPostgres, type TestPostgres } from './postgres';
 import { startRedis, type TestRedis } from './redis';
 
 /**
- * One Redis and one Postgres for the whole run, started when the first test asks. Loaded by mocha as a root hook, so that
+ * One Redis, one Postgres and one Docker engine for the whole run, started when the first test asks. Loaded by mocha as a root hook, so that
  * they are stopped at the end. A test that kills or stalls a store starts its own.
  */
 let redis: Promise<TestRedis> | undefined;
 let postgres: Promise<TestPostgres> | undefined;
+let docker: Promise<TestDocker> | undefined;
 
 /** The shared Redis, emptied: test files run one after the other. */
 export async function emptyRedis(): Promise<string> {
@@ -25,9 +27,16 @@ export async function newDatabase(): Promise<string> {
   return (await postgres).createDatabase();
 }
 
+/** The shared Docker engine. Who starts containers ends them. */
+export function sharedDocker(): Promise<TestDocker> {
+  docker ??= startDocker();
+  return docker;
+}
+
 export const mochaHooks = {
   async afterAll(): Promise<void> {
     await (await redis)?.stop();
     await (await postgres)?.stop();
+    await (await docker)?.stop();
   },
 };

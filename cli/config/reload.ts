@@ -1,0 +1,24 @@
+import type { Verb } from '../command';
+import { showOne } from '../output';
+
+interface ReloadShape {
+  readonly revision: string;
+  readonly before: string;
+  readonly restartNeeded: readonly string[];
+}
+
+const reloadConfig: Verb = (noun, open) => {
+  noun
+    .command('reload')
+    .description('have the gateway read gateway.config.yml again')
+    .action(async (_options, command) => {
+      const { client, output } = open(command);
+      await showOne(output, await client.ask<ReloadShape>('POST', '/config/reload'), {
+        revision: ({ revision }) => revision,
+        before: ({ before }) => before,
+        'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,
+      });
+    });
+};
+
+export default reloadConfig;

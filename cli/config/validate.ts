@@ -1,0 +1,28 @@
+import { resolve } from 'node:path';
+import { validateConfiguration } from '../../core/validate-configuration';
+import { problemText } from '../../core/yaml-file';
+import type { Verb } from '../command';
+import { Failure } from '../failure';
+import { showText } from '../output';
+import { folderOf } from './folder';
+
+const validateConfig: Verb = (noun, open) => {
+  noun
+    .command('validate [folder]')
+    .description('check gateway.config.yml and system.config.yml of a folder, without a gateway')
+    .action(async (given: string | undefined, _options, command) => {
+      const { output, environment } = open(command);
+      const folder = folderOf(given, environment);
+      const { configuration, problems, warnings } = validateConfiguration(resolve(folder), { ...environment });
+      const revision = configuration?.revision ?? null;
+      await showText(output, { ok: configuration !== undefined, revision, problems, warnings }, [
+        ...problems.map(problemText),
+        ...warnings.map((each) => `${problemText(each)} (warning)`),
+        ...(revision === null ? [] : [`The configuration in ${folder} is sound (revision ${revision}).`]),
+      ]);
+      if (problems.length > 0)
+        throw new Failure(`${problems.length} ${problems.length === 1 ? 'problem' : 'problems'} in ${folder}.`);
+    });
+};
+
+export default validateConfig;

@@ -1,0 +1,55 @@
+import { type Client, withQuery } from '../client';
+import type { Verb } from '../command';
+import { Failure } from '../failure';
+import { showList } from '../output';
+import { type ListShape, VIOLATION_COLUMNS, type ViolationShape } from '../shapes';
+
+interface Options {
+  readonly account?: string;
+  readonly days?: string;
+  readonly repair?: boolean;
+}
+
+interface Looked extends ListShape<ViolationShape> {
+  readonly accounts: number;
+  readonly entries: number;
+}
+
+const verifyLedger: Verb = (noun, open) => {
+  noun
+    .command('verify')
+    .description(
+      'look whether every invariant of the ledger holds, while calls go on; exit status 1 where one does not',
+    )
+    .option('--account <id>', 'only this account')
+    .option('--days <n>', 'compare the usage records of so many days with their entries (7)')
+    .option('--repair', 'make good by entries what can be; what was written is never changed')
+    .action(async (options: Options, command) => {
+      const { client, output } = open(command);
+      const looked = await lookAtAll(client, options);
+      const { items, accounts, entries } = looked;
+      const left = items.filter(({ repair }) => repair === null).length;
+      if (output.json || items.length > 0) await showList(output, looked, VIOLATION_COLUMNS);
+      output.note(
+        `${accounts} accounts, ${entries} entries, ${items.length} violations, ${items.length - left} repaired.`,
+      );
+      if (left > 0) throw new Failure('The ledger is not whole; docs/operating.md says what to do about each.');
+    });
+};
+
+async function lookAtAll(client: Client, { account, days, repair }: Options): Promise<Omit<Looked, 'nextCursor'>> {
+  const items: ViolationShape[] = [];
+  let [accounts, entries] = [0, 0];
+  let cursor: string | undefined;
+  do {
+    const [method, path] = repair === true ? ['POST', '/ledger/repair'] : ['GET', '/ledger/verify'];
+    const looked = await client.ask<Looked>(method, withQuery(path, { account, days, cursor }));
+    items.push(...looked.items);
+    accounts += looked.accounts;
+    entries += looked.entries;
+    cursor = looked.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return { items, accounts, entries };
+}
+
+export default verifyLedger;

@@ -1,0 +1,39 @@
+import type { Columns } from '../output';
+
+/** What /admin/v1/upstreams answers, as far as a table shows it. */
+export interface UpstreamShape {
+  readonly name: string;
+  readonly tier: string;
+  readonly state: string;
+  readonly disabledReason: string | null;
+  readonly takenOut: { readonly since: string; readonly by: string; readonly reason: string | null } | null;
+  readonly ejectedUntil: string | null;
+  readonly successRate: number;
+  readonly firstTokenMs: number | null;
+  readonly wholeAnswerMs: number | null;
+  readonly attempts: { readonly answered: number; readonly failed: number };
+  readonly models: readonly { readonly name: string; readonly pricePerMillion: { input: string; output: string } }[];
+}
+
+export const UPSTREAM_COLUMNS: Columns<UpstreamShape> = {
+  name: ({ name }) => name,
+  tier: ({ tier }) => tier,
+  state: ({ state }) => state,
+  'success %': ({ successRate }) => (successRate * 100).toFixed(1),
+  'first token ms': ({ firstTokenMs }) => firstTokenMs,
+  'answer ms': ({ wholeAnswerMs }) => wholeAnswerMs,
+  'answered/failed': ({ attempts: { answered, failed } }) => `${answered}/${failed}`,
+  models: ({ models }) => models.length,
+  'in/out USD per million': ({ models }) =>
+    `${range(models.map(({ pricePerMillion: { input } }) => input))} / ${range(models.map(({ pricePerMillion: { output } }) => output))}`,
+  note: ({ disabledReason, takenOut, ejectedUntil }) =>
+    disabledReason ?? takenOut?.reason ?? (ejectedUntil === null ? null : `until ${ejectedUntil}`),
+};
+
+/** From the lowest to the highest, without trailing zeros. */
+function range(amounts: readonly string[]): string {
+  const sorted = amounts.map(Number).sort((one, two) => one - two);
+  const [lowest] = sorted;
+  const highest = sorted.at(-1);
+  return lowest === highest ? String(lowest ?? '-') : `${lowest}–${highest}`;
+}

@@ -1,0 +1,39 @@
+import type { Verb } from '../command';
+import { Failure } from '../failure';
+import { type Columns, showOne } from '../output';
+
+interface TestShape {
+  readonly upstream: string;
+  readonly model: string;
+  readonly protocol: string;
+  readonly ok: boolean;
+  readonly status: number | null;
+  readonly ms: number;
+  readonly problem: string | null;
+}
+
+const COLUMNS: Columns<TestShape> = {
+  upstream: ({ upstream }) => upstream,
+  model: ({ model }) => model,
+  protocol: ({ protocol }) => protocol,
+  result: ({ ok }) => (ok ? 'answered' : 'failed'),
+  status: ({ status }) => status,
+  ms: ({ ms }) => ms,
+  problem: ({ problem }) => problem,
+};
+
+const testUpstream: Verb = (noun, open) => {
+  noun
+    .command('test <name>')
+    .description('make one tiny real call to an upstream; exit status 1 when it does not answer')
+    .option('--model <name>', "the upstream's own name of a model; its cheapest when absent")
+    .option('--protocol <protocol>', 'messages or chat')
+    .action(async (name: string, asked: { readonly model?: string; readonly protocol?: string }, command) => {
+      const { client, output } = open(command);
+      const result = await client.ask<TestShape>('POST', `/upstreams/${encodeURIComponent(name)}/test`, asked);
+      await showOne(output, result, COLUMNS);
+      if (!result.ok) throw new Failure(`"${name}" does not answer.`);
+    });
+};
+
+export default testUpstream;

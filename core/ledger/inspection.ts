@@ -1,0 +1,67 @@
+import type { AccountState, Payer } from './ledger';
+
+/** One consistent look at some accounts of one shard: nothing in it happened before or after the rest. */
+export interface Inspection {
+  /** By the ledger's own clock, which also judges deadlines. */
+  readonly nowMs: number;
+  readonly accounts: ReadonlyMap<string, AccountState>;
+  readonly keys: ReadonlyMap<string, KeyMoney>;
+  /** All that are open on these accounts, whatever key they are of. */
+  readonly holds: readonly SeenHold[];
+}
+
+export interface KeyMoney {
+  readonly spentE8: bigint;
+  readonly heldE8: bigint;
+  readonly limitE8: bigint | undefined;
+}
+
+export interface SeenHold extends Payer {
+  readonly rid: string;
+  readonly amountE8: bigint;
+  /** undefined for a hold without one. */
+  readonly deadlineMs: number | undefined;
+  /** A call's hold has a record for its expiry, a sandbox's has none. */
+  readonly ofCall: boolean;
+}
+
+type Missing<T> = T | false | null;
+
+interface Seen {
+  readonly now: string;
+  readonly accounts: Record<string, Missing<string>[]>;
+  readonly keys: Record<string, Missing<string>[]>;
+  /** Lua writes an empty list as an object. */
+  readonly holds: Record<string, [string, string, string, string, string, boolean]>;
+}
+
+/** What inspect.lua has answered. */
+export function readInspection(json: string): Inspection {
+  const { now, accounts, keys, holds } = JSON.parse(json) as Seen;
+  return {
+    nowMs: Number(now),
+    accounts: new Map(Object.entries(accounts).flatMap(([id, values]) => pair(id, readAccount(values)))),
+    keys: new Map(Object.entries(keys).flatMap(([id, values]) => pair(id, readKey(values)))),
+    holds: Object.values(holds).map(([rid, accountId, keyId, amount, deadline, ofCall]) => ({
+      ...{ rid, accountId, keyId, ofCall, amountE8: BigInt(amount) },
+      deadlineMs: deadline === 'inf' ? undefined : Number(deadline),
+    })),
+  };
+}
+
+function pair<T>(id: string, value: T | undefined): [string, T][] {
+  return value === undefined ? [] : [[id, value]];
+}
+
+function readAccount([status, available, held, posted, seq]: Missing<string>[]): AccountState | undefined {
+  if (!status || !available || !held || !posted || !seq) return undefined;
+  return {
+    status: status as AccountState['status'],
+    ...{ availableE8: BigInt(available), heldE8: BigInt(held), postedE8: BigInt(posted), seq: Number(seq) },
+  };
+}
+
+function readKey([spent, held, limit]: Missing<string>[]): KeyMoney | undefined {
+  if (!spent || !held) return undefined;
+  return { spentE8: BigInt(spent), heldE8: BigInt(held), limitE8: limit ? BigInt(limit) : undefined };
+}

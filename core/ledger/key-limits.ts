@@ -1,0 +1,102 @@
+import { MAX_AMOUNT_E8 } from '../money';
+import { smallest } from './amount';
+import type { KeyLimits } from './ledger';
+
+/*
+ * The limits of a key in the reference model; `key-limits.lua` says the same for Redis, and why.
+ */
+
+const MINUTE_MICROS = 60_000_000;
+const DAY_MS = 86_400_000;
+
+/** What is counted for the limits, beside what the key has spent and held in all. */
+export interface LimitCounters {
+  day: number;
+  daySpentE8: bigint;
+  month: number;
+  monthSpentE8: bigint;
+  /** When what may be asked in a minute is full again, in microseconds; 0 before the first call. */
+  callsAtMicros: number;
+  tokensAtMicros: number;
+}
+
+type Limited = KeyLimits & LimitCounters & { readonly spentE8: bigint; readonly heldE8: bigint };
+
+export function noCounts(): LimitCounters {
+  return { day: 0, daySpentE8: 0n, month: 0, monthSpentE8: 0n, callsAtMicros: 0, tokensAtMicros: 0 };
+}
+
+/** Days since 1970, UTC. */
+export function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS);
+}
+
+/** Months since the year 0, UTC: year * 12 + month, January being 1. */
+export function monthOf(ms: number): number {
+  const date = new Date(ms);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth() + 1;
+}
+
+/** What the limits leave; below 0 when one was lowered. */
+export function roomOf(key: Limited, nowMs: number): bigint {
+  const { limitE8, dailyLimitE8, monthlyLimitE8, spentE8, heldE8 } = key;
+  const { today, thisMonth } = spentIn(key, nowMs);
+  return smallest(
+    limitE8 === undefined ? MAX_AMOUNT_E8 : limitE8 - spentE8 - heldE8,
+    dailyLimitE8 === undefined ? MAX_AMOUNT_E8 : dailyLimitE8 - today - heldE8,
+    monthlyLimitE8 === undefined ? MAX_AMOUNT_E8 : monthlyLimitE8 - thisMonth - heldE8,
+  );
+}
+
+/** Counts a charge in the windows that have a limit. */
+export function countSpending(key: Limited, amountE8: bigint, nowMs: number): void {
+  const { today, thisMonth } = spentIn(key, nowMs);
+  if (key.dailyLimitE8 !== undefined) Object.assign(key, { day: dayOf(nowMs), daySpentE8: today + amountE8 });
+  if (key.monthlyLimitE8 !== undefined)
+    Object.assign(key, { month: monthOf(nowMs), monthSpentE8: thisMonth + amountE8 });
+}
+
+function spentIn(key: LimitCounters, nowMs: number): { today: bigint; thisMonth: bigint } {
+  return {
+    today: key.day === dayOf(nowMs) ? key.daySpentE8 : 0n,
+    thisMonth: key.month === monthOf(nowMs) ? key.monthSpentE8 : 0n,
+  };
+}
+
+/** How a call changes what may be asked in a minute, and how many milliseconds it comes too early. */
+export function takeRate(key: Limited, tokens: number, nowMs: number) {
+  const now = nowMs * 1_000;
+  const calls = take(key.callsPerMinute, key.callsAtMicros, 1, now);
+  const used = take(key.tokensPerMinute, key.tokensAtMicros, tokens, now);
+  return {
+    callsAtMicros: calls.fullAt,
+    tokensAtMicros: used.fullAt,
+    waitMs: Math.ceil(Math.max(calls.late, used.late) / 1_000),
+  };
+}
+
+function take(limit: number | undefined, fullAt: number, count: number, now: number) {
+  if (limit === undefined) return { fullAt, late: 0 };
+  const after = Math.max(now, fullAt) + Math.floor((Math.min(count, limit) * MINUTE_MICROS) / limit);
+  return { fullAt: after, late: Math.max(0, after - now - MINUTE_MICROS) };
+}
+
+/** What was expected and not used is there again. */
+export function correctTokens(key: Limited, expected: number | undefined, used: number | undefined): void {
+  const limit = key.tokensPerMinute;
+  if (expected === undefined || used === undefined || limit === undefined || key.tokensAtMicros === 0) return;
+  const less = Math.min(expected, limit) - Math.min(used, limit);
+  key.tokensAtMicros -= Math.floor((less * MINUTE_MICROS) / limit);
+}
+
+/** Those that are set; `limitE8` always. */
+export function setLimits({ limitE8, ...others }: KeyLimits): KeyLimits {
+  const { dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute } = others;
+  return {
+    limitE8,
+    ...(dailyLimitE8 === undefined ? {} : { dailyLimitE8 }),
+    ...(monthlyLimitE8 === undefined ? {} : { monthlyLimitE8 }),
+    ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
+    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
+  };
+}

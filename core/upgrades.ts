@@ -1,0 +1,59 @@
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { OwnHosts, UpgradeHandler, Visit } from './plugin';
+import { checkHead } from './request-head';
+import { hostOf, isDirectHost, pathOf, settleTarget } from './request-target';
+import { type Router, serveVisit, toVisit } from './router';
+
+/**
+ * A server with a listener for upgrades is handed every request that asks for one. Those that nobody upgrades, such as a call
+ * of a client that would like HTTP/2, are served as if they had not asked.
+ */
+export function takeUpgrades(server: Server, routes: Router, hosts: readonly OwnHosts[]): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // A client that leaves is told by the socket's close.
+    socket.on('error', () => undefined);
+    const target = request.url ?? '/';
+    const isSound = (checkHead(request) ?? settleTarget(request)) === undefined;
+    const found = isSound ? takerOf(request, routes, hosts) : undefined;
+    if (found === undefined) serveWithoutUpgrade(server, request, target, socket, head);
+    else void upgrade(found, request, socket, head);
+  });
+}
+
+interface Taker {
+  readonly take: UpgradeHandler;
+  readonly params: Visit['params'];
+}
+
+function takerOf(request: IncomingMessage, routes: Router, hosts: readonly OwnHosts[]): Taker | undefined {
+  const host = hostOf(request);
+  if (isDirectHost(host)) return undefined;
+  const owner = hosts.find((each) => each.owns(host));
+  return owner === undefined ? routes.upgradeOf(pathOf(request)) : { take: owner.upgrade, params: {} };
+}
+
+async function upgrade({ take, params }: Taker, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  const response = new ServerResponse(request);
+  response.assignSocket(socket as never);
+  response.shouldKeepAlive = false;
+  response.once('finish', () => socket.end());
+  await serveVisit(toVisit(request, params), (visit) => take(visit, request, socket, head), request, response);
+}
+
+/** The same bytes without the wish, read once more by the server. */
+function serveWithoutUpgrade(
+  server: Server,
+  request: IncomingMessage,
+  target: string,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const lines = [`${request.method} ${target} HTTP/${request.httpVersion}`];
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const name = request.rawHeaders[index] ?? '';
+    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${request.rawHeaders[index + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
+}

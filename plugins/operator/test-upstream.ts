@@ -1,0 +1,116 @@
+import { applyBodyEdits } from '../../core/body-edits';
+import type { RequestBody } from '../../core/call';
+import type { ModelEntry, Upstream } from '../../core/catalog';
+import { classifyDialFailure, type Egress } from '../../core/egress';
+import { decodedChunks, Exchange } from '../../core/exchange';
+import { findMembers } from '../../core/json-members';
+import { isAnswer, parseJson } from '../../core/read-answer';
+import type { Protocol, UpstreamAdapter } from '../../core/upstream';
+
+/** What came of one tiny real call. */
+export interface TestResult {
+  readonly upstream: string;
+  readonly model: string;
+  readonly protocol: Protocol;
+  readonly ok: boolean;
+  /** HTTP status of the answer; null when there was none. */
+  readonly status: number | null;
+  readonly ms: number;
+  /** In words, for whoever has to mend it; null when it answered. */
+  readonly problem: string | null;
+}
+
+const PATIENCE_MS = 30_000;
+const LARGEST_ANSWER_BYTES = 256 * 1024;
+const SHOWN_AT_MOST = 300;
+
+const MESSAGES = [{ role: 'user', content: 'Answer with the word OK.' }];
+const QUESTION: Readonly<Record<Protocol, object>> = {
+  messages: { max_tokens: 16, messages: MESSAGES },
+  chat: { max_completion_tokens: 16, messages: MESSAGES },
+};
+
+/** Asks an upstream the way calls do, with the platform's credential. Nobody is charged; the upstream charges the platform. */
+export async function callUpstream(
+  egress: Egress,
+  upstream: Upstream,
+  model: ModelEntry,
+  { adapter, protocol }: { readonly adapter: UpstreamAdapter; readonly protocol: Protocol },
+): Promise<TestResult> {
+  const startedMs = performance.now();
+  const exchange = ask(egress, upstream, model, adapter, protocol);
+  const patience = setTimeout(
+    () => exchange.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
+    PATIENCE_MS,
+  );
+  const result = (status: number | null, problem: string | null): TestResult => ({
+    upstream: upstream.name,
+    model: model.name,
+    protocol,
+    ok: problem === null,
+    status,
+    ms: Math.round(performance.now() - startedMs),
+    problem,
+  });
+  try {
+    const head = await exchange.head;
+    const text = await readText(decodedChunks(exchange, head));
+    const isFine = head.status < 300 && isAnswer(parseJson(text));
+    return result(head.status, isFine ? null : `it answered ${head.status}: ${text.slice(0, SHOWN_AT_MOST)}`);
+  } catch (error) {
+    return result(null, `${classifyDialFailure(error)}: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    clearTimeout(patience);
+    exchange.cancel();
+  }
+}
+
+function ask(
+  egress: Egress,
+  upstream: Upstream,
+  model: ModelEntry,
+  adapter: UpstreamAdapter,
+  protocol: Protocol,
+): Exchange {
+  const asked = { model: model.name, ...QUESTION[protocol] };
+  const bytes = Buffer.from(JSON.stringify(asked));
+  const members = findMembers([bytes]) ?? new Map();
+  const body: RequestBody = { chunks: [bytes], byteLength: bytes.length, members };
+  const wanted = adapter.request(
+    {
+      protocol,
+      model: model.name,
+      stream: false,
+      query: '',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      members: new Map(Object.entries(asked).map(([key, value]) => [key, JSON.stringify(value)])),
+      streamUsage: upstream.streamUsage,
+    },
+    upstream.adapterSettings,
+  );
+  const edited = applyBodyEdits(body, wanted.edits);
+  const base = upstream.url.pathname.replace(/\/$/, '');
+  return new Exchange(egress.pool(upstream), {
+    method: 'POST',
+    path: base + wanted.path,
+    headers: {
+      'content-type': 'application/json',
+      'content-length': String(edited.byteLength),
+      'accept-encoding': 'identity',
+      ...wanted.headers,
+      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
+    },
+    body: Buffer.concat(edited.chunks),
+  });
+}
+
+async function readText(chunks: { take(): Promise<Buffer | undefined> }): Promise<string> {
+  const read: Buffer[] = [];
+  let byteLength = 0;
+  for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) {
+    read.push(chunk);
+    byteLength += chunk.length;
+    if (byteLength > LARGEST_ANSWER_BYTES) throw new Error(`the answer has more than ${LARGEST_ANSWER_BYTES} bytes`);
+  }
+  return Buffer.concat(read).toString('utf8');
+}

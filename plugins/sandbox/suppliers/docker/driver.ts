@@ -1,0 +1,214 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  AlreadyExists,
+  Ambiguous,
+  CALL_LIMIT_MS,
+  type CommandSignal,
+  type CommandSpec,
+  type CommandState,
+  type CreateOptions,
+  FileFailure,
+  type Inspection,
+  InstanceGone,
+  type InstanceReference,
+  type InstanceSpec,
+  type InstanceSummary,
+  NotRunning,
+  NotSupported,
+  type PortAddress,
+  Rejected,
+  type RunningCommand,
+  type SupplierCapabilities,
+  type SupplierDriver,
+  type Tags,
+} from '../../../../core/supplier';
+import {
+  type ContainerDetails,
+  type ContainerSummary,
+  containerOf,
+  referenceOf,
+  toFound,
+  toSummary,
+} from './container';
+import { type Answer, Engine, messageOf } from './engine';
+import { folderOf, runExec, shellCommand, startExec } from './exec';
+import { ContainerFiles, type Owner } from './files';
+import { signalCommand } from './group-signal';
+import { type OfferingSettings, readOfferingSettings, type SupplierSettings } from './settings';
+
+/** One container per instance. */
+export class DockerDriver implements SupplierDriver {
+  readonly capabilities: SupplierCapabilities = {
+    uniqueName: true,
+    ttl: 'none',
+    suspend: 'memory',
+    isolation: 'container',
+    exec: true,
+    files: true,
+    ports: true,
+  };
+  readonly files: ContainerFiles;
+  readonly #engine: Engine;
+
+  constructor(private readonly settings: SupplierSettings) {
+    this.#engine = new Engine(settings.socket, CALL_LIMIT_MS);
+    this.files = new ContainerFiles(this.#engine, async (reference) =>
+      ownerOf((await this.#details(reference)).Config.User),
+    );
+  }
+
+  async create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference> {
+    if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs to give');
+    const offering = readOfferingSettings(spec.settings);
+    const body = containerOf(spec, offering, options, this.settings.network);
+    const answer = await this.#engine.ask('POST', `/containers/create?name=${encodeURIComponent(options.name)}`, {
+      body,
+    });
+    if (answer.status === 409) throw await this.#adopt(spec, offering, options);
+    if (answer.status >= 400 && answer.status < 500) throw new Rejected(messageOf(answer));
+    if (answer.status !== 201) throw new Ambiguous(messageOf(answer));
+    const reference = { id: (answer.body as { Id: string }).Id, name: options.name };
+    await this.#start(reference, spec, offering);
+    return reference;
+  }
+
+  /** The name is taken: by an earlier attempt, which may have come no further than this, or by somebody else. */
+  async #adopt(
+    spec: InstanceSpec,
+    offering: OfferingSettings,
+    { name, tags }: CreateOptions,
+  ): Promise<AlreadyExists | Rejected> {
+    const details = await this.#named(name);
+    const labels = details.Config.Labels ?? {};
+    const isOurs = Object.entries(tags).every(([tag, value]) => labels[tag] === value);
+    if (!isOurs) return new Rejected(`another container has the name ${name}`);
+    const reference = referenceOf(details);
+    if (details.State.Status === 'created') await this.#start(reference, spec, offering);
+    return new AlreadyExists(reference);
+  }
+
+  /** A name is taken a moment before its container can be seen. */
+  async #named(name: string): Promise<ContainerDetails> {
+    for (let tries = 0; tries < 20; tries += 1) {
+      try {
+        return await this.#details({ id: name, name });
+      } catch (error) {
+        if (!(error instanceof InstanceGone)) throw error;
+        await sleep(50);
+      }
+    }
+    throw new Ambiguous(`the name ${name} is taken, and there is no container with it`);
+  }
+
+  async #start(reference: InstanceReference, spec: InstanceSpec, { user }: OfferingSettings): Promise<void> {
+    await this.files.makeWorkFolder(reference, ownerOf(user));
+    let answer = await this.#engine.ask('POST', `/containers/${reference.id}/start`);
+    if (answer.status === 404 && spec.ports && messageOf(answer).includes('network')) {
+      await this.#makeNetwork();
+      answer = await this.#engine.ask('POST', `/containers/${reference.id}/start`);
+    }
+    if (answer.status === 204 || answer.status === 304) return;
+    const message = messageOf(answer);
+    await this.terminate(reference);
+    throw new Rejected(message);
+  }
+
+  async #makeNetwork(): Promise<void> {
+    const answer = await this.#engine.ask('POST', '/networks/create', {
+      body: {
+        Name: this.settings.network,
+        Driver: 'bridge',
+        CheckDuplicate: true,
+        Internal: true,
+        Options: { 'com.docker.network.bridge.enable_icc': 'false' },
+      },
+    });
+    // 409: somebody else has just made it.
+    if (answer.status !== 201 && answer.status !== 409) throw new Ambiguous(messageOf(answer));
+  }
+
+  async inspect(reference: InstanceReference): Promise<Inspection> {
+    try {
+      return toFound(await this.#details(reference));
+    } catch (error) {
+      if (error instanceof InstanceGone) return { kind: 'gone' };
+      throw error;
+    }
+  }
+
+  async *list(tags: Tags): AsyncGenerator<InstanceSummary> {
+    const label = Object.entries(tags).map(([name, value]) => `${name}=${value}`);
+    const filters = encodeURIComponent(JSON.stringify({ label }));
+    const answer = await this.#engine.ask('GET', `/containers/json?all=1&filters=${filters}`);
+    if (answer.status !== 200) throw new Ambiguous(messageOf(answer));
+    yield* (answer.body as ContainerSummary[]).map(toSummary);
+  }
+
+  async setDeadline(): Promise<void> {}
+
+  suspend(reference: InstanceReference): Promise<void> {
+    return this.#change(reference, 'pause', 'suspended');
+  }
+
+  resume(reference: InstanceReference): Promise<void> {
+    return this.#change(reference, 'unpause', 'running');
+  }
+
+  /** The engine answers "it is so already" with an error; what is true says the instance itself. */
+  async #change(reference: InstanceReference, verb: string, wanted: 'suspended' | 'running'): Promise<void> {
+    const answer = await this.#engine.ask('POST', `/containers/${reference.id}/${verb}`);
+    if (answer.status === 204) return;
+    const { state } = toFound(await this.#details(reference));
+    if (state !== wanted)
+      throw state === 'ended' ? new NotRunning(messageOf(answer)) : new Ambiguous(messageOf(answer));
+  }
+
+  async terminate(reference: InstanceReference): Promise<void> {
+    const answer = await this.#engine.ask('DELETE', `/containers/${reference.id}?force=1&v=1`);
+    if (answer.status !== 204 && answer.status !== 404) throw new Ambiguous(messageOf(answer));
+  }
+
+  async exec(reference: InstanceReference, command: CommandSpec): Promise<RunningCommand> {
+    if (command.cwd !== undefined) await this.#mustBeFolder(reference, command.cwd);
+    return startExec(this.#engine, reference, shellCommand(command));
+  }
+
+  async #mustBeFolder({ id }: InstanceReference, cwd: string): Promise<void> {
+    const path = encodeURIComponent(`${folderOf(cwd)}/.`);
+    const { status } = await this.#engine.head(`/containers/${id}/archive?path=${path}`);
+    if (status === 400 || status === 404) throw new FileFailure('not-folder', 'cwd: there is no such folder');
+  }
+
+  async inspectCommand(reference: InstanceReference, commandId: string): Promise<CommandState> {
+    const { exitCode } = await runExec(this.#engine, reference, { argv: signalCommand(commandId, 0), env: {} });
+    return { is: exitCode === 0 ? 'running' : 'lost' };
+  }
+
+  async signal(reference: InstanceReference, commandId: string, signal: CommandSignal): Promise<void> {
+    await runExec(this.#engine, reference, { argv: signalCommand(commandId, signal), env: {} });
+  }
+
+  async dialPort(reference: InstanceReference, port: number): Promise<PortAddress> {
+    const details = await this.#details(reference);
+    if (toFound(details).state !== 'running') throw new NotRunning(`${reference.name} does not run`);
+    const address = Object.values(details.NetworkSettings.Networks).find(
+      ({ IPAddress }) => IPAddress !== '',
+    )?.IPAddress;
+    if (address === undefined) throw new NotSupported(`${reference.name} has no network`);
+    return { url: `http://${address}:${port}`, headers: {} };
+  }
+
+  async close(): Promise<void> {}
+
+  async #details({ id, name }: InstanceReference): Promise<ContainerDetails> {
+    const answer: Answer = await this.#engine.ask('GET', `/containers/${encodeURIComponent(id)}/json`);
+    if (answer.status === 404) throw new InstanceGone(`there is no instance ${name}`);
+    if (answer.status !== 200) throw new Ambiguous(messageOf(answer));
+    return answer.body as ContainerDetails;
+  }
+}
+
+function ownerOf(user: string): Owner {
+  const [uid, gid] = user.split(':').map(Number);
+  return { uid: uid ?? 0, gid: gid ?? 0 };
+}

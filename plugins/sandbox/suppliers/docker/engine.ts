@@ -1,0 +1,120 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Duplex, Readable } from 'node:stream';
+import { json, text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { Ambiguous, NotSent, RateLimited, TimedOut } from '../../../../core/supplier';
+
+/**
+ * Docker's Engine API over its local socket, as plain HTTP: a dozen endpoints, and of a request that fails it must be
+ * known whether it was sent, which client libraries do not tell.
+ */
+export class Engine {
+  constructor(
+    private readonly socketPath: string,
+    private readonly timeoutMs: number,
+  ) {}
+
+  /** @throws NotSent, Ambiguous, RateLimited; every other answer is returned. */
+  async ask(method: string, path: string, options: AskOptions = {}): Promise<Answer> {
+    const response = await this.#send(method, path, options);
+    return { status: response.statusCode ?? 0, body: await readBody(method, path, response) };
+  }
+
+  /** The same for an answer that is read as it comes. */
+  async open(method: string, path: string): Promise<{ status: number; content: IncomingMessage }> {
+    const response = await this.#send(method, path, {});
+    return { status: response.statusCode ?? 0, content: response };
+  }
+
+  /** The headers of an answer that has nothing else. */
+  async head(path: string): Promise<{ status: number; headers: IncomingMessage['headers'] }> {
+    const response = await this.#send('HEAD', path, {});
+    response.resume();
+    return { status: response.statusCode ?? 0, headers: response.headers };
+  }
+
+  /** Turns the connection into a plain stream of bytes in both directions. */
+  async hijack(path: string, body: unknown): Promise<{ status: 101; stream: Duplex } | (Answer & { stream?: never })> {
+    return new Promise((resolve, reject) => {
+      const { request, failure } = this.#request('POST', path, {
+        'content-type': 'application/json',
+        connection: 'Upgrade',
+        upgrade: 'tcp',
+      });
+      request.once('upgrade', (_response, socket: Duplex, first: Buffer) => {
+        request.setTimeout(0);
+        if (first.length > 0) socket.unshift(first);
+        resolve({ status: 101, stream: socket });
+      });
+      request.once('response', (response) => {
+        readBody('POST', path, response).then(
+          (read) => resolve({ status: response.statusCode ?? 0, body: read }),
+          reject,
+        );
+      });
+      request.once('error', (error) => reject(failure(error)));
+      request.end(JSON.stringify(body));
+    });
+  }
+
+  #send(method: string, path: string, { body, content, contentType }: AskOptions): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const type = contentType ?? (body === undefined ? undefined : 'application/json');
+      const { request, failure } = this.#request(method, path, type === undefined ? {} : { 'content-type': type });
+      request.once('error', (error) => reject(failure(error)));
+      request.once('response', (response) => {
+        if (response.statusCode !== 429) return resolve(response);
+        response.resume();
+        reject(new RateLimited(`${method} ${path}: too many requests`, Number(response.headers['retry-after']) || 1));
+      });
+      if (content === undefined) request.end(body === undefined ? undefined : JSON.stringify(body));
+      // Its failure is the request's.
+      else pipeline(content, request).catch(() => undefined);
+    });
+  }
+
+  #request(method: string, path: string, headers: Record<string, string>) {
+    // One connection each: a kept one that the engine has just closed could not tell "sent" from "not sent".
+    const request = httpRequest({ socketPath: this.socketPath, method, path, headers, agent: false });
+    let isConnected = false;
+    request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
+    let isLate = false;
+    request.setTimeout(this.timeoutMs, () => {
+      isLate = true;
+      request.destroy(new Error(`no answer within ${this.timeoutMs} ms`));
+    });
+    const failure = (cause: Error) => {
+      const what = `${method} ${path.split('?')[0]}: ${cause.message}`;
+      if (!isConnected) return new NotSent(what, { cause });
+      return isLate ? new TimedOut(what, { cause }) : new Ambiguous(what, { cause });
+    };
+    return { request, failure };
+  }
+}
+
+export interface AskOptions {
+  readonly body?: unknown;
+  readonly content?: Readable;
+  readonly contentType?: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** The parsed JSON; what the engine says of an error is in `message`. */
+  readonly body: unknown;
+}
+
+async function readBody(method: string, path: string, response: IncomingMessage): Promise<unknown> {
+  try {
+    if (response.headers['content-type']?.startsWith('application/json')) return await json(response);
+    return { message: await text(response) };
+  } catch (cause) {
+    throw new Ambiguous(`${method} ${path.split('?')[0]}: the answer broke off`, { cause });
+  }
+}
+
+/** What the engine says of an error. */
+export function messageOf({ status, body }: Answer): string {
+  const { message } = (body ?? {}) as { message?: unknown };
+  return typeof message === 'string' && message !== '' ? message.trim() : `the engine answered ${status}`;
+}

@@ -1,0 +1,150 @@
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  Ambiguous,
+  type CommandExit,
+  type CommandSpec,
+  InstanceGone,
+  type InstanceReference,
+  NotRunning,
+  NotSupported,
+  type OutputFrame,
+  type RunningCommand,
+  type SupplierError,
+  WORK_FOLDER,
+} from '../../../../core/supplier';
+import { type Answer, type Engine, messageOf } from './engine';
+import { readFrames } from './frames';
+import { COMMAND_MARK } from './group-signal';
+
+/** What a process that holds on to the output may still print after the command itself has ended. */
+const LINGER_MS = 200;
+const LOOK_EVERY_MS = 250;
+const START_LOOK_EVERY_MS = 10;
+
+export interface ExecOptions {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly stdin?: Buffer | undefined;
+}
+
+export function shellCommand({ id, command, cwd, env, stdin }: CommandSpec): ExecOptions {
+  return {
+    argv: ['/bin/sh', '-c', command],
+    env: { ...env, [COMMAND_MARK]: id },
+    cwd: folderOf(cwd),
+    stdin,
+  };
+}
+
+/** An absolute path inside the instance. */
+export function folderOf(cwd = ''): string {
+  return cwd.startsWith('/') ? cwd : `${WORK_FOLDER}/${cwd}`;
+}
+
+/** @throws InstanceGone, NotRunning, NotSent, Ambiguous */
+export async function startExec(
+  engine: Engine,
+  { id }: InstanceReference,
+  options: ExecOptions,
+): Promise<RunningCommand> {
+  const hasInput = options.stdin !== undefined;
+  const created = await engine.ask('POST', `/containers/${id}/exec`, {
+    body: {
+      AttachStdin: hasInput,
+      AttachStdout: true,
+      AttachStderr: true,
+      Cmd: options.argv,
+      Env: Object.entries(options.env).map(([name, value]) => `${name}=${value}`),
+      WorkingDir: options.cwd ?? '/',
+    },
+  });
+  if (created.status !== 201) throw refusalOf(created);
+  const { Id: execId } = created.body as { Id: string };
+  const started = await engine.hijack(`/exec/${execId}/start`, { Detach: false, Tty: false });
+  if (started.stream === undefined) throw refusalOf(started);
+  const { stream } = started;
+  // Told by the reading of it.
+  stream.on('error', () => undefined);
+  await mustHaveStarted(engine, execId, stream);
+  if (hasInput) stream.end(options.stdin);
+  const watch = watchEnd(engine, execId);
+  watch.exit.then(
+    () => setTimeout(() => stream.destroy(), LINGER_MS).unref(),
+    () => stream.destroy(),
+  );
+  return { output: framesOf(stream, watch.lookNow), exit: watch.exit };
+}
+
+/** The engine gives the stream before it starts the program, and says in the stream that it could not. */
+async function mustHaveStarted(engine: Engine, execId: string, stream: Duplex): Promise<void> {
+  for (;;) {
+    const { pid, exitCode } = await look(engine, execId);
+    if (pid > 0) return;
+    if (exitCode !== undefined) break;
+    await sleep(START_LOOK_EVERY_MS);
+  }
+  let message = '';
+  for await (const { bytes } of readFrames(stream)) message += bytes.toString();
+  if (/paused|not running/.test(message)) throw new NotRunning(message.trim());
+  throw new NotSupported(`the image cannot run it: ${message.trim()}`);
+}
+
+/** The engine keeps the stream open as long as anything holds it; the command may have ended long before. */
+function watchEnd(engine: Engine, execId: string): { exit: Promise<CommandExit>; lookNow: () => void } {
+  let wake = new AbortController();
+  const ended = async (): Promise<CommandExit> => {
+    for (;;) {
+      await sleep(LOOK_EVERY_MS, undefined, { signal: wake.signal }).catch(() => (wake = new AbortController()));
+      const { exitCode } = await look(engine, execId);
+      if (exitCode !== undefined) return { exitCode };
+    }
+  };
+  const exit = ended();
+  exit.catch(() => undefined);
+  return { exit, lookNow: () => wake.abort() };
+}
+
+async function look(engine: Engine, execId: string): Promise<{ pid: number; exitCode: number | undefined }> {
+  const answer = await engine.ask('GET', `/exec/${execId}/json`);
+  if (answer.status === 404) throw new InstanceGone(messageOf(answer));
+  if (answer.status !== 200) throw new Ambiguous(messageOf(answer));
+  const { Running: isRunning, ExitCode: exitCode, Pid: pid } = answer.body as ExecDetails;
+  return { pid, exitCode: isRunning || exitCode === null ? undefined : exitCode };
+}
+
+interface ExecDetails {
+  readonly Running: boolean;
+  readonly ExitCode: number | null;
+  /** 0 until the program runs, and for ever when it could not be started. */
+  readonly Pid: number;
+}
+
+async function* framesOf(stream: Duplex, lookNow: () => void): AsyncGenerator<OutputFrame> {
+  try {
+    yield* readFrames(stream);
+  } catch (error) {
+    // Destroyed by us when the command had ended, or the engine went away: then `exit` says so.
+    if (!stream.destroyed) throw error;
+  } finally {
+    stream.destroy();
+    lookNow();
+  }
+}
+
+function refusalOf(answer: Answer): SupplierError {
+  const message = messageOf(answer);
+  if (answer.status === 404) return new InstanceGone(message);
+  if (answer.status === 409) return new NotRunning(message);
+  return new Ambiguous(message);
+}
+
+/** Runs a short command of ours and waits for its end. */
+export async function runExec(engine: Engine, reference: InstanceReference, options: ExecOptions) {
+  const command = await startExec(engine, reference, options);
+  const kept = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+  for await (const { stream, bytes } of command.output) kept[stream].push(bytes);
+  const { exitCode } = await command.exit;
+  return { exitCode, stdout: Buffer.concat(kept.stdout), stderr: Buffer.concat(kept.stderr).toString() };
+}

@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { extract, pack } from 'tar-stream';
+import {
+  Ambiguous,
+  type FileContent,
+  type FileEntry,
+  FileFailure,
+  InstanceGone,
+  type InstanceReference,
+  LIST_LIMIT,
+  type SupplierFiles,
+  WORK_FOLDER,
+} from '../../../../core/supplier';
+import { confinedNames, leadsOut, notFound, relativeTo } from '../confined-path';
+import { type Answer, type Engine, messageOf } from './engine';
+import { runExec, startExec } from './exec';
+import { COMMAND_MARK, signalCommand } from './group-signal';
+import { readEntries } from './list-entries';
+
+/** Who owns what is written. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Files through the engine's archive (tar) endpoints; lists and removals by a command inside. */
+export class ContainerFiles implements SupplierFiles {
+  constructor(
+    private readonly engine: Engine,
+    private readonly ownerOf: (reference: InstanceReference) => Promise<Owner>,
+  ) {}
+
+  async read(reference: InstanceReference, path: string): Promise<FileContent> {
+    const place = await this.#find(reference, confinedNames(path));
+    if (place.stat === undefined) throw notFound(place.names);
+    if (place.stat.type !== 'file') throw notAFile(place.stat.type);
+    const { status, content } = await this.engine.open('GET', archivePath(reference, place.names));
+    if (status !== 200) {
+      content.resume();
+      throw status === 404 ? notFound(place.names) : new Ambiguous(`the engine answered ${status}`);
+    }
+    return { byteLength: place.stat.size, content: Readable.from(firstEntry(content), { objectMode: false }) };
+  }
+
+  async write(reference: InstanceReference, path: string, content: Buffer): Promise<void> {
+    const place = await this.#find(reference, confinedNames(path));
+    if (place.names.length === 0 || place.stat?.type === 'folder') throw notAFile('folder');
+    if (place.stat?.type === 'other') throw notAFile('other');
+    const owner = await this.ownerOf(reference);
+    const tar = pack();
+    const below = place.names.slice(place.known.length);
+    below.slice(0, -1).forEach((_, index) => {
+      const name = below.slice(0, index + 1).join('/');
+      tar.entry({ name, type: 'directory', mode: 0o755, ...owner });
+    });
+    const mode = place.stat === undefined ? 0o644 : place.stat.mode & 0o777;
+    const name = place.stat === undefined ? below.join('/') : (place.names.at(-1) ?? '');
+    const folder = place.stat === undefined ? place.known : place.names.slice(0, -1);
+    tar.entry({ name, mode, mtime: new Date(), ...owner }, content);
+    tar.finalize();
+    await this.#unpack(reference, folder, tar);
+  }
+
+  async list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]> {
+    const place = await this.#find(reference, confinedNames(path));
+    if (place.stat === undefined) throw notFound(place.names);
+    if (place.stat.type !== 'folder') throw new FileFailure('not-folder', `${path} is no folder`);
+    const id = randomUUID();
+    const { output, exit } = await startExec(this.engine, reference, {
+      argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), '-exec', 'sh', '-c', ...TELL],
+      env: { [COMMAND_MARK]: id },
+    });
+    const entries: FileEntry[] = [];
+    for await (const entry of readEntries(output)) {
+      entries.push({ ...entry, path: relativeTo(WORK_FOLDER, entry.path) });
+      if (entries.length === LIST_LIMIT) break;
+    }
+    if (entries.length < LIST_LIMIT) await exit;
+    else await runExec(this.engine, reference, { argv: signalCommand(id, 'SIGKILL'), env: {} });
+    return entries;
+  }
+
+  async remove(reference: InstanceReference, path: string): Promise<void> {
+    const names = confinedNames(path);
+    const last = names.at(-1);
+    if (last === undefined) throw new FileFailure('not-allowed', "the instance's own folder cannot be removed");
+    // A link itself is removed, so its own name is not followed.
+    const parent = await this.#find(reference, names.slice(0, -1));
+    const target = [...parent.names, last];
+    const { status } = await this.engine.head(archivePath(reference, target));
+    if (status === 404) throw notFound(names);
+    const { exitCode, stderr } = await runExec(this.engine, reference, {
+      argv: ['rm', '-rf', absolute(target)],
+      env: {},
+    });
+    if (exitCode !== 0) throw new FileFailure('not-allowed', stderr.trim() || `rm ended with ${exitCode}`);
+  }
+
+  /** Makes the instance's folder, before the instance is started. */
+  async makeWorkFolder(reference: InstanceReference, owner: Owner): Promise<void> {
+    const tar = pack();
+    tar.entry({ name: WORK_FOLDER.slice(1), type: 'directory', mode: 0o755, mtime: new Date(), ...owner });
+    tar.finalize();
+    await this.#unpackAt(reference, '/', tar);
+  }
+
+  #unpack(reference: InstanceReference, folder: readonly string[], tar: AsyncIterable<unknown>): Promise<void> {
+    return this.#unpackAt(reference, absolute(folder), tar);
+  }
+
+  async #unpackAt(reference: InstanceReference, folder: string, tar: AsyncIterable<unknown>): Promise<void> {
+    const answer = await this.engine.ask(
+      'PUT',
+      `/containers/${reference.id}/archive?noOverwriteDirNonDir=1&path=${encodeURIComponent(folder)}`,
+      { content: Readable.from(tar), contentType: 'application/x-tar' },
+    );
+    if (answer.status !== 200) throw unpackFailure(answer);
+  }
+
+  /** Goes down name by name, so that no link leads out; what is not there yet has no `stat`. */
+  async #find(reference: InstanceReference, names: readonly string[]): Promise<Place> {
+    let known: readonly string[] = [];
+    let stat: PathStat | undefined = { type: 'folder', size: 0, mode: 0o755, linkTarget: '' };
+    for (const [index, name] of names.entries()) {
+      const next = await this.#stat(reference, [...known, name]);
+      if (next === undefined) return { names: [...known, ...names.slice(index)], known, stat: undefined };
+      if (next.type === 'link') {
+        const target = confinedTarget(next.linkTarget);
+        return this.#find(reference, [...target, ...names.slice(index + 1)]);
+      }
+      const isLast = index === names.length - 1;
+      if (!isLast && next.type !== 'folder') throw new FileFailure('not-folder', `${name} is no folder`);
+      known = [...known, name];
+      stat = next;
+    }
+    return { names: known, known, stat };
+  }
+
+  async #stat(reference: InstanceReference, names: readonly string[]): Promise<PathStat | undefined> {
+    const { status, headers } = await this.engine.head(archivePath(reference, names));
+    if (status === 200) return readStat(String(headers['x-docker-container-path-stat']));
+    if (status !== 404) throw await this.#unreadable(reference, names);
+    // The same status for a path and for an instance that are not there.
+    const { status: ofInstance } = await this.engine.ask('GET', `/containers/${reference.id}/json`);
+    if (ofInstance === 404) throw new InstanceGone(`there is no instance ${reference.name}`);
+    return undefined;
+  }
+
+  /** Only the answer to another request has words. */
+  async #unreadable(reference: InstanceReference, names: readonly string[]): Promise<Error> {
+    const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
+    if (message.includes('too many links')) return new FileFailure('path-invalid', 'path: too many links');
+    return new Ambiguous(message);
+  }
+}
+
+interface Place {
+  /** From the instance's folder, with every link that was met replaced by where it leads. */
+  readonly names: readonly string[];
+  /** The part of it that is there. */
+  readonly known: readonly string[];
+  readonly stat: PathStat | undefined;
+}
+
+interface PathStat {
+  readonly type: FileEntry['type'];
+  readonly size: number;
+  readonly mode: number;
+  /** Where a link leads in the end, as an absolute path of the instance. */
+  readonly linkTarget: string;
+}
+
+/** Go's bits for the kind of a file. */
+const GO_FOLDER = 2 ** 31;
+const GO_LINK = 2 ** 27;
+const GO_KINDS = [GO_FOLDER, GO_LINK, 2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
+
+function readStat(header: string): PathStat {
+  const { size, mode, linkTarget } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
+    size: number;
+    mode: number;
+    linkTarget: string;
+  };
+  const kind = GO_KINDS.find((bit) => Math.floor(mode / bit) % 2 === 1);
+  const type = kind === undefined ? 'file' : kind === GO_FOLDER ? 'folder' : kind === GO_LINK ? 'link' : 'other';
+  return { type, size, mode: mode % 0o1000, linkTarget };
+}
+
+function confinedTarget(target: string): readonly string[] {
+  if (!target.startsWith('/')) throw leadsOut();
+  return confinedNames(target);
+}
+
+/** `find` is given this to say of each path its kind and mode, size and time, then its name up to a NUL. */
+const TELL = [
+  'for path; do stat -c "%f %s %Y" "$path" 2>/dev/null && printf "%s\\0" "$path"; done',
+  'sh',
+  '{}',
+  '+',
+] as const;
+
+function absolute(names: readonly string[]): string {
+  return [WORK_FOLDER, ...names].join('/');
+}
+
+function archivePath({ id }: InstanceReference, names: readonly string[]): string {
+  return `/containers/${id}/archive?path=${encodeURIComponent(absolute(names))}`;
+}
+
+async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
+  const reader = extract();
+  const filled = pipeline(archive, reader);
+  // Told by the reading of it.
+  filled.catch(() => undefined);
+  try {
+    for await (const entry of reader) {
+      for await (const piece of entry) yield piece as Buffer;
+      return;
+    }
+  } finally {
+    archive.destroy();
+  }
+}
+
+function notAFile(type: FileEntry['type']): FileFailure {
+  return type === 'folder'
+    ? new FileFailure('is-folder', 'this is a folder')
+    : new FileFailure('not-allowed', 'this is neither a file nor a folder');
+}
+
+function unpackFailure(answer: Answer): Error {
+  const message = messageOf(answer);
+  if (/no space left|quota exceeded/i.test(message)) return new FileFailure('no-space', 'there is no room left');
+  if (answer.status === 404) return new InstanceGone(message);
+  if (answer.status === 400 || answer.status === 403) return new FileFailure('not-allowed', message);
+  return new Ambiguous(message);
+}

@@ -1,0 +1,83 @@
+import { Ajv } from 'ajv';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { configurationReader } from '../../core/configuration';
+import { loadPlugins } from '../../core/load-plugins';
+import { publishedGatewaySchema, publishedSystemSchema } from '../../core/published-schema';
+import { PROJECT, textOf } from '../support/sources';
+
+const loaded = loadPlugins(PROJECT, {});
+const PUBLISHED = { gateway: publishedGatewaySchema(loaded), system: publishedSystemSchema(loaded) };
+
+const ajv = new Ajv({ strict: false, allErrors: true });
+
+for (const name of ['gateway', 'system'] as const) {
+  const yaml = `${name}.config.yml`;
+  const json = `schemas/${name}.config.schema.json`;
+
+  describe(`the schema of ${yaml}`, () => {
+    it('is the one that is generated from what is loaded (npm run schemas)', () => {
+      expect(JSON.parse(textOf(json))).to.deep.equal(PUBLISHED[name]);
+    });
+
+    it('is named in the first line of the file, for editors', () => {
+      expect(textOf(yaml).split('\n')[0]).to.equal(`# yaml-language-server: $schema=./${json}`);
+    });
+
+    it('lets the shipped file pass as it stands, with its variables', () => {
+      const validate = ajv.compile(PUBLISHED[name]);
+      expect(validate(parse(textOf(yaml))), JSON.stringify(validate.errors)).to.equal(true);
+    });
+
+    it('says of every property what it is', () => {
+      expect(undescribed(PUBLISHED[name])).to.deep.equal([]);
+    });
+  });
+}
+
+describe('the schema of gateway.config.yml', () => {
+  const validate = ajv.compile(PUBLISHED.gateway);
+  // biome-ignore lint/suspicious/noExplicitAny: a file to be broken
+  const broken = (breaks: (config: any) => void): boolean => {
+    const config = parse(textOf('gateway.config.yml')) as object;
+    breaks(config);
+    return validate(config);
+  };
+
+  it('refuses what the gateway refuses: names, settings, values', () => {
+    expect(broken((config) => config.policies.push('rate-limiter'))).to.equal(false);
+    expect(broken((config) => config.pipelines.cost.policies.push({ 'fail-over': null }))).to.equal(false);
+    expect(broken((config) => config.pipelines.cost.policies.push({ failover: [{ action: { tries: 2 } }] }))).to.equal(
+      false,
+    );
+    expect(broken((config) => delete config.serviceEndpoints.demo.models['demo-model'].price)).to.equal(false);
+    expect(broken((config) => (config.serviceEndpoints.demo.adapter = 'mesages'))).to.equal(false);
+    expect(broken((config) => (config.pipelinez = {}))).to.equal(false);
+  });
+
+  it('knows every section of every plugin, and the gateway reads the file it lets pass', () => {
+    const { properties } = PUBLISHED.gateway as { properties: object };
+    expect(Object.keys(properties)).to.include.members([...loaded.sections.keys()]);
+    expect(configurationReader(loaded)(PROJECT, {}).pipelines).not.to.have.length(0);
+  });
+});
+
+interface Described {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Described>>;
+  readonly [word: string]: unknown;
+}
+
+/** Paths of properties without a description, in schemas within schemas too. */
+function undescribed(schema: Described, path = ''): string[] {
+  const within = ['additionalProperties', 'items', 'then', 'anyOf', 'allOf', 'oneOf'].flatMap((word) =>
+    [schema[word]].flat().filter((each): each is Described => each !== null && typeof each === 'object'),
+  );
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, each]) => [
+      ...(each.description === undefined ? [`${path}.${name}`] : []),
+      ...undescribed(each, `${path}.${name}`),
+    ]),
+    ...within.flatMap((each) => undescribed(each, path)),
+  ];
+}

@@ -1,0 +1,141 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
+import { expect } from 'chai';
+import { run } from '../../cli/run';
+import { temporaryFolder } from '../support/configuration-folder';
+import { PROJECT, textOf } from '../support/sources';
+
+const GATEWAY = textOf('gateway.config.yml');
+const SYSTEM = textOf('system.config.yml');
+
+function folder(gateway: string, system = SYSTEM): string {
+  return temporaryFolder({ 'gateway.config.yml': gateway, 'system.config.yml': system });
+}
+
+async function tollgate(...args: string[]) {
+  let out = '';
+  let notes = '';
+  const status = await run(
+    args,
+    { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o', DEMO_UPSTREAM_KEY: 'd' },
+    {
+      write: async (text) => {
+        out += text.toString();
+      },
+      note: (text) => {
+        notes += `${text}\n`;
+      },
+      read: async () => '',
+    },
+  );
+  return { status, out, notes };
+}
+
+describe('tollgate config', () => {
+  describe('validate', () => {
+    it('says that a sound folder is sound, with its revision', async () => {
+      const { status, out } = await tollgate('config', 'validate', PROJECT);
+      expect(status).to.equal(0);
+      expect(out).to.match(/is sound \(revision [0-9a-f]{12}\)/);
+    });
+
+    it('says every problem of a folder with its place, and ends with 1', async () => {
+      const broken = GATEWAY.replace('maxAttempts: 4', 'maxAttemps: 4')
+        .replace('tier: standard', 'tier: best')
+        .replace('http:\n  port: ${PORT:-8080}', 'http:\n  port: ${NO_SUCH_PORT}');
+      const { status, out, notes } = await tollgate('config', 'validate', folder(broken));
+      expect(status).to.equal(1);
+      expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: .*NO_SUCH_PORT is not set/m);
+      expect(out).to.match(
+        /^gateway\.config\.yml:\d+:\d+: .*"maxAttemps" is not known here; did you mean "maxAttempts"\?$/m,
+      );
+      expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: serviceEndpoints\.demo\.tier: expected one of official/m);
+      expect(notes).to.contain('3 problems');
+    });
+
+    it('says it to programs as JSON, with warnings', async () => {
+      const text = GATEWAY.replace('{ env: DEMO_UPSTREAM_KEY }', '{ env: NO_SUCH_KEY }');
+      const { status, out } = await tollgate('--json', 'config', 'validate', folder(text));
+      expect(status).to.equal(0);
+      const { ok, problems, warnings } = JSON.parse(out);
+      expect([ok, problems]).to.deep.equal([true, []]);
+      expect(warnings).to.have.length(1);
+      expect(warnings[0]).to.include({
+        message: 'serviceEndpoints.demo.credential: upstream "demo" is disabled: NO_SUCH_KEY is not set',
+      });
+      expect(warnings[0].line).to.be.greaterThan(1);
+    });
+
+    it('says what is wrong with plugins, each with its place, and whether the other file is YAML', async () => {
+      const system = SYSTEM.replace('/plugins/usage/manifest', '/plugins/usage/manifesto').replace(
+        '/plugins/models/manifest',
+        '/core/ids',
+      );
+      const { status, out } = await tollgate('config', 'validate', folder('http: [', system));
+      expect(status).to.equal(1);
+      expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.usage\.package: .*manifesto cannot be loaded/m);
+      expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.models\.package: .*is not a Tollgate plugin/m);
+      expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: /m);
+    });
+
+    it('says where it looked when there is nothing', async () => {
+      const { status, out } = await tollgate('config', 'validate', temporaryFolder({}));
+      expect(status).to.equal(1);
+      expect(out).to.contain('system.config.yml: cannot be read (ENOENT)');
+    });
+  });
+
+  describe('diff', () => {
+    const changed = GATEWAY.replace(
+      'price: { input: 0.75, output: 4.5, cacheRead: 0.075 }',
+      'price: { input: 0.8, output: 4.5, cacheRead: 0.075 }',
+    )
+      .replace('/cost/v1/messages, ', '')
+      .replace('maxAttempts: 4', 'maxAttempts: 5')
+      .replace('        aliases: [demo/demo-model]\n', '        aliases: [demo/demo-model, gpt-5-mini]\n');
+
+    it('says what another folder would change, however it is written', async () => {
+      const { status, out } = await tollgate('--json', 'config', 'diff', folder(GATEWAY), folder(changed));
+      expect(status).to.equal(0);
+      const { items } = JSON.parse(out);
+      expect(items).to.deep.include({
+        what: 'price openai/gpt-5.4-mini input',
+        before: '0.75000000',
+        after: '0.80000000',
+      });
+      expect(items).to.deep.include({ what: 'route POST /cost/v1/messages', before: 'cost', after: null });
+      expect(items).to.deep.include({
+        what: 'candidates gpt-5-mini',
+        before: 'openai/gpt-5-mini',
+        after: 'openai/gpt-5-mini, demo/demo-model',
+      });
+      expect(items.map(({ what }: { what: string }) => what)).to.include('pipeline quality failover maxAttempts');
+    });
+
+    it('is a table for people', async () => {
+      const { out } = await tollgate('config', 'diff', folder(GATEWAY), folder(changed));
+      expect(out).to.match(/^WHAT +BEFORE +AFTER$/m);
+      expect(out).to.match(/^route POST \/cost\/v1\/messages +cost +-$/m);
+    });
+
+    it('says nothing of comments, order and ways of writing', async () => {
+      const rewritten = `# a comment\n${GATEWAY.replace('methods: [POST]', 'methods:\n      - POST').replace('tier: standard', 'tier: "standard"')}`;
+      const { status, out, notes } = await tollgate('config', 'diff', folder(GATEWAY), folder(rewritten));
+      expect([status, out]).to.deep.equal([0, '']);
+      expect(notes).to.contain('Both say the same.');
+    });
+
+    it('says what is wrong when one of them cannot be read', async () => {
+      const { status, notes } = await tollgate('config', 'diff', PROJECT, folder('http: ['));
+      expect(status).to.equal(1);
+      expect(notes).to.match(/gateway\.config\.yml:1:\d+/);
+    });
+  });
+
+  it('schema prints the JSON Schema of either file, and knows no third', async () => {
+    for (const file of ['gateway', 'system']) {
+      const { out } = await tollgate('config', 'schema', file, PROJECT);
+      expect(JSON.parse(out)).to.deep.equal(JSON.parse(textOf(`schemas/${file}.config.schema.json`)));
+    }
+    expect((await tollgate('config', 'schema', 'galaxy')).status).to.equal(2);
+  });
+});

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { InstanceSpec, SupplierDriver, SupplierKind } from '../../core/supplier';
+import { docker } from '../../plugins/sandbox/suppliers/docker';
+import { processes } from '../../plugins/sandbox/suppliers/process';
+import { findProgram } from '../support/programs';
+import { sharedDocker } from '../support/shared';
+import { type SupplierSubject, supplierConformance } from './supplier-conformance';
+
+const SPEC: InstanceSpec = { cpu: 0.5, memoryGiB: 0.0625, volumeGiB: 0, gpu: [], ports: true, settings: {} };
+
+const log = pino({ level: 'silent' });
+
+function conforms(what: string, subject: SupplierSubject): void {
+  describe(`the driver ${what} conforms`, () => {
+    for (const { name, run } of supplierConformance(subject)) it(name, run).timeout(60_000);
+  });
+}
+
+describe('suppliers', () => {
+  let dataFolder: string;
+
+  before(async () => {
+    dataFolder = await mkdtemp(join(tmpdir(), 'tollgate-suppliers-'));
+  });
+
+  after(() => rm(dataFolder, { recursive: true, force: true }));
+
+  const open = (kind: SupplierKind, settings: unknown): Promise<SupplierDriver> =>
+    kind.open(settings as never, { log, dataFolder });
+
+  conforms('"docker" at a real engine', {
+    open: async () => open(docker, { socket: (await sharedDocker()).socket, network: 'tollgate' }),
+    spec: { ...SPEC, settings: { image: 'tollgate-test:busybox' } },
+    webServer: (port) => `exec httpd -f -p ${port}`,
+    openUnreachable: () => open(docker, { socket: join(dataFolder, 'nobody.sock'), network: 'tollgate' }),
+  });
+
+  const byNode = (port: number) =>
+    `exec "${process.execPath}" -e "require('http').createServer((_, a) => a.end(require('fs').readFileSync('index.html'))).listen(${port}, '127.0.0.1')"`;
+  for (const isolation of ['none', 'bubblewrap'] as const) {
+    conforms(`"process" with isolation ${isolation}`, {
+      open: () => {
+        if (isolation === 'bubblewrap') findProgram('bwrap');
+        return open(processes, { isolation });
+      },
+      spec: SPEC,
+      webServer: byNode,
+    });
+  }
+});

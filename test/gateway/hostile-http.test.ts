@@ -1,0 +1,185 @@
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { rawRequest, statusOf } from '../support/raw';
+import { until } from '../support/until';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const BODY = JSON.stringify(ask());
+
+/** A call whose framing two readers could understand differently: KEY stands for a good key, BODY for a good body. */
+const FORMS: Readonly<Record<string, readonly string[]>> = {
+  'a length and chunks': ['Content-Length: 5', 'Transfer-Encoding: chunked', '', '0', '', ''],
+  'chunks and a length': ['Transfer-Encoding: chunked', 'Content-Length: 5', '', '0', '', ''],
+  'two different lengths': ['Content-Length: 5', 'Content-Length: 6', '', '123456'],
+  'two equal lengths': ['Content-Length: 5', 'Content-Length: 5', '', '12345'],
+  'a list of lengths': ['Content-Length: 5, 5', '', '12345'],
+  'a length with a sign': ['Content-Length: +5', '', '12345'],
+  'a negative length': ['Content-Length: -5', '', '12345'],
+  'a hexadecimal length': ['Content-Length: 0x5', '', '12345'],
+  'a length without end': ['Content-Length: 99999999999999999999999', '', '12345'],
+  'an empty length': ['Content-Length:', '', '12345'],
+  'an unknown transfer encoding': ['Transfer-Encoding: xchunked', '', '0', '', ''],
+  'chunked that is not last': ['Transfer-Encoding: chunked, identity', '', '0', '', ''],
+  'compressed chunks': ['Transfer-Encoding: gzip, chunked', '', 'CHUNKS'],
+  'two transfer encodings': ['Transfer-Encoding: identity', 'Transfer-Encoding: chunked', '', 'CHUNKS'],
+  'chunked twice': ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked', '', 'CHUNKS'],
+  'chunked in quotes': ['Transfer-Encoding: "chunked"', '', 'CHUNKS'],
+  'a space before the colon': ['Transfer-Encoding : chunked', '', 'CHUNKS'],
+  'a folded header': ['Transfer-Encoding:', ' chunked', '', 'CHUNKS'],
+  'a vertical tab': ['Transfer-Encoding: \x0bchunked', '', 'CHUNKS'],
+  'a header without colon': ['Content-Length', '', ''],
+  'a NUL': ['X: a\0b', 'Content-Length: 0', '', ''],
+  'a carriage return alone': ['X: a\rContent-Length: 5', '', '12345'],
+  'a line feed alone': ['X: a\nContent-Length: 5', '', '12345'],
+  'a chunk size that is none': ['Transfer-Encoding: chunked', '', 'zz', 'BODY', '0', '', ''],
+  'a negative chunk size': ['Transfer-Encoding: chunked', '', '-1', 'BODY', '0', '', ''],
+  'a chunk size with 0x': ['Transfer-Encoding: chunked', '', '0x3', 'BODY', '0', '', ''],
+  'a chunk size beyond numbers': ['Transfer-Encoding: chunked', '', 'fffffffffffffffff1', 'BODY', '0', '', ''],
+  'a chunk longer than it says': ['Transfer-Encoding: chunked', '', '3', 'BODY', '0', '', ''],
+  'a chunk extension with a line feed': ['Transfer-Encoding: chunked', '', '3;a\nb', 'abc', '0', '', ''],
+  'a length after the body': ['Transfer-Encoding: chunked', '', 'CHUNK', '0', 'Content-Length: 5', '', ''],
+  'the key for this connection only': ['Connection: x-api-key', 'Content-Length: LENGTH', '', 'BODY'],
+  'the credential for this connection only': ['Connection: close, Authorization', 'Content-Length: LENGTH', '', 'BODY'],
+  'two credentials': ['Authorization: Bearer KEY', 'Authorization: Bearer KEY', 'Content-Length: LENGTH', '', 'BODY'],
+  'two hosts': ['Host: other', 'Content-Length: LENGTH', '', 'BODY'],
+};
+
+function filled(line: string, key: string): string {
+  const size = Buffer.byteLength(BODY);
+  const chunk = `${size.toString(16)}\r\n${BODY}`;
+  const words = { CHUNKS: `${chunk}\r\n0\r\n\r\n`, CHUNK: chunk, BODY, LENGTH: String(size), KEY: key };
+  return line.replace(/CHUNKS|CHUNK|BODY|LENGTH|KEY/g, (word) => words[word as keyof typeof words]);
+}
+
+describe('Hostile HTTP', function () {
+  this.timeout(90_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({ stores: 'real', upstreams: { acme: { url: upstream.url } } });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => {
+    upstream.reset();
+    upstream.always(messagesAnswer());
+  });
+
+  const head = (version = '1.1') => `POST /v1/messages HTTP/${version}\r\nHost: x\r\ncontent-type: application/json`;
+
+  function expectRefusal(answer: string, status: number, code: string) {
+    expect(statusOf(answer), answer).to.equal(status);
+    expect(answer.match(/HTTP\/1\.1 \d/g)).to.have.length(1);
+    const envelope = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)) as { error: { code: string } };
+    expect(envelope.error.code).to.equal(code);
+    expect(answer.toLowerCase()).to.include('x-svc-source: platform').and.include('x-svc-request-id: req_');
+  }
+
+  for (const [what, lines] of Object.entries(FORMS)) {
+    it(`${what}: 400 in our envelope, and nothing is seen upstream`, async () => {
+      const shown = what === 'two credentials' ? '' : `\r\nx-api-key: ${key}`;
+      const rest = lines.map((line) => filled(line, key)).join('\r\n');
+      // What follows must not be taken for a request of its own.
+      const answer = await rawRequest(gateway.url, Buffer.from(`${head()}${shown}\r\n${rest}`, 'latin1'));
+      expect(statusOf(answer), answer).to.equal(400);
+      expect(answer.match(/HTTP\/1\.1 \d/g)).to.have.length(1);
+      expect(answer).to.match(/"code":"(?:MALFORMED_REQUEST|INVALID_FIELD)"/);
+      expect(upstream.calls).to.have.length(0);
+    });
+  }
+
+  it('other versions of HTTP, and chunks in HTTP/1.0, are 400', async () => {
+    const plain = filled(`\r\nx-api-key: ${key}\r\ncontent-length: LENGTH\r\n\r\nBODY`, key);
+    expectRefusal(await rawRequest(gateway.url, head('2.0') + plain), 400, 'MALFORMED_REQUEST');
+    expectRefusal(await rawRequest(gateway.url, head('1.2') + plain), 400, 'MALFORMED_REQUEST');
+    const chunks = filled(`\r\nx-api-key: ${key}\r\ntransfer-encoding: chunked\r\n\r\nCHUNKS`, key);
+    expectRefusal(await rawRequest(gateway.url, head('1.0') + chunks), 400, 'INVALID_FIELD');
+    expectRefusal(await rawRequest(gateway.url, 'POST / HTTP/1.1\r\nconnection: close\r\n\r\n'), 400, 'INVALID_FIELD');
+    expect(upstream.calls).to.have.length(0);
+  });
+
+  it('a head that is too large is 431, an expectation nobody meets 417', async () => {
+    const large = `${head()}\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`;
+    expectRefusal(await rawRequest(gateway.url, large), 431, 'HEADERS_TOO_LARGE');
+    const expecting = `${head()}\r\nexpect: wonders\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
+    expectRefusal(await rawRequest(gateway.url, expecting), 417, 'EXPECTATION_FAILED');
+  });
+
+  it('who asks for the word to go on is given it', async () => {
+    const rest = filled(
+      `\r\nx-api-key: ${key}\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: LENGTH`,
+      key,
+    );
+    const answer = await rawRequest(gateway.url, `${head()}${rest}\r\n\r\n${BODY}`);
+    expect(answer).to.match(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+  });
+
+  it('what comes behind a good call on its connection is refused without touching its answer', async () => {
+    const good = filled(`${head()}\r\nx-api-key: ${key}\r\ncontent-length: LENGTH\r\n\r\nBODY`, key);
+    const answer = await rawRequest(gateway.url, `${good}GARBAGE\r\n\r\n`);
+    expect(answer).not.to.match(/HTTP\/1\.1 200.*HTTP\/1\.1 200/s);
+    expect(upstream.calls.length).to.be.at.most(1);
+  });
+
+  it('a body that is compressed is 415, however much would come out of it', async () => {
+    const bomb = gzipSync(Buffer.alloc(16 * 1024 * 1024, 0x5b));
+    const answer = await gateway.call('/v1/messages', { key, body: bomb, headers: { 'content-encoding': 'gzip' } });
+    expect(answer.status).to.equal(415);
+    expect(answer.json.error.code).to.equal('UNSUPPORTED_MEDIA_TYPE');
+    expect(upstream.calls).to.have.length(0);
+  });
+
+  it('2,000 connections that never finish their heads are closed, and others are served meanwhile', async () => {
+    const sockets = await openSockets(gateway.url, 2_000, `${head()}\r\nx-slow: `);
+    const opened = Date.now();
+    const dripping = setInterval(() => {
+      for (const socket of sockets) if (!socket.destroyed) socket.write('a');
+    }, 2_000);
+    try {
+      let open = sockets.length;
+      for (const socket of sockets) socket.once('close', () => (open -= 1));
+      let served = 0;
+      await until(
+        'all are closed',
+        async () => {
+          const answer = await gateway.call('/v1/messages', { key, body: ask() });
+          expect(answer.status, answer.text).to.equal(200);
+          served += 1;
+          return open === 0;
+        },
+        40_000,
+      );
+      expect(served).to.be.above(5);
+      // 10 s for a head, a look every second; the rest is for a machine that has other things to do.
+      expect(Date.now() - opened).to.be.below(25_000);
+    } finally {
+      clearInterval(dripping);
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+});
+
+async function openSockets(url: string, count: number, bytes: string): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  for (let opened = 0; opened < count; opened += 100) {
+    const some = Array.from({ length: 100 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
+    await Promise.all(
+      some.map((socket) => {
+        socket.on('error', () => undefined);
+        socket.resume();
+        return new Promise<void>((ready) => socket.once('connect', () => socket.write(bytes, () => ready())));
+      }),
+    );
+    sockets.push(...some);
+  }
+  return sockets;
+}

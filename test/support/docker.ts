@@ -1,0 +1,130 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { json } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { pack } from 'tar-stream';
+import { findProgram } from './programs';
+import { until } from './until';
+
+/** Names of containers, as `docker ps -a` shows them. */
+type ContainerNames = readonly string[];
+
+export interface TestDocker {
+  readonly socket: string;
+  /** A busybox image: sh, find, grep, stat, nc, httpd. */
+  readonly image: string;
+  /** Every container the engine has, running or not. */
+  containers(): Promise<ContainerNames>;
+  ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+  /** The engine does not answer any more; the containers run on. */
+  stall(): void;
+  goOn(): void;
+  stop(): Promise<void>;
+}
+
+const IMAGE = 'tollgate-test:busybox';
+
+/**
+ * A Docker engine of our own in a temporary folder, as root. It leaves the machine's firewall and forwarding alone and makes
+ * no bridge of its own; the driver makes its network.
+ */
+export async function startDocker(): Promise<TestDocker> {
+  for (const program of ['containerd', 'runc']) findProgram(program);
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-docker-'));
+  const socket = join(folder, 'docker.sock');
+  const child = spawn(findProgram('dockerd'), engineOptions(folder, socket), { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const keep = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-20_000);
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const ask = (method: string, path: string, body?: unknown) => send(socket, method, path, body);
+  await until(
+    'the Docker engine answers',
+    async () => {
+      if (child.exitCode !== null) throw new Error(`dockerd ended: ${output}`);
+      return (await ask('GET', '/_ping')).status === 200;
+    },
+    60_000,
+  );
+  await importImage(socket);
+  return {
+    socket,
+    image: IMAGE,
+    ask,
+    containers: async () => (await containersOf(ask)).flatMap(({ Names }) => Names.map((name) => name.slice(1))),
+    stall: () => void child.kill('SIGSTOP'),
+    goOn: () => void child.kill('SIGCONT'),
+    stop: () => stop(child, ask, folder),
+  };
+}
+
+function engineOptions(folder: string, socket: string): string[] {
+  return [
+    ...['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'pid')],
+    ...['--host', `unix://${socket}`, '--bridge=none', '--iptables=false', '--ip-forward=false', '--ip-masq=false'],
+    '--shutdown-timeout=1',
+  ];
+}
+
+type Ask = TestDocker['ask'];
+
+async function containersOf(ask: Ask): Promise<readonly { Id: string; Names: readonly string[] }[]> {
+  return (await ask('GET', '/containers/json?all=1')).body as { Id: string; Names: readonly string[] }[];
+}
+
+/** Containers and networks go first: the engine leaves bridges and mounts behind when it is only stopped. */
+async function stop(child: ChildProcess, ask: Ask, folder: string): Promise<void> {
+  child.kill('SIGCONT');
+  for (const { Id } of await containersOf(ask)) await ask('DELETE', `/containers/${Id}?force=1&v=1`);
+  for (const { Id } of (await ask('GET', '/networks')).body as { Id: string }[]) await ask('DELETE', `/networks/${Id}`);
+  const ended = new Promise((done) => child.once('exit', done));
+  if (child.exitCode === null) {
+    child.kill('SIGTERM');
+    await ended;
+  }
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** From Debian's statically linked busybox, so that nothing is downloaded but a package. */
+async function importImage(socket: string): Promise<void> {
+  const busybox = findProgram('busybox');
+  const tar = pack();
+  for (const name of ['bin', 'etc']) tar.entry({ name, type: 'directory', mode: 0o755 });
+  tar.entry({ name: 'tmp', type: 'directory', mode: 0o1777 });
+  tar.entry({ name: 'etc/passwd', mode: 0o644 }, 'sandbox:x:1000:1000::/workspace:/bin/sh\n');
+  tar.entry({ name: 'bin/busybox', mode: 0o755 }, await readFile(busybox));
+  const applets = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
+  for (const applet of applets.filter((name) => name !== 'busybox'))
+    tar.entry({ name: `bin/${applet}`, type: 'symlink', linkname: 'busybox' });
+  tar.finalize();
+  const [repository, tag] = IMAGE.split(':');
+  const answer = await send(
+    socket,
+    'POST',
+    `/images/create?fromSrc=-&repo=${repository}&tag=${tag}`,
+    Readable.from(tar),
+  );
+  if (answer.status !== 200) throw new Error(`the image could not be imported: ${JSON.stringify(answer.body)}`);
+}
+
+async function send(socketPath: string, method: string, path: string, body?: unknown) {
+  return new Promise<{ status: number; body: unknown }>((resolve, reject) => {
+    const type = body instanceof Readable ? 'application/x-tar' : 'application/json';
+    const headers = body === undefined ? {} : { 'content-type': type };
+    const call = request({ socketPath, method, path, headers, agent: false }, (response) => {
+      const isJson = response.headers['content-type']?.startsWith('application/json') === true;
+      const status = response.statusCode ?? 0;
+      if (isJson) json(response).then((read) => resolve({ status, body: read }), reject);
+      else response.resume().once('end', () => resolve({ status, body: undefined }));
+    });
+    call.once('error', reject);
+    if (body instanceof Readable) pipeline(body, call).catch(reject);
+    else call.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
