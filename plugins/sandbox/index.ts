@@ -13,6 +13,7 @@ import { createService, openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker';
 import { processes } from './suppliers/process';
 import { readTimings, TIMINGS } from './timings';
+import { refuseUnisolated } from './unisolated';
 import { startWorker } from './worker';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
@@ -62,6 +63,11 @@ export default definePlugin({
         pattern: '^[a-z0-9-]{1,40}$',
         default: 'tollgate',
       },
+      allowUnisolated: {
+        description: 'Sandboxes without any isolation may be offered on a listener that others can reach.',
+        type: 'boolean',
+        default: false,
+      },
       ...TIMINGS,
     },
   },
@@ -81,6 +87,7 @@ export default definePlugin({
     const { service, inside } = servicesOf(gateway);
     const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
+    if (!settings.allowUnisolated) refuseUnisolated(service);
     await service.changes.listen();
     const stopInside = runInside(inside);
     const stopWorker = ROLES[readRole()].works ? startWorker(service, settings.environment) : async () => {};
