@@ -13,6 +13,11 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
   return holdE8;
 }
 
+/** The most tokens a call can use, for the limits by the minute. */
+export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
+  return Math.max(...candidates.map(({ model }) => inputTokens(request, model) + outputTokens(request, model)));
+}
+
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */
 function mayBeContinued({ stream, choices }: ModelRequest, candidates: readonly Candidate[]): boolean {
   return stream && choices === 1 && candidates.some(({ upstream }) => upstream.prefill);
