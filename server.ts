@@ -153,6 +153,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
         server.close();
         server.closeAllConnections();
       }
+      await leases.none(LAST_SETTLEMENTS_MS);
       await stopPlugins();
       await settler.stop();
       await leases.stop();
@@ -168,6 +169,9 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
     log,
   );
 }
+
+/** A call whose client has left may still be at its end: it is charged before the process ends. */
+const LAST_SETTLEMENTS_MS = 5_000;
 
 /** What a call runs with does not change under it. */
 function always(configuration: Configuration): () => Configuration {
