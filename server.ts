@@ -36,6 +36,7 @@ import { reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
+import { startSweeper } from './core/sweeper';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
 import { exposeUpstreams } from './core/upstream-metrics';
@@ -94,6 +95,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
+  const sweeper = startSweeper({ ledger, database, log });
   const settler = createSettler({ ledger, drainer, log });
   const leases = startLeases({ ledger, log });
   const refusedCalls = startRefusedCalls({ database, log });
@@ -156,6 +158,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
       await settler.stop();
       await leases.stop();
       await guardian.stop();
+      await sweeper.stop();
       await refusedCalls.close();
       await drainer.stop();
       await egress.close();

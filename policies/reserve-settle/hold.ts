@@ -22,6 +22,15 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
   return holdE8;
 }
 
+/** The most tokens a call can use, for the limits by the minute. */
+export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
+  let tokens = 0;
+  for (const { model } of candidates) {
+    tokens = Math.max(tokens, inputTokens(request, model) + outputTokens(request, model));
+  }
+  return tokens;
+}
+
 function roughCost(request: ModelRequest, model: Candidate['model']): number {
   const { input, output } = dearestRates(model.price);
   return inputTokens(request, model) * input + outputTokens(request, model) * output;
