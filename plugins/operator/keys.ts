@@ -82,14 +82,10 @@ export function keyRoutes(stores: Stores): Route[] {
       listener: 'admin',
       method: 'PATCH',
       path: '/admin/v1/keys/{keyId}',
-<<<<<<< HEAD
-      summary: 'Change name, limit or models of a key; null removes a limit.',
+      summary: 'Change name, limits or models of a key; null removes a limit.',
       body: KEY_CHANGES,
       answers: { 200: { description: 'The key.', schema: object(KEY) } },
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
-=======
-      summary: 'Change name, limits or models of a key; null removes a limit.',
->>>>>>> main
       handle: async ({ params }, request, response) => {
         const { name, allowedModels, debug, ...limits } = await readChanges(request);
         const changes = { name, allowedModels, debug, ...readLimits(limits) };
@@ -156,6 +152,10 @@ const KEY = {
   suffix: shape.text,
   status: oneOf('active', 'revoked'),
   balanceLimit: orNull(shape.usd),
+  dailyLimit: orNull(shape.usd),
+  monthlyLimit: orNull(shape.usd),
+  callsPerMinute: orNull(shape.integer),
+  tokensPerMinute: orNull(shape.integer),
   spentUsd: orNull(shape.usd),
   heldUsd: orNull(shape.usd),
   allowedModels: orNull(shape.texts),
