@@ -1,5 +1,6 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import type { LuaScript } from '../lua';
+import { mastersOf, type RedisClient } from '../redis';
 import { LedgerUnavailable } from './ledger';
 
 /**
@@ -8,11 +9,11 @@ import { LedgerUnavailable } from './ledger';
  * for each other and would let a command be late twice.
  */
 export class RedisConnection {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly #scripts: readonly LuaScript[];
   #corked = false;
 
-  constructor(redis: Redis, scripts: readonly LuaScript[]) {
+  constructor(redis: RedisClient, scripts: readonly LuaScript[]) {
     this.redis = redis;
     this.#scripts = scripts;
     redis.on('ready', () => this.#loadScripts().catch(ignore));
@@ -29,7 +30,7 @@ export class RedisConnection {
     return typeof reply === 'string' ? [reply] : (reply as [string, ...string[]]);
   }
 
-  async ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+  async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T> {
     this.#cork();
     try {
       return await command(this.redis);
@@ -56,11 +57,14 @@ export class RedisConnection {
   }
 
   async #loadScripts(): Promise<void> {
-    await Promise.all(this.#scripts.map((script) => this.redis.script('LOAD', script.source)));
+    await Promise.all(
+      mastersOf(this.redis).flatMap((master) => this.#scripts.map((script) => master.script('LOAD', script.source))),
+    );
   }
 
   #cork(): void {
-    if (this.#corked || this.redis.status !== 'ready') return;
+    // A Cluster has a connection to each of its nodes.
+    if (this.#corked || !(this.redis instanceof Redis) || this.redis.status !== 'ready') return;
     const stream = this.redis.stream;
     this.#corked = true;
     stream.cork();
