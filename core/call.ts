@@ -7,7 +7,7 @@ import { newRequestId } from './http';
 import type { KeySettings, Payer } from './ledger/ledger';
 import { log } from './log';
 import { describeFault } from './thrown';
-import type { EventNote, ModelCall, Protocol } from './upstream';
+import type { AnswerBeginning, EventNote, ModelCall, Protocol } from './upstream';
 import type { Usage } from './usage';
 
 /** key-auth: who is calling. */
@@ -43,12 +43,29 @@ export interface ModelRequest extends Omit<ModelCall, 'model' | 'streamUsage'> {
   /** Upper estimate of the input tokens. */
   readonly inputTokensEstimate: number;
   readonly body: RequestBody;
+  /** The answer has begun elsewhere and is to be gone on with. */
+  readonly beginning?: AnswerBeginning;
 }
 
 /** How the money of a call ends; contract section 6. */
 export type Ending =
-  | { readonly billing: 'actual' | 'estimated' | 'partial'; readonly candidate: Candidate; readonly usage: Usage }
+  | (Counted & { readonly billing: 'actual' | 'estimated' | 'partial'; readonly candidate: Candidate })
   | { readonly billing: 'released' };
+
+/** What is charged for. */
+export interface Counted {
+  /** In all. */
+  readonly usage: Usage;
+  /** Counted by us and not reported: never charged above the hold. */
+  readonly isEstimate: boolean;
+  /** By who answered which part of it, when several did; input stands in one of them. */
+  readonly parts?: readonly UsagePart[];
+}
+
+export interface UsagePart {
+  readonly candidate: Candidate;
+  readonly usage: Usage;
+}
 
 export interface Settlement {
   /** What the caller has been charged, or will be when the ledger was too slow to say. */
@@ -60,6 +77,8 @@ export interface Settlement {
 export interface Reservation {
   readonly rid: string;
   readonly heldE8: bigint;
+  /** What becomes of a stream whose client leaves: what was relayed is charged, or the upstream is read to its end. */
+  readonly onClientAbort: 'settle' | 'drain';
   /** The first ending counts; later ones get the first one's settlement. Answers within 250 ms. */
   settle(ending: Ending): Promise<Settlement>;
 }
@@ -68,12 +87,14 @@ export interface Reservation {
 export interface Meter {
   /** Forgets everything: another candidate is asked. */
   begin(candidate: Candidate): void;
+  /** Another candidate goes on from what was relayed, which stays counted. */
+  goOn(candidate: Candidate): void;
   note(event: EventNote): void;
   noteBody(usage: Usage, contentBytes: number): void;
   /** The counts to charge: as reported, or estimated from what was relayed when they are unusable. */
-  read(): { readonly usage: Usage; readonly billing: 'actual' | 'estimated' };
+  read(): Counted & { readonly billing: 'actual' | 'estimated' };
   /** The counts of an answer that was broken off: what is known of the input, and the output relayed so far. */
-  readPartial(): Usage;
+  readPartial(): Counted;
 }
 
 /** How a try that did not answer ended. */
@@ -135,12 +156,26 @@ export type Answer = {
       readonly head: readonly NotedEvent[];
       readonly events: EventReader;
       readonly chunks: ChunkReader;
+      /** Asks somebody else to go on when this breaks off; undefined when nobody could. */
+      readonly goOn: GoOn | undefined;
     }
   /** In one piece; `body` is what was read of its JSON. */
   | { readonly kind: 'body'; readonly bytes: Buffer; readonly body: unknown }
   /** Given to the caller as it is, at no charge: an upstream's error, a redirect. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
 );
+
+export type StreamAnswer = Answer & { readonly kind: 'stream' };
+
+/** Resolves with a stream whose content follows on what was said, or undefined when there is none. */
+export type GoOn = (broken: BrokenStream) => Promise<StreamAnswer | undefined>;
+
+export interface BrokenStream {
+  readonly outcome: AttemptOutcome;
+  /** What the caller was given, as text. */
+  readonly said: string;
+  readonly outputTokens: number;
+}
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 

@@ -1,10 +1,11 @@
 import { FinishTracker } from './finish-tracker';
 import { SseSplitter } from './sse';
-import type { EventNote, UpstreamAdapter } from './upstream';
+import type { EventNote, SseEvent, UpstreamAdapter } from './upstream';
 
 /** An event with its exact bytes and what it means. */
 export interface NotedEvent {
   readonly raw: Buffer;
+  readonly event: SseEvent;
   readonly note: EventNote;
   /** With this event, or before, every answer that was asked for has given its stop reason. */
   readonly isWhole: boolean;
@@ -26,7 +27,7 @@ export class EventReader {
   read(chunk: Buffer): NotedEvent[] {
     return this.#splitter.push(chunk).map((frame) => {
       const note = this.adapter.readEvent(frame);
-      return { raw: frame.raw, note, isWhole: this.#finish.note(note) };
+      return { raw: frame.raw, event: frame, note, isWhole: this.#finish.note(note) };
     });
   }
 

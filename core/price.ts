@@ -26,14 +26,25 @@ export function totalInputTokens(usage: Usage): number {
 
 /** The exact cost of a usage, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. */
 export function costOf(usage: Usage, price: Price): bigint {
-  const inForce = price.above !== undefined && totalInputTokens(usage) > price.above.tokens ? price.above : price;
-  const exact =
+  return divideRoundingUp(exactCost(usage, price, totalInputTokens(usage)), TOKENS_PER_PRICE);
+}
+
+/** The same for a call that several answered, each at its own price. */
+export function costOfParts(parts: readonly { readonly usage: Usage; readonly price: Price }[]): bigint {
+  const allInput = parts.reduce((sum, { usage }) => sum + totalInputTokens(usage), 0);
+  const exact = parts.reduce((sum, { usage, price }) => sum + exactCost(usage, price, allInput), 0n);
+  return divideRoundingUp(exact, TOKENS_PER_PRICE);
+}
+
+function exactCost(usage: Usage, price: Price, allInput: number): bigint {
+  const inForce = price.above !== undefined && allInput > price.above.tokens ? price.above : price;
+  return (
     BigInt(usage.inputTokens ?? 0) * inForce.inputE8 +
     BigInt(usage.outputTokens ?? 0) * inForce.outputE8 +
     BigInt(usage.cacheReadTokens ?? 0) * inForce.cacheReadE8 +
     BigInt(usage.cacheWriteTokens ?? 0) * inForce.cacheWriteE8 +
-    BigInt(usage.cacheWrite1hTokens ?? 0) * inForce.cacheWrite1hE8;
-  return divideRoundingUp(exact, TOKENS_PER_PRICE);
+    BigInt(usage.cacheWrite1hTokens ?? 0) * inForce.cacheWrite1hE8
+  );
 }
 
 /** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */

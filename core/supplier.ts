@@ -248,6 +248,9 @@ export class NotSent extends SupplierError {}
 /** It was sent, and no answer says whether it was done. */
 export class Ambiguous extends SupplierError {}
 
+/** It was sent, and no answer came in time. */
+export class TimedOut extends Ambiguous {}
+
 /** Too many requests; nothing was done. */
 export class RateLimited extends SupplierError {
   constructor(

@@ -23,6 +23,7 @@ export interface ModelCall {
 /** One change to the top level of the request body; every byte that is not named stays as it came. */
 export type BodyEdit =
   | { readonly member: string; readonly set: string /* JSON text; the member is appended when it is not there */ }
+  | { readonly member: string; readonly push: string /* JSON text of one more item of the array that is there */ }
   | { readonly member: string; readonly drop: true };
 
 export interface UpstreamRequest {
@@ -98,6 +99,37 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   readEvent(event: SseEvent): EventNote;
   /** The usage of an unstreamed answer's parsed body, and the bytes of text in it in case the usage is unusable. */
   readBody(body: unknown): { readonly usage: Usage; readonly contentBytes: number };
+  /** How an answer that broke off is taken up at an upstream that can go on from its beginning; absent: it cannot be. */
+  readonly continuation?: Continuation;
+}
+
+/** Goes on from the text a caller has been given already (`midStream: continue`). */
+export interface Continuation {
+  /** The edits that put the text into the request, as the beginning of the answer. */
+  prefill(call: ModelCall, beginning: AnswerBeginning): readonly BodyEdit[];
+  /** Follows one caller's stream from its first event; keeps the state that adapters do not have. */
+  follow(): StreamFollower;
+}
+
+export interface AnswerBeginning {
+  /** Not empty, and without white space at its end, which some upstreams refuse. */
+  readonly text: string;
+  /** What is left of the limit the caller set for the answer; undefined when there is none. */
+  readonly outputTokensLeft: number | undefined;
+}
+
+export interface StreamFollower {
+  /** An event as the caller was given it. */
+  note(event: SseEvent): void;
+  /** All that was said; undefined when there was more than text, which nobody can go on from. */
+  readonly said: string | undefined;
+  /** From here on events come from an answer that goes on behind `text`, the beginning of what was said. */
+  goOn(text: string): void;
+  /**
+   * An event of that answer as it follows on what the caller has; undefined when nothing of it is news. `usage` is what the
+   * caller is told in place of the event's own counts.
+   */
+  continued(event: SseEvent, usage: Usage | undefined): string | undefined;
 }
 
 /** Helps TypeScript check an adapter against its own settings. */

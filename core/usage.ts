@@ -18,6 +18,21 @@ export const UNKNOWN_USAGE: Usage = {
   cacheWrite1hTokens: undefined,
 };
 
+/** The counts of two parts together; unknown only where both are. */
+export function addUsage(one: Usage, other: Usage): Usage {
+  return {
+    inputTokens: add(one.inputTokens, other.inputTokens),
+    outputTokens: add(one.outputTokens, other.outputTokens),
+    cacheReadTokens: add(one.cacheReadTokens, other.cacheReadTokens),
+    cacheWriteTokens: add(one.cacheWriteTokens, other.cacheWriteTokens),
+    cacheWrite1hTokens: add(one.cacheWrite1hTokens, other.cacheWrite1hTokens),
+  };
+}
+
+function add(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined ? other : one + (other ?? 0);
+}
+
 /** What is newly reported wins; what is not reported stays. Streams report input first and output last. */
 export function mergeUsage(before: Usage, now: Usage): Usage {
   return {

@@ -1,6 +1,6 @@
 import type { Stores } from '../../core/accounts';
 import { requireAccount } from '../../core/accounts';
-import { sendJson } from '../../core/http';
+import { jsonBody, sendJson } from '../../core/http';
 import { INVARIANTS, type Violation } from '../../core/ledger/invariants';
 import { type Repair, repair } from '../../core/ledger/repair';
 import { askLedger } from '../../core/ledger/unavailable';
@@ -8,7 +8,7 @@ import { verify, verifyOutbox } from '../../core/ledger/verify';
 import { decodeIdCursor, encodeCursor } from '../../core/page';
 import type { Handler, Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readInteger, readQuery, readUuid } from '../../core/query';
-import { ADMIN } from './fields';
+import { ADMIN, NOTHING } from './fields';
 
 /** Usage records of how many days are compared with their entries, unless the question names another number. */
 const DAYS = 7;
@@ -22,9 +22,11 @@ const READERS = {
 
 /** `items` are the places where an invariant does not hold, of one page of accounts; none is what everybody hopes for. */
 export function ledgerRoutes(stores: Stores): Route[] {
+  const readNothing = jsonBody<object>(NOTHING);
   const look =
     (mend: (each: Violation) => Promise<Repair>): Handler =>
-    async ({ query }, _request, response) => {
+    async ({ query }, request, response) => {
+      await readNothing(request);
       const { account, days = DAYS, ...filters } = readQuery(query, READERS);
       const { limit, cursor } = pageOf(filters);
       if (account !== undefined) await requireAccount(stores.database, account);

@@ -1,3 +1,4 @@
+import { writeAudit } from '../../core/audit';
 import type { ModelEntry, Upstream } from '../../core/catalog';
 import { fail, type GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
@@ -6,11 +7,10 @@ import type { Route, Visit } from '../../core/plugin';
 import type { Settings } from '../../core/settings';
 import { bringBackUpstream, listTakenOut, takeOutUpstream } from '../../core/taken-out-upstreams';
 import type { Protocol, UpstreamAdapter } from '../../core/upstream';
-import { ADMIN, TEXT } from './fields';
+import { ADMIN, NOTHING, TEXT } from './fields';
 import { showUpstream } from './show-upstream';
 import { callUpstream } from './test-upstream';
 
-const NOTHING = { type: 'object', additionalProperties: false, properties: {} } as const;
 const EJECT = { type: 'object', additionalProperties: false, properties: { reason: TEXT } } as const;
 const TEST = {
   type: 'object',
@@ -80,7 +80,19 @@ export function upstreamRoutes(gateway: Gateway): Route[] {
         const upstream = find(visit);
         const { model, protocol } = await readTest(request);
         const asked = { model: findModel(upstream, model), speaking: findAdapter(upstream, protocol) };
-        sendJson(response, 200, await callUpstream(gateway.egress, upstream, asked.model, asked.speaking));
+        const result = await callUpstream(gateway.egress, upstream, asked.model, asked.speaking);
+        const { ok, status, problem } = result;
+        // It changes nothing here, and costs money there.
+        const after = { model: result.model, ok, status, problem };
+        await database.transaction((transaction) =>
+          writeAudit(transaction, {
+            actor: ADMIN,
+            action: 'upstream.test',
+            subject: `upstream:${upstream.name}`,
+            after,
+          }),
+        );
+        sendJson(response, 200, result);
       },
     },
   ];

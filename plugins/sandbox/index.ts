@@ -1,11 +1,29 @@
+import type { Gateway } from '../../core/gateway';
 import { definePlugin } from '../../core/plugin';
+import { registerSupplier } from '../../core/supplier';
+import { createInside, type InsideService, runInside } from './inside';
 import { checkOfferings, OFFERINGS } from './offering';
 import { sandboxRoutes } from './routes';
+import { insideRoutes } from './routes/inside';
+import { portHosts } from './routes/proxy-port';
 import { createService, openSuppliers, type SandboxService, type SupplierSettings } from './service';
+import { docker } from './suppliers/docker';
+import { processes } from './suppliers/process';
 import { readTimings, TIMINGS } from './timings';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
-const services = new WeakMap<object, ReturnType<typeof createService>>();
+const services = new WeakMap<Gateway, Services>();
+
+interface Services {
+  readonly service: ReturnType<typeof createService>;
+  readonly inside: InsideService;
+}
+
+function servicesOf(gateway: Gateway): Services {
+  const made = services.get(gateway);
+  if (made === undefined) throw new Error('the routes of the sandbox plugin are made first');
+  return made;
+}
 
 /** Sandboxes; contract section 8. */
 export default definePlugin({
@@ -34,18 +52,24 @@ export default definePlugin({
       ...TIMINGS,
     },
   },
+  register: () => {
+    for (const kind of [docker, processes]) registerSupplier(kind);
+  },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
     const service = createService(gateway, readTimings(settings));
-    services.set(gateway, service);
-    return sandboxRoutes(service);
+    const inside = createInside(service);
+    services.set(gateway, { service, inside });
+    return [...sandboxRoutes(service), ...insideRoutes(inside)];
   },
+  hosts: (_settings, gateway) => portHosts(servicesOf(gateway).inside),
   start: async (settings, gateway) => {
-    const service = services.get(gateway);
-    if (service === undefined) throw new Error('the routes of the sandbox plugin are made before it starts');
+    const { service, inside } = servicesOf(gateway);
     const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
+    const stopInside = runInside(inside);
     return async () => {
+      await stopInside();
       for (const driver of opened.values()) await driver.close();
     };
   },

@@ -1,5 +1,6 @@
 import { type BodyEdit, defineAdapter, type EventNote, type ModelCall } from '../../core/upstream';
 import { UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import { chatContinuation } from './chat-continuation';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
@@ -20,6 +21,8 @@ export default defineAdapter({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
 
   judge: judgeFailure,
+
+  continuation: chatContinuation,
 
   readEvent({ data }) {
     if (data === undefined || data === '') return {};

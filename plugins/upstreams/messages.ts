@@ -2,6 +2,7 @@ import { defineAdapter, type EventNote } from '../../core/upstream';
 import { UNKNOWN_USAGE, type Usage } from '../../core/usage';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
+import { messagesContinuation } from './messages-continuation';
 import { forwardedHeaders, standardEdits } from './standard-request';
 
 /** The version of the protocol asked for when the client names none. */
@@ -26,6 +27,8 @@ export default defineAdapter({
   authorize: (credential) => ({ 'x-api-key': credential }),
 
   judge: judgeFailure,
+
+  continuation: messagesContinuation,
 
   readEvent({ name, data }) {
     if (data === undefined || data === '') return NOTHING;

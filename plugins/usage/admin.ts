@@ -1,15 +1,16 @@
-import type { Knex } from 'knex';
 import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
-import { pageOf, readQuery, readUuid } from '../../core/query';
+import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../core/query';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
-import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
+import { filterReaders, findRecord, listRecords } from './query';
 import { toExplainedRecord, toRecordOfAccount } from './record';
 
 /** The same for operators: of every account, or of one with `account=`; each record says whose it is. */
-export function adminRoutes(database: Knex): Route[] {
+export function adminRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Route[] {
+  const { database } = gateway;
   return [
     {
       listener: 'admin',
@@ -17,7 +18,7 @@ export function adminRoutes(database: Knex): Route[] {
       path: '/admin/v1/usage',
       summary: 'Usage records of all accounts, newest first.',
       handle: async ({ query }, _request, response) => {
-        const filters = readQuery(query, { ...LIST_READERS, account: readUuid });
+        const filters = readQuery(query, { ...filterReaders(gateway), ...PAGE_READERS, account: readUuid });
         sendJson(response, 200, await listRecords(database, filters, pageOf(filters), toExplainedRecord));
       },
     },
@@ -27,7 +28,7 @@ export function adminRoutes(database: Knex): Route[] {
       path: '/admin/v1/usage.csv',
       summary: 'The same records as a CSV file.',
       handle: async ({ query }, _request, response) => {
-        const filters = readQuery(query, { ...FILTER_READERS, account: readUuid });
+        const filters = readQuery(query, { ...filterReaders(gateway), account: readUuid });
         await sendCsv(response, database, filters, [...RECORD_COLUMNS, 'accountId'], toRecordOfAccount);
       },
     },
@@ -39,7 +40,7 @@ export function adminRoutes(database: Knex): Route[] {
       handle: async ({ params }, _request, response) => {
         const row = await findRecord(database, params['requestId'] ?? '');
         if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
-        sendJson(response, 200, toRecordOfAccount(row));
+        sendJson(response, 200, toExplainedRecord(row));
       },
     },
   ];

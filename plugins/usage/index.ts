@@ -8,9 +8,5 @@ export default definePlugin({
   name: 'usage',
   summary: 'Balance, usage records and their CSV export.',
   schema: { type: 'object', additionalProperties: false, properties: {} },
-  routes: (_settings, { database, ledger }) => [
-    balanceRoute(ledger),
-    ...usageRoutes(database),
-    ...adminRoutes(database),
-  ],
+  routes: (_settings, gateway) => [balanceRoute(gateway.ledger), ...usageRoutes(gateway), ...adminRoutes(gateway)],
 });

@@ -1,21 +1,28 @@
 import type { Knex } from 'knex';
+import type { Catalog } from '../../core/catalog';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/page';
-import { type Filters, PAGE_READERS, readInteger, readText, readTime, readUuid } from '../../core/query';
+import { type Filters, readInteger, readText, readTime, readUuid } from '../../core/query';
 import type { RecordRow } from './record';
 
 /** The filters of lists and CSV; contract section 6. `from` is included, `to` is not. */
-export const FILTER_READERS = {
-  from: readTime,
-  to: readTime,
-  key: readUuid,
-  model: readText,
-  upstream: readText,
-  status: (text: string) => readInteger(text, 100, 599),
-};
+export function filterReaders({ catalog }: { readonly catalog: Catalog }) {
+  return {
+    from: readTime,
+    to: readTime,
+    key: readUuid,
+    model: (text: string) => modelNames(catalog, readText(text)),
+    upstream: readText,
+    status: (text: string) => readInteger(text, 100, 599),
+  };
+}
 
-export const LIST_READERS = { ...FILTER_READERS, ...PAGE_READERS };
+/** Records show a model under its own name: whoever looks for an alias means it too. */
+function modelNames(catalog: Catalog, name: string): readonly string[] {
+  const lookup = catalog.find(name);
+  return 'found' in lookup && lookup.found.name !== name ? [name, lookup.found.name] : [name];
+}
 
-export type UsageFilters = Filters<typeof FILTER_READERS> & { readonly account: string | undefined };
+export type UsageFilters = Filters<ReturnType<typeof filterReaders>> & { readonly account: string | undefined };
 
 /** Newest first; of the same millisecond by request id, so that the order is one and a cursor has one place in it. */
 export async function listRecords<T>(
@@ -60,6 +67,7 @@ function selectRecords(database: Knex): Knex.QueryBuilder {
     .select('usage.*', 'key.name as key_name');
 }
 
+/** Written as the indexes are: see migrations/2026-11-21-search-usage-records.ts. */
 function narrow(query: Knex.QueryBuilder, { account, from, to, key, model, upstream, status }: UsageFilters): void {
   if (account !== undefined) query.where('usage.account_id', account);
   if (from !== undefined) query.where('usage.created_at', '>=', from);
@@ -67,8 +75,10 @@ function narrow(query: Knex.QueryBuilder, { account, from, to, key, model, upstr
   if (key !== undefined) query.where('usage.key_id', key);
   if (upstream !== undefined) query.where('usage.upstream', upstream);
   if (status !== undefined) query.where('usage.status', status);
-  // As it was asked for, or as it is shown: a refused call has the first only.
+  if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
+  // As it is shown; a call that was refused has only the name it was asked for by.
   if (model !== undefined) {
-    query.where((either) => either.where('usage.model', model).orWhere('usage.model_requested', model));
+    const names = model.map(() => '?').join();
+    query.whereRaw(`coalesce(usage.model, usage.model_requested) IN (${names})`, model);
   }
 }

@@ -1,15 +1,16 @@
-import type { Knex } from 'knex';
 import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
-import { pageOf, readQuery } from '../../core/query';
+import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
-import { FILTER_READERS, findRecord, LIST_READERS, listRecords } from './query';
+import { filterReaders, findRecord, listRecords } from './query';
 import { toRecord } from './record';
 
 /** A key sees the records of its own account, and of no other. */
-export function usageRoutes(database: Knex): Route[] {
+export function usageRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Route[] {
+  const { database } = gateway;
   return [
     {
       listener: 'public',
@@ -18,7 +19,7 @@ export function usageRoutes(database: Knex): Route[] {
       path: '/v1/usage',
       summary: "Usage records of the key's account, newest first.",
       handle: async ({ key, query }, _request, response) => {
-        const filters = readQuery(query, LIST_READERS);
+        const filters = readQuery(query, { ...filterReaders(gateway), ...PAGE_READERS });
         const own = { ...filters, account: key.accountId };
         sendJson(response, 200, await listRecords(database, own, pageOf(filters), toRecord));
       },
@@ -30,7 +31,7 @@ export function usageRoutes(database: Knex): Route[] {
       path: '/v1/usage.csv',
       summary: 'The same records as a CSV file.',
       handle: async ({ key, query }, _request, response) => {
-        const own = { ...readQuery(query, FILTER_READERS), account: key.accountId };
+        const own = { ...readQuery(query, filterReaders(gateway)), account: key.accountId };
         await sendCsv(response, database, own, RECORD_COLUMNS, toRecord);
       },
     },

@@ -125,7 +125,9 @@ async function untilContent(
 ): Promise<Attempted> {
   const events = new EventReader(head.candidate.adapter, request.choices);
   const held: NotedEvent[] = [];
-  const answer = (): Attempted => ({ answer: { ...head, kind: 'stream', head: held, events, chunks } });
+  const answer = (): Attempted => ({
+    answer: { ...head, kind: 'stream', head: held, events, chunks, goOn: undefined },
+  });
   let wake: NodeJS.Timeout | undefined;
   const heldLongEnough = new Promise<'held long enough'>((resolve) => {
     wake = setTimeout(resolve, preambleHoldMs, 'held long enough');

@@ -25,6 +25,7 @@ export class Attempts {
   readonly made: Attempt[] = [];
   #waiting: readonly Candidate[];
   #retriesLeft: number;
+  #askedAtMs = 0;
 
   constructor(
     private readonly call: AskingCall,
@@ -47,12 +48,12 @@ export class Attempts {
   async ask(candidate: Candidate, request: ModelRequest): Promise<Attempted> {
     const { call, gateway, made } = this;
     const upstream = candidate.upstream.name;
-    const startedMs = performance.now();
+    this.#askedAtMs = performance.now();
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
     call.facts.fallback = candidate !== call.candidates[0];
     const attempted = await attempt(candidate, request, gateway.egress, call, this.settings.preambleHoldMs);
-    const ms = Math.round(performance.now() - startedMs);
+    const ms = this.#msSinceAsked();
     if ('answer' in attempted) {
       gateway.health.answered(candidate, { ms, stream: request.stream });
       const { status } = attempted.answer;
@@ -74,6 +75,23 @@ export class Attempts {
     if (last !== undefined) this.call.facts.routing.attempts.push({ ...last, why: decision.why });
     this.gateway.log.debug({ requestId: this.call.id, ...last, ...decision }, 'an attempt failed');
     return decision;
+  }
+
+  /** Nobody else is of use any more. */
+  keepOnly(isOfUse: (candidate: Candidate) => boolean): void {
+    this.#waiting = this.#waiting.filter(isOfUse);
+  }
+
+  /** What to do about an answer that was good at first. */
+  broke(candidate: Candidate, failure: Failure): Decision {
+    const { outcome, status } = failure;
+    this.made.push({ upstream: candidate.upstream.name, outcome, status, ms: this.#msSinceAsked() });
+    this.gateway.health.failed(candidate, failure);
+    return this.decide(failure, candidate);
+  }
+
+  #msSinceAsked(): number {
+    return Math.round(performance.now() - this.#askedAtMs);
   }
 
   /** Does what was decided about going on: the candidate to ask now, after a wait where one is due. */

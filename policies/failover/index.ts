@@ -5,6 +5,7 @@ import { DURATION, parseDuration } from '../../core/settings';
 import { type AttemptSettings, Attempts, type RelayedAnswer } from './attempts';
 import type { Failure } from './decide';
 import { errorOfAll } from './failure-answer';
+import { canGoOn, goOnWith } from './go-on';
 import { RetryBudget } from './retry-budget';
 
 /** One for the process, whatever is configured how often: outages do not keep to pipelines. */
@@ -30,8 +31,9 @@ export default definePolicy({
         default: false,
       },
       midStream: {
-        description: "When a stream breaks after content: `error` ends it with the protocol's own error event.",
-        enum: ['error'],
+        description:
+          "When a stream breaks after content: `error` ends it with the protocol's own error event; `continue` lets a candidate that declares `prefill` go on from the text already sent.",
+        enum: ['error', 'continue'],
         default: 'error',
       },
       preambleHold: {
@@ -53,7 +55,10 @@ export default definePolicy({
 });
 
 type FailoverCall = CallWith<'request' | 'candidates' | 'meter'>;
-type FailoverSettings = AttemptSettings & { readonly relayLastError: boolean };
+interface FailoverSettings extends AttemptSettings {
+  readonly relayLastError: boolean;
+  readonly midStream: 'error' | 'continue';
+}
 
 /** Asks one candidate after the other, as `decide` says, until one answers. */
 async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway: Gateway): Promise<Answer> {
@@ -65,8 +70,11 @@ async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway:
     call.meter.begin(candidate);
     const attempted = await attempts.ask(candidate, call.request);
     if ('answer' in attempted) {
-      if (attempted.answer.kind === 'stream') call.facts.firstTokenMs = Math.round(performance.now() - call.startedMs);
-      return attempted.answer;
+      const { answer } = attempted;
+      if (answer.kind !== 'stream') return answer;
+      call.facts.firstTokenMs = Math.round(performance.now() - call.startedMs);
+      const mayGoOn = settings.midStream === 'continue' && call.request.choices === 1 && call.candidates.some(canGoOn);
+      return mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer;
     }
     const { failure } = attempted;
     failures.push(failure);

@@ -40,11 +40,14 @@ function sendOnce(
   dispatcher: Dispatcher,
   reset = false,
 ): Exchange {
-  const wanted = adapter.request(
-    { ...request, model: model.name, streamUsage: upstream.streamUsage },
-    upstream.adapterSettings,
-  );
-  const { chunks, byteLength } = applyBodyEdits(request.body, wanted.edits);
+  const call = { ...request, model: model.name, streamUsage: upstream.streamUsage };
+  const wanted = adapter.request(call, upstream.adapterSettings);
+  const { beginning } = request;
+  const edits =
+    beginning === undefined
+      ? wanted.edits
+      : [...wanted.edits, ...(adapter.continuation?.prefill(call, beginning) ?? [])];
+  const { chunks, byteLength } = applyBodyEdits(request.body, edits);
   return new Exchange(dispatcher, {
     method: 'POST',
     reset,

@@ -6,7 +6,7 @@ import { newId } from '../../core/ids';
 import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
 import { formatUsd } from '../../core/money';
 import { type CallWith, definePolicy } from '../../core/policy';
-import { costOf } from '../../core/price';
+import { costOf, costOfParts } from '../../core/price';
 import { usageRecord } from '../../core/usage-record';
 import { holdFor } from './hold';
 
@@ -17,8 +17,9 @@ export default definePolicy({
     type: 'object',
     properties: {
       onClientAbort: {
-        description: 'When the client leaves: `settle` charges what was relayed and stops the upstream.',
-        enum: ['settle'],
+        description:
+          'When the client leaves a stream after content: `settle` charges what was relayed and stops the upstream; `drain` reads the upstream to its end, for 60 s and 1 MB at most, and charges that.',
+        enum: ['settle', 'drain'],
         default: 'settle',
       },
       onInsufficient: {
@@ -30,15 +31,17 @@ export default definePolicy({
   },
   needs: ['key', 'request', 'candidates'],
   provides: ['reservation'],
-  prepare: (_, gateway) => async (call) => {
-    const heldE8 = holdFor(call.request, call.candidates);
-    const rid = newId();
-    await reserve(gateway, call, rid, heldE8);
-    call.facts.reservationId = rid;
-    const reservation = openReservation(gateway, call, rid, heldE8);
-    call.onEnd(async () => void (await reservation.settle({ billing: 'released' })));
-    return { reservation };
-  },
+  prepare:
+    ({ onClientAbort }, gateway) =>
+    async (call) => {
+      const heldE8 = holdFor(call.request, call.candidates);
+      const rid = newId();
+      await reserve(gateway, call, rid, heldE8);
+      call.facts.reservationId = rid;
+      const reservation = openReservation(gateway, call, { rid, heldE8, onClientAbort });
+      call.onEnd(async () => void (await reservation.settle({ billing: 'released' })));
+      return { reservation };
+    },
 });
 
 type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
@@ -99,12 +102,12 @@ function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string
   return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
 }
 
-function openReservation(gateway: Gateway, call: PayingCall, rid: string, heldE8: bigint): Reservation {
+function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Reservation, 'settle'>): Reservation {
   const { accountId, keyId } = call.key;
+  const { rid, heldE8 } = promised;
   let settlement: Promise<Settlement> | undefined;
   return {
-    rid,
-    heldE8,
+    ...promised,
     settle: (ending) => {
       settlement ??= settleOnce(ending);
       return settlement;
@@ -134,6 +137,9 @@ function openReservation(gateway: Gateway, call: PayingCall, rid: string, heldE8
 
 /** What an ending costs. What was only counted by us never costs more than was promised. */
 function costOfEnding(ending: Exclude<Ending, { billing: 'released' }>, heldE8: bigint): bigint {
-  const costE8 = costOf(ending.usage, ending.candidate.model.price);
-  return ending.billing === 'actual' || costE8 < heldE8 ? costE8 : heldE8;
+  const costE8 =
+    ending.parts === undefined
+      ? costOf(ending.usage, ending.candidate.model.price)
+      : costOfParts(ending.parts.map(({ usage, candidate }) => ({ usage, price: candidate.model.price })));
+  return ending.isEstimate && costE8 > heldE8 ? heldE8 : costE8;
 }

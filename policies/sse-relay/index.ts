@@ -28,7 +28,7 @@ export default definePolicy({
         case 'relay':
           return sendRelay(call, answer, response);
         case 'stream':
-          return sendStream(call, answer, response, { annotateStreamCost, log: gateway.log });
+          return sendStream(call, answer, response, { annotateStreamCost, gateway });
       }
     };
   },

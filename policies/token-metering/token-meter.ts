@@ -1,8 +1,8 @@
-import type { Meter, ModelRequest } from '../../core/call';
+import type { Counted, Meter, ModelRequest, UsagePart } from '../../core/call';
 import type { Candidate } from '../../core/catalog';
 import { totalInputTokens } from '../../core/price';
 import type { EventNote } from '../../core/upstream';
-import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import { addUsage, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
 
 /** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; contract section 6. */
 const BYTES_PER_TOKEN = 4;
@@ -19,6 +19,8 @@ export class TokenMeter implements Meter {
   #candidate: Candidate | undefined;
   #usage: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
+  /** What others have answered before, when this candidate goes on from it. */
+  #before: UsagePart[] = [];
 
   constructor(request: Pick<ModelRequest, 'inputTokensEstimate' | 'choices'>) {
     this.#request = request;
@@ -28,6 +30,16 @@ export class TokenMeter implements Meter {
     this.#candidate = candidate;
     this.#usage = UNKNOWN_USAGE;
     this.#contentBytes = 0;
+    this.#before = [];
+  }
+
+  /** Input is charged once: as the first reports it, and only otherwise as who goes on does. */
+  goOn(candidate: Candidate): void {
+    const beginner = this.#candidate ?? candidate;
+    const input = !this.#hasInputBefore() && this.#isInputUsable() ? this.#usage : UNKNOWN_USAGE;
+    const before = [...this.#before, { candidate: beginner, usage: { ...input, outputTokens: this.#relayed() } }];
+    this.begin(candidate);
+    this.#before = before;
   }
 
   note(event: EventNote): void {
@@ -43,18 +55,38 @@ export class TokenMeter implements Meter {
     this.#contentBytes = contentBytes;
   }
 
-  read(): { readonly usage: Usage; readonly billing: 'actual' | 'estimated' } {
-    if (this.#isInputUsable() && this.#isOutputUsable()) return { usage: this.#usage, billing: 'actual' };
-    return { usage: { ...this.#input(), outputTokens: this.#relayedTokens() }, billing: 'estimated' };
+  read(): Counted & { readonly billing: 'actual' | 'estimated' } {
+    if (!this.#isInputUsable() || !this.#isOutputUsable()) {
+      const usage = { ...this.#input(), outputTokens: this.#relayedTokens() };
+      return { ...this.#inAll(usage), isEstimate: true, billing: 'estimated' };
+    }
+    const billing = this.#before.length === 0 ? 'actual' : 'estimated';
+    return { ...this.#inAll(this.#usage), isEstimate: false, billing };
+  }
+
+  readPartial(): Counted {
+    return { ...this.#inAll({ ...this.#input(), outputTokens: this.#relayed() }), isEstimate: true };
+  }
+
+  /** With what was answered before. */
+  #inAll(usage: Usage): Pick<Counted, 'usage' | 'parts'> {
+    if (this.#candidate === undefined || this.#before.length === 0) return { usage };
+    const own = this.#hasInputBefore() ? { ...UNKNOWN_USAGE, outputTokens: usage.outputTokens } : usage;
+    const parts = [...this.#before, { candidate: this.#candidate, usage: own }];
+    return { usage: parts.map((part) => part.usage).reduce(addUsage), parts };
+  }
+
+  #hasInputBefore(): boolean {
+    return this.#before.some(({ usage }) => usage.inputTokens !== undefined);
   }
 
   /**
    * Output is what has been relayed, or the running count the upstream reported when that is possible and larger: it
    * knows of reasoning that is not shown. (A first event's placeholder of 1 must not make the rest free.)
    */
-  readPartial(): Usage {
+  #relayed(): number {
     const reported = this.#isOutputUsable() ? (this.#usage.outputTokens ?? 0) : 0;
-    return { ...this.#input(), outputTokens: Math.max(reported, this.#relayedTokens()) };
+    return Math.max(reported, this.#relayedTokens());
   }
 
   #input(): Usage {

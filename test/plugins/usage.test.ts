@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
+import { buildCatalog } from '../../core/catalog';
 import { newId } from '../../core/ids';
+import { sampleModel, sampleUpstream } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';
 import { until } from '../support/until';
 
@@ -52,7 +54,11 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     let two: Customer;
     before(async function () {
       this.timeout(120_000);
-      desk = await openDesk(name);
+      desk = await openDesk(name, {
+        catalog: buildCatalog([
+          sampleUpstream('acme-official', [sampleModel('acme-large-4.5', { aliases: ['large'] })]),
+        ]),
+      });
       one = await desk.customer('5');
       two = await desk.customer('1');
       await desk.database('usage_records').insert([
@@ -138,6 +144,17 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(seen, [4, 3, 2, 1, 0]);
     });
 
+    it('goes on where a page ended, whatever has come since', async () => {
+      const other = await desk.customer();
+      const made = [0, 1, 2, 3].map((index) => row(other, index * 10));
+      await desk.database('usage_records').insert(made);
+      const first = (await desk.get('/v1/usage?limit=2', other.apiKey)).body;
+      await desk.database('usage_records').insert([row(other, 25), row(other, 40), row(other, 41)]);
+      const second = (await desk.get(`/v1/usage?limit=2&cursor=${first.nextCursor}`, other.apiKey)).body;
+      assert.deepEqual([...ids(first), ...ids(second)], [30, 20, 10, 0]);
+      assert.equal(second.nextCursor, null);
+    });
+
     for (const [filter, expected] of [
       ['from=2026-11-20T08:00:02Z', [4, 3, 2]],
       ['to=2026-11-20T08:00:02.000Z', [1, 0]],
@@ -145,6 +162,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       ['from=2026-11-20T09:00:02+01:00&to=2026-11-20T08:00:03Z', [2]],
       ['model=acme-large-4.5', [4, 3, 2, 0]],
       ['model=unknown', [1]],
+      ['model=large', [4, 3, 2, 0]],
       ['upstream=other', [2]],
       ['status=400', [1]],
       ['status=200&upstream=acme-official', [4, 3, 0]],
@@ -162,6 +180,9 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       'to=2026-02-30T00:00:00Z',
       'to=2026-13-01T00:00:00Z',
       'from=2026-11-20',
+      'from=2026-11-20T08:00:00',
+      'to=2026-11-20T25:00:00Z',
+      'to=2026-11-20T08:00:00+99:00',
       'key=1',
       'model=',
       'model=%00',
@@ -179,6 +200,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         assert.equal(status, 400);
         assert.equal(body.error.code, 'INVALID_FIELD');
         assert.equal(body.error.param, filter.slice(0, filter.indexOf('=')));
+        if (/^(from|to)/.test(filter)) assert.match(body.error.message, /a time with its offset, such as/);
       });
     }
 

@@ -55,6 +55,7 @@ describe('the ledger behind sentinels', () => {
     closings.push(() => sentinel.stop());
     const watching = new Redis({ host: '127.0.0.1', port: sentinel.port });
     closings.push(() => watching.disconnect());
+    watching.on('error', () => undefined);
     await until(
       'the sentinel knows the replica',
       async () => {
@@ -85,6 +86,8 @@ describe('the ledger behind sentinels', () => {
       'the replica answers in its place',
       async () => {
         try {
+          // Recovery compares it with Postgres first, which has a test of its own.
+          if (!(await ledger.isReady())) await ledger.open();
           return await ledger.reserve(reserveRequest(payer, 10n));
         } catch (error) {
           assert.ok(error instanceof LedgerUnavailable, String(error));
@@ -93,7 +96,7 @@ describe('the ledger behind sentinels', () => {
       },
       40_000,
     );
-    assert.ok(['reserved', 'not_ready'].includes(answered.outcome), answered.outcome);
+    assert.deepEqual(answered, { outcome: 'reserved' });
     const there = new Redis(replica.url);
     closings.push(() => there.disconnect());
     assert.match(await there.info('replication'), /role:master/);

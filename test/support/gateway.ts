@@ -26,6 +26,8 @@ export interface TestEndpoint {
   readonly weight?: number;
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
+  readonly prefill?: boolean;
+  readonly allowPrivate?: boolean;
   readonly credential?: { env: string };
   readonly models?: Readonly<Record<string, TestModel>>;
 }
@@ -42,6 +44,8 @@ export interface GatewayOptions {
   readonly configure?: (config: Configured) => string | void;
   /** Added to system.config.yml. */
   readonly system?: Readonly<Record<string, unknown>>;
+  /** Settings of plugins in system.config.yml. */
+  readonly plugins?: Readonly<Record<string, object>>;
   readonly env?: NodeJS.ProcessEnv;
   /** A data folder of an earlier start; a new one otherwise. */
   readonly dataFolder?: string;
@@ -249,7 +253,11 @@ async function storesOf(stores: NonNullable<GatewayOptions['stores']>): Promise<
   return { REDIS_URL: stores.redisUrl, DATABASE_URL: stores.databaseUrl };
 }
 
-async function writeConfiguration({ upstreams, configure, system }: GatewayOptions): Promise<string> {
+interface Shipped {
+  readonly plugins: Readonly<Record<string, object>>;
+}
+
+async function writeConfiguration({ upstreams, configure, system, plugins = {} }: GatewayOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-config-'));
   const config = parse(await readFile(join(PROJECT, 'gateway.config.yml'), 'utf8')) as Configured;
   config['serviceEndpoints'] = Object.fromEntries(
@@ -259,8 +267,9 @@ async function writeConfiguration({ upstreams, configure, system }: GatewayOptio
     join(folder, 'gateway.config.yml'),
     configure?.(config) ?? stringify(config, { aliasDuplicateObjects: false }),
   );
-  const shipped = await readFile(join(PROJECT, 'system.config.yml'), 'utf8');
-  await writeFile(join(folder, 'system.config.yml'), `${shipped}\n${system === undefined ? '' : stringify(system)}`);
+  const shipped = parse(await readFile(join(PROJECT, 'system.config.yml'), 'utf8')) as Shipped;
+  for (const [name, settings] of Object.entries(plugins)) Object.assign(shipped.plugins[name] ?? {}, settings);
+  await writeFile(join(folder, 'system.config.yml'), stringify({ ...shipped, ...system }));
   return folder;
 }
 

@@ -48,6 +48,29 @@ describe('the hold', () => {
       expect(holdFor(sampleModelRequest({ maxOutputTokens: 1 }), candidates)).to.equal(3_010n);
   });
 
+  describe('of a stream that somebody may go on with', () => {
+    const begins = sampleCandidate('a', { model: { ...simple, price: samplePrice(3_000_000n, 1_000_000n) } });
+    const goesOn = { ...candidate, upstream: { ...candidate.upstream, prefill: true } };
+    const both = [begins, goesOn];
+
+    it('covers the input where it is dearest, and the output where that is', () => {
+      const request = sampleModelRequest({ stream: true, maxOutputTokens: 7 });
+      expect(holdFor(request, both)).to.equal(3_000n + 70n);
+    });
+
+    it('covers two answers when the caller names no limit that they could share', () => {
+      expect(holdFor(sampleModelRequest({ stream: true }), both)).to.equal(3_000n + 2_000n);
+    });
+
+    it('is that of one answer for a call that cannot be gone on with', () => {
+      const dearer = 3_000n + 100n;
+      expect(holdFor(sampleModelRequest(), both)).to.equal(dearer);
+      expect(holdFor(sampleModelRequest({ stream: true }), [begins, candidate])).to.equal(dearer);
+      const many = sampleModelRequest({ stream: true, choices: 2, maxOutputTokens: 7 });
+      expect(holdFor(many, both)).to.equal(3_000n + 14n);
+    });
+  });
+
   it('is never below the cost at any candidate while the tokens stay within the bounds', () => {
     const e8 = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const model = fc.record({

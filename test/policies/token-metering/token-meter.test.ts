@@ -26,6 +26,7 @@ describe('the meter', () => {
     made.note({ usage: usage(undefined, 20, { cacheWriteTokens: 7 }), finish: true, finalUsage: true });
     assert.deepEqual(made.read(), {
       billing: 'actual',
+      isEstimate: false,
       usage: { inputTokens: 10, outputTokens: 20, cacheReadTokens: 3, cacheWriteTokens: 0, cacheWrite1hTokens: 7 },
     });
   });
@@ -69,7 +70,7 @@ describe('the meter', () => {
     it(`takes the estimate, within the context, when the input count is ${name}`, () => {
       const made = meter();
       made.noteBody(messages.readBody({ usage: { input_tokens: value, output_tokens: 20 } }).usage, 8);
-      assert.deepEqual(made.read(), { billing: 'estimated', usage: usage(1_000, 2) });
+      assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 2) });
     });
   }
 
@@ -100,19 +101,73 @@ describe('the meter', () => {
     const made = meter();
     made.note({ usage: usage(10, undefined) });
     for (let index = 0; index < 3; index += 1) made.note({ content: true, contentBytes: 3 });
-    assert.deepEqual(made.readPartial(), usage(10, 3));
+    assert.deepEqual(made.readPartial(), { isEstimate: true, usage: usage(10, 3) });
     made.note({ usage: usage(undefined, 1) });
-    assert.equal(made.readPartial().outputTokens, 3);
+    assert.equal(made.readPartial().usage.outputTokens, 3);
     made.note({ usage: usage(undefined, 50) });
-    assert.equal(made.readPartial().outputTokens, 50);
+    assert.equal(made.readPartial().usage.outputTokens, 50);
     made.note({ usage: usage(undefined, 1e9) });
-    assert.equal(made.readPartial().outputTokens, 3);
+    assert.equal(made.readPartial().usage.outputTokens, 3);
   });
 
   it('forgets an attempt when the next begins', () => {
     const made = meter();
     made.note({ usage: usage(10, 20), contentBytes: 100 });
     made.begin(CANDIDATE);
-    assert.deepEqual(made.read(), { billing: 'estimated', usage: usage(1_000, 0) });
+    assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 0) });
+  });
+
+  describe('of an answer that another candidate goes on with', () => {
+    const OTHER = { model: { context: 1_000, maxOutput: 100 } } as Candidate;
+
+    it('has the input as the first reported it, what was relayed of both, and what the second reports', () => {
+      const made = meter();
+      made.note({ usage: usage(10, undefined, { cacheReadTokens: 4 }) });
+      made.note({ content: true, contentBytes: 14 });
+      made.goOn(OTHER);
+      made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
+      assert.deepEqual(made.read(), {
+        billing: 'estimated',
+        isEstimate: false,
+        usage: usage(10, 11, { cacheReadTokens: 4 }),
+        parts: [
+          { candidate: CANDIDATE, usage: usage(10, 4, { cacheReadTokens: 4 }) },
+          { candidate: OTHER, usage: usage(undefined, 7) },
+        ],
+      });
+    });
+
+    it('has the input as the second reports it, where the first did not come to it', () => {
+      const made = meter();
+      made.note({ content: true, contentBytes: 14 });
+      made.goOn(OTHER);
+      made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
+      const { parts } = made.read();
+      assert.deepEqual(parts, [
+        { candidate: CANDIDATE, usage: usage(undefined, 4) },
+        { candidate: OTHER, usage: usage(14, 7) },
+      ]);
+    });
+
+    it('has an estimate where nobody reports anything, and all of it when the client leaves', () => {
+      const made = meter();
+      made.note({ content: true, contentBytes: 14 });
+      made.goOn(OTHER);
+      made.note({ content: true, contentBytes: 8 });
+      assert.deepEqual(made.read().usage, usage(1_000, 6));
+      assert.equal(made.read().isEstimate, true);
+      assert.deepEqual(made.readPartial().usage, usage(1_000, 6));
+    });
+
+    it('counts three as it counts two', () => {
+      const made = meter();
+      made.note({ usage: usage(10, undefined) });
+      for (const next of [OTHER, CANDIDATE]) {
+        made.note({ content: true, contentBytes: 8 });
+        made.goOn(next);
+      }
+      made.note({ usage: usage(99, 5), finish: true, finalUsage: true });
+      assert.deepEqual(made.read().usage, usage(10, 9));
+    });
   });
 });

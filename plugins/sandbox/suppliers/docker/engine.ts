@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { json, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { Ambiguous, NotSent, RateLimited } from '../../../../core/supplier';
+import { Ambiguous, NotSent, RateLimited, TimedOut } from '../../../../core/supplier';
 
 /**
  * Docker's Engine API over its local socket, as plain HTTP: a dozen endpoints, and of a request that fails it must be
@@ -78,10 +78,15 @@ export class Engine {
     const request = httpRequest({ socketPath: this.socketPath, method, path, headers, agent: false });
     let isConnected = false;
     request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
-    request.setTimeout(this.timeoutMs, () => request.destroy(new Error(`no answer within ${this.timeoutMs} ms`)));
+    let isLate = false;
+    request.setTimeout(this.timeoutMs, () => {
+      isLate = true;
+      request.destroy(new Error(`no answer within ${this.timeoutMs} ms`));
+    });
     const failure = (cause: Error) => {
       const what = `${method} ${path.split('?')[0]}: ${cause.message}`;
-      return isConnected ? new Ambiguous(what, { cause }) : new NotSent(what, { cause });
+      if (!isConnected) return new NotSent(what, { cause });
+      return isLate ? new TimedOut(what, { cause }) : new Ambiguous(what, { cause });
     };
     return { request, failure };
   }

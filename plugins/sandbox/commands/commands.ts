@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { fail } from '../../../core/errors';
+import { FileFailure, InstanceGone, type RunningCommand, type SupplierDriver } from '../../../core/supplier';
+import { describeFault } from '../../../core/thrown';
+import type { RunningSandbox } from '../access';
+import { failureOf } from '../operate';
+import { fromRow } from '../rows';
+import type { Sandbox } from '../sandbox';
+import { isFinal } from '../states';
+import { beginOperation, finishOperation } from '../store';
+import { toCallerError } from '../supplier-failure';
+import { LiveCommand } from './live-command';
+import {
+  type Command,
+  endCommand,
+  findUnwatched,
+  forgetOutput,
+  insertCommand,
+  removeCommand,
+  watchCommands,
+} from './store';
+
+export interface CommandRequest {
+  readonly command: string;
+  readonly timeoutSeconds: number | undefined;
+  readonly cwd: string | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: string | undefined;
+  readonly background: boolean;
+}
+
+const WATCH_EVERY_MS = 10_000;
+/** A process that has not said for so long that it reads a command's output is gone. */
+const WATCHED_FOR_MS = 30_000;
+const OUTPUT_KEPT_MS = 3_600_000;
+/** How late somebody who follows a command of another process notices. */
+const LOOK_EVERY_MS = 250;
+
+export interface CommandsOptions {
+  readonly database: Knex;
+  readonly log: Logger;
+  readonly driverOf: (supplier: string) => SupplierDriver;
+}
+
+/** The commands of this process, and those of processes that went away. */
+export class Commands {
+  readonly #live = new Map<string, LiveCommand>();
+  readonly #news = new EventEmitter().setMaxListeners(0);
+
+  constructor(private readonly options: CommandsOptions) {}
+
+  /** Starts a command; it goes on whoever asks, until its time is over. @throws COMMAND_INVALID and the supplier's refusals */
+  async start(running: RunningSandbox, request: CommandRequest): Promise<LiveCommand> {
+    const { database, log } = this.options;
+    const operationId = await beginOperation(database, running.sandbox.id, { type: 'EXEC' });
+    const command = newCommand(running.sandbox.id, operationId, request);
+    await insertCommand(database, command);
+    let started: RunningCommand;
+    try {
+      started = await running.driver.exec(running.reference, specOf(command, request));
+    } catch (error) {
+      await removeCommand(database, command.id);
+      const shown = commandError(error);
+      await finishOperation(database, operationId, { status: 'FAILED', error: failureOf(shown) });
+      throw shown;
+    }
+    const told = (id: string) => void this.#news.emit(id);
+    const live = new LiveCommand(command, running, started, { database, log, told });
+    this.#live.set(command.id, live);
+    void live.ended.then(() => this.#live.delete(command.id));
+    if (request.background) await finishOperation(database, operationId, { status: 'SUCCEEDED' });
+    return live;
+  }
+
+  /** Something of this command may be new to who follows it. */
+  async news(commandId: string, signal: AbortSignal): Promise<void> {
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(LOOK_EVERY_MS)]);
+    await once(this.#news, commandId, { signal: patience }).catch(() => undefined);
+  }
+
+  /** Looks after what has to happen without anybody asking, until it is stopped. */
+  run(): () => Promise<void> {
+    const stop = new AbortController();
+    const going = this.#goOn(stop.signal);
+    return async () => {
+      stop.abort();
+      await going;
+    };
+  }
+
+  async #goOn(signal: AbortSignal): Promise<void> {
+    const { database, log } = this.options;
+    while (!signal.aborted) {
+      try {
+        await watchCommands(database, [...this.#live.keys()], Date.now() + WATCHED_FOR_MS);
+        for (const command of await findUnwatched(database)) await this.#takeOver(command);
+        await forgetOutput(database, Date.now() - OUTPUT_KEPT_MS);
+      } catch (error) {
+        log.error({ error: describeFault(error) }, 'commands could not be looked after');
+      }
+      await sleep(WATCH_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Its output is lost with the process that read it; its time and its end are not. */
+  async #takeOver(command: Command): Promise<void> {
+    const { database, driverOf } = this.options;
+    const [row] = (await database('sandboxes').where({ id: command.sandboxId })) as Record<string, unknown>[];
+    const sandbox = row === undefined ? undefined : fromRow<Sandbox>(row);
+    const reference = sandbox?.supplierRef ?? undefined;
+    if (sandbox === undefined || reference === undefined || isFinal(sandbox.observedState)) return this.#lose(command);
+    if (sandbox.observedState !== 'RUNNING') return;
+    try {
+      const driver = driverOf(sandbox.supplier);
+      const state = await driver.inspectCommand(reference, command.id);
+      if (state.is === 'lost') return await this.#lose(command);
+      if (state.is === 'ended') return await this.#end(command, 'EXITED', state.exitCode);
+      if (command.killAtMs === null || command.killAtMs > Date.now()) return;
+      await driver.signal(reference, command.id, 'SIGKILL');
+      await this.#end(command, 'TIMED_OUT', null);
+    } catch (error) {
+      if (error instanceof InstanceGone) await this.#lose(command);
+      else throw error;
+    }
+  }
+
+  async #lose(command: Command): Promise<void> {
+    await this.#end(command, 'LOST', null);
+  }
+
+  async #end(command: Command, status: Command['status'], exitCode: number | null): Promise<void> {
+    const { database } = this.options;
+    await finishOperation(database, command.operationId, { status: status === 'LOST' ? 'CANCELLED' : 'SUCCEEDED' });
+    await endCommand(database, command.id, { status, exitCode });
+  }
+}
+
+function newCommand(sandboxId: string, operationId: string, request: CommandRequest): Command {
+  const startedAtMs = Date.now();
+  const { timeoutSeconds } = request;
+  return {
+    id: randomUUID(),
+    sandboxId,
+    operationId,
+    background: request.background,
+    status: 'RUNNING',
+    exitCode: null,
+    stdoutTruncated: false,
+    stderrTruncated: false,
+    lastSequence: 0,
+    startedAtMs,
+    endedAtMs: null,
+    killAtMs: timeoutSeconds === undefined ? null : startedAtMs + timeoutSeconds * 1_000,
+    watchedUntilMs: startedAtMs + WATCHED_FOR_MS,
+  };
+}
+
+function specOf({ id }: Command, { command, cwd, env, stdin }: CommandRequest) {
+  return { id, command, env, cwd, stdin: stdin === undefined ? undefined : Buffer.from(stdin) };
+}
+
+/** The only path of a command is its folder. */
+function commandError(error: unknown): unknown {
+  if (error instanceof FileFailure)
+    return fail('COMMAND_INVALID', { param: 'cwd', message: error.message, cause: error });
+  return toCallerError(error);
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { InsideService } from '../inside';
+import { findCommand, readOutput } from './store';
+import { commandView } from './view';
+
+const PING_EVERY_MS = 15_000;
+
+export interface CommandEvent {
+  readonly event: 'start' | 'stdout' | 'stderr' | 'ping' | 'exit';
+  /** The place to go on from with `after`; a ping has none. */
+  readonly sequence: number | undefined;
+  readonly data: object;
+}
+
+/**
+ * What a command prints after a sequence number, as it is written, and its end. The same for commands of this process and of
+ * others: everybody reads what is kept. A number that is left out is output that was cut.
+ */
+export async function* followCommand(
+  service: Pick<InsideService, 'database' | 'commands'>,
+  { sandboxId, commandId }: { readonly sandboxId: string; readonly commandId: string },
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<CommandEvent> {
+  let sequence = after;
+  let toldAtMs = Date.now();
+  while (!signal.aborted) {
+    // Asked for before it is read, so that nothing falls in between.
+    const news = service.commands.news(commandId, signal);
+    // The state before the output: an end that was seen has all its output written.
+    const command = await findCommand(service.database, sandboxId, commandId);
+    for (const piece of await readOutput(service.database, commandId, sequence)) {
+      ({ sequence } = piece);
+      toldAtMs = Date.now();
+      yield { event: piece.stream, sequence, data: { sequence, data: piece.bytes.toString() } };
+    }
+    if (command.status !== 'RUNNING') {
+      const { stdout: _, stderr: __, ...ending } = commandView(command, { stdout: '', stderr: '' });
+      yield { event: 'exit', sequence: undefined, data: ending };
+      return;
+    }
+    if (Date.now() - toldAtMs >= PING_EVERY_MS) {
+      toldAtMs = Date.now();
+      yield { event: 'ping', sequence: undefined, data: {} };
+    }
+    await news;
+  }
+}
+
+/** Sends events until they end or the client leaves. */
+export async function sendEvents(
+  response: ServerResponse,
+  events: (signal: AbortSignal) => AsyncIterable<CommandEvent>,
+): Promise<void> {
+  const left = new AbortController();
+  response.once('close', () => left.abort());
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+  response.flushHeaders();
+  for await (const { event, sequence, data } of events(left.signal)) {
+    if (response.destroyed) return;
+    const id = sequence === undefined ? '' : `id: ${sequence}\n`;
+    const isRoom = response.write(`event: ${event}\n${id}data: ${JSON.stringify(data)}\n\n`);
+    if (!isRoom) await once(response, 'drain', { signal: left.signal }).catch(() => undefined);
+  }
+  response.end();
+}

@@ -1,0 +1,119 @@
+import type { OutputFrame } from '../../../core/supplier';
+
+export type OutputStream = OutputFrame['stream'];
+
+/** A part of the output of one stream: whole UTF-8 characters, in the order of their sequence. */
+export interface Piece {
+  readonly sequence: number;
+  readonly stream: OutputStream;
+  readonly bytes: Buffer;
+}
+
+/** The most that is kept of each stream; what came first goes first. */
+export const MOST_KEPT = 1_048_576;
+
+const MOST_OF_PIECE = 16_384;
+
+/**
+ * The last mebibyte of each stream, in numbered pieces. A piece may grow until it is taken to be written; the number of the
+ * next one tells who has read how far.
+ */
+export class KeptOutput {
+  #pieces: Piece[] = [];
+  #sequence = 0;
+  /** Pieces up to here were taken. */
+  #taken = 0;
+  readonly #bytes = { stdout: 0, stderr: 0 };
+  /** The beginning of a character whose rest has not come yet. */
+  readonly #unfinished: Record<OutputStream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
+  readonly truncated = { stdout: false, stderr: false };
+
+  get lastSequence(): number {
+    return this.#sequence;
+  }
+
+  add({ stream, bytes }: OutputFrame): void {
+    const all = Buffer.concat([this.#unfinished[stream], bytes]);
+    const whole = all.subarray(0, all.length - unfinishedBytes(all));
+    this.#unfinished[stream] = Buffer.from(all.subarray(whole.length));
+    this.#append(stream, whole);
+  }
+
+  /** Nothing follows: what was begun and never finished is kept as it is. */
+  end(): void {
+    for (const stream of ['stdout', 'stderr'] as const) this.#append(stream, this.#unfinished[stream]);
+  }
+
+  /** What was added since the last time and is still kept, and the oldest that is kept of each stream. */
+  take(): { readonly added: readonly Piece[]; readonly oldest: Readonly<Record<OutputStream, number>> } {
+    const added = this.#pieces.filter(({ sequence }) => sequence > this.#taken);
+    this.#taken = this.#sequence;
+    const oldestOf = (stream: OutputStream) =>
+      this.#pieces.find((piece) => piece.stream === stream)?.sequence ?? this.#sequence + 1;
+    return { added, oldest: { stdout: oldestOf('stdout'), stderr: oldestOf('stderr') } };
+  }
+
+  text(stream: OutputStream): string {
+    return textOf(this.#pieces, stream);
+  }
+
+  #append(stream: OutputStream, bytes: Buffer): void {
+    let rest = bytes;
+    while (rest.length > 0) {
+      const last = this.#pieces.at(-1);
+      const canGrow = last?.stream === stream && last.sequence > this.#taken && last.bytes.length < MOST_OF_PIECE;
+      const begun = canGrow ? last.bytes : EMPTY;
+      const part = wholeStart(rest, MOST_OF_PIECE - begun.length);
+      if (canGrow) this.#pieces.pop();
+      else this.#sequence += 1;
+      this.#pieces.push({ sequence: this.#sequence, stream, bytes: Buffer.concat([begun, part]) });
+      this.#bytes[stream] += part.length;
+      rest = rest.subarray(part.length);
+      this.#forget(stream);
+    }
+  }
+
+  /** Drops pieces that are not needed for the last mebibyte. */
+  #forget(stream: OutputStream): void {
+    if (this.#bytes[stream] > MOST_KEPT) this.truncated[stream] = true;
+    for (;;) {
+      const index = this.#pieces.findIndex((piece) => piece.stream === stream);
+      const bytes = this.#pieces[index]?.bytes.length ?? 0;
+      if (index === -1 || this.#bytes[stream] - bytes < MOST_KEPT) return;
+      this.#pieces.splice(index, 1);
+      this.#bytes[stream] -= bytes;
+    }
+  }
+}
+
+const EMPTY: Buffer = Buffer.alloc(0);
+
+/** The last mebibyte of a stream as text. */
+export function textOf(pieces: readonly Piece[], stream: OutputStream): string {
+  const all = Buffer.concat(pieces.filter((piece) => piece.stream === stream).map(({ bytes }) => bytes));
+  let start = Math.max(0, all.length - MOST_KEPT);
+  while (start > 0 && isContinuation(all[start])) start += 1;
+  return all.subarray(start).toString();
+}
+
+/** As much of the start as fits, without cutting a character in two; at least one character. */
+function wholeStart(bytes: Buffer, most: number): Buffer {
+  if (bytes.length <= most) return bytes;
+  const part = bytes.subarray(0, Math.max(most, 4));
+  return part.subarray(0, part.length - unfinishedBytes(part));
+}
+
+/** How many bytes at the end are the beginning of a character whose rest is missing. */
+function unfinishedBytes(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (isContinuation(byte)) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { InstanceGone, type RunningCommand } from '../../../core/supplier';
+import { describeFault } from '../../../core/thrown';
+import type { RunningSandbox } from '../access';
+import { finishOperation } from '../store';
+import { KeptOutput } from './kept-output';
+import { type Command, endCommand, writeOutput } from './store';
+
+/** How long output may wait to be written and shown. */
+const WRITE_EVERY_MS = 50;
+const KILL_AGAIN_AFTER_MS = 1_000;
+
+export interface LiveOptions {
+  readonly database: Knex;
+  readonly log: Logger;
+  /** Something was written: whoever follows may read on. */
+  readonly told: (commandId: string) => void;
+}
+
+/** A command whose output this process reads, until it has ended. */
+export class LiveCommand {
+  readonly output = new KeptOutput();
+  /** How it ended, once that is written. Never rejects. */
+  readonly ended: Promise<Command>;
+  #isTimedOut = false;
+
+  constructor(
+    readonly command: Command,
+    private readonly sandbox: RunningSandbox,
+    running: RunningCommand,
+    private readonly options: LiveOptions,
+  ) {
+    this.ended = this.#watch(running);
+  }
+
+  async #watch(running: RunningCommand): Promise<Command> {
+    const timer = new AbortController();
+    void this.#killInTime(timer.signal);
+    const exitCode = await this.#read(running);
+    timer.abort();
+    const status = exitCode === null ? 'LOST' : this.#isTimedOut ? 'TIMED_OUT' : 'EXITED';
+    const { truncated, lastSequence } = this.output;
+    const ending = {
+      status,
+      exitCode: status === 'EXITED' ? exitCode : null,
+      stdoutTruncated: truncated.stdout,
+      stderrTruncated: truncated.stderr,
+      lastSequence,
+    } as const;
+    const nowMs = Date.now();
+    await this.#keep(async (database) => {
+      if (!this.command.background) await finishOperation(database, this.command.operationId, outcomeOf(status), nowMs);
+      await endCommand(database, this.command.id, ending, nowMs);
+    });
+    this.options.told(this.command.id);
+    return { ...this.command, ...ending, endedAtMs: nowMs };
+  }
+
+  /** The exit code; null when nobody knows it. Output that nobody fetches is read all the same, and cut. */
+  async #read({ output, exit }: RunningCommand): Promise<number | null> {
+    const stop = new AbortController();
+    const writing = this.#writeNowAndThen(stop.signal);
+    try {
+      for await (const frame of output) this.output.add(frame);
+      return (await exit).exitCode;
+    } catch (error) {
+      this.options.log.warn({ commandId: this.command.id, error: describeFault(error) }, 'a command was lost');
+      return null;
+    } finally {
+      this.output.end();
+      stop.abort();
+      await writing;
+      await this.#write();
+    }
+  }
+
+  async #writeNowAndThen(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(WRITE_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      await this.#write();
+    }
+  }
+
+  async #write(): Promise<void> {
+    const { added, oldest } = this.output.take();
+    if (added.length === 0) return;
+    await this.#keep((database) => writeOutput(database, this.command.id, added, oldest));
+    this.options.told(this.command.id);
+  }
+
+  /** The command and its answer do not depend on the database; what could not be written is missing in its logs only. */
+  async #keep(write: (database: Knex) => Promise<void>): Promise<void> {
+    try {
+      await write(this.options.database);
+    } catch (error) {
+      this.options.log.error({ commandId: this.command.id, error: describeFault(error) }, 'a command was not recorded');
+    }
+  }
+
+  async #killInTime(signal: AbortSignal): Promise<void> {
+    const { killAtMs } = this.command;
+    if (killAtMs === null) return;
+    await sleep(Math.min(killAtMs - Date.now(), LONGEST_MS), undefined, { signal, ref: false }).catch(() => undefined);
+    while (!signal.aborted) {
+      this.#isTimedOut = true;
+      const { driver, reference } = this.sandbox;
+      const isOver = await driver.signal(reference, this.command.id, 'SIGKILL').then(
+        () => true,
+        // One that is suspended is ended when it goes on.
+        (error: unknown) => error instanceof InstanceGone,
+      );
+      if (isOver) return;
+      await sleep(KILL_AGAIN_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+}
+
+/** Node's timers count no further. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** A command that exits with a failure or is out of time has done as an operation what was asked. */
+function outcomeOf(status: Command['status']) {
+  if (status !== 'LOST') return { status: 'SUCCEEDED' } as const;
+  return { status: 'CANCELLED', error: { code: 'SANDBOX_NOT_RUNNING', message: 'The sandbox ended first.' } } as const;
+}

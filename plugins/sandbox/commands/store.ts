@@ -1,0 +1,109 @@
+import type { Knex } from 'knex';
+import { fail } from '../../../core/errors';
+import { UUID } from '../../../core/page';
+import { fromRow, toRow } from '../rows';
+import type { OutputStream, Piece } from './kept-output';
+
+/** LOST: nobody knows how it ended, for its sandbox or the engine went away. */
+export type CommandStatus = 'RUNNING' | 'EXITED' | 'TIMED_OUT' | 'LOST';
+
+/** One row of `sandbox_commands`. */
+export interface Command {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly operationId: string;
+  readonly background: boolean;
+  readonly status: CommandStatus;
+  readonly exitCode: number | null;
+  readonly stdoutTruncated: boolean;
+  readonly stderrTruncated: boolean;
+  /** Of the last piece of output. */
+  readonly lastSequence: number;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number | null;
+  /** When its time is over. */
+  readonly killAtMs: number | null;
+  /** The process that reads its output says so again before this. */
+  readonly watchedUntilMs: number;
+}
+
+export async function insertCommand(database: Knex, command: Command): Promise<void> {
+  await database('sandbox_commands').insert(toRow(command));
+}
+
+export async function removeCommand(database: Knex, id: string): Promise<void> {
+  await database('sandbox_commands').where({ id }).delete();
+}
+
+/** @throws NOT_FOUND */
+export async function findCommand(database: Knex, sandboxId: string, id: string): Promise<Command> {
+  const [row]: Record<string, unknown>[] = UUID.test(id)
+    ? await database('sandbox_commands').where({ id, sandbox_id: sandboxId })
+    : [];
+  if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no such command.' });
+  return fromRow<Command>(row);
+}
+
+/** Only what is new is written; what is kept no more goes. */
+export async function writeOutput(
+  database: Knex,
+  commandId: string,
+  added: readonly Piece[],
+  oldest: Readonly<Record<OutputStream, number>>,
+): Promise<void> {
+  if (added.length === 0) return;
+  await database('sandbox_command_output').insert(
+    added.map(({ sequence, stream, bytes }) => ({ command_id: commandId, sequence, stream, bytes })),
+  );
+  for (const stream of ['stdout', 'stderr'] as const) {
+    await database('sandbox_command_output')
+      .where({ command_id: commandId, stream })
+      .where('sequence', '<', oldest[stream])
+      .delete();
+  }
+}
+
+export async function readOutput(database: Knex, commandId: string, after: number): Promise<readonly Piece[]> {
+  const rows: { sequence: number; stream: OutputStream; bytes: Uint8Array }[] = await database('sandbox_command_output')
+    .where({ command_id: commandId })
+    .where('sequence', '>', after)
+    .orderBy('sequence')
+    .select('sequence', 'stream', 'bytes');
+  return rows.map(({ sequence, stream, bytes }) => ({ sequence, stream, bytes: Buffer.from(bytes) }));
+}
+
+export type Ending = Pick<Command, 'status' | 'exitCode'> &
+  Partial<Pick<Command, 'stdoutTruncated' | 'stderrTruncated' | 'lastSequence'>>;
+
+/** False when it had ended already. */
+export async function endCommand(database: Knex, id: string, ending: Ending, nowMs = Date.now()): Promise<boolean> {
+  const changed = await database('sandbox_commands')
+    .where({ id, status: 'RUNNING' })
+    .update(toRow({ ...ending, endedAtMs: nowMs }));
+  return changed > 0;
+}
+
+/** Says that somebody still reads the output of these. */
+export async function watchCommands(database: Knex, ids: readonly string[], untilMs: number): Promise<void> {
+  if (ids.length === 0) return;
+  await database('sandbox_commands')
+    .whereIn('id', ids)
+    .update({ watched_until: new Date(untilMs) });
+}
+
+/** Running commands whose process went away. */
+export async function findUnwatched(database: Knex, nowMs = Date.now()): Promise<readonly Command[]> {
+  const rows: Record<string, unknown>[] = await database('sandbox_commands')
+    .where({ status: 'RUNNING' })
+    .where('watched_until', '<', new Date(nowMs))
+    .orderBy('watched_until')
+    .limit(100);
+  return rows.map((row) => fromRow<Command>(row));
+}
+
+/** Output of commands that ended before then. */
+export async function forgetOutput(database: Knex, beforeMs: number): Promise<void> {
+  await database('sandbox_command_output')
+    .whereIn('command_id', database('sandbox_commands').select('id').where('ended_at', '<', new Date(beforeMs)))
+    .delete();
+}

@@ -1,0 +1,30 @@
+import { Commands } from './commands/commands';
+import { PortProxy } from './ports/port-proxy';
+import type { SandboxService } from './service';
+
+/** What the endpoints work with that reach into a running sandbox: commands, files, ports. */
+export interface InsideService extends SandboxService {
+  readonly commands: Commands;
+  readonly ports: PortProxy;
+  /** Ports have hosts of their own below this; otherwise paths. */
+  readonly portDomain: string | undefined;
+}
+
+export function createInside(service: SandboxService): InsideService {
+  const { database, log, driverOf } = service;
+  const domain = (process.env['SANDBOX_DOMAIN'] ?? '').toLowerCase();
+  return {
+    ...service,
+    commands: new Commands({ database, log, driverOf }),
+    ports: new PortProxy(database, log),
+    portDomain: domain === '' ? undefined : domain,
+  };
+}
+
+/** What goes on without anybody asking; answers what ends it. */
+export function runInside({ commands, ports }: InsideService): () => Promise<void> {
+  const stops = [commands.run(), ports.run()];
+  return async () => {
+    for (const stop of stops) await stop();
+  };
+}

@@ -1,0 +1,31 @@
+import type { Knex } from 'knex';
+import { GatewayError } from '../../core/errors';
+import type { RunningSandbox } from './access';
+import type { OperationType } from './states';
+import { beginOperation, finishOperation } from './store';
+import { toCallerError } from './supplier-failure';
+
+/** Does one thing in a running sandbox and writes down that it was done, or why not. @throws what the caller is told */
+export async function operate<T>(
+  database: Knex,
+  { sandbox }: RunningSandbox,
+  type: OperationType,
+  work: () => Promise<T>,
+): Promise<T> {
+  const operationId = await beginOperation(database, sandbox.id, { type });
+  try {
+    const value = await work();
+    await finishOperation(database, operationId, { status: 'SUCCEEDED' });
+    return value;
+  } catch (error) {
+    const shown = toCallerError(error);
+    await finishOperation(database, operationId, { status: 'FAILED', error: failureOf(shown) });
+    throw shown;
+  }
+}
+
+/** What an operation keeps of an error: nothing the caller is not told. */
+export function failureOf(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof GatewayError) return { code: error.code, message: error.message };
+  return { code: 'INTERNAL_ERROR', message: 'A fault of the gateway itself.' };
+}

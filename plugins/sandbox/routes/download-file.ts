@@ -1,0 +1,38 @@
+import { pipeline } from 'node:stream/promises';
+import type { Route } from '../../../core/plugin';
+import { readQuery } from '../../../core/query';
+import type { InsideService } from '../inside';
+import { readPath, requiredPath, withFiles } from './file-access';
+
+export function downloadFile(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/files/content',
+    summary: "A file's bytes, of any size.",
+    handle: async ({ key, params, query }, request, response) => {
+      const path = requiredPath(readQuery(query, { path: readPath }).path);
+      const { byteLength, content } = await withFiles(
+        service,
+        { accountId: key.accountId, sandboxId: params['id'] },
+        'FILE_READ',
+        ({ driver, reference }) => driver.files.read(reference, path),
+      );
+      response.writeHead(200, {
+        'content-type': 'application/octet-stream',
+        'content-length': byteLength,
+        // A customer's file is never a page of the console's origin.
+        'content-disposition': 'attachment',
+        'content-security-policy': 'sandbox',
+        'x-content-type-options': 'nosniff',
+      });
+      if (request.method === 'HEAD') {
+        content.destroy();
+        response.end();
+        return;
+      }
+      await pipeline(content, response);
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import { fail } from '../../../core/errors';
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import { openRunning } from '../access';
+import type { InsideService } from '../inside';
+import { operate } from '../operate';
+import { readPort, urlOfPort } from '../ports/addresses';
+import { issueToken, TOKEN_HEADER } from '../ports/tokens';
+
+export function openPort(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/ports/{port}',
+    summary: 'Where a port of the sandbox is reached, and the headers that open it.',
+    handle: async ({ key, params }, request, response) => {
+      const port = readPort(params['port']);
+      const running = await openRunning(service, key.accountId, params['id'] ?? '');
+      if (!running.sandbox.offering.capabilities.ports) throw fail('NOT_SUPPORTED');
+      const place = { sandboxId: running.sandbox.id, port };
+      const { token, expiresAtMs } = await operate(service.database, running, 'PORT_EXPOSE', () =>
+        issueToken(service.database, place),
+      );
+      sendJson(response, 200, {
+        port,
+        url: urlOfPort(place, { publicUrl: publicUrlOf(request), domain: service.portDomain }),
+        headers: { [TOKEN_HEADER]: token },
+        visibility: 'token',
+        expiresAt: new Date(expiresAtMs).toISOString(),
+      });
+    },
+  };
+}
+
+/** How the caller has reached us, unless it is said. */
+function publicUrlOf({ headers }: IncomingMessage): string {
+  const said = process.env['PUBLIC_URL'] ?? '';
+  return (said === '' ? `http://${headers.host ?? 'localhost'}` : said).replace(/\/+$/, '');
+}

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http';
+import { fail } from '../../../core/errors';
+import type { OwnHosts, Route, Visit } from '../../../core/plugin';
+import { hostOf } from '../../../core/request-target';
+import { openRunning } from '../access';
+import type { InsideService } from '../inside';
+import { pathBelowProxy, placeOfHost, readPort } from '../ports/addresses';
+import type { Passage } from '../ports/port-proxy';
+import { accountOfToken, hashToken, type PortPlace, TOKEN_HEADER } from '../ports/tokens';
+import { touchSandbox } from '../store';
+import { toCallerError } from '../supplier-failure';
+
+/** A port at a path below the gateway's own origin: its pages are kept from acting as the gateway's. */
+export function proxyPort(service: InsideService): Route {
+  const passageOf = ({ params }: Visit, request: IncomingMessage) =>
+    findPassage(service, { sandboxId: params['id'] ?? '', port: readPort(params['port']) }, request, {
+      path: pathBelowProxy(request),
+      headers: { 'content-security-policy': 'sandbox' },
+    });
+  return {
+    listener: 'public',
+    auth: 'none',
+    method: '*',
+    path: '/v1/sandboxes/{id}/ports/{port}/proxy/{rest...}',
+    summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers that opened it.',
+    handle: async (visit, request, response) => service.ports.pass(request, response, await passageOf(visit, request)),
+    upgrade: async (visit, request, socket, head) =>
+      service.ports.passUpgrade(request, socket, head, await passageOf(visit, request)),
+  };
+}
+
+/** Every port at an origin of its own: `{port}-{id}.{domain}`. */
+export function portHosts(service: InsideService): OwnHosts | undefined {
+  const { portDomain: domain } = service;
+  if (domain === undefined) return undefined;
+  const passageOf = (request: IncomingMessage) => {
+    const place = placeOfHost(hostOf(request), domain);
+    if (place === undefined) throw fail('SANDBOX_NOT_FOUND');
+    return findPassage(service, place, request, { path: request.url ?? '/', headers: {} });
+  };
+  return {
+    owns: (host) => host.endsWith(`.${domain}`),
+    handle: async (_visit, request, response) => service.ports.pass(request, response, await passageOf(request)),
+    upgrade: async (_visit, request, socket, head) =>
+      service.ports.passUpgrade(request, socket, head, await passageOf(request)),
+  };
+}
+
+/** @throws INVALID_API_KEY without a token; SANDBOX_NOT_FOUND with one that opens another port or sandbox, or nothing */
+async function findPassage(
+  service: InsideService,
+  place: PortPlace,
+  request: IncomingMessage,
+  rest: Pick<Passage, 'path' | 'headers'>,
+): Promise<Passage> {
+  const token = request.headers[TOKEN_HEADER];
+  if (typeof token !== 'string') throw fail('INVALID_API_KEY', { message: `This needs the header ${TOKEN_HEADER}.` });
+  const tokenHash = hashToken(token);
+  const accountId = await accountOfToken(service.database, place, tokenHash);
+  if (accountId === undefined) throw fail('SANDBOX_NOT_FOUND');
+  const { driver, reference, sandbox } = await openRunning(service, accountId, place.sandboxId);
+  if (Date.now() - sandbox.lastUsedAtMs > TOUCH_EVERY_MS) await touchSandbox(service.database, sandbox.id);
+  try {
+    return { ...rest, tokenHash, address: await driver.dialPort(reference, place.port) };
+  } catch (error) {
+    throw toCallerError(error);
+  }
+}
+
+const TOUCH_EVERY_MS = 5_000;

@@ -1,0 +1,31 @@
+import type { IncomingMessage } from 'node:http';
+import { type ErrorCode, fail, GatewayError } from '../../../core/errors';
+import { jsonBody } from '../../../core/http';
+import type { Schema } from '../../../core/settings';
+
+export interface BodyOptions {
+  readonly maxBytes: number;
+  /** What a wrong field is called here. */
+  readonly invalid?: ErrorCode;
+  /** What a body that is too large is called here. */
+  readonly tooLarge?: ErrorCode;
+}
+
+/** Reads a JSON body; its errors have the codes of sandboxes. */
+export function readBody<T>(schema: Schema, { maxBytes, invalid, tooLarge }: BodyOptions) {
+  const read = jsonBody<T>(schema, maxBytes);
+  return async (request: IncomingMessage): Promise<T> => {
+    try {
+      return await read(request);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      if (error.code === 'INVALID_FIELD' && invalid !== undefined) throw fail(invalid, withMessage(error));
+      if (error.code === 'BODY_TOO_LARGE' && tooLarge !== undefined) throw fail(tooLarge, withMessage(error));
+      throw error;
+    }
+  };
+}
+
+function withMessage({ options, message }: GatewayError) {
+  return { ...options, message };
+}

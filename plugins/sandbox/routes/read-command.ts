@@ -1,0 +1,21 @@
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import { findCommand, readOutput } from '../commands/store';
+import { commandView, outputView } from '../commands/view';
+import type { InsideService } from '../inside';
+import { findSandbox } from '../store';
+
+export function readCommand(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/commands/{commandId}',
+    summary: 'What became of a command, with the last mebibyte of its output.',
+    handle: async ({ key, params }, _request, response) => {
+      const sandbox = await findSandbox(service.database, key.accountId, params['id'] ?? '');
+      const command = await findCommand(service.database, sandbox.id, params['commandId'] ?? '');
+      sendJson(response, 200, commandView(command, outputView(await readOutput(service.database, command.id, 0))));
+    },
+  };
+}

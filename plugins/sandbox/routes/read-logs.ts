@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http';
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import { readInteger, readQuery } from '../../../core/query';
+import { followCommand, sendEvents } from '../commands/events';
+import { findCommand, readOutput } from '../commands/store';
+import type { InsideService } from '../inside';
+import { findSandbox } from '../store';
+
+const FILTERS = {
+  after: (text: string) => readInteger(text, 0, 2_147_483_647),
+  follow: (text: string) => readBoolean(text),
+};
+
+export function readLogs(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/commands/{commandId}/logs',
+    summary: "A command's output after a sequence number; with follow=true as events until it ends.",
+    handle: async ({ key, params, query }, request, response) => {
+      const { follow = false, after = lastEventOf(request) } = readQuery(query, FILTERS);
+      const sandbox = await findSandbox(service.database, key.accountId, params['id'] ?? '');
+      const command = await findCommand(service.database, sandbox.id, params['commandId'] ?? '');
+      const place = { sandboxId: sandbox.id, commandId: command.id };
+      if (follow) return sendEvents(response, (left) => followCommand(service, place, after, left));
+      const pieces = await readOutput(service.database, command.id, after);
+      sendJson(response, 200, {
+        items: pieces.map(({ sequence, stream, bytes }) => ({ sequence, stream, data: bytes.toString() })),
+        nextAfter: pieces.at(-1)?.sequence ?? after,
+        status: command.status,
+        truncated: { stdout: command.stdoutTruncated, stderr: command.stderrTruncated },
+      });
+    },
+  };
+}
+
+/** What a browser's EventSource says when it comes back. */
+function lastEventOf({ headers }: IncomingMessage): number {
+  const text = String(headers['last-event-id'] ?? '');
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+
+function readBoolean(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new RangeError('expected true or false');
+  return text === 'true';
+}

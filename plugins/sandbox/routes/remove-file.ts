@@ -1,0 +1,24 @@
+import type { Route } from '../../../core/plugin';
+import { readQuery } from '../../../core/query';
+import type { InsideService } from '../inside';
+import { readPath, requiredPath, withFiles } from './file-access';
+
+export function removeFile(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'DELETE',
+    path: '/v1/sandboxes/{id}/files',
+    summary: 'Removes a file, or a folder with all that is in it.',
+    handle: async ({ key, params, query }, _request, response) => {
+      const path = requiredPath(readQuery(query, { path: readPath }).path);
+      await withFiles(
+        service,
+        { accountId: key.accountId, sandboxId: params['id'] },
+        'FILE_DELETE',
+        ({ driver, reference }) => driver.files.remove(reference, path),
+      );
+      response.writeHead(204).end();
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import type { Route } from '../../../core/plugin';
+import type { InsideService } from '../inside';
+import { readPort } from '../ports/addresses';
+import { revokeTokens } from '../ports/tokens';
+import { beginOperation, findSandbox, finishOperation } from '../store';
+
+export function revokePort(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'DELETE',
+    path: '/v1/sandboxes/{id}/ports/{port}',
+    summary: 'Closes a port: its tokens open nothing any more, and what is open ends.',
+    handle: async ({ key, params }, _request, response) => {
+      const port = readPort(params['port']);
+      const { id } = await findSandbox(service.database, key.accountId, params['id'] ?? '');
+      if (await revokeTokens(service.database, { sandboxId: id, port })) {
+        const operationId = await beginOperation(service.database, id, { type: 'PORT_REVOKE' });
+        await finishOperation(service.database, operationId, { status: 'SUCCEEDED' });
+      }
+      await service.ports.endRevoked();
+      response.writeHead(204).end();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import { fail } from '../../../core/errors';
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import type { Settings } from '../../../core/settings';
+import { openRunning } from '../access';
+import { followCommand, sendEvents } from '../commands/events';
+import type { LiveCommand } from '../commands/live-command';
+import { commandView } from '../commands/view';
+import type { InsideService } from '../inside';
+import { readBody } from './read-body';
+
+const BODY = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['command'],
+  properties: {
+    command: { description: 'Run by /bin/sh -c.', type: 'string', minLength: 1, maxLength: 131_072 },
+    timeoutSeconds: {
+      description: 'When it is killed with all it started; without it 60 s, and never in the background.',
+      type: 'integer',
+      minimum: 1,
+      maximum: 86_400,
+    },
+    cwd: { type: 'string', minLength: 1, maxLength: 4_095 },
+    env: { type: 'object', maxProperties: 1_000, additionalProperties: { type: 'string' } },
+    stdin: { type: 'string' },
+    background: { type: 'boolean', default: false },
+  },
+} as const;
+
+const TIMEOUT_SECONDS = 60;
+const MOST_BYTES = 4 * 1_048_576;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+type Body = Settings<typeof BODY>;
+
+export function runCommand(service: InsideService): Route {
+  const read = readBody<Body>(BODY, { maxBytes: MOST_BYTES, invalid: 'COMMAND_INVALID' });
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'POST',
+    path: '/v1/sandboxes/{id}/commands',
+    summary: 'Runs a shell command: waits for its end, streams its output as events, or leaves it running.',
+    handle: async ({ key, params }, request, response) => {
+      const body = checkText(await read(request));
+      const running = await openRunning(service, key.accountId, params['id'] ?? '');
+      if (!running.sandbox.offering.capabilities.exec) throw fail('NOT_SUPPORTED');
+      const live = await service.commands.start(running, {
+        command: body.command,
+        timeoutSeconds: body.timeoutSeconds ?? (body.background ? undefined : TIMEOUT_SECONDS),
+        cwd: body.cwd,
+        env: body.env ?? {},
+        stdin: body.stdin,
+        background: body.background,
+      });
+      if (request.headers.accept?.includes('text/event-stream') === true) {
+        return sendEvents(response, (left) => eventsOf(service, live, left));
+      }
+      if (body.background) return sendJson(response, 201, commandView(live.command, NOTHING_YET));
+      const ended = await live.ended;
+      const output = { stdout: live.output.text('stdout'), stderr: live.output.text('stderr') };
+      sendJson(response, 201, commandView(ended, output));
+    },
+  };
+}
+
+const NOTHING_YET = { stdout: '', stderr: '' };
+
+async function* eventsOf(service: InsideService, { command }: LiveCommand, left: AbortSignal) {
+  const { stdout: _, stderr: __, ...started } = commandView(command, NOTHING_YET);
+  yield { event: 'start', sequence: 0, data: started } as const;
+  yield* followCommand(service, { sandboxId: command.sandboxId, commandId: command.id }, 0, left);
+}
+
+/** What no process can be given. */
+function checkText(body: Body): Body {
+  const { command, cwd, env = {} } = body;
+  if (command.includes('\0')) throw invalid('command', 'holds a NUL character');
+  if (cwd?.includes('\0') === true) throw invalid('cwd', 'holds a NUL character');
+  for (const [name, value] of Object.entries(env)) {
+    if (!VARIABLE.test(name)) throw invalid(`env.${name}`, 'is no name of a variable');
+    if (value.includes('\0')) throw invalid(`env.${name}`, 'holds a NUL character');
+  }
+  return body;
+}
+
+function invalid(param: string, problem: string) {
+  return fail('COMMAND_INVALID', { param, message: `${param} ${problem}` });
+}

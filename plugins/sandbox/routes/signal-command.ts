@@ -1,0 +1,42 @@
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import type { Settings } from '../../../core/settings';
+import { COMMAND_SIGNALS } from '../../../core/supplier';
+import { openRunning } from '../access';
+import { findCommand } from '../commands/store';
+import type { InsideService } from '../inside';
+import { operate } from '../operate';
+import { readBody } from './read-body';
+
+const BODY = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['signal'],
+  properties: { signal: { enum: COMMAND_SIGNALS } },
+} as const;
+
+export function signalCommand(service: InsideService): Route {
+  const read = readBody<Settings<typeof BODY>>(BODY, { maxBytes: 1_024, invalid: 'COMMAND_INVALID' });
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'POST',
+    path: '/v1/sandboxes/{id}/commands/{commandId}/signal',
+    summary: 'Sends a signal to a command and to all it has started; one that has ended is left as it is.',
+    handle: async ({ key, params }, request, response) => {
+      const { signal } = await read(request);
+      const running = await openRunning(service, key.accountId, params['id'] ?? '');
+      const { id: commandId, status } = await findCommand(
+        service.database,
+        running.sandbox.id,
+        params['commandId'] ?? '',
+      );
+      const isRunning = status === 'RUNNING';
+      if (isRunning) {
+        const { driver, reference } = running;
+        await operate(service.database, running, 'SIGNAL', () => driver.signal(reference, commandId, signal));
+      }
+      sendJson(response, 200, { commandId, signal, noop: !isRunning });
+    },
+  };
+}

@@ -1,0 +1,309 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { request } from 'undici';
+import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { type Answered, MODEL, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import {
+  chatAnswer,
+  chatFailure,
+  chatStream,
+  messagesAnswer,
+  messagesErrorStream,
+  messagesFailure,
+  messagesStream,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const streamOf = (protocol: TestProtocol, options: Record<string, unknown> = {}): Script =>
+  protocol === 'messages' ? messagesStream(options) : chatStream({ withUsage: true, ...options });
+const failureOf = { messages: messagesFailure, chat: chatFailure };
+
+/** Events of a script before its first content, and after so many pieces of text. */
+const afterTexts = (protocol: TestProtocol, texts: number) => (protocol === 'messages' ? 3 : 1) + texts;
+
+const BEGUN = { texts: ['one ', 'two ', 'three '], usage: { input: 1_000, output: 99 } };
+const REST = { texts: ['three ', 'four.'], usage: { input: 1_020, output: 7 } };
+
+describe('A stream that breaks after content', function () {
+  this.timeout(60_000);
+  let first: TestUpstream;
+  let second: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let story = 0;
+
+  before(async () => {
+    [first, second] = [await startUpstream(), await startUpstream()];
+    const upstreams: Record<string, TestEndpoint> = {};
+    for (let each = 0; each < 120; each += 1) {
+      const timeouts = { connect: '1s', headers: '1s', idle: '700ms' };
+      const models = { [`${MODEL}-${each}`]: {} };
+      const dearer = { [`${MODEL}-${each}`]: { price: { input: 6, output: 30 } } };
+      upstreams[`first-${each}`] = { url: first.url, tier: 'official', timeouts, models };
+      upstreams[`second-${each}`] = { url: second.url, timeouts, models: dearer, prefill: each % 2 === 0 };
+    }
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams,
+      configure: (config) => {
+        const pipelines = config['pipelines'] as Record<string, { policies: Record<string, unknown>[] }>;
+        const policies = pipelines['quality']?.policies ?? [];
+        const set = (name: string, action: object) => {
+          const entry = policies.find((each) => name in each);
+          if (entry !== undefined) entry[name] = [{ action }];
+        };
+        set('failover', { maxAttempts: 4, midStream: 'continue' });
+        const cost = pipelines['cost']?.policies.find((each) => 'reserve-settle' in each);
+        if (cost !== undefined) cost['reserve-settle'] = [{ action: { onClientAbort: 'drain' } }];
+      },
+    });
+    ({ key } = await gateway.newCustomer('1000'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await first?.stop();
+    await second?.stop();
+  });
+  beforeEach(() => {
+    first.reset();
+    second.reset();
+    // Even stories have somebody who can go on, odd ones nobody.
+    story += story % 2 === 0 ? 2 : 1;
+  });
+
+  const model = () => `${MODEL}-${story}`;
+  const call = (protocol: TestProtocol, more: Record<string, unknown> = {}, prefix = ''): Promise<Answered> =>
+    gateway.call(`${prefix}${PATH[protocol]}`, { key, body: ask({ model: model(), stream: true, ...more }) });
+  const recordOf = (answer: Answered) => gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+
+  function expectError(protocol: TestProtocol, answer: Answered, code: string) {
+    expect(answer.status).to.equal(200);
+    expect(answer.text).to.include('one ').and.to.include(code);
+    expect(answer.text).not.to.match(/message_stop|\[DONE\]/);
+    const last = answer.text.trimEnd().split('\n\n').at(-1) ?? '';
+    if (protocol === 'messages') expect(last).to.match(/^event: error\ndata: \{"type":"error"/);
+    else expect(last).to.match(/^data: \{"error":\{/);
+  }
+
+  for (const protocol of PROTOCOLS) {
+    const cuts = {
+      'is reset': { script: { cutAfter: afterTexts(protocol, 3), cut: 'reset' }, code: 'ALL_PROVIDERS_FAILED' },
+      'is closed': { script: { cutAfter: afterTexts(protocol, 3), cut: 'fin' }, code: 'ALL_PROVIDERS_FAILED' },
+      'is closed inside a chunk': {
+        script: { cutAfter: afterTexts(protocol, 3), cut: 'fin-mid-chunk' },
+        code: 'ALL_PROVIDERS_FAILED',
+      },
+      'ends in order, but early': {
+        script: { cutAfter: afterTexts(protocol, 3), cut: 'end' },
+        code: 'ALL_PROVIDERS_FAILED',
+      },
+      stalls: { script: { cutAfter: afterTexts(protocol, 3), cut: 'stall' }, code: 'UPSTREAM_TIMEOUT' },
+      'becomes malformed': {
+        script: { malformedAt: { event: afterTexts(protocol, 3) } },
+        code: 'ALL_PROVIDERS_FAILED',
+      },
+    } as const;
+
+    for (const [what, { script, code }] of Object.entries(cuts)) {
+      it(`${protocol}: and ${what} is gone on with by who can, as one stream that is billed as one`, async () => {
+        first.always(streamOf(protocol, { ...BEGUN, ...script }));
+        second.always(streamOf(protocol, REST));
+        const answer = await call(protocol);
+        expect(textOf(protocol, answer.text)).to.equal('one two three three four.');
+        expectOneStream(protocol, answer.text);
+        expect(answer.headers['x-routing-provider']).to.equal(`first-${story}`);
+        // 14 bytes were relayed: 4 tokens at the first one's price, with the input; 7 at the second one's.
+        const isMessages = protocol === 'messages';
+        const cost = isMessages ? '0.00327000' : '0.00639000';
+        const record = await recordOf(answer);
+        expect(record).to.include({
+          billing: 'estimated',
+          inputTokens: isMessages ? 1_000 : 1_020,
+          outputTokens: 11,
+          cost,
+          attempts: 2,
+          fallback: true,
+          upstream: `second-${story}`,
+          status: 200,
+          errorCode: null,
+        });
+        expect(answer.text).to.include(`"cost":${cost}`);
+      });
+
+      it(`${protocol}: and ${what} ends with the error event where nobody can go on, and costs nothing`, async () => {
+        story += 1;
+        first.always(streamOf(protocol, { ...BEGUN, ...script }));
+        const answer = await call(protocol);
+        expectError(protocol, answer, code);
+        expect(await recordOf(answer)).to.include({
+          billing: 'released',
+          cost: '0.00000000',
+          errorCode: code,
+          status: 200,
+        });
+        expect(second.calls).to.have.length(0);
+        first.always(streamOf(protocol));
+        expect((await call(protocol)).text, 'healthy afterwards').to.match(/message_stop|\[DONE\]/);
+      });
+    }
+
+    it(`${protocol}: the one that goes on is given what was said, and what is left of the limit`, async () => {
+      first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
+      second.always(streamOf(protocol, REST));
+      await call(protocol);
+      const asked = second.calls[0]?.json as { messages: unknown[]; max_tokens: number } | undefined;
+      expect(asked?.messages).to.deep.equal([
+        { role: 'user', content: 'Hello' },
+        { role: 'assistant', content: 'one two three' },
+      ]);
+      expect(asked?.max_tokens).to.equal(100 - 4);
+    });
+
+    it(`${protocol}: who refuses the beginning after all is left out, and the error event ends it`, async () => {
+      first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
+      second.always(failureOf[protocol](400, { type: 'invalid_request_error', message: 'no prefill here' }));
+      const answer = await call(protocol);
+      expectError(protocol, answer, 'ALL_PROVIDERS_FAILED');
+      expect(answer.text).not.to.include('no prefill here');
+      expect(second.calls).to.have.length(1);
+      expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
+    });
+
+    it(`${protocol}: a tool call under way is not gone on with`, async () => {
+      const toolCalls = [{ name: 'look_up', input: { of: 'a long enough argument' } }];
+      first.always(streamOf(protocol, { texts: ['one '], toolCalls, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
+      expectError(protocol, await call(protocol), 'ALL_PROVIDERS_FAILED');
+      expect(second.calls).to.have.length(0);
+    });
+
+    it(`${protocol}: nothing is left to go on with when the limit was reached`, async () => {
+      first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
+      expectError(protocol, await call(protocol, { max_tokens: 4 }), 'ALL_PROVIDERS_FAILED');
+      expect(second.calls).to.have.length(0);
+    });
+
+    it(`${protocol}: a client that leaves a drained stream pays for what the upstream says it was`, async () => {
+      first.always(
+        streamOf(protocol, { texts: Array.from({ length: 60 }, () => 'word '), usage: BEGUN.usage, delayMs: 15 }),
+      );
+      second.always(failureOf[protocol](500));
+      const cheap = await leaveAfterContent(protocol, '/cost');
+      const seen = await first.call(1);
+      await seen.ended;
+      expect(seen.closedEarly).to.equal(false);
+      const record = await gateway.record(key, cheap);
+      expect(record).to.include({ billing: 'partial', inputTokens: 1_000, outputTokens: 99, status: 200 });
+    });
+  }
+
+  it('an error event in the middle is withheld when somebody goes on, and told when nobody can', async () => {
+    const error = messagesErrorStream({ afterEvents: 4 });
+    first.always(error);
+    second.always(messagesStream(REST));
+    const answer = await call('messages');
+    expect(answer.text).not.to.include('overloaded_error');
+    expectOneStream('messages', answer.text);
+    story += 1;
+    const told = await call('messages');
+    expect(told.text).to.equal(error.text);
+  });
+
+  it('the SDKs of both protocols read it as one answer', async () => {
+    first.always(messagesStream({ ...BEGUN, cutAfter: 6, cut: 'reset' }));
+    second.always(messagesStream(REST));
+    const message = await new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 }).messages
+      .stream({ model: model(), max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] })
+      .finalMessage();
+    expect(message.content).to.have.length(1);
+    expect(message.content[0]).to.include({ type: 'text', text: 'one two three three four.' });
+    expect(message.usage).to.include({ input_tokens: 1_000, output_tokens: 11 });
+    story += 2;
+    first.always(chatStream({ ...BEGUN, cutAfter: 4, cut: 'reset' }));
+    second.always(chatStream({ ...REST, withUsage: true, id: 'another', model: 'other' }));
+    const completion = await new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 }).chat.completions
+      .stream({
+        model: model(),
+        messages: [{ role: 'user', content: 'Hello' }],
+        stream_options: { include_usage: true },
+      })
+      .finalChatCompletion();
+    expect(completion.choices[0]?.message.content).to.equal('one two three three four.');
+    expect(completion.usage).to.include({ prompt_tokens: 1_020, completion_tokens: 11, total_tokens: 1_031 });
+  });
+
+  it('an unstreamed answer that breaks off is asked of the next candidate', async () => {
+    first.always(messagesAnswer());
+    second.always(chatAnswer());
+    expect((await call('messages', { stream: false })).status).to.equal(200);
+  });
+
+  /** Reads a little and leaves; gives the request's id. */
+  async function leaveAfterContent(protocol: TestProtocol, prefix: string): Promise<string> {
+    const leaving = new AbortController();
+    const answer = await request(`${gateway.url}${prefix}${PATH[protocol]}`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(ask({ model: model(), stream: true })),
+      signal: leaving.signal,
+    });
+    answer.body.on('error', () => undefined);
+    let text = '';
+    answer.body.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    await until('some content has come', () => text.includes('word'));
+    leaving.abort();
+    return String(answer.headers['x-svc-request-id']);
+  }
+});
+
+/** The data of the events, parsed. */
+function eventsOf(text: string): Record<string, unknown>[] {
+  return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as Record<string, unknown>);
+}
+
+interface Shape {
+  readonly type?: string;
+  readonly index?: number;
+  readonly id?: string;
+  readonly delta?: { readonly text?: string; readonly stop_reason?: string };
+  readonly choices?: readonly {
+    readonly delta: { role?: string; content?: string };
+    readonly finish_reason?: string;
+  }[];
+  readonly usage?: unknown;
+}
+
+function textOf(protocol: TestProtocol, text: string): string {
+  const events = eventsOf(text) as Shape[];
+  if (protocol === 'messages') return events.map(({ delta }) => delta?.text ?? '').join('');
+  return events.map(({ choices }) => choices?.[0]?.delta.content ?? '').join('');
+}
+
+/** One beginning, one stop, one usage, one end; and whoever counts blocks or compares ids finds nothing wrong. */
+function expectOneStream(protocol: TestProtocol, text: string) {
+  const events = eventsOf(text) as Shape[];
+  expect(text).not.to.include('"error"');
+  if (protocol === 'chat') {
+    expect(text.trimEnd().endsWith('data: [DONE]')).to.equal(true);
+    expect(new Set(events.map(({ id }) => id)).size).to.equal(1);
+    const choices = events.flatMap((event) => event.choices ?? []);
+    expect(choices.filter(({ delta }) => delta.role !== undefined)).to.have.length(1);
+    expect(choices.filter(({ finish_reason: reason }) => typeof reason === 'string')).to.have.length(1);
+    expect(events.filter(({ usage }) => typeof usage === 'object' && usage !== null)).to.have.length(1);
+    return;
+  }
+  const kinds = events.map(({ type }) => type).filter((type) => type !== 'ping' && type !== 'content_block_delta');
+  expect(kinds).to.deep.equal([
+    'message_start',
+    'content_block_start',
+    'content_block_stop',
+    'message_delta',
+    'message_stop',
+  ]);
+  expect(new Set(events.flatMap(({ index }) => (index === undefined ? [] : [index])))).to.deep.equal(new Set([0]));
+}

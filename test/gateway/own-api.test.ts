@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import knex, { type Knex } from 'knex';
+import type { Route } from '../../core/plugin';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { fill, nameOf, ownRoutes } from '../support/own-api';
+import { emptyRedis, newDatabase } from '../support/shared';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+/** What a customer has, by the names that stand in the paths of routes. */
+type Customer = Readonly<Record<'accountId' | 'keyId' | 'userId' | 'requestId' | 'key', string>>;
+
+interface Example {
+  /** A body the route takes; none for routes without. */
+  readonly body?: object;
+  /** Values of the path's names that are not of a customer. */
+  readonly path?: Readonly<Record<string, string>>;
+  /** Routes to ask first, so that there is something to change. */
+  readonly after?: readonly string[];
+  /** Why there is nothing to change here, and where its audit rows are looked for. */
+  readonly unchanged?: string;
+}
+
+/**
+ * How each route of the admin listener that changes something is asked so that it does. A route that is not here fails the
+ * test that looks for its audit row: whoever adds one says here how it is asked.
+ */
+const CHANGES: Readonly<Record<string, Example>> = {
+  'POST /admin/v1/accounts': { body: { name: 'new' } },
+  'POST /admin/v1/accounts/{accountId}/freeze': { body: {} },
+  'POST /admin/v1/accounts/{accountId}/unfreeze': {
+    body: {},
+    after: ['POST /admin/v1/accounts/{accountId}/freeze'],
+  },
+  'POST /admin/v1/accounts/{accountId}/credits': { body: { amountUsd: '1', idempotencyKey: 'a credit' } },
+  'POST /admin/v1/accounts/{accountId}/debits': { body: { amountUsd: '1', idempotencyKey: 'a debit' } },
+  'POST /admin/v1/accounts/{accountId}/keys': { body: { name: 'another' } },
+  'PATCH /admin/v1/keys/{keyId}': { body: { name: 'renamed' } },
+  'DELETE /admin/v1/keys/{keyId}': {},
+  'POST /admin/v1/accounts/{accountId}/users': {
+    body: { email: 'new@example.com', password: 'correct horse battery' },
+  },
+  'PATCH /admin/v1/users/{userId}': { body: { status: 'disabled' } },
+  'POST /admin/v1/config/reload': { body: {} },
+  'POST /admin/v1/upstreams/{name}/eject': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/upstreams/{name}/restore': {
+    body: {},
+    path: { name: 'one' },
+    after: ['POST /admin/v1/upstreams/{name}/eject'],
+  },
+  'POST /admin/v1/upstreams/{name}/test': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/ledger/repair': {
+    body: {},
+    unchanged: 'a sound ledger is not repaired; test/store/verify.test.ts breaks one',
+  },
+};
+
+/** Routes that need a key and show what no account owns. */
+const NOBODYS = /\/v1\/models(\/\{id\.\.\.\})?$/;
+
+/** What the routes of the public listener with a body take. */
+const PUBLIC_BODIES: Readonly<Record<string, object>> = {};
+
+const routes = ownRoutes();
+const adminRoutes = routes.filter(({ listener }) => listener === 'admin');
+const keyRoutes = routes.filter((route) => route.listener === 'public' && route.auth === 'key');
+const changing = adminRoutes.filter(({ method }) => method !== 'GET');
+
+describe('our own API', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let database: Knex;
+  let people = 0;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer());
+    const databaseUrl = await newDatabase();
+    const redisUrl = await emptyRedis();
+    gateway = await startGateway({
+      stores: { redisUrl, databaseUrl },
+      upstreams: { one: { url: upstream.url }, two: { url: upstream.url } },
+    });
+    database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
+  });
+  after(async () => {
+    await gateway.stop();
+    await database.destroy();
+    await upstream.stop();
+  });
+
+  async function customer(): Promise<Customer> {
+    const { accountId, keyId, key } = await gateway.newCustomer('5');
+    people += 1;
+    const user = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, {
+      email: `person-${people}@example.com`,
+      password: 'correct horse battery',
+    });
+    const body = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] };
+    const { headers } = await gateway.call('/v1/messages', { key, body });
+    const requestId = String(headers['x-svc-request-id']);
+    await gateway.record(key, requestId);
+    return { accountId, keyId, key, userId: user.json.id, requestId };
+  }
+
+  async function change(name: string, of: Customer): Promise<void> {
+    const example = CHANGES[name];
+    assert.ok(example, `${name} is not in CHANGES: say there how it is asked`);
+    for (const first of example.after ?? []) await change(first, of);
+    const [method = '', path = ''] = name.split(' ');
+    const answer = await gateway.admin(method, fill(path, { ...of, ...example.path }), example.body);
+    assert.ok(answer.status < 300, `${name}: ${answer.status} ${answer.text}`);
+  }
+
+  const audited = async () => Number((await database('audit_log').count('* as rows').first())?.['rows']);
+
+  it('is found', () => {
+    assert.ok(changing.length >= 10 && keyRoutes.length >= 6);
+  });
+
+  describe('every change an operator makes', () => {
+    for (const route of changing.filter((each) => CHANGES[nameOf(each)]?.unchanged === undefined)) {
+      it(`leaves an audit row: ${nameOf(route)}`, async () => {
+        const of = await customer();
+        const example = CHANGES[nameOf(route)];
+        for (const first of example?.after ?? []) await change(first, of);
+        const before = await audited();
+        await change(nameOf(route), of);
+        assert.ok((await audited()) > before, 'no audit row was written');
+        const row = await database('audit_log').orderBy('id', 'desc').first();
+        assert.equal(row.actor, 'admin');
+        assert.match(row.action, /^[a-z]+(\.[a-z]+)+$/);
+        assert.match(row.subject, /^[a-z]+(:.+)?$/);
+      });
+    }
+  });
+
+  describe('what is the operator’s', () => {
+    let of: Customer;
+    before(async () => {
+      of = await customer();
+    });
+
+    for (const route of adminRoutes) {
+      it(`is reached with the admin token only, on the admin listener only: ${nameOf(route)}`, async () => {
+        const { method } = route;
+        const example = CHANGES[nameOf(route)];
+        const path = fill(route.path, { ...of, name: 'one', ...example?.path });
+        const sent = { method, ...(example?.body === undefined ? {} : { body: example.body }) };
+        const token = `Bearer ${gateway.adminToken}`;
+        const before = await audited();
+        for (const headers of [{}, { 'x-api-key': of.key }, { authorization: token }]) {
+          assert.equal((await gateway.call(path, { ...sent, headers })).status, 404);
+        }
+        for (const headers of [
+          {},
+          { 'x-api-key': of.key },
+          { authorization: `Bearer ${of.key}` },
+          { authorization: `${token}x` },
+          { authorization: `Basic ${Buffer.from(`admin:${gateway.adminToken}`).toString('base64')}` },
+        ]) {
+          const answer = await fetch(gateway.adminUrl + path, {
+            method,
+            headers: { 'content-type': 'application/json', ...(headers as Record<string, string>) },
+            body: sent.body === undefined ? null : JSON.stringify(sent.body),
+          });
+          assert.equal(answer.status, 401);
+          await answer.arrayBuffer();
+        }
+        assert.equal(await audited(), before);
+      });
+    }
+
+    for (const path of [
+      '/users',
+      '/apps',
+      '/credentials',
+      '/scopes',
+      '/schemas',
+      '/pipelines',
+      '/policies',
+      '/metrics',
+    ]) {
+      it(`is behind the token too where Express Gateway or Tollgate serves it: ${path}`, async () => {
+        assert.equal((await fetch(gateway.adminUrl + path)).status, 401);
+        assert.equal((await gateway.call(path, { method: 'GET', key: of.key })).status, 404);
+      });
+    }
+  });
+
+  describe("an account's key", () => {
+    let own: Customer;
+    let other: Customer;
+    before(async () => {
+      own = await customer();
+      other = await customer();
+    });
+
+    for (const route of keyRoutes.filter(({ path }) => !NOBODYS.test(path))) {
+      it(`sees nothing of another account: ${nameOf(route)}`, async () => {
+        const body = PUBLIC_BODIES[nameOf(route)];
+        const sent = { method: route.method, ...(body === undefined ? {} : { body }) };
+        const path = fill(route.path, other);
+        const answer = await gateway.call(path, { ...sent, key: own.key });
+        if (route.path.includes('{')) {
+          assert.equal(answer.status, 404, answer.text);
+          assert.equal(answer.json.error.type, 'not_found_error');
+        }
+        for (const id of [other.accountId, other.keyId]) assert.ok(!answer.text.includes(id));
+        assert.ok((await gateway.call(path, { ...sent, key: other.key })).status < 300, 'its own key does not see it');
+      });
+    }
+  });
+
+  describe('a body', () => {
+    let of: Customer;
+    before(async () => {
+      of = await customer();
+    });
+
+    const withBody: readonly (readonly [Route, object])[] = [
+      ...changing.map((route) => [route, CHANGES[nameOf(route)]?.body] as const),
+      ...keyRoutes.map((route) => [route, PUBLIC_BODIES[nameOf(route)]] as const),
+    ].flatMap(([route, body]) => (body === undefined ? [] : [[route, body]]));
+
+    it('is known for every route that has one', () => {
+      const missing = [...changing, ...keyRoutes]
+        .filter(({ method }) => ['POST', 'PUT', 'PATCH'].includes(method))
+        .filter((route) => !withBody.some(([known]) => known === route));
+      assert.deepEqual(missing.map(nameOf), []);
+    });
+
+    for (const [route, body] of withBody) {
+      it(`with a field nobody knows is refused, and the field named: ${nameOf(route)}`, async () => {
+        const path = fill(route.path, { ...of, name: 'one' });
+        const before = await audited();
+        for (const field of ['balance', 'accountId', 'role']) {
+          const sent = { ...body, [field]: '1' };
+          const answer =
+            route.listener === 'admin'
+              ? await gateway.admin(route.method, path, sent)
+              : await gateway.call(path, { method: route.method, key: of.key, body: sent });
+          assert.equal(answer.status, 400, answer.text);
+          assert.equal(answer.json.error.param, field);
+        }
+        assert.equal(await audited(), before);
+      });
+    }
+  });
+
+  describe('an amount', () => {
+    const fields = [
+      ['POST', '/admin/v1/accounts/{accountId}/credits', 'amountUsd'],
+      ['POST', '/admin/v1/accounts/{accountId}/debits', 'amountUsd'],
+      ...['balanceLimit', 'dailyLimit', 'monthlyLimit'].flatMap((field) => [
+        ['POST', '/admin/v1/accounts/{accountId}/keys', field],
+        ['PATCH', '/admin/v1/keys/{keyId}', field],
+      ]),
+    ] as const;
+    for (const [method = '', path = '', field = ''] of fields) {
+      it(`is a plain decimal text, in range and exact, or refused: ${field} of ${method} ${path}`, async () => {
+        const of = await customer();
+        const before = await audited();
+        for (const amount of [
+          5,
+          -1,
+          true,
+          {},
+          '-1',
+          '+1',
+          '1.000000001',
+          '90071992.54740992',
+          '1e3',
+          '',
+          ' 1',
+          'NaN',
+        ]) {
+          const sent = { ...CHANGES[`${method} ${path}`]?.body, [field]: amount };
+          const { status, json } = await gateway.admin(method, fill(path, of), sent);
+          assert.deepEqual([status, json.error?.param], [400, field], JSON.stringify(amount));
+        }
+        assert.equal(await audited(), before);
+      });
+    }
+  });
+});
