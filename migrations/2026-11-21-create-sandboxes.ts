@@ -57,12 +57,13 @@ export async function up(knex: Knex): Promise<void> {
     table.integer('state_version').notNullable();
     table.integer('revision').notNullable().defaultTo(0);
     table.integer('event_sequence').notNullable().defaultTo(0);
-    table.integer('incarnation').notNullable().defaultTo(1);
+    table.integer('segment_sequence').notNullable().defaultTo(0);
     table.jsonb('supplier_ref');
     time(table, 'create_sent_at');
     time(table, 'confirmed_at');
     table.integer('silent_tries').notNullable().defaultTo(0);
     time(table, 'gone_since');
+    time(table, 'stopped_at');
     table.integer('attempts').notNullable().defaultTo(0);
     time(table, 'last_used_at').notNullable();
     table.bigInteger('total_cost_e8').notNullable().defaultTo(0);
@@ -106,6 +107,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('sandbox_supplier_calls', (table) => {
     table.uuid('id').primary();
     table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.text('supplier').notNullable();
     table.text('verb').notNullable();
     table.text('name').notNullable();
     table.text('outcome').notNullable().checkIn(['OK', 'REJECTED', 'NOT_SENT', 'AMBIGUOUS']);

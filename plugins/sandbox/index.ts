@@ -1,15 +1,19 @@
 import type { Gateway } from '../../core/gateway';
+import { registerHoldSource } from '../../core/ledger/hold-sources';
 import { definePlugin } from '../../core/plugin';
+import { StartFailure } from '../../core/start-failure';
 import { registerSupplier } from '../../core/supplier';
 import { createInside, type InsideService, runInside } from './inside';
 import { checkOfferings, OFFERINGS } from './offering';
+import { readSandboxHolds } from './open-holds';
 import { sandboxRoutes } from './routes';
 import { insideRoutes } from './routes/inside';
 import { portHosts } from './routes/proxy-port';
-import { createService, openSuppliers, type SandboxService, type SupplierSettings } from './service';
+import { createService, openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker';
 import { processes } from './suppliers/process';
 import { readTimings, TIMINGS } from './timings';
+import { startWorker } from './worker';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
 const services = new WeakMap<Gateway, Services>();
@@ -23,6 +27,15 @@ function servicesOf(gateway: Gateway): Services {
   const made = services.get(gateway);
   if (made === undefined) throw new Error('the routes of the sandbox plugin are made first');
   return made;
+}
+
+/** What a process does: serve, keep sandboxes true, or both. */
+const ROLES = { all: { works: true }, gateway: { works: false }, worker: { works: true } } as const;
+
+function readRole(): keyof typeof ROLES {
+  const role = process.env['ROLE'] ?? 'all';
+  if (Object.hasOwn(ROLES, role)) return role as keyof typeof ROLES;
+  throw new StartFailure(`ROLE is "${role}", but it must be one of ${Object.keys(ROLES).join(', ')}.`);
 }
 
 /** Sandboxes; contract section 8. */
@@ -54,6 +67,7 @@ export default definePlugin({
   },
   register: () => {
     for (const kind of [docker, processes]) registerSupplier(kind);
+    registerHoldSource(readSandboxHolds);
   },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
@@ -67,12 +81,14 @@ export default definePlugin({
     const { service, inside } = servicesOf(gateway);
     const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
+    await service.changes.listen();
     const stopInside = runInside(inside);
+    const stopWorker = ROLES[readRole()].works ? startWorker(service, settings.environment) : async () => {};
     return async () => {
       await stopInside();
+      await stopWorker();
+      await service.changes.close();
       for (const driver of opened.values()) await driver.close();
     };
   },
 });
-
-export type { SandboxService };

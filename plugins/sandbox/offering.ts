@@ -135,6 +135,8 @@ export interface OfferedInstance {
   readonly revision: string;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;
+  /** Sandboxes may be made of it, once its supplier is there. */
+  readonly isEnabled: boolean;
 }
 
 /** Ids of offerings are made from their names with this, so that they are the same everywhere and for ever. */
@@ -147,7 +149,7 @@ export function offeringId(name: string): string {
 export function readOffering(
   name: string,
   settings: OfferingSettings,
-  { isAvailable, isolation, holdSeconds }: { isAvailable: boolean; isolation: string; holdSeconds: number },
+  { isOpen, isolation, holdSeconds }: { isOpen: boolean; isolation: string; holdSeconds: number },
 ): OfferedInstance {
   const { resources, suspension, hourlyUsd } = settings;
   const rates: Record<BilledState, string> = {
@@ -182,13 +184,14 @@ export function readOffering(
     settings: settings.supplierSettings ?? {},
   };
   return {
-    offering: { ...promised, status: isAvailable ? 'AVAILABLE' : 'UNAVAILABLE' },
+    offering: { ...promised, status: settings.enabled && isOpen ? 'AVAILABLE' : 'UNAVAILABLE' },
     revision: createHash('sha256')
       .update(JSON.stringify([promised, spec]))
       .digest('hex')
       .slice(0, 16),
     spec,
     provisioningLimitMs: parseDuration(settings.provisioningLimit),
+    isEnabled: settings.enabled,
   };
 }
 
@@ -229,7 +232,7 @@ function dearestE8(rates: Readonly<Record<BilledState, string>>): bigint {
   return Object.values(rates).map(parseUsd).reduce(dearer, 0n);
 }
 
-function dearer(one: bigint, other: bigint): bigint {
+export function dearer(one: bigint, other: bigint): bigint {
   if (one > other) return one;
   return other;
 }

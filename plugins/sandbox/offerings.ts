@@ -11,9 +11,8 @@ export function offeredNow(
   const section = gateway.section<OfferingsSection>('offerings') ?? {};
   return Object.entries(section).map(([name, settings]) => {
     const driver = drivers.get(settings.supplier);
-    const isAvailable = settings.enabled && driver !== undefined;
     return readOffering(name, settings, {
-      isAvailable,
+      isOpen: driver !== undefined,
       isolation: driver?.capabilities.isolation ?? 'none',
       holdSeconds,
     });

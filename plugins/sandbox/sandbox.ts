@@ -45,7 +45,7 @@ export interface Sandbox {
   /** Increases with every change. */
   readonly revision: number;
   readonly eventSequence: number;
-  readonly incarnation: number;
+  readonly segmentSequence: number;
   readonly supplierRef: InstanceReference | null;
   /** When a create was last sent; null: there cannot be an instance. */
   readonly createSentAtMs: number | null;
@@ -54,6 +54,8 @@ export interface Sandbox {
   readonly silentTries: number;
   /** When the instance was first found gone without having been ended. */
   readonly goneSinceMs: number | null;
+  /** When it stopped by itself, as far as the supplier knows. */
+  readonly stoppedAtMs: number | null;
   /** Tries of the action under way that failed; for the back-off. */
   readonly attempts: number;
   readonly lastUsedAtMs: number;
@@ -89,7 +91,7 @@ export interface SandboxEvent {
   readonly sandboxId: string;
   readonly sequence: number;
   readonly type: string;
-  readonly status: string;
+  readonly status: 'PENDING' | 'SUCCEEDED' | 'FAILED';
   readonly previousState: ObservedState | null;
   readonly currentState: ObservedState;
   readonly lifecyclePhase: string;

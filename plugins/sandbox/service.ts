@@ -6,8 +6,11 @@ import type { Gateway } from '../../core/gateway';
 import { compileCheck } from '../../core/settings';
 import { StartFailure } from '../../core/start-failure';
 import { findSupplier, type SupplierDriver, supplierNames } from '../../core/supplier';
+import { type Books, openBooks } from './books';
+import { type Changes, openChanges } from './changes';
 import type { OfferedInstance } from './offering';
 import { offeredNow } from './offerings';
+import { SupplierHealth } from './supplier-health';
 import type { Timings } from './timings';
 
 /** What the routes and loops of this plugin work with. */
@@ -16,12 +19,17 @@ export interface SandboxService {
   readonly database: Knex;
   readonly log: Logger;
   readonly timings: Timings;
+  readonly books: Books;
+  readonly changes: Changes;
   /** The offerings of the configuration in force. */
   offerings(): readonly OfferedInstance[];
   /** The suppliers that are open, by name. */
   readonly drivers: ReadonlyMap<string, SupplierDriver>;
   /** @throws SUPPLIER_UNAVAILABLE */
   driverOf(supplier: string): SupplierDriver;
+  /** @throws SUPPLIER_UNAVAILABLE, also while it has not answered lately */
+  requireSupplier(supplier: string): void;
+  readonly health: SupplierHealth;
 }
 
 /** A supplier of system.config.yml: `driver`, and the driver's own settings. */
@@ -62,17 +70,28 @@ export function createService(
 ): SandboxService & { readonly drivers: Map<string, SupplierDriver> } {
   const drivers = new Map<string, SupplierDriver>();
   const holdSeconds = (timings.holdAheadMs + timings.endingReserveMs) / 1_000;
+  const { database, log } = gateway;
+  const changes = openChanges(database, log);
+  const health = new SupplierHealth();
+  const driverOf = (supplier: string) => {
+    const driver = drivers.get(supplier);
+    if (driver === undefined) throw fail('SUPPLIER_UNAVAILABLE', { retryAfterSeconds: 30 });
+    return driver;
+  };
   return {
     gateway,
+    database,
+    log,
     timings,
-    offerings: () => offeredNow(gateway, drivers, holdSeconds),
-    database: gateway.database,
-    log: gateway.log,
+    books: openBooks(database, changes.announce),
+    changes,
     drivers,
-    driverOf: (supplier) => {
-      const driver = drivers.get(supplier);
-      if (driver === undefined) throw fail('SUPPLIER_UNAVAILABLE');
-      return driver;
+    health,
+    offerings: () => offeredNow(gateway, drivers, holdSeconds),
+    driverOf,
+    requireSupplier: (supplier) => {
+      driverOf(supplier);
+      if (health.isDown(supplier)) throw fail('SUPPLIER_UNAVAILABLE', { retryable: true, retryAfterSeconds: 10 });
     },
   };
 }

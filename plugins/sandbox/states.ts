@@ -23,7 +23,13 @@ export function isFinal(state: ObservedState): state is FinalState {
 }
 
 /** Never stored: what is asked and what is seen say it. */
-export function phaseOf({ desired, observed }: { desired: DesiredState; observed: ObservedState }): LifecyclePhase {
+export function phaseOf({
+  desiredState: desired,
+  observedState: observed,
+}: {
+  desiredState: DesiredState;
+  observedState: ObservedState;
+}): LifecyclePhase {
   if (isFinal(observed)) return observed;
   if (desired === 'TERMINATED') return 'TERMINATING';
   if (observed === 'UNKNOWN') return 'RECONCILING';

@@ -1,0 +1,143 @@
+import type { Knex } from 'knex';
+import { newId } from '../../core/ids';
+import { type Aggregate, applyChange, type Change } from './aggregate';
+import type { SupplierCall } from './apply';
+import { fromRow, toRow } from './rows';
+import type { Line, Operation, Period, Sandbox, Segment } from './sandbox';
+
+/** Where sandboxes are kept, for whoever changes them. Every change is written only if nobody else has changed it since it was read. */
+export interface Books {
+  load(id: string): Promise<Aggregate | undefined>;
+  /** Answers what is there then; undefined when somebody else went on: nothing is written. */
+  commit(before: Aggregate, change: Change, nowMs: number): Promise<Aggregate | undefined>;
+  /** Takes up to `limit` sandboxes that are due, for so long. Only accepted ones that have not ended. */
+  claim(nowMs: number, leaseMs: number, limit: number): Promise<readonly Lease[]>;
+  /** Holds on to it for longer; false when the lease is lost. */
+  keep(lease: Lease, untilMs: number): Promise<boolean>;
+  /** Gives it back until then; unless `revision` is undefined, somebody who changed it meanwhile has said when. */
+  release(lease: Lease, revision: number | undefined, nextAtMs: number): Promise<void>;
+  noteCall(call: SupplierCall): Promise<void>;
+}
+
+export interface Lease {
+  readonly id: string;
+  readonly epoch: number;
+}
+
+const LOAD = `
+  SELECT to_jsonb(sandbox) AS sandbox,
+    (SELECT to_jsonb(operation) FROM sandbox_operations AS operation
+     WHERE operation.sandbox_id = sandbox.id AND operation.type IN ('CREATE', 'SUSPEND', 'RESUME', 'TERMINATE')
+       AND operation.status IN ('PENDING', 'RUNNING')) AS operation,
+    (SELECT to_jsonb(segment) FROM usage_segments AS segment
+     WHERE segment.sandbox_id = sandbox.id AND segment.ends_at IS NULL) AS segment,
+    (SELECT coalesce(jsonb_agg(to_jsonb(period) ORDER BY period.sequence), '[]') FROM billing_periods AS period
+     WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS periods,
+    (SELECT coalesce(jsonb_agg(to_jsonb(line)), '[]') FROM billing_lines AS line
+     JOIN billing_periods AS period ON period.id = line.period_id
+     WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS lines
+  FROM sandboxes AS sandbox WHERE sandbox.id = :id`;
+
+type Json = Record<string, unknown>;
+
+/** One query, so that all of it is of one moment. */
+async function load(database: Knex, id: string): Promise<Aggregate | undefined> {
+  const { rows } = await database.raw<{
+    rows: { sandbox: Json; operation: Json | null; segment: Json | null; periods: Json[]; lines: Json[] }[];
+  }>(LOAD, { id });
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const periods = row.periods.map((each) => fromRow<Period>(each));
+  return {
+    sandbox: fromRow<Sandbox>(row.sandbox),
+    operation: row.operation === null ? undefined : fromRow<Operation>(row.operation),
+    segment: row.segment === null ? undefined : fromRow<Segment>(row.segment),
+    period: periods.find(({ status }) => status === 'OPEN'),
+    settling: periods.filter(({ status }) => status === 'SETTLING'),
+    lines: row.lines.map((each) => fromRow<Line>(each)),
+  };
+}
+
+/** Writes a change in a transaction that is open already; false when somebody else went on. */
+export async function writeChange(
+  transaction: Knex.Transaction,
+  before: Aggregate,
+  change: Change,
+  nowMs: number,
+): Promise<Aggregate | undefined> {
+  const { after, event } = applyChange(before, change, nowMs);
+  const { id, revision, leaseEpoch } = before.sandbox;
+  const changed = await transaction('sandboxes')
+    .where({ id, revision, lease_epoch: leaseEpoch, state_version: before.sandbox.stateVersion })
+    .update(toRow(differences(before.sandbox, after.sandbox)));
+  if (changed !== 1) return undefined;
+  for (const row of change.operations ?? []) await put(transaction, 'sandbox_operations', row);
+  if (change.dropLines !== undefined) await dropLines(transaction, change.dropLines);
+  if (change.dropPeriods !== undefined) await transaction('billing_periods').whereIn('id', change.dropPeriods).delete();
+  for (const row of change.segments ?? []) await put(transaction, 'usage_segments', row);
+  for (const row of change.periods ?? []) await put(transaction, 'billing_periods', row);
+  for (const row of change.lines ?? []) await put(transaction, 'billing_lines', row, ['period_id', 'segment_id']);
+  if (event !== undefined) await transaction('sandbox_events').insert(toRow(event));
+  return after;
+}
+
+function differences(before: Sandbox, after: Sandbox): Partial<Sandbox> {
+  return Object.fromEntries(Object.entries(after).filter(([field, value]) => before[field as keyof Sandbox] !== value));
+}
+
+async function put(transaction: Knex.Transaction, table: string, row: object, key: string[] = ['id']): Promise<void> {
+  await transaction(table).insert(toRow(row)).onConflict(key).merge();
+}
+
+async function dropLines(
+  transaction: Knex.Transaction,
+  lines: readonly Pick<Line, 'periodId' | 'segmentId'>[],
+): Promise<void> {
+  for (const { periodId, segmentId } of lines) {
+    await transaction('billing_lines').where({ period_id: periodId, segment_id: segmentId }).delete();
+  }
+}
+
+const CLAIM = `
+  UPDATE sandboxes SET lease_epoch = lease_epoch + 1, lease_until = :until
+  WHERE id IN (
+    SELECT id FROM sandboxes
+    WHERE admission = 'ACCEPTED' AND observed_state NOT IN ('FAILED', 'TERMINATED')
+      AND next_at <= :now AND (lease_until IS NULL OR lease_until < :now)
+    ORDER BY next_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+  RETURNING id::text, lease_epoch AS epoch`;
+
+const RELEASE = `
+  UPDATE sandboxes SET lease_until = NULL, 
+    next_at = CASE WHEN revision = coalesce(:revision::int, revision) THEN :next ELSE next_at END
+  WHERE id = :id AND lease_epoch = :epoch`;
+
+export function openBooks(database: Knex, announce: (transaction: Knex, id: string) => Promise<void>): Books {
+  return {
+    load: (id) => load(database, id),
+    commit: async (before, change, nowMs) => {
+      const isOneRow = Object.keys(change).length === 1;
+      if (isOneRow) return writeChange(database as Knex.Transaction, before, change, nowMs);
+      return database.transaction(async (transaction) => {
+        const after = await writeChange(transaction, before, change, nowMs);
+        if (after !== undefined && change.event !== undefined) await announce(transaction, after.sandbox.id);
+        return after;
+      });
+    },
+    claim: async (nowMs, leaseMs, limit) => {
+      const times = { now: new Date(nowMs), until: new Date(nowMs + leaseMs) };
+      const { rows } = await database.raw<{ rows: Lease[] }>(CLAIM, { ...times, limit });
+      return rows;
+    },
+    keep: async ({ id, epoch }, untilMs) => {
+      const kept = database('sandboxes').where({ id, lease_epoch: epoch });
+      return (await kept.update({ lease_until: new Date(untilMs) })) === 1;
+    },
+    release: async ({ id, epoch }, revision, nextAtMs) => {
+      await database.raw(RELEASE, { id, epoch, revision: revision ?? null, next: new Date(nextAtMs) });
+    },
+    noteCall: async (call) => {
+      await database('sandbox_supplier_calls').insert(toRow({ id: newId(), ...call }));
+    },
+  };
+}

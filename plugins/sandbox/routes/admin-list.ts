@@ -1,0 +1,61 @@
+import { sendJson } from '../../../core/http';
+import { decodeIdCursor, toPage } from '../../../core/page';
+import type { Route } from '../../../core/plugin';
+import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../../core/query';
+import { showSandbox } from '../record';
+import { fromRow } from '../rows';
+import type { Sandbox } from '../sandbox';
+import type { SandboxService } from '../service';
+import { FINAL_STATES, OBSERVED_STATES } from '../states';
+
+const READERS = {
+  ...PAGE_READERS,
+  account: readUuid,
+  state: (text: string) => {
+    const states = ['ALL', ...OBSERVED_STATES];
+    if (!states.includes(text)) throw new RangeError(`expected one of ${states.join(', ')}`);
+    return text;
+  },
+};
+
+export function adminList({ database }: SandboxService): Route {
+  return {
+    listener: 'admin',
+    method: 'GET',
+    path: '/admin/v1/sandboxes',
+    summary: 'Sandboxes of all accounts, newest first; active ones unless a state, or ALL, is asked for.',
+    handle: async ({ query }, _request, response) => {
+      const filters = readQuery(query, READERS);
+      const { limit, cursor } = pageOf(filters);
+      const rows = database('sandboxes')
+        .where({ admission: 'ACCEPTED' })
+        .orderBy('id', 'desc')
+        .limit(limit + 1);
+      if (filters.account !== undefined) rows.where({ account_id: filters.account });
+      if (filters.state === undefined) rows.whereNotIn('observed_state', FINAL_STATES);
+      else if (filters.state !== 'ALL') rows.where({ observed_state: filters.state });
+      const after = decodeIdCursor(cursor);
+      if (after !== undefined) rows.where('id', '<', after);
+      const found: Record<string, unknown>[] = await rows;
+      const page = toPage(
+        found.map((row) => fromRow<Sandbox>(row)),
+        limit,
+        ({ id }) => [id],
+        toItem,
+      );
+      sendJson(response, 200, page);
+    },
+  };
+}
+
+/** Metadata and keys are the customer's own. */
+function toItem(sandbox: Sandbox) {
+  const { metadata: _, idempotencyKey: __, ...shown } = showSandbox(sandbox);
+  return {
+    ...shown,
+    accountId: sandbox.accountId,
+    keyId: sandbox.keyId,
+    supplier: sandbox.supplier,
+    supplierRef: sandbox.supplierRef,
+  };
+}

@@ -1,0 +1,33 @@
+import { sendJson } from '../../../core/http';
+import { decodeIdCursor, toPage } from '../../../core/page';
+import type { Route } from '../../../core/plugin';
+import { PAGE_READERS, pageOf, readQuery } from '../../../core/query';
+import { type Cleanup, selectCleanup } from '../cleanup';
+import { showTime } from '../record';
+import { fromRow } from '../rows';
+import type { SandboxService } from '../service';
+
+export function adminOrphans({ database }: SandboxService): Route {
+  return {
+    listener: 'admin',
+    method: 'GET',
+    path: '/admin/v1/sandboxes/orphans',
+    summary: 'Instances at suppliers that no sandbox accounts for, newest first: to be removed, or removed.',
+    handle: async ({ query }, _request, response) => {
+      const { limit, cursor } = pageOf(readQuery(query, PAGE_READERS));
+      const found = await selectCleanup(database, { limit: limit + 1, after: decodeIdCursor(cursor) });
+      const page = toPage(
+        found.map((row) => fromRow<Cleanup>(row)),
+        limit,
+        ({ id }) => [id],
+        ({ ref, createdAtMs, nextAtMs: _, doneAtMs, ...shown }) => ({
+          ...shown,
+          supplierRef: ref,
+          foundAt: showTime(createdAtMs),
+          removedAt: showTime(doneAtMs),
+        }),
+      );
+      sendJson(response, 200, page);
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import type { Knex } from 'knex';
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import { readInteger, readQuery } from '../../../core/query';
+import { SEGMENTS, showEvent, showOperation, showPeriod, showSegment } from '../record';
+import { fromRow } from '../rows';
+import type { SandboxService } from '../service';
+import { findSandbox } from '../store';
+
+/** Oldest first, so that pages stay as they are while more is written. */
+const KINDS = {
+  operations: {
+    rows: 'SELECT * FROM sandbox_operations',
+    order: 'id',
+    show: (row: object) => showOperation(row as never),
+  },
+  events: { rows: 'SELECT * FROM sandbox_events', order: 'sequence', show: (row: object) => showEvent(row as never) },
+  usageSegments: { rows: SEGMENTS, order: 'sequence', show: (row: object) => showSegment(row as never) },
+  billingPeriods: {
+    rows: 'SELECT * FROM billing_periods',
+    order: 'sequence',
+    show: (row: object) => showPeriod(row as never),
+  },
+} as const;
+
+type Kind = keyof typeof KINDS;
+
+const READERS = {
+  kind: (text: string): Kind => {
+    if (!Object.hasOwn(KINDS, text)) throw new RangeError(`expected one of ${Object.keys(KINDS).join(', ')}`);
+    return text as Kind;
+  },
+  page: (text: string) => readInteger(text, 1, 1_000_000),
+  pageSize: (text: string) => readInteger(text, 1, 100),
+};
+
+export function audit({ database }: SandboxService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/audit',
+    summary: 'All operations, events, usage segments or billing periods of a sandbox, oldest first.',
+    handle: async ({ key, params, query }, _request, response) => {
+      const { kind = 'operations', page = 1, pageSize = 50 } = readQuery(query, READERS);
+      const { id } = await findSandbox(database, key.accountId, params['id'] ?? '');
+      const { items, total } = await readPage(database, kind, id, page, pageSize);
+      sendJson(response, 200, { items, kind, page, pageSize, total });
+    },
+  };
+}
+
+async function readPage(database: Knex, kind: Kind, id: string, page: number, pageSize: number) {
+  const { rows, order, show } = KINDS[kind];
+  const { rows: found } = await database.raw<{ rows: (Record<string, unknown> & { total: bigint })[] }>(
+    `SELECT page.*, (SELECT count(*) FROM (${rows}) AS every WHERE every.sandbox_id = :id) AS total
+     FROM (${rows}) AS page WHERE page.sandbox_id = :id ORDER BY ${order} LIMIT :limit OFFSET :offset`,
+    { id, limit: pageSize, offset: (page - 1) * pageSize },
+  );
+  const total = found[0]?.total ?? (page === 1 ? 0n : await countOf(database, rows, id));
+  return { items: found.map((row) => show(fromRow(row))), total: Number(total) };
+}
+
+/** A page past the end has no row that could say it. */
+async function countOf(database: Knex, rows: string, id: string): Promise<bigint> {
+  const { rows: counted } = await database.raw<{ rows: { total: bigint }[] }>(
+    `SELECT count(*) AS total FROM (${rows}) AS every WHERE every.sandbox_id = :id`,
+    { id },
+  );
+  return counted[0]?.total ?? 0n;
+}

@@ -1,0 +1,67 @@
+import { fail } from '../../../core/errors';
+import { jsonBody, sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import type { Settings } from '../../../core/settings';
+import { readCeiling } from '../creation';
+import type { OfferedInstance } from '../offering';
+import { insertQuote } from '../quotes';
+import { showTime } from '../record';
+import { matchOffering, readRequirements } from '../requirements';
+import type { SandboxService } from '../service';
+
+const BODY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { requirements: {}, maxEstimatedHourlyUsd: {}, offeringId: {} },
+} as const;
+
+export function createQuote(service: SandboxService): Route {
+  const readBody = jsonBody<Settings<typeof BODY>>(BODY);
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'POST',
+    path: '/v1/quotes',
+    summary: 'Ask for a price that holds for one creation; costs nothing.',
+    handle: async ({ key }, request, response) => {
+      const chosen = choose(await readBody(request), service.offerings());
+      const { quoteForMs } = service.timings;
+      const quote = await insertQuote(service.database, key.accountId, chosen, { nowMs: Date.now(), quoteForMs });
+      const { billing } = quote.offering;
+      sendJson(response, 201, {
+        quoteId: quote.id,
+        status: 'VALID',
+        offeringId: quote.offeringId,
+        offering: quote.offering,
+        estimatedHourlyUsd: billing.estimatedHourlyUsdByState.RUNNING,
+        initialReservationUsd: billing.initialReservationUsd,
+        createdAt: showTime(quote.createdAtMs),
+        expiresAt: showTime(quote.expiresAtMs),
+      });
+    },
+  };
+}
+
+function choose(
+  { requirements, maxEstimatedHourlyUsd, offeringId }: Settings<typeof BODY>,
+  offered: readonly OfferedInstance[],
+): OfferedInstance {
+  if ((requirements === undefined) === (offeringId === undefined)) {
+    throw fail('SELECTION_INVALID', { message: 'Expected exactly one of requirements and offeringId.' });
+  }
+  if (requirements === undefined) {
+    if (maxEstimatedHourlyUsd !== undefined) {
+      throw fail('SELECTION_INVALID', {
+        param: 'maxEstimatedHourlyUsd',
+        message: 'maxEstimatedHourlyUsd goes with requirements only.',
+      });
+    }
+    const found = offered.find(({ offering, isEnabled }) => isEnabled && offering.id === offeringId);
+    if (found === undefined) throw fail('OFFERING_NOT_FOUND', { param: 'offeringId' });
+    return found;
+  }
+  const ceiling = readCeiling(maxEstimatedHourlyUsd, 'maxEstimatedHourlyUsd', 'REQUIREMENTS_INVALID');
+  const match = matchOffering(offered, readRequirements(requirements, 'requirements'), ceiling);
+  if (match === undefined) throw fail('NO_MATCHING_OFFERING', { param: 'requirements' });
+  return match;
+}

@@ -1,0 +1,76 @@
+import type { Knex } from 'knex';
+import { sendJson } from '../../../core/http';
+import { decodeIdCursor, toPage } from '../../../core/page';
+import type { Route } from '../../../core/plugin';
+import { PAGE_READERS, pageOf, readQuery, readText, readUuid } from '../../../core/query';
+import { showSandbox } from '../record';
+import { fromRow } from '../rows';
+import type { Sandbox } from '../sandbox';
+import type { SandboxService } from '../service';
+import { FINAL_STATES, OBSERVED_STATES } from '../states';
+
+const READERS = {
+  ...PAGE_READERS,
+  state: (text: string) => text.split(',').map(readState),
+  offeringId: readUuid,
+  includeFinal: (text: string) => {
+    if (text !== 'true' && text !== 'false') throw new RangeError('expected true or false');
+    return text === 'true';
+  },
+};
+
+export function listSandboxes({ database }: SandboxService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes',
+    summary: "The account's sandboxes, newest first; active ones unless includeFinal=true.",
+    handle: async ({ key, query }, _request, response) => {
+      const { metadata, rest } = takeMetadata(query);
+      const filters = readQuery(rest, READERS);
+      const { limit, cursor } = pageOf(filters);
+      const narrow = (rows: Knex.QueryBuilder) => {
+        rows.where({ account_id: key.accountId, admission: 'ACCEPTED' });
+        if (filters.state !== undefined) rows.whereIn('observed_state', filters.state);
+        else if (filters.includeFinal !== true) rows.whereNotIn('observed_state', FINAL_STATES);
+        if (filters.offeringId !== undefined) rows.where({ offering_id: filters.offeringId });
+        for (const [name, value] of metadata) rows.whereRaw('metadata ->> ?::text = ?', [name, value]);
+        return rows;
+      };
+      const after = decodeIdCursor(cursor);
+      const page = narrow(database('sandboxes'))
+        .orderBy('id', 'desc')
+        .limit(limit + 1);
+      if (after !== undefined) page.where('id', '<', after);
+      const rows: Record<string, unknown>[] = await page;
+      const [counted] = await narrow(database('sandboxes')).count({ total: '*' });
+      const shown = toPage(
+        rows.map((row) => fromRow<Sandbox>(row)),
+        limit,
+        ({ id }) => [id],
+        showSandbox,
+      );
+      sendJson(response, 200, { ...shown, total: Number(counted?.['total'] ?? 0) });
+    },
+  };
+}
+
+function readState(text: string): string {
+  if (!(OBSERVED_STATES as readonly string[]).includes(text)) {
+    throw new RangeError(`expected states of ${OBSERVED_STATES.join(', ')}, with commas between`);
+  }
+  return text;
+}
+
+/** `metadata.<name>=<value>`: the names are the caller's own. */
+function takeMetadata(query: URLSearchParams): { metadata: [string, string][]; rest: URLSearchParams } {
+  const prefix = 'metadata.';
+  const metadata: [string, string][] = [];
+  const rest = new URLSearchParams();
+  for (const [name, value] of query) {
+    if (name.startsWith(prefix)) metadata.push([readText(name.slice(prefix.length)), readText(value)]);
+    else rest.append(name, value);
+  }
+  return { metadata, rest };
+}

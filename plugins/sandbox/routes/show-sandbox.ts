@@ -1,0 +1,63 @@
+import type { IncomingMessage } from 'node:http';
+import { sendJson } from '../../../core/http';
+import type { Route } from '../../../core/plugin';
+import { readInteger, readQuery } from '../../../core/query';
+import { readRecord, type SandboxRecord } from '../record';
+import type { SandboxService } from '../service';
+import { isFinal, OBSERVED_STATES, type ObservedState } from '../states';
+import { etagOf } from './etag';
+
+const READERS = {
+  waitFor: (text: string): readonly ObservedState[] => text.split(',').map(readState),
+  waitSeconds: (text: string) => readInteger(text, 0, 60),
+};
+
+const DEFAULT_WAIT_SECONDS = 30;
+/** News may be lost: it is looked for this often all the same. */
+const LOOK_EVERY_MS = 2_000;
+
+export function showSandbox(service: SandboxService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}',
+    summary: 'A sandbox; with waitFor once it is in one of these states, or after waitSeconds as it is.',
+    handle: async ({ key, params, query }, request, response) => {
+      const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, READERS);
+      const read = () => readRecord(service.database, key.accountId, params['id'] ?? '');
+      const record =
+        waitFor === undefined ? await read() : await waitUntil(service, request, read, waitFor, waitSeconds);
+      sendJson(response, 200, record, { etag: etagOf(record.stateVersion) });
+    },
+  };
+}
+
+async function waitUntil(
+  { changes, gateway }: SandboxService,
+  request: IncomingMessage,
+  read: () => Promise<SandboxRecord>,
+  states: readonly ObservedState[],
+  waitSeconds: number,
+): Promise<SandboxRecord> {
+  const deadlineMs = Date.now() + waitSeconds * 1_000;
+  let record = await read();
+  for (;;) {
+    const leftMs = deadlineMs - Date.now();
+    const isThere = states.includes(record.observedState) || isFinal(record.observedState);
+    if (isThere || leftMs <= 0 || request.destroyed || gateway.isDraining()) return record;
+    // Asked for first, so that what happens while it is read is not missed.
+    const news = changes.next(record.id, Math.min(LOOK_EVERY_MS, leftMs));
+    record = await read();
+    if (states.includes(record.observedState) || isFinal(record.observedState)) return record;
+    await news;
+    record = await read();
+  }
+}
+
+function readState(text: string): ObservedState {
+  const state = OBSERVED_STATES.find((each) => each === text.trim());
+  if (state === undefined)
+    throw new RangeError(`expected states of ${OBSERVED_STATES.join(', ')}, with commas between`);
+  return state;
+}

@@ -1,0 +1,95 @@
+import { cancelStale } from './admission-sweep';
+import type { Books } from './books';
+import { cleanUp } from './cleanup';
+import { invariantsBroken, orphansFound, supplierCallSeconds, supplierCalls, sweepsStopped } from './figures';
+import { checkInvariants } from './invariants';
+import { startLoop } from './loop';
+import { OrphanSweep } from './orphans';
+import { forgetQuotes } from './quotes';
+import { startReconciler } from './reconciler';
+import type { SandboxService } from './service';
+import { instanceTags } from './tags';
+
+const ADMISSIONS_EVERY_MS = 5_000;
+const CLEANUP_EVERY_MS = 5_000;
+
+/** What keeps sandboxes true: in every process, or in those with ROLE=worker alone; any number at once. */
+export function startWorker(service: SandboxService, environment: string): () => Promise<void> {
+  const { database, gateway, log, timings, changes, drivers } = service;
+  const reconciler = startReconciler({
+    books: countingCalls(service),
+    log,
+    world: {
+      ledger: gateway.ledger,
+      timings,
+      now: Date.now,
+      driverOf: ({ supplier }) => service.driverOf(supplier),
+      tagsOf: ({ id }) => instanceTags(environment, id),
+    },
+  });
+  const sweep = new OrphanSweep({ database, log, environment, timings });
+  const loops = [
+    startLoop(
+      'admissions',
+      ADMISSIONS_EVERY_MS,
+      async () => {
+        const cancelled = await cancelStale(database, gateway.ledger, Date.now() - timings.admissionWithinMs);
+        if (cancelled > 0) log.warn({ cancelled }, 'creations that nobody finished were cancelled');
+      },
+      log,
+    ),
+    startLoop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep), log),
+    startLoop(
+      'cleanup',
+      CLEANUP_EVERY_MS,
+      async () => {
+        await cleanUp(database, (supplier) => drivers.get(supplier), Date.now());
+      },
+      log,
+    ),
+    startLoop('invariants', timings.invariantsEveryMs, () => audit(service), log),
+  ];
+  const stopListening = changes.onAny(reconciler.wake);
+  return async () => {
+    stopListening();
+    await Promise.all([reconciler.stop(), ...loops.map((stop) => stop())]);
+  };
+}
+
+/** How suppliers answer is counted, and decides whether they get new instances. */
+function countingCalls({ books, health }: SandboxService): Books {
+  return {
+    ...books,
+    noteCall: async (call) => {
+      const { supplier, verb, outcome, startedAtMs, endedAtMs } = call;
+      supplierCalls.inc({ supplier, verb, outcome });
+      supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
+      if (outcome === 'NOT_SENT' || outcome === 'AMBIGUOUS') health.failed(supplier);
+      else health.answered(supplier);
+      await books.noteCall(call);
+    },
+  };
+}
+
+async function sweepAll({ drivers, health, log }: SandboxService, sweep: OrphanSweep): Promise<void> {
+  for (const [supplier, driver] of drivers) {
+    try {
+      const { found, stopped } = await sweep.sweep(supplier, driver, Date.now());
+      orphansFound.set({ supplier }, found);
+      if (stopped) sweepsStopped.inc({ supplier });
+      health.answered(supplier);
+    } catch (error) {
+      health.failed(supplier);
+      log.warn({ supplier, reason: String(error) }, 'the instances of a supplier could not be listed');
+    }
+  }
+}
+
+async function audit({ database, log }: SandboxService): Promise<void> {
+  const nowMs = Date.now();
+  for (const [invariant, count] of await checkInvariants(database, nowMs)) {
+    invariantsBroken.set({ invariant }, count);
+    if (count > 0) log.error({ invariant, count }, 'the books of the sandboxes contradict themselves');
+  }
+  await forgetQuotes(database, nowMs);
+}
