@@ -13,6 +13,7 @@ import { createService, openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker';
 import { processes } from './suppliers/process';
 import { readTimings, TIMINGS } from './timings';
+import { guardUnisolated } from './unisolated';
 import { startWorker } from './worker';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
@@ -53,7 +54,15 @@ export default definePlugin({
         additionalProperties: {
           type: 'object',
           required: ['driver'],
-          properties: { driver: { description: 'A registered driver.', type: 'string', minLength: 1 } },
+          properties: {
+            driver: { description: 'A registered driver.', type: 'string', minLength: 1 },
+            allowUnisolated: {
+              description:
+                'Its sandboxes are offered though nothing stands between them and a gateway that others reach.',
+              type: 'boolean',
+              default: false,
+            },
+          },
         },
       },
       environment: {
@@ -79,7 +88,9 @@ export default definePlugin({
   hosts: (_settings, gateway) => portHosts(servicesOf(gateway).inside),
   start: async (settings, gateway) => {
     const { service, inside } = servicesOf(gateway);
-    const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
+    const suppliers = settings.suppliers as Readonly<Record<string, SupplierSettings>>;
+    const opened = await openSuppliers(suppliers, gateway.log);
+    guardUnisolated(gateway, opened, (name) => suppliers[name]?.allowUnisolated === true);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
     await service.changes.listen();
     const stopInside = runInside(inside);

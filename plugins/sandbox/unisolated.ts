@@ -4,24 +4,19 @@ import { StartFailure } from '../../core/start-failure';
 import type { SupplierDriver } from '../../core/supplier';
 import type { OfferingsSection } from './offering';
 
-export interface OpenedSupplier {
-  readonly driver: SupplierDriver;
-  readonly allowUnisolated: boolean;
-}
-
 /**
  * Offerings with nothing between a sandbox and this machine are for whoever sits at it: they are said plainly, and refused
  * where others can reach the gateway. @throws StartFailure
  */
 export function guardUnisolated(
   gateway: Pick<Gateway, 'section' | 'configuration' | 'log'>,
-  suppliers: ReadonlyMap<string, OpenedSupplier>,
+  drivers: ReadonlyMap<string, SupplierDriver>,
+  isAllowed: (supplier: string) => boolean,
 ): void {
   const { hostname } = gateway.configuration.gateway.http;
   for (const [name, { supplier, enabled }] of Object.entries(gateway.section<OfferingsSection>('offerings') ?? {})) {
-    const opened = suppliers.get(supplier);
-    if (!enabled || opened?.driver.capabilities.isolation !== 'none') continue;
-    if (!isLoopback(hostname) && !opened.allowUnisolated) throw new StartFailure(refusal(name, supplier, hostname));
+    if (!enabled || drivers.get(supplier)?.capabilities.isolation !== 'none') continue;
+    if (!isLoopback(hostname) && !isAllowed(supplier)) throw new StartFailure(refusal(name, supplier, hostname));
     gateway.log.warn(
       { offering: name, supplier },
       'sandboxes of this offering are no security boundary: their commands can do what this process can',

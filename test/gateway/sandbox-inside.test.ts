@@ -1,25 +1,29 @@
-import { expect } from 'chai';
 import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
 import { request } from 'undici';
-import { type SandboxGateway, startSandboxGateway } from '../support/sandboxes';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
 describe('inside a running sandbox', () => {
-  let gateway: SandboxGateway;
+  let gateway: TestGateway;
   let key: string;
   let base: string;
   let id: string;
 
   before(async function () {
     this.timeout(60_000);
-    gateway = await startSandboxGateway();
-    const customer = await gateway.newCustomer('5');
-    key = customer.key;
-    id = await gateway.newSandbox(key, customer.accountId);
+    gateway = await startGateway({ stores: 'real', ...SANDBOX_GATEWAY });
+    ({ key } = await gateway.newCustomer('5'));
+    ({ id } = await createSandbox(gateway, key, creation('inside')));
+    await waitForState(gateway, key, id, 'RUNNING');
     base = `/v1/sandboxes/${id}`;
   });
 
-  after(() => gateway?.stop());
+  after(async () => {
+    await terminate(gateway, key, id);
+    await gateway.stop();
+  });
 
   const post = (path: string, body: unknown, headers = {}) => gateway.call(`${base}${path}`, { key, body, headers });
   const get = (path: string) => gateway.call(`${base}${path}`, { method: 'GET', key });
@@ -29,7 +33,6 @@ describe('inside a running sandbox', () => {
       const { json } = await get(`/commands/${commandId}`);
       return json.status === 'RUNNING' ? undefined : json;
     });
-  const operations = async () => (await get('/audit?kind=operations&pageSize=100')).json;
 
   describe('a command', () => {
     it('is answered with its output and exit code; one that fails is a result', async () => {
@@ -76,10 +79,9 @@ describe('inside a running sandbox', () => {
         const read = (await get(`/commands/${json.commandId}/logs`)).json;
         return read.items.length === 2 ? read : undefined;
       });
-      expect(logs.items.map((each: { stream: string; data: string }) => `${each.stream} ${each.data}`)).to.have.members([
-        'stdout one\n',
-        'stderr two\n',
-      ]);
+      expect(logs.items.map((each: { stream: string; data: string }) => `${each.stream} ${each.data}`)).to.have.members(
+        ['stdout one\n', 'stderr two\n'],
+      );
       const signalled = await post(`/commands/${json.commandId}/signal`, { signal: 'SIGTERM' });
       expect([signalled.status, signalled.json.noop]).to.deep.equal([200, false]);
       expect(await ended(json.commandId)).to.include({ status: 'EXITED', exitCode: 3 });
@@ -89,7 +91,9 @@ describe('inside a running sandbox', () => {
     });
 
     it('is told as events, and whoever comes back goes on after the last one seen', async () => {
-      const all = await events(await open('/commands', { command: 'echo a; sleep 0.2; echo b >&2; sleep 0.2; echo c' }));
+      const all = await events(
+        await open('/commands', { command: 'echo a; sleep 0.2; echo b >&2; sleep 0.2; echo c' }),
+      );
       expect(all.map(({ event, data }) => `${event} ${data.data ?? data.status}`)).to.deep.equal([
         'start RUNNING',
         'stdout a\n',
@@ -98,7 +102,7 @@ describe('inside a running sandbox', () => {
         'exit EXITED',
       ]);
       expect(all.map((each) => each.id)).to.deep.equal([0, 1, 2, 3, undefined]);
-      const { commandId } = all[0]?.data as { commandId: string };
+      const commandId = all[0]?.data['commandId'];
       const again = await events(await open(`/commands/${commandId}/logs?follow=true&after=1`));
       expect(again.map(({ event, id: sequence }) => `${event} ${sequence}`)).to.deep.equal([
         'stderr 2',
@@ -108,7 +112,9 @@ describe('inside a running sandbox', () => {
     });
 
     it('goes on when whoever reads its events leaves', async () => {
-      const reading = await open('/commands', { command: 'echo here; while [ ! -e release ]; do sleep 0.05; done; echo done' });
+      const reading = await open('/commands', {
+        command: 'echo here; while [ ! -e release ]; do sleep 0.05; done; echo done',
+      });
       const pieces = reading[Symbol.asyncIterator]();
       let seen = '';
       while (!seen.includes('here')) seen += String((await pieces.next()).value);
@@ -197,7 +203,11 @@ describe('inside a running sandbox', () => {
     });
 
     it('that is too large is 413', async () => {
-      const raw = await gateway.call(`${base}/files/content?path=x`, { method: 'PUT', key, body: Buffer.alloc(20_971_521) });
+      const raw = await gateway.call(`${base}/files/content?path=x`, {
+        method: 'PUT',
+        key,
+        body: Buffer.alloc(20_971_521),
+      });
       expect([raw.status, raw.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
       const asJson = await post('/files', { path: 'x', content: 'x'.repeat(4_194_305) });
       expect([asJson.status, asJson.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
@@ -259,11 +269,23 @@ describe('inside a running sandbox', () => {
 
     it('sees none of the credentials and cookies, and sets none', async () => {
       const { body, headers } = await ask('', {
-        headers: { ...opened.headers, cookie: 'session=1', authorization: 'Bearer x', 'x-api-key': key, 'x-other': 'y' },
+        headers: {
+          ...opened.headers,
+          cookie: 'session=1',
+          authorization: 'Bearer x',
+          'x-api-key': key,
+          'x-other': 'y',
+        },
       });
       const seen = ((await body.json()) as { headers: object }).headers;
       expect(seen).to.include({ 'x-other': 'y' });
-      expect(seen).to.not.have.any.keys('cookie', 'authorization', 'x-api-key', 'x-svc-sandbox-token', 'x-forwarded-for');
+      expect(seen).to.not.have.any.keys(
+        'cookie',
+        'authorization',
+        'x-api-key',
+        'x-svc-sandbox-token',
+        'x-forwarded-for',
+      );
       expect(headers).to.not.have.property('set-cookie');
     });
 
@@ -320,8 +342,16 @@ describe('inside a running sandbox', () => {
     const openSocket = async (): Promise<Socket> => {
       const { hostname, port, pathname, host } = new URL(opened.url);
       const socket = connect(Number(port), hostname);
-      const headers = Object.entries({ host, connection: 'Upgrade', upgrade: 'websocket', cookie: 'a=b', ...opened.headers });
-      socket.write(`GET ${pathname}ws HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+      const headers = Object.entries({
+        host,
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        cookie: 'a=b',
+        ...opened.headers,
+      });
+      socket.write(
+        `GET ${pathname}ws HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
+      );
       return socket;
     };
 
@@ -333,8 +363,13 @@ describe('inside a running sandbox', () => {
     };
   });
 
-  it('everything was written down as an operation', async () => {
-    const { items } = await operations();
-    expect(new Set(items?.map(({ type }: { type: string }) => type))).to.include.members(['EXEC', 'FILE_WRITE', 'PORT_EXPOSE']);
+  describe('what was done', () => {
+    it('is written down as operations, and nothing of them is left open', async () => {
+      const { json } = await get('/audit?kind=operations&pageSize=100');
+      const types = json.items.map(({ type }: { type: string }) => type);
+      expect(types).to.include.members(['EXEC', 'SIGNAL', 'FILE_READ', 'FILE_WRITE', 'FILE_LIST', 'FILE_DELETE']);
+      expect(types).to.include.members(['PORT_EXPOSE', 'PORT_REVOKE']);
+      expect(json.items.filter(({ status }: { status: string }) => status === 'RUNNING')).to.deep.equal([]);
+    });
   });
 });
