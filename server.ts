@@ -18,6 +18,7 @@ import { openFrontDoor } from './core/front-door';
 import { type Gateway, type GatewayParts, withConfiguration } from './core/gateway';
 import { startHealthExchange } from './core/health-exchange';
 import { startDrainer } from './core/ledger/drainer';
+import { startGuardian } from './core/ledger/guardian';
 import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
 import { MemoryLedger } from './core/ledger/memory-ledger';
@@ -91,6 +92,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   await migrate(database);
   const { ledger, redis } = await openLedger(env['REDIS_URL']);
   await ensureReady({ ledger, database, log });
+  const guardian = startGuardian({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
   const settler = createSettler({ ledger, drainer, log });
   const leases = startLeases({ ledger, log });
@@ -152,6 +154,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
       await stopPlugins();
       await settler.stop();
       await leases.stop();
+      await guardian.stop();
       await refusedCalls.close();
       await drainer.stop();
       await egress.close();

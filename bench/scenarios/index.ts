@@ -4,5 +4,6 @@ import { json } from './json';
 import { latency } from './latency';
 import { ledger } from './ledger';
 import { stream } from './stream';
+import { usage } from './usage';
 
-export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream];
+export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream, usage];

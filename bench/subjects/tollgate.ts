@@ -25,16 +25,26 @@ export const tollgateExpress: Subject = {
   start: (rig, options) => startTollgate(rig, options, false),
 };
 
-async function startTollgate(
+/** A gateway that answers, with an account that has money and a key. */
+export interface RunningTollgate {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly adminToken: string;
+  readonly databaseUrl: string;
+  readonly customer: Readonly<Record<'accountId' | 'keyId' | 'key', string>>;
+  readonly program: Program;
+  readonly storePids: readonly number[];
+}
+
+export async function runTollgate(
   rig: Rig,
-  { upstream, nodeArgs = [] }: StartOptions,
-  fastLane: boolean,
-): Promise<RunningSubject> {
+  { upstreamUrl, nodeArgs = [], fastLane }: { upstreamUrl: string; nodeArgs?: readonly string[]; fastLane: boolean },
+): Promise<RunningTollgate> {
   const dist = await rig.dist();
   const [redis, postgres] = await Promise.all([rig.redis(), rig.postgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
   const [config, data] = await Promise.all([rig.newFolder('config'), rig.newFolder('data')]);
-  writeConfiguration(config, upstream.url);
+  writeConfiguration(config, upstreamUrl);
   const adminToken = randomBytes(24).toString('hex');
   const program = await rig.node('tollgate', join(dist, 'server.js'), {
     nodeArgs,
@@ -53,13 +63,27 @@ async function startTollgate(
     },
   });
   const url = `http://127.0.0.1:${port}`;
+  const adminUrl = `http://127.0.0.1:${adminPort}/admin/v1`;
   await waitUntilReady(program, url);
-  const key = await makeKey(`http://127.0.0.1:${adminPort}/admin/v1`, adminToken);
+  const customer = await makeCustomer(adminUrl, adminToken);
+  return { url, adminUrl, adminToken, databaseUrl, customer, program, storePids: [redis.pid, postgres.pid] };
+}
+
+async function startTollgate(
+  rig: Rig,
+  { upstream, nodeArgs = [] }: StartOptions,
+  fastLane: boolean,
+): Promise<RunningSubject> {
+  const { url, customer, program, storePids } = await runTollgate(rig, {
+    upstreamUrl: upstream.url,
+    nodeArgs,
+    fastLane,
+  });
   return {
     url: url + CHAT_PATH,
-    headers: { authorization: `Bearer ${key}` },
+    headers: { authorization: `Bearer ${customer.key}` },
     pids: [program.pid],
-    storePids: [redis.pid, postgres.pid],
+    storePids,
     program,
   };
 }
@@ -91,7 +115,7 @@ function writeConfiguration(folder: string, upstreamUrl: string): void {
 }
 
 /** An account with money and a key of it, as an operator makes them. */
-async function makeKey(adminUrl: string, token: string): Promise<string> {
+async function makeCustomer(adminUrl: string, token: string): Promise<RunningTollgate['customer']> {
   const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const response = await fetch(adminUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -100,6 +124,6 @@ async function makeKey(adminUrl: string, token: string): Promise<string> {
   };
   const { id } = await post('/accounts', { name: 'bench' });
   await post(`/accounts/${String(id)}/credits`, { amountUsd: '1000000', idempotencyKey: 'bench' });
-  const { key } = await post(`/accounts/${String(id)}/keys`, { name: 'bench' });
-  return String(key);
+  const made = await post(`/accounts/${String(id)}/keys`, { name: 'bench' });
+  return { accountId: String(id), keyId: String(made['id']), key: String(made['key']) };
 }

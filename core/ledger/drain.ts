@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { Ledger, OutboxEntry } from './ledger';
+import { continueChains } from './rebase';
 import { insertEntries, insertUsage, type UsageRow, usageRowOf } from './rows';
 import { ALL_SHARDS } from './shard';
 
@@ -8,6 +9,19 @@ export interface DrainOptions {
   readonly ledger: Ledger;
   readonly database: Knex;
   readonly log: Logger;
+  /** Recovery: entries that are numbered as others of Postgres are, because the ledger went back in time, continue the chain. */
+  readonly isRecovery?: boolean;
+}
+
+/** The ledger went back in time: it numbers an entry as Postgres has numbered another. Nothing was written. */
+export class SteppedBack extends Error {
+  override readonly name = 'SteppedBack';
+  readonly accountIds: readonly string[];
+
+  constructor(accountIds: readonly string[]) {
+    super(`the ledger has gone back in time on ${accountIds.length} accounts, ${accountIds[0]} among them`);
+    this.accountIds = accountIds;
+  }
 }
 
 /** Shards of one transaction, and its entries: at most about 4 MB at once. Few and large ones cost the database least. */
@@ -56,18 +70,23 @@ async function drainGroup(
 }
 
 async function commit(
-  { database, log }: DrainOptions,
+  { database, log, isRecovery = false }: DrainOptions,
   heads: ReadonlyMap<number, readonly OutboxEntry[]>,
 ): Promise<readonly number[]> {
+  const chained = (trx: Knex, entries: readonly OutboxEntry[]) =>
+    isRecovery ? continueChains(trx, entries) : Promise.resolve(entries);
   try {
-    return await writeLocked(database, heads, (trx, entries) => write(trx, entries, entries.map(usageRowOf)));
+    return await writeLocked(database, heads, async (trx, found) => {
+      const entries = await chained(trx, found);
+      await write(trx, entries, entries.map(usageRowOf));
+    });
   } catch (error) {
     if (!isAboutData(error)) throw error;
     log.error(
       { reason: (error as Error).message },
       'a usage record cannot be written; its batch is written one by one',
     );
-    return writeLocked(database, heads, (trx, entries) => writeOneByOne(trx, entries, log));
+    return writeLocked(database, heads, async (trx, found) => writeOneByOne(trx, await chained(trx, found), log));
   }
 }
 
@@ -101,16 +120,21 @@ async function write(
   entries: readonly OutboxEntry[],
   usage: readonly (UsageRow | undefined)[],
 ): Promise<void> {
-  await insertEntries(trx, entries);
+  await writeEntries(trx, entries);
   await insertUsage(
     trx,
     usage.filter((row) => row !== undefined),
   );
 }
 
+async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise<void> {
+  const accountIds = await insertEntries(trx, entries);
+  if (accountIds.length > 0) throw new SteppedBack(accountIds);
+}
+
 /** A record that cannot be written must not keep money from being written: its entry goes without it, and the log says so. */
 async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Logger): Promise<void> {
-  await insertEntries(trx, entries);
+  await writeEntries(trx, entries);
   for (const entry of entries) {
     try {
       await trx.transaction(async (savepoint) => write(savepoint, [], [usageRowOf(entry)]));

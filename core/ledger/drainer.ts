@@ -1,4 +1,4 @@
-import { type DrainOptions, drainShards, findWaiting } from './drain';
+import { type DrainOptions, drainShards, findWaiting, SteppedBack } from './drain';
 import { ALL_SHARDS, shardOf } from './shard';
 
 /** Moves the outboxes to Postgres while the process runs. */
@@ -56,6 +56,8 @@ export function startDrainer(options: DrainOptions): Drainer {
       await drainShards(options, shards);
     } catch (error) {
       for (const shard of shards) nudged.add(shard);
+      // Whoever looks after the ledger finds it shut, and compares it with Postgres.
+      if (error instanceof SteppedBack) await ledger.shut();
       throw error;
     }
   };

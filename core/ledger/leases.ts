@@ -15,11 +15,13 @@ export interface LeasesOptions {
   readonly log: Logger;
   readonly renewEveryMs?: number;
   readonly sweepEveryMs?: number;
+  readonly pauseMs?: number;
 }
 
 const AT_ONCE = 32;
 const DUE_AT_ONCE = 100;
 const SWEEP_EVERY_MS = 5_000;
+const PAUSE_MS = 60_000;
 /** A renewal that failed is tried again after this; the lease lasts long enough for several. */
 const RETRY_MS = 10_000;
 
@@ -29,11 +31,11 @@ interface Lease {
 }
 
 /**
- * Calls begin at different times, so their renewals are spread by themselves. Not here yet: a pause of the sweep for 60 s
- * after Redis came back, so that settles that wait on disk are sent first.
+ * Calls begin at different times, so their renewals are spread by themselves. When the ledger came back after it could not
+ * be asked, holds are renewed and settles that wait on disk are sent before any is given back.
  */
 export function startLeases(options: LeasesOptions): Leases {
-  const { ledger, log, renewEveryMs = RENEW_EVERY_MS, sweepEveryMs = SWEEP_EVERY_MS } = options;
+  const { ledger, log, renewEveryMs = RENEW_EVERY_MS, sweepEveryMs = SWEEP_EVERY_MS, pauseMs = PAUSE_MS } = options;
   /** In the order they are due: a renewed lease goes to the end. */
   const leases = new Map<string, Lease>();
 
@@ -59,7 +61,18 @@ export function startLeases(options: LeasesOptions): Leases {
     await eachAtOnce(due, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
   };
 
+  /** When the ledger could last not be asked, as seen from here. */
+  let missedAt: number | undefined;
+
+  const isBackForLong = async () => {
+    const isReady = await ledger.isReady().catch(() => false);
+    if (!isReady) missedAt = Date.now();
+    if (missedAt !== undefined && Date.now() - missedAt < pauseMs) return false;
+    return (await ledger.openedAgoMs()) >= pauseMs;
+  };
+
   const sweep = async () => {
+    if (!(await isBackForLong())) return;
     const due = (await Promise.all(ALL_SHARDS.map((shard) => ledger.due(shard, DUE_AT_ONCE)))).flat();
     let expired = 0;
     await eachAtOnce(due, async ({ rid, ...payer }) => {

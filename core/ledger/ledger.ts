@@ -272,8 +272,15 @@ export interface Ledger {
   /** Looks at accounts of one shard, and at some of their keys, at one moment. Rejects with LedgerUnavailable while not ready. */
   inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
 
-  /** True once the store has been filled from Postgres. */
+  /**
+   * True once the store has been filled from Postgres, and is still the one that was: one that was restarted, promoted or
+   * emptied since may have gone back in time, and nothing is asked of it until it was compared with Postgres (`open`).
+   */
   isReady(): Promise<boolean>;
+  /** How long ago it was opened, by its own clock. */
+  openedAgoMs(): Promise<number>;
+  /** Recovery of a ledger that answers but is found to be wrong: nothing is answered until `open`. */
+  shut(): Promise<void>;
   /**
    * Recovery: writes accounts that are absent or behind; of what was held only the snapshot's open holds stay. Of those
    * whose seq is not lower it only writes keys that are missing. Index entries of all keys are written.

@@ -312,6 +312,15 @@ export class MemoryLedger implements Ledger {
     return this.#isOpen;
   }
 
+  /** It is as old as its process: nothing of it was kept by somebody else meanwhile. */
+  async openedAgoMs(): Promise<number> {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  async shut(): Promise<void> {
+    this.#isOpen = false;
+  }
+
   async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
     for (const snapshot of accounts) this.#restore(snapshot);
   }

@@ -21,6 +21,9 @@ const ACCOUNTS_AT_ONCE = 500;
 /** Closed reservations of one account that are remembered after a loss at most; the others are looked up in Postgres. */
 const CLOSED_AT_MOST = 1_000;
 
+/** A recovery that takes long says how far it is. */
+const TELL_EVERY_MS = 2_000;
+
 /** The advisory lock that lets one process at a time recover. */
 const RECOVERY_LOCK = 0x70_6c_68;
 
@@ -30,16 +33,18 @@ export async function ensureReady(options: DrainOptions): Promise<void> {
 }
 
 /**
- * Rebuilds a ledger that is not ready from Postgres: first what its outboxes still hold is brought to Postgres, then the
- * accounts that are missing or behind are written, and last the ledger is opened. Processes that start at the same time
- * wait for each other, and the ones that come later find it done.
+ * Makes a ledger right that is not ready, from Postgres: first what its outboxes still hold is brought to Postgres, then the
+ * accounts that are missing or behind are written, those that are not are left alone, and last the ledger is opened.
+ * Processes that start at the same time wait for each other, and the ones that come later find it done.
  */
-export async function recover(options: DrainOptions): Promise<void> {
+export async function recover(given: DrainOptions): Promise<void> {
+  const options = { ...given, isRecovery: true };
   const { ledger, database, log } = options;
   await drainAll(options);
   const accounts = await database.transaction(async (trx) => {
-    // Another process may take long to recover, and the sums of a large ledger take long to read.
+    // Another process may take long to recover, and so may this one.
     await trx.raw('SET LOCAL statement_timeout = 0');
+    await trx.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
     if (await ledger.isReady()) return undefined;
     const restored = await restoreAccounts(options, trx);
@@ -47,7 +52,7 @@ export async function recover(options: DrainOptions): Promise<void> {
     return restored;
   });
   const credits = await resendCredits(options);
-  if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was filled from Postgres');
+  if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres, and filled');
 }
 
 /** Also waits for the shards another process is draining: what they hold must be in Postgres before it is read. */
@@ -61,16 +66,22 @@ async function drainAll(options: DrainOptions): Promise<void> {
 }
 
 /** In batches by id. All on the transaction: the embedded database has one connection. */
-async function restoreAccounts({ ledger }: DrainOptions, trx: Knex): Promise<number> {
-  let count = 0;
+async function restoreAccounts({ ledger, log }: DrainOptions, trx: Knex): Promise<number> {
+  const [all] = await trx('accounts').count<{ count: bigint }[]>({ count: '*' });
+  const total = Number(all?.count ?? 0);
+  let done = 0;
+  let toldAt = Date.now();
   let after = '00000000-0000-0000-0000-000000000000';
   for (;;) {
     const accounts = await readAccounts(trx, after);
     const last = accounts.at(-1);
-    if (last === undefined) return count;
+    if (last === undefined) return done;
     await ledger.restore(await readSnapshots(trx, accounts));
-    count += accounts.length;
+    done += accounts.length;
     after = last.id;
+    if (Date.now() - toldAt < TELL_EVERY_MS) continue;
+    toldAt = Date.now();
+    log.info({ done, total }, 'accounts are being compared with Postgres');
   }
 }
 

@@ -11,12 +11,53 @@ export class RedisConnection {
   readonly redis: Redis;
   readonly #scripts: readonly LuaScript[];
   #corked = false;
+  /** The Redis that was last found to hold what Postgres knows, by its replication id; undefined before the first look. */
+  #trusted: string | undefined;
+  /** The Redis of this connection, while it is not known to be the trusted one. */
+  #inDoubt = false;
+  #meeting: Promise<void> | undefined;
+  #sawNotReady = false;
 
   constructor(redis: Redis, scripts: readonly LuaScript[]) {
     this.redis = redis;
     this.#scripts = scripts;
-    redis.on('ready', () => this.#loadScripts().catch(ignore));
-    if (redis.status === 'ready') this.#loadScripts().catch(ignore);
+    redis.on('ready', () => this.#begin());
+    if (redis.status === 'ready') this.#begin();
+  }
+
+  /** From here on the Redis with this id is asked. */
+  trust(id: string): void {
+    this.#trusted = id;
+    this.#inDoubt = false;
+    this.#sawNotReady = false;
+  }
+
+  /** Whether there is a reason to compare what Redis, whose id this is, holds with what Postgres knows. */
+  isInDoubt(id: string): boolean {
+    return this.#inDoubt || this.#sawNotReady || this.#trusted !== id;
+  }
+
+  async readReplicationId(): Promise<string> {
+    const info = await this.redis.info('replication').catch((error: unknown) => {
+      throw explain(error);
+    });
+    return /^master_replid:(\w+)/m.exec(info)?.[1] ?? '';
+  }
+
+  /** On every connect: a script is sent only when it is known that this Redis did not go back in time meanwhile. */
+  #begin(): void {
+    this.#loadScripts().catch(ignore);
+    if (this.#trusted === undefined) return;
+    const meeting = this.readReplicationId()
+      .then(
+        (id) => id !== this.#trusted,
+        () => true,
+      )
+      .then((isInDoubt) => {
+        this.#inDoubt = isInDoubt;
+        if (this.#meeting === meeting) this.#meeting = undefined;
+      });
+    this.#meeting = meeting;
   }
 
   /** Answers the script's word and the values that come with it. */
@@ -26,10 +67,13 @@ export class RedisConnection {
     args: readonly string[],
   ): Promise<readonly [string, ...string[]]> {
     const reply = await this.#runLoaded(script, keys, args);
+    if (reply === 'not_ready') this.#sawNotReady = true;
     return typeof reply === 'string' ? [reply] : (reply as [string, ...string[]]);
   }
 
   async ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+    if (this.#meeting !== undefined) await this.#meeting;
+    this.#refuseInDoubt();
     this.#cork();
     try {
       return await command(this.redis);
@@ -43,6 +87,8 @@ export class RedisConnection {
    * repeated: a Redis that has forgotten more than scripts has no epoch either, and the script answers `not_ready`.
    */
   async #runLoaded(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    if (this.#meeting !== undefined) await this.#meeting;
+    this.#refuseInDoubt();
     this.#cork();
     try {
       return await this.redis.evalsha(script.sha, keys.length, ...keys, ...args);
@@ -53,6 +99,10 @@ export class RedisConnection {
       await this.#loadScripts();
       return redis.evalsha(script.sha, keys.length, ...keys, ...args);
     });
+  }
+
+  #refuseInDoubt(): void {
+    if (this.#inDoubt) throw new LedgerUnavailable('Redis is another than before and is being compared with Postgres');
   }
 
   async #loadScripts(): Promise<void> {

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { newId } from '../ids';
 import { type LuaScript, loadScript } from '../lua';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount } from './amount';
@@ -65,6 +64,9 @@ export const LEDGER_SCRIPTS: readonly LuaScript[] = [
 /** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
 const BACKGROUND = { commandTimeout: 2_000, socketTimeout: 5_000, enableOfflineQueue: true };
 
+/** The epochs of all shards are read this often without a reason. */
+const LOOK_EVERY_MS = 10_000;
+
 const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
 const CLOSED = String(CLOSED_MS);
 
@@ -79,6 +81,7 @@ export async function openRedisLedger({ redis, log }: { redis: Redis; log: Logge
 export class RedisLedger implements Ledger {
   readonly #calls: RedisConnection;
   readonly #background: RedisConnection;
+  #lookedAt = 0;
 
   /** Takes the connection over: `close` ends it. */
   constructor({ redis }: { redis: Redis }) {
@@ -356,14 +359,43 @@ export class RedisLedger implements Ledger {
     return readInspection(seen);
   }
 
+  /**
+   * The epoch of a shard is the replication id of the Redis it was filled in: a restart, a promotion and a move to another
+   * node change that id. All shards are looked at when there is a reason to, and now and then.
+   */
   async isReady(): Promise<boolean> {
-    const there = await this.#background.ask((redis) =>
-      Promise.all([
-        redis.exists(KEY_INDEX),
-        ...ALL_SHARDS.map((shard) => redis.hexists(`${shardPrefix(shard)}meta`, 'epoch')),
-      ]),
+    const [id, index] = await Promise.all([
+      this.#background.readReplicationId(),
+      this.#background.ask((redis) => redis.exists(KEY_INDEX)),
+    ]);
+    if (index === 0) return false;
+    const looked = Date.now() - this.#lookedAt < LOOK_EVERY_MS;
+    if (looked && !this.#calls.isInDoubt(id)) return true;
+    const epochs = await this.#background.ask((redis) =>
+      Promise.all(ALL_SHARDS.map((shard) => redis.hget(`${shardPrefix(shard)}meta`, 'epoch'))),
     );
-    return there.every((each) => each === 1);
+    if (epochs.some((epoch) => epoch !== id)) return false;
+    this.#trust(id);
+    return true;
+  }
+
+  #trust(id: string): void {
+    this.#lookedAt = Date.now();
+    this.#calls.trust(id);
+  }
+
+  async openedAgoMs(): Promise<number> {
+    const [openedAt, [seconds = 0]] = await this.#background.ask((redis) =>
+      Promise.all([redis.get(KEY_INDEX), redis.time()]),
+    );
+    return openedAt === null ? 0 : Number(seconds) * 1_000 - Number(openedAt);
+  }
+
+  async shut(): Promise<void> {
+    await this.#background.ask((redis) =>
+      Promise.all([redis.del(KEY_INDEX), ...ALL_SHARDS.map((shard) => redis.del(`${shardPrefix(shard)}meta`))]),
+    );
+    this.#lookedAt = 0;
   }
 
   async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
@@ -382,11 +414,13 @@ export class RedisLedger implements Ledger {
   }
 
   async open(): Promise<void> {
-    const epoch = newId();
+    const id = await this.#background.readReplicationId();
     await this.#background.ask((redis) =>
-      Promise.all(ALL_SHARDS.map((shard) => redis.hset(`${shardPrefix(shard)}meta`, 'epoch', epoch))),
+      Promise.all(ALL_SHARDS.map((shard) => redis.hset(`${shardPrefix(shard)}meta`, 'epoch', id))),
     );
-    await this.#background.ask((redis) => redis.set(KEY_INDEX, epoch));
+    const [seconds] = await this.#background.ask((redis) => redis.time());
+    await this.#background.ask((redis) => redis.set(KEY_INDEX, String(Number(seconds) * 1_000)));
+    this.#trust(id);
   }
 
   async close(): Promise<void> {

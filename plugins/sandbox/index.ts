@@ -13,7 +13,7 @@ import { createService, openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker';
 import { processes } from './suppliers/process';
 import { readTimings, TIMINGS } from './timings';
-import { guardUnisolated } from './unisolated';
+import { refuseUnisolated } from './unisolated';
 import { startWorker } from './worker';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
@@ -54,15 +54,7 @@ export default definePlugin({
         additionalProperties: {
           type: 'object',
           required: ['driver'],
-          properties: {
-            driver: { description: 'A registered driver.', type: 'string', minLength: 1 },
-            allowUnisolated: {
-              description:
-                'Its sandboxes are offered though nothing stands between them and a gateway that others reach.',
-              type: 'boolean',
-              default: false,
-            },
-          },
+          properties: { driver: { description: 'A registered driver.', type: 'string', minLength: 1 } },
         },
       },
       environment: {
@@ -70,6 +62,11 @@ export default definePlugin({
         type: 'string',
         pattern: '^[a-z0-9-]{1,40}$',
         default: 'tollgate',
+      },
+      allowUnisolated: {
+        description: 'Sandboxes without any isolation may be offered on a listener that others can reach.',
+        type: 'boolean',
+        default: false,
       },
       ...TIMINGS,
     },
@@ -88,10 +85,9 @@ export default definePlugin({
   hosts: (_settings, gateway) => portHosts(servicesOf(gateway).inside),
   start: async (settings, gateway) => {
     const { service, inside } = servicesOf(gateway);
-    const suppliers = settings.suppliers as Readonly<Record<string, SupplierSettings>>;
-    const opened = await openSuppliers(suppliers, gateway.log);
-    guardUnisolated(gateway, opened, (name) => suppliers[name]?.allowUnisolated === true);
+    const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
+    refuseUnisolated(service, settings.allowUnisolated);
     await service.changes.listen();
     const stopInside = runInside(inside);
     const stopWorker = ROLES[readRole()].works ? startWorker(service, settings.environment) : async () => {};

@@ -32,10 +32,8 @@ export interface SandboxService {
   readonly health: SupplierHealth;
 }
 
-/** A supplier of system.config.yml: what every supplier has, and the driver's own settings. */
-export type SupplierSettings = { readonly driver: string; readonly allowUnisolated: boolean } & Readonly<
-  Record<string, unknown>
->;
+/** A supplier of system.config.yml: `driver`, and the driver's own settings. */
+export type SupplierSettings = { readonly driver: string } & Readonly<Record<string, unknown>>;
 
 /** Opens every configured supplier. @throws StartFailure that names the supplier and what is wrong with it. */
 export async function openSuppliers(
@@ -49,7 +47,7 @@ export async function openSuppliers(
 
 async function openSupplier(
   name: string,
-  { driver, allowUnisolated: _, ...settings }: SupplierSettings,
+  { driver, ...settings }: SupplierSettings,
   log: Logger,
 ): Promise<SupplierDriver> {
   const where = `system.config.yml: plugins.sandbox.suppliers.${name}`;

@@ -1,39 +1,26 @@
-import { BlockList, isIP } from 'node:net';
-import type { Gateway } from '../../core/gateway';
 import { StartFailure } from '../../core/start-failure';
-import type { SupplierDriver } from '../../core/supplier';
-import type { OfferingsSection } from './offering';
+import type { SandboxService } from './service';
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
 
 /**
- * Offerings with nothing between a sandbox and this machine are for whoever sits at it: they are said plainly, and refused
- * where others can reach the gateway. @throws StartFailure
+ * Commands of such sandboxes can do what this process can: that is for whoever sits at this machine, who is told.
+ * @throws StartFailure where others can reach the gateway
  */
-export function guardUnisolated(
-  gateway: Pick<Gateway, 'section' | 'configuration' | 'log'>,
-  drivers: ReadonlyMap<string, SupplierDriver>,
-  isAllowed: (supplier: string) => boolean,
-): void {
+export function refuseUnisolated({ gateway, drivers, offerings, log }: SandboxService, isAllowed: boolean): void {
   const { hostname } = gateway.configuration.gateway.http;
-  for (const [name, { supplier, enabled }] of Object.entries(gateway.section<OfferingsSection>('offerings') ?? {})) {
-    if (!enabled || drivers.get(supplier)?.capabilities.isolation !== 'none') continue;
-    if (!isLoopback(hostname) && !isAllowed(supplier)) throw new StartFailure(refusal(name, supplier, hostname));
-    gateway.log.warn(
-      { offering: name, supplier },
-      'sandboxes of this offering are no security boundary: their commands can do what this process can',
-    );
+  const open = offerings().filter(
+    ({ offering }) =>
+      offering.status === 'AVAILABLE' && drivers.get(offering.supplier)?.capabilities.isolation === 'none',
+  );
+  if (open.length === 0) return;
+  const names = open.map(({ offering }) => offering.name).join(', ');
+  if (isAllowed || LOOPBACK.test(hostname)) {
+    log.warn({ offerings: names }, 'sandboxes without isolation: their commands can do what this process can');
+    return;
   }
-}
-
-function refusal(offering: string, supplier: string, hostname: string): string {
-  return `gateway.config.yml: offerings.${offering}: its supplier "${supplier}" puts nothing between a sandbox and this machine, and the gateway listens on ${hostname}, where others can reach it.
-Install bubblewrap, or disable the offering, or listen on 127.0.0.1; or accept it with plugins.sandbox.suppliers.${supplier}.allowUnisolated: true in system.config.yml.`;
-}
-
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
-
-function isLoopback(hostname: string): boolean {
-  const family = isIP(hostname);
-  return family === 0 ? hostname === 'localhost' : loopback.check(hostname, family === 6 ? 'ipv6' : 'ipv4');
+  throw new StartFailure(
+    `gateway.config.yml: offerings without isolation (${names}) would be open to everybody who reaches ${hostname}: install ` +
+      'bubblewrap, disable them, listen on 127.0.0.1, or set plugins.sandbox.allowUnisolated: true in system.config.yml.',
+  );
 }

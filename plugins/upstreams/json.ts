@@ -1,3 +1,5 @@
+import { parseJson } from '../../core/read-answer';
+
 /** Reading values whose shape is somebody else's: what is not as expected is undefined, never an error. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -31,9 +33,5 @@ const MAX_PARSED_CHARACTERS = 1_024 * 1_024;
 /** An event's data as an object; `malformed` when it is not one, `unread` when it is too large to be parsed. */
 export function parseData(data: string): JsonObject | 'malformed' | 'unread' {
   if (data.length > MAX_PARSED_CHARACTERS) return 'unread';
-  try {
-    return asObject(JSON.parse(data)) ?? 'malformed';
-  } catch {
-    return 'malformed';
-  }
+  return asObject(parseJson(data)) ?? 'malformed';
 }

@@ -27,6 +27,7 @@ export interface TestEndpoint {
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
   readonly prefill?: boolean;
+  readonly allowPrivate?: boolean;
   readonly credential?: { env: string };
   readonly models?: Readonly<Record<string, TestModel>>;
 }

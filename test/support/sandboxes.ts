@@ -1,0 +1,72 @@
+import { strict as assert } from 'node:assert';
+import { offeringId } from '../../plugins/sandbox/offering';
+import type { GatewayOptions, TestGateway } from './gateway';
+import { until } from './until';
+
+/** A gateway with the supplier of this machine and one offering at USD 3.6 an hour: 1,000 units of 1e-8 USD a hundredth second. */
+export const SANDBOX_GATEWAY = {
+  upstreams: { none: { url: 'http://127.0.0.1:9' } },
+  plugins: { sandbox: { suppliers: { local: { driver: 'process' } } } },
+  configure: (config: Record<string, unknown>) => {
+    config['offerings'] = { small: SMALL };
+  },
+} satisfies Pick<GatewayOptions, 'upstreams' | 'plugins' | 'configure'>;
+
+export const SMALL = {
+  supplier: 'local',
+  resources: { cpu: 1, memoryGiB: 1 },
+  suspension: 'memory',
+  resumeOnAccess: true,
+  hourlyUsd: { RUNNING: 3.6, SUSPENDED: 0.36 },
+};
+
+export const SMALL_ID = offeringId('small');
+
+export function creation(idempotencyKey: string, more: object = {}) {
+  return { selection: { offeringId: SMALL_ID }, idempotencyKey, ...more };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look at any member
+export type AnyRecord = any;
+
+export async function createSandbox(gateway: TestGateway, key: string, body: object): Promise<AnyRecord> {
+  const answer = await gateway.call('/v1/sandboxes', { key, body });
+  assert.equal(answer.status, 202, answer.text);
+  return answer.json;
+}
+
+export async function waitForState(gateway: TestGateway, key: string, id: string, states: string): Promise<AnyRecord> {
+  return until(
+    `${id} is ${states}`,
+    async () => {
+      const answer = await gateway.call(`/v1/sandboxes/${id}?waitFor=${states}&waitSeconds=5`, { method: 'GET', key });
+      return states.split(',').includes(answer.json.observedState) ? answer.json : undefined;
+    },
+    40_000,
+  );
+}
+
+export async function terminate(gateway: TestGateway, key: string, id: string): Promise<AnyRecord> {
+  const answer = await gateway.call(`/v1/sandboxes/${id}/terminate`, { key });
+  assert.ok(answer.status === 202 || answer.status === 200, answer.text);
+  return waitForState(gateway, key, id, 'TERMINATED,FAILED');
+}
+
+/** What spec section 3, rule 3 asks of a sandbox that has ended. */
+export function assertBooksAreClosed(record: AnyRecord): void {
+  const text = JSON.stringify(record, null, 2);
+  assert.ok(['TERMINATED', 'FAILED'].includes(record.observedState), text);
+  assert.equal(record.desiredState, null, text);
+  assert.equal(record.reservedUntil, null, text);
+  for (const segment of record.usageSegments) assert.ok(segment.status === 'SETTLED' && segment.endsAt !== null, text);
+  for (const period of record.billingPeriods) assert.ok(period.status === 'SETTLED' && period.endedAt !== null, text);
+  const sum = (rows: { amount: string }[]) => rows.reduce((total, { amount }) => total + units(amount), 0n);
+  assert.equal(units(record.totalCost), sum(record.billingPeriods), text);
+  assert.equal(units(record.totalCost), sum(record.usageSegments), text);
+  assert.equal(record.observedState === 'TERMINATED', record.terminatedAt !== null, text);
+}
+
+/** A decimal amount in units of 1e-8 USD. */
+export function units(usd: string): bigint {
+  return BigInt(usd.replace('.', ''));
+}
