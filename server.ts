@@ -36,6 +36,7 @@ import { reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
+import { startSweeper } from './core/sweeper';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
 import { exposeUpstreams } from './core/upstream-metrics';
@@ -94,6 +95,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
+  const sweeper = startSweeper({ ledger, database, log });
   const settler = createSettler({ ledger, drainer, log });
   const leases = startLeases({ ledger, log });
   const refusedCalls = startRefusedCalls({ database, log });
@@ -151,10 +153,12 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
         server.close();
         server.closeAllConnections();
       }
+      await leases.none(LAST_SETTLEMENTS_MS);
       await stopPlugins();
       await settler.stop();
       await leases.stop();
       await guardian.stop();
+      await sweeper.stop();
       await refusedCalls.close();
       await drainer.stop();
       await egress.close();
@@ -165,6 +169,9 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
     log,
   );
 }
+
+/** A call whose client has left may still be at its end: it is charged before the process ends. */
+const LAST_SETTLEMENTS_MS = 5_000;
 
 /** What a call runs with does not change under it. */
 function always(configuration: Configuration): () => Configuration {

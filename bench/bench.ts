@@ -139,7 +139,10 @@ async function runScenario(
   const used = Object.fromEntries(Object.keys(scenario.defaults).map((key) => [key, settings[key as keyof Settings]]));
   rig.options.progress(`${scenario.name}: ${describe(used)}`);
   const subjects = SUBJECTS.filter(
-    (subject) => scenario.includes(subject) && (options.subjects?.includes(subject.name) ?? true),
+    (subject) =>
+      scenario.includes(subject) &&
+      (subject.only ?? scenario.name) === scenario.name &&
+      (options.subjects?.includes(subject.name) ?? true),
   );
   try {
     const layout = scenario.layout(settings);

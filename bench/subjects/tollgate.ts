@@ -14,7 +14,7 @@ export const tollgate: Subject = {
   summary: 'Tollgate, everything on, through its fast lane',
   isNode: true,
   streams: true,
-  start: (rig, options) => startTollgate(rig, options, true),
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true }),
 };
 
 export const tollgateExpress: Subject = {
@@ -22,8 +22,26 @@ export const tollgateExpress: Subject = {
   summary: "the same, through Express Gateway's own way",
   isNode: true,
   streams: true,
-  start: (rig, options) => startTollgate(rig, options, false),
+  start: (rig, options) => startTollgate(rig, options, { fastLane: false }),
 };
+
+/** Fifty candidates for every call, and ten thousand prices that are not asked for. */
+export const tollgateWide: Subject = {
+  name: 'tollgate-wide',
+  summary: 'the same with 50 upstreams of 200 models each',
+  isNode: true,
+  streams: true,
+  only: 'routing',
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200 }),
+};
+
+interface Wanted {
+  readonly fastLane: boolean;
+  /** All of them are the same one. */
+  readonly upstreams?: number;
+  /** Of each upstream. */
+  readonly models?: number;
+}
 
 /** A gateway that answers, with an account that has money and a key. */
 export interface RunningTollgate {
@@ -38,13 +56,13 @@ export interface RunningTollgate {
 
 export async function runTollgate(
   rig: Rig,
-  { upstreamUrl, nodeArgs = [], fastLane }: { upstreamUrl: string; nodeArgs?: readonly string[]; fastLane: boolean },
+  { upstreamUrl, nodeArgs = [], ...wanted }: Wanted & { upstreamUrl: string; nodeArgs?: readonly string[] },
 ): Promise<RunningTollgate> {
   const dist = await rig.dist();
   const [redis, postgres] = await Promise.all([rig.redis(), rig.postgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
   const [config, data] = await Promise.all([rig.newFolder('config'), rig.newFolder('data')]);
-  writeConfiguration(config, upstreamUrl);
+  writeConfiguration(config, upstreamUrl, wanted);
   const adminToken = randomBytes(24).toString('hex');
   const program = await rig.node('tollgate', join(dist, 'server.js'), {
     nodeArgs,
@@ -58,7 +76,7 @@ export async function runTollgate(
       DATABASE_URL: databaseUrl,
       TOLLGATE_CONFIG_DIR: config,
       LOG_LEVEL: 'warn',
-      FAST_LANE: String(fastLane),
+      FAST_LANE: String(wanted.fastLane),
       BENCH_UPSTREAM_KEY: 'bench',
     },
   });
@@ -72,12 +90,12 @@ export async function runTollgate(
 async function startTollgate(
   rig: Rig,
   { upstream, nodeArgs = [] }: StartOptions,
-  fastLane: boolean,
+  wanted: Wanted,
 ): Promise<RunningSubject> {
   const { url, customer, program, storePids } = await runTollgate(rig, {
     upstreamUrl: upstream.url,
     nodeArgs,
-    fastLane,
+    ...wanted,
   });
   return {
     url: url + CHAT_PATH,
@@ -95,23 +113,31 @@ async function waitUntilReady(program: Program, url: string): Promise<void> {
   if (hasEnded()) await program.message('nothing');
 }
 
-/** The configuration as it is shipped, with one upstream in the place of its own. */
-function writeConfiguration(folder: string, upstreamUrl: string): void {
+/** The configuration as it is shipped, with other upstreams in the place of its own. */
+function writeConfiguration(folder: string, upstreamUrl: string, { upstreams = 1, models = 1 }: Wanted): void {
   const document = parseDocument(readFileSync(join(PROJECT_FOLDER, 'gateway.config.yml'), 'utf8'));
-  document.set('serviceEndpoints', {
-    bench: {
-      url: upstreamUrl,
-      adapter: ['messages', 'chat'],
-      credential: { env: 'BENCH_UPSTREAM_KEY' },
-      allowPrivate: true,
-      models: {
-        // A body of 20 MB is to be refused by nobody.
-        [MODEL]: { context: 100_000_000, maxOutput: 8_192, price: { input: 1, output: 5 } },
-      },
-    },
-  });
+  const names = Array.from({ length: upstreams }, (_, at) => (at === 0 ? 'bench' : `bench-${at}`));
+  const endpoints = names.map((name, at) => [name, endpointOf(upstreamUrl, at, models)]);
+  document.set('serviceEndpoints', Object.fromEntries(endpoints));
   writeFileSync(join(folder, 'gateway.config.yml'), document.toString());
   copyFileSync(join(PROJECT_FOLDER, 'system.config.yml'), join(folder, 'system.config.yml'));
+}
+
+function endpointOf(url: string, at: number, models: number): object {
+  // Each has prices of its own, as resellers do. A body of 20 MB is to be refused by nobody.
+  const entry = () => ({
+    context: 100_000_000,
+    maxOutput: 8_192,
+    price: { input: 1 + at / 100, output: 5 + at / 100 },
+  });
+  const names = Array.from({ length: models }, (_, index) => (index === 0 ? MODEL : `${MODEL}-no-${index}`));
+  return {
+    url,
+    adapter: ['messages', 'chat'],
+    credential: { env: 'BENCH_UPSTREAM_KEY' },
+    allowPrivate: true,
+    models: Object.fromEntries(names.map((name) => [name, entry()])),
+  };
 }
 
 /** An account with money and a key of it, as an operator makes them. */
