@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
-import type { Redis } from 'ioredis';
 import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
 import { answerBrokenRequests } from './core/broken-requests';
@@ -30,12 +29,13 @@ import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
 import type { OwnHosts, Route } from './core/plugin';
-import { checkRedis, connectRedis } from './core/redis';
+import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
+import { startSweeper } from './core/sweeper';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
 import { exposeUpstreams } from './core/upstream-metrics';
@@ -94,6 +94,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
+  const sweeper = startSweeper({ ledger, database, log });
   const settler = createSettler({ ledger, drainer, log });
   const leases = startLeases({ ledger, log });
   const refusedCalls = startRefusedCalls({ database, log });
@@ -151,10 +152,12 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
         server.close();
         server.closeAllConnections();
       }
+      await leases.none(LAST_SETTLEMENTS_MS);
       await stopPlugins();
       await settler.stop();
       await leases.stop();
       await guardian.stop();
+      await sweeper.stop();
       await refusedCalls.close();
       await drainer.stop();
       await egress.close();
@@ -165,6 +168,9 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
     log,
   );
 }
+
+/** A call whose client has left may still be at its end: it is charged before the process ends. */
+const LAST_SETTLEMENTS_MS = 5_000;
 
 /** What a call runs with does not change under it. */
 function always(configuration: Configuration): () => Configuration {
@@ -185,7 +191,7 @@ function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database =
 }
 
 /** Without a Redis the ledger is in the process: the embedded default. */
-async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; redis: Redis | undefined }> {
+async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; redis: RedisClient | undefined }> {
   if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), redis: undefined };
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);

@@ -21,6 +21,8 @@ const FALLBACK: Settings = {
   gapMs: 20,
   idleStreams: 2_000,
   stalledStreams: 8,
+  records: 1_000_000,
+  pages: 20,
 };
 
 interface Options extends Partial<Settings> {
@@ -59,6 +61,8 @@ function commandLine(): Command {
     .option('--gap-ms <n>', 'stream: time between two events', positive)
     .option('--idle-streams <n>', 'stream: idle streams at once', positive)
     .option('--stalled-streams <n>', 'stream: callers that stop reading', positive)
+    .option('--records <n>', 'usage: usage records there are', positive)
+    .option('--pages <n>', 'usage: pages of each kind in a round', positive)
     .addOption(
       new Option('--node <binary>', 'the Node that runs the subjects')
         .env('NODE_BINARY')
@@ -135,7 +139,10 @@ async function runScenario(
   const used = Object.fromEntries(Object.keys(scenario.defaults).map((key) => [key, settings[key as keyof Settings]]));
   rig.options.progress(`${scenario.name}: ${describe(used)}`);
   const subjects = SUBJECTS.filter(
-    (subject) => scenario.includes(subject) && (options.subjects?.includes(subject.name) ?? true),
+    (subject) =>
+      scenario.includes(subject) &&
+      (subject.only ?? scenario.name) === scenario.name &&
+      (options.subjects?.includes(subject.name) ?? true),
   );
   try {
     const layout = scenario.layout(settings);

@@ -14,6 +14,8 @@ export interface Settings {
   readonly gapMs: number;
   readonly idleStreams: number;
   readonly stalledStreams: number;
+  readonly records: number;
+  readonly pages: number;
 }
 
 export interface Scenario {

@@ -103,6 +103,9 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
       `The gateway answered ${response.status}. Is TOLLGATE_URL its admin listener, not the public one?`,
     );
   }
+  if (response.status === 404 && error.message?.includes('/admin/v1') === true) {
+    return new Failure(`${error.message} Is TOLLGATE_URL its admin listener, and the gateway as new as this program?`);
+  }
   const again = response.status === 503 ? ' Nothing is lost: run the same command again in a moment.' : '';
   const ask = response.status === 500 ? ` The gateway's log has more under ${requestId}.` : '';
   return new Failure(`${error.message} (${error.code})${again}${ask}`);

@@ -8,6 +8,7 @@ import listAudit from './audit/list';
 import showBalance from './balance/show';
 import type { Environment } from './client';
 import { sessions, type Verb } from './command';
+import showCompletion from './completion/show';
 import diffConfig from './config/diff';
 import reloadConfig from './config/reload';
 import showRevision from './config/revision';
@@ -98,5 +99,6 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
     for (const verb of verbs) verb(noun, open);
   }
   showBalance(root, open);
+  showCompletion(root, open);
   return root;
 }

@@ -4,9 +4,9 @@ import { displayParts, hashApiKey, makeApiKey } from './api-key-format';
 import { writeAudit } from './audit';
 import { fail, type GatewayError } from './errors';
 import { newId } from './ids';
-import type { KeyState, KeyStatus } from './ledger/ledger';
+import { changeLimits, type KeyLimitChanges, type KeyLimitColumns, limitsOfRow, showLimits } from './key-limit-columns';
+import type { KeyLimits, KeyState, KeyStatus } from './ledger/ledger';
 import { askLedger } from './ledger/unavailable';
-import { formatUsd } from './money';
 import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from './page';
 
 /** What an account shows to call with. `money` is undefined while the ledger cannot be asked. */
@@ -17,7 +17,7 @@ export interface AccountKey {
   readonly prefix: string;
   readonly suffix: string;
   readonly status: KeyStatus;
-  readonly limitE8: bigint | undefined;
+  readonly limits: KeyLimits;
   readonly allowedModels: readonly string[] | undefined;
   /** It may see how its calls are routed. */
   readonly debug: boolean;
@@ -26,22 +26,20 @@ export interface AccountKey {
   readonly money: Pick<KeyState, 'spentE8' | 'heldE8'> | undefined;
 }
 
-export interface NewKey {
+export interface NewKey extends KeyLimitChanges {
   readonly name: string;
-  readonly limitE8: bigint | undefined;
   readonly allowedModels: readonly string[] | undefined;
   readonly debug?: boolean | undefined;
 }
 
 /** What is absent stays as it is; null removes. */
-export interface KeyChanges {
+export interface KeyChanges extends KeyLimitChanges {
   readonly name?: string | undefined;
-  readonly limitE8?: bigint | null | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
   readonly debug?: boolean | undefined;
 }
 
-interface KeyRow {
+interface KeyRow extends KeyLimitColumns {
   readonly id: string;
   readonly account_id: string;
   readonly name: string;
@@ -49,7 +47,6 @@ interface KeyRow {
   readonly prefix: string;
   readonly suffix: string;
   readonly status: KeyStatus;
-  readonly limit_e8: bigint | null;
   readonly rev: number;
   readonly allowed_models: readonly string[] | null;
   readonly debug: boolean;
@@ -76,7 +73,7 @@ export async function createKey(
     hash: hashApiKey(apiKey),
     ...displayParts(apiKey),
     status: 'active',
-    limit_e8: wanted.limitE8 ?? null,
+    ...changeLimits(wanted),
     // Nodes begin with the plain settings of rev 0; a list of models is more than they know.
     rev: wanted.allowedModels === undefined ? 0 : 1,
     allowed_models: wanted.allowedModels ?? null,
@@ -110,15 +107,18 @@ export async function updateKey(
     const after: KeyRow = {
       ...before,
       name: changes.name ?? before.name,
-      limit_e8: changes.limitE8 === undefined ? before.limit_e8 : changes.limitE8,
+      ...changeLimits(changes, before),
       allowed_models: changes.allowedModels === undefined ? before.allowed_models : changes.allowedModels,
       debug: changes.debug ?? before.debug,
       rev: before.rev + 1,
     };
-    const { name, limit_e8, debug, rev } = after;
+    const { name, debug, rev } = after;
     await transaction('api_keys')
       .where({ id: keyId })
-      .update({ name, limit_e8, debug, rev, allowed_models: asJson(after.allowed_models) });
+      .update({
+        ...{ name, debug, rev, allowed_models: asJson(after.allowed_models), changed_at: transaction.fn.now() },
+        ...changeLimits(changes, before),
+      });
     await writeAudit(transaction, {
       actor,
       action: 'key.update',
@@ -164,7 +164,9 @@ async function markRevoked(stores: Stores, keyId: string, actor: string): Promis
     const before = await lockRow(transaction, keyId);
     if (before.status === 'revoked') return;
     const change = { status: 'revoked', revoked_at: new Date(), rev: before.rev + 1 } as const;
-    await transaction('api_keys').where({ id: keyId }).update(change);
+    await transaction('api_keys')
+      .where({ id: keyId })
+      .update({ ...change, changed_at: transaction.fn.now() });
     await writeAudit(transaction, {
       actor,
       action: 'key.revoke',
@@ -186,12 +188,25 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
         keyId,
         hash: row.hash,
         status: row.status,
-        limitE8: row.limit_e8 ?? undefined,
+        ...limitsOfRow(row),
         settings: { rev, name, allowedModels: row.allowed_models ?? undefined },
       }),
     );
+    await transaction('api_keys').where({ id: keyId }).update({ told_rev: rev });
     return row;
   });
+}
+
+/** Keys that were changed by a process that ended before it told the ledger; the ledger is told of each once more. */
+export async function tellChangedKeys(stores: Stores, olderThanMs: number): Promise<number> {
+  const rows: { id: string }[] = await stores
+    .database('api_keys')
+    .whereRaw('told_rev < rev AND changed_at < now() - make_interval(secs => ?::float8)', [olderThanMs / 1_000])
+    .orderBy('changed_at')
+    .limit(500)
+    .select('id');
+  for (const { id } of rows) await pushKey(stores, id);
+  return rows.length;
 }
 
 async function lockRow(transaction: Knex.Transaction, keyId: string): Promise<KeyRow> {
@@ -213,7 +228,7 @@ async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
     prefix: row.prefix,
     suffix: row.suffix,
     status: row.status,
-    limitE8: row.limit_e8 ?? undefined,
+    limits: limitsOfRow(row),
     allowedModels: row.allowed_models ?? undefined,
     debug: row.debug,
     createdAt: row.created_at,
@@ -222,9 +237,9 @@ async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
   };
 }
 
-function audited({ name, status, limit_e8, allowed_models, debug }: KeyRow): object {
-  const balanceLimit = limit_e8 === null ? null : formatUsd(limit_e8);
-  return { name, status, balanceLimit, allowedModels: allowed_models, debug };
+function audited(row: KeyRow): object {
+  const { name, status, allowed_models, debug } = row;
+  return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, debug };
 }
 
 function asJson(models: readonly string[] | null): string | null {

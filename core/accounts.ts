@@ -76,7 +76,7 @@ export async function setAccountStatus(
   await stores.database.transaction(async (transaction) => {
     const row = await lockRow(transaction, accountId);
     if (row.status === status) return;
-    await transaction('accounts').where({ id: accountId }).update({ status });
+    await transaction('accounts').where({ id: accountId }).update({ status, changed_at: transaction.fn.now() });
     await writeAudit(transaction, {
       actor,
       action: status === 'frozen' ? 'account.freeze' : 'account.unfreeze',
@@ -95,6 +95,21 @@ export async function setAccountStatus(
 export async function pushAccount(stores: Stores, transaction: Knex.Transaction, accountId: string): Promise<void> {
   const row = await lockRow(transaction, accountId);
   await askLedger(() => stores.ledger.setAccount(accountId, row.status));
+  await transaction('accounts').where({ id: accountId }).update({ told_status: row.status });
+}
+
+/** Accounts that were made or changed by a process that ended before it told the ledger; it is told of each once more. */
+export async function tellChangedAccounts(stores: Stores, olderThanMs: number): Promise<number> {
+  const rows: { id: string }[] = await stores
+    .database('accounts')
+    .whereRaw('told_status IS DISTINCT FROM status AND changed_at < now() - make_interval(secs => ?::float8)', [
+      olderThanMs / 1_000,
+    ])
+    .orderBy('changed_at')
+    .limit(500)
+    .select('id');
+  for (const { id } of rows) await stores.database.transaction((trx) => pushAccount(stores, trx, id));
+  return rows.length;
 }
 
 /** @throws NOT_FOUND */

@@ -113,6 +113,12 @@ export async function pushCredit(stores: Stores, creditId: string, actor: string
     const row = await transaction<CreditRow>('credits').where({ id: creditId }).forUpdate().first();
     if (row === undefined) throw ledgerUnavailable();
     const { account_id: accountId, amount_e8: amountE8 } = row;
+    // The ledger remembers an id for a while after its entry was written; from then on the entry does.
+    const entry = { account_id: accountId, rid: creditId, kind: 'credit', created_at: new Date(timeOfId(creditId)) };
+    const written = await transaction('ledger_entries')
+      .where(entry)
+      .first<{ posted_e8: bigint } | undefined>('posted_e8');
+    if (written !== undefined) return { outcome: 'credited', postedE8: written.posted_e8 };
     const send = () => askLedger(() => stores.ledger.credit({ accountId, rid: creditId, amountE8 }));
     let sent = await send();
     if (sent.outcome === 'unknown_account') {

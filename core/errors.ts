@@ -260,6 +260,12 @@ export const ERRORS = {
     retryable: true,
     summary: 'Every upstream that could answer is rate limited.',
   },
+  KEY_RATE_LIMITED: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: "The key's own limit of calls or tokens by the minute; `Retry-After` says when to come back.",
+  },
   RATE_LIMITED: {
     status: 429,
     type: 'rate_limit_error',

@@ -47,6 +47,28 @@ function exactCost(usage: Usage, price: Price, allInput: number): bigint {
   );
 }
 
+/** The dearest that a token can cost under a price; as numbers too, for comparing what need not be exact. */
+export interface DearestRates {
+  readonly inputE8: bigint;
+  readonly outputE8: bigint;
+  readonly input: number;
+  readonly output: number;
+}
+
+const dearestByPrice = new WeakMap<Price, DearestRates>();
+
+/** Found once per price: it is looked at for every candidate of every call. */
+export function dearestRates(price: Price): DearestRates {
+  let rates = dearestByPrice.get(price);
+  if (rates === undefined) {
+    const inputE8 = dearestCost(1_000_000, 0, [price]);
+    const outputE8 = dearestCost(0, 1_000_000, [price]);
+    rates = { inputE8, outputE8, input: Number(inputE8), output: Number(outputE8) };
+    dearestByPrice.set(price, rates);
+  }
+  return rates;
+}
+
 /** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */
 export function dearestCost(inputTokens: number, outputTokens: number, prices: readonly Price[]): bigint {
   let input = 0n;

@@ -88,7 +88,7 @@ export class UpstreamGauge {
 
   failureRate(nowMs: number): number {
     const { value, at } = this.#failing;
-    return value === undefined ? 0 : value * halved(nowMs - at, FORGIVEN_HALF_MS);
+    return value === undefined || value === 0 ? 0 : value * halved(nowMs - at, FORGIVEN_HALF_MS);
   }
 
   hasFailedRecently(nowMs: number): boolean {
@@ -128,8 +128,6 @@ export class ModelGauge implements CandidateFacts {
   isBeingTried = false;
   state: EjectionState = 'in';
   isResting = false;
-  /** Since anything was seen or asked of it. */
-  silentMs = Number.POSITIVE_INFINITY;
   #askedMs = Number.NEGATIVE_INFINITY;
 
   constructor(readonly upstream: UpstreamGauge) {}
@@ -145,8 +143,7 @@ export class ModelGauge implements CandidateFacts {
 
   look(kind: AnswerKind, nowMs: number): void {
     const { upstream } = this;
-    const own = this.latencies[kind];
-    const estimate = own.value === undefined ? upstream.latencies[kind] : own;
+    const estimate = this.#estimate(kind);
     this.state = upstream.ejection.state(nowMs);
     this.failureRate = upstream.failureRate(nowMs);
     this.isResting = nowMs < upstream.restsUntilMs;
@@ -154,8 +151,17 @@ export class ModelGauge implements CandidateFacts {
     const isUnknown = this.latencyMs === undefined;
     this.isBeingTried = isUnknown && nowMs - this.#askedMs < TRIED_AT_MOST_MS && this.#askedMs > estimate.at;
     this.isUntried = isUnknown && !this.isBeingTried;
-    this.silentMs = nowMs - Math.max(estimate.at, this.#askedMs);
     if (this.state === 'due') this.failureRate = 0;
+  }
+
+  /** Since anything was seen or asked of it. */
+  silentMs(kind: AnswerKind, nowMs: number): number {
+    return nowMs - Math.max(this.#estimate(kind).at, this.#askedMs);
+  }
+
+  #estimate(kind: AnswerKind): MovingEstimate {
+    const own = this.latencies[kind];
+    return own.value === undefined ? this.upstream.latencies[kind] : own;
   }
 
   /** A call is on its way to find out. */

@@ -3,6 +3,8 @@ import { body } from './body';
 import { json } from './json';
 import { latency } from './latency';
 import { ledger } from './ledger';
+import { routing } from './routing';
 import { stream } from './stream';
+import { usage } from './usage';
 
-export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream];
+export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream, routing, usage];

@@ -4,7 +4,7 @@ import { httpProxy } from './http-proxy';
 import { nginxProxy } from './nginx-proxy';
 import { portkey } from './portkey';
 import type { Subject } from './subject';
-import { tollgate, tollgateExpress } from './tollgate';
+import { tollgate, tollgateExpress, tollgateWide } from './tollgate';
 import { undiciRelay } from './undici-relay';
 
 /** In the order of the table. */
@@ -17,4 +17,5 @@ export const SUBJECTS: readonly Subject[] = [
   portkey,
   tollgateExpress,
   tollgate,
+  tollgateWide,
 ];

@@ -21,6 +21,8 @@ export interface Subject {
   readonly isNode: boolean;
   /** It relays streams, and bodies of 20 MB. */
   readonly streams: boolean;
+  /** The one scenario it was made for; all of them without. */
+  readonly only?: string;
   /** @throws {NotAvailable} when it cannot be had here. */
   start(rig: Rig, options: StartOptions): Promise<RunningSubject>;
 }

@@ -14,7 +14,7 @@ export const tollgate: Subject = {
   summary: 'Tollgate, everything on, through its fast lane',
   isNode: true,
   streams: true,
-  start: (rig, options) => startTollgate(rig, options, true),
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true }),
 };
 
 export const tollgateExpress: Subject = {
@@ -22,19 +22,47 @@ export const tollgateExpress: Subject = {
   summary: "the same, through Express Gateway's own way",
   isNode: true,
   streams: true,
-  start: (rig, options) => startTollgate(rig, options, false),
+  start: (rig, options) => startTollgate(rig, options, { fastLane: false }),
 };
 
-async function startTollgate(
+/** Fifty candidates for every call, and ten thousand prices that are not asked for. */
+export const tollgateWide: Subject = {
+  name: 'tollgate-wide',
+  summary: 'the same with 50 upstreams of 200 models each',
+  isNode: true,
+  streams: true,
+  only: 'routing',
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200 }),
+};
+
+interface Wanted {
+  readonly fastLane: boolean;
+  /** All of them are the same one. */
+  readonly upstreams?: number;
+  /** Of each upstream. */
+  readonly models?: number;
+}
+
+/** A gateway that answers, with an account that has money and a key. */
+export interface RunningTollgate {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly adminToken: string;
+  readonly databaseUrl: string;
+  readonly customer: Readonly<Record<'accountId' | 'keyId' | 'key', string>>;
+  readonly program: Program;
+  readonly storePids: readonly number[];
+}
+
+export async function runTollgate(
   rig: Rig,
-  { upstream, nodeArgs = [] }: StartOptions,
-  fastLane: boolean,
-): Promise<RunningSubject> {
+  { upstreamUrl, nodeArgs = [], ...wanted }: Wanted & { upstreamUrl: string; nodeArgs?: readonly string[] },
+): Promise<RunningTollgate> {
   const dist = await rig.dist();
   const [redis, postgres] = await Promise.all([rig.redis(), rig.postgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
   const [config, data] = await Promise.all([rig.newFolder('config'), rig.newFolder('data')]);
-  writeConfiguration(config, upstream.url);
+  writeConfiguration(config, upstreamUrl, wanted);
   const adminToken = randomBytes(24).toString('hex');
   const program = await rig.node('tollgate', join(dist, 'server.js'), {
     nodeArgs,
@@ -48,18 +76,32 @@ async function startTollgate(
       DATABASE_URL: databaseUrl,
       TOLLGATE_CONFIG_DIR: config,
       LOG_LEVEL: 'warn',
-      FAST_LANE: String(fastLane),
+      FAST_LANE: String(wanted.fastLane),
       BENCH_UPSTREAM_KEY: 'bench',
     },
   });
   const url = `http://127.0.0.1:${port}`;
+  const adminUrl = `http://127.0.0.1:${adminPort}/admin/v1`;
   await waitUntilReady(program, url);
-  const key = await makeKey(`http://127.0.0.1:${adminPort}/admin/v1`, adminToken);
+  const customer = await makeCustomer(adminUrl, adminToken);
+  return { url, adminUrl, adminToken, databaseUrl, customer, program, storePids: [redis.pid, postgres.pid] };
+}
+
+async function startTollgate(
+  rig: Rig,
+  { upstream, nodeArgs = [] }: StartOptions,
+  wanted: Wanted,
+): Promise<RunningSubject> {
+  const { url, customer, program, storePids } = await runTollgate(rig, {
+    upstreamUrl: upstream.url,
+    nodeArgs,
+    ...wanted,
+  });
   return {
     url: url + CHAT_PATH,
-    headers: { authorization: `Bearer ${key}` },
+    headers: { authorization: `Bearer ${customer.key}` },
     pids: [program.pid],
-    storePids: [redis.pid, postgres.pid],
+    storePids,
     program,
   };
 }
@@ -71,27 +113,35 @@ async function waitUntilReady(program: Program, url: string): Promise<void> {
   if (hasEnded()) await program.message('nothing');
 }
 
-/** The configuration as it is shipped, with one upstream in the place of its own. */
-function writeConfiguration(folder: string, upstreamUrl: string): void {
+/** The configuration as it is shipped, with other upstreams in the place of its own. */
+function writeConfiguration(folder: string, upstreamUrl: string, { upstreams = 1, models = 1 }: Wanted): void {
   const document = parseDocument(readFileSync(join(PROJECT_FOLDER, 'gateway.config.yml'), 'utf8'));
-  document.set('serviceEndpoints', {
-    bench: {
-      url: upstreamUrl,
-      adapter: ['messages', 'chat'],
-      credential: { env: 'BENCH_UPSTREAM_KEY' },
-      allowPrivate: true,
-      models: {
-        // A body of 20 MB is to be refused by nobody.
-        [MODEL]: { context: 100_000_000, maxOutput: 8_192, price: { input: 1, output: 5 } },
-      },
-    },
-  });
+  const names = Array.from({ length: upstreams }, (_, at) => (at === 0 ? 'bench' : `bench-${at}`));
+  const endpoints = names.map((name, at) => [name, endpointOf(upstreamUrl, at, models)]);
+  document.set('serviceEndpoints', Object.fromEntries(endpoints));
   writeFileSync(join(folder, 'gateway.config.yml'), document.toString());
   copyFileSync(join(PROJECT_FOLDER, 'system.config.yml'), join(folder, 'system.config.yml'));
 }
 
+function endpointOf(url: string, at: number, models: number): object {
+  // Each has prices of its own, as resellers do. A body of 20 MB is to be refused by nobody.
+  const entry = () => ({
+    context: 100_000_000,
+    maxOutput: 8_192,
+    price: { input: 1 + at / 100, output: 5 + at / 100 },
+  });
+  const names = Array.from({ length: models }, (_, index) => (index === 0 ? MODEL : `${MODEL}-no-${index}`));
+  return {
+    url,
+    adapter: ['messages', 'chat'],
+    credential: { env: 'BENCH_UPSTREAM_KEY' },
+    allowPrivate: true,
+    models: Object.fromEntries(names.map((name) => [name, entry()])),
+  };
+}
+
 /** An account with money and a key of it, as an operator makes them. */
-async function makeKey(adminUrl: string, token: string): Promise<string> {
+async function makeCustomer(adminUrl: string, token: string): Promise<RunningTollgate['customer']> {
   const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const response = await fetch(adminUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -100,6 +150,6 @@ async function makeKey(adminUrl: string, token: string): Promise<string> {
   };
   const { id } = await post('/accounts', { name: 'bench' });
   await post(`/accounts/${String(id)}/credits`, { amountUsd: '1000000', idempotencyKey: 'bench' });
-  const { key } = await post(`/accounts/${String(id)}/keys`, { name: 'bench' });
-  return String(key);
+  const made = await post(`/accounts/${String(id)}/keys`, { name: 'bench' });
+  return { accountId: String(id), keyId: String(made['id']), key: String(made['key']) };
 }

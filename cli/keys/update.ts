@@ -2,32 +2,34 @@ import type { Verb } from '../command';
 import { UsageError } from '../failure';
 import { showOne } from '../output';
 import { KEY_COLUMNS, type KeyShape } from '../shapes';
+import { type LimitOptions, limitFields, limitOptions } from './limits';
 
-interface Options {
+interface Options extends LimitOptions {
   readonly name?: string;
   readonly models?: readonly string[];
   readonly allModels?: true;
 }
 
 const updateKey: Verb = (noun, open) => {
-  noun
+  const verb = noun
     .command('update <key>')
-    .description('rename a key, or change which models it may call')
+    .description('rename a key, or change its limits and which models it may call; "none" removes a limit')
     .option('--name <name>', 'its new name')
     .option('--models <names...>', 'the only models this key may call')
-    .option('--all-models', 'it may call every model')
-    .action(async (key: string, { name, models, allModels }: Options, command) => {
-      if (models !== undefined && allModels) throw new UsageError('Give --models or --all-models, not both.');
-      const allowedModels = allModels ? null : models;
-      const changes = {
-        ...(name === undefined ? {} : { name }),
-        ...(allowedModels === undefined ? {} : { allowedModels }),
-      };
-      if (Object.keys(changes).length === 0) throw new UsageError('Give --name, --models or --all-models.');
-      const { client, output } = open(command);
-      const path = `/keys/${encodeURIComponent(key)}`;
-      await showOne(output, await client.ask<KeyShape>('PATCH', path, changes), KEY_COLUMNS);
-    });
+    .option('--all-models', 'it may call every model');
+  limitOptions(verb).action(async (key: string, { name, models, allModels, ...limits }: Options, command) => {
+    if (models !== undefined && allModels) throw new UsageError('Give --models or --all-models, not both.');
+    const allowedModels = allModels ? null : models;
+    const changes = {
+      ...(name === undefined ? {} : { name }),
+      ...(allowedModels === undefined ? {} : { allowedModels }),
+      ...limitFields(limits),
+    };
+    if (Object.keys(changes).length === 0) throw new UsageError('Give --name, --models, --all-models or a limit.');
+    const { client, output } = open(command);
+    const path = `/keys/${encodeURIComponent(key)}`;
+    await showOne(output, await client.ask<KeyShape>('PATCH', path, changes), KEY_COLUMNS);
+  });
 };
 
 export default updateKey;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LEASE_MS, type Ledger, type Payer, RENEW_EVERY_MS } from './ledger';
 import { ALL_SHARDS } from './shard';
@@ -7,6 +8,8 @@ export interface Leases {
   /** The call is open: its hold is renewed until it is untracked. */
   track(payer: Payer, rid: string): void;
   untrack(rid: string): void;
+  /** Resolves when every open call has said how it ended, or after that long. */
+  none(withinMs: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -19,6 +22,7 @@ export interface LeasesOptions {
 }
 
 const AT_ONCE = 32;
+const LOOK_MS = 25;
 const DUE_AT_ONCE = 100;
 const SWEEP_EVERY_MS = 5_000;
 const PAUSE_MS = 60_000;
@@ -88,6 +92,10 @@ export function startLeases(options: LeasesOptions): Leases {
     },
     untrack: (rid) => {
       leases.delete(rid);
+    },
+    none: async (withinMs) => {
+      const deadline = Date.now() + withinMs;
+      while (leases.size > 0 && Date.now() < deadline) await sleep(LOOK_MS);
     },
     stop: async () => {
       await Promise.all(loops.map((stop) => stop()));

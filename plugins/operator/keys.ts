@@ -1,6 +1,7 @@
 import { type AccountKey, createKey, listKeys, revokeKey, updateKey } from '../../core/account-keys';
 import type { Stores } from '../../core/accounts';
 import { jsonBody, sendJson } from '../../core/http';
+import { showLimits } from '../../core/key-limit-columns';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
@@ -9,11 +10,23 @@ import { ADMIN, ALLOWED_MODELS, AMOUNT, readAmount, showUsd, TEXT } from './fiel
 /** Whether the key may see how its calls are routed: `x-tollgate-debug`. */
 const DEBUG = { type: 'boolean' } as const;
 
+/** So many at once, and then one after the other as the minute goes by. */
+const BY_THE_MINUTE = { type: 'integer', minimum: 1, maximum: 1_000_000_000 } as const;
+
 const NEW_KEY = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: { name: TEXT, balanceLimit: AMOUNT, allowedModels: ALLOWED_MODELS, debug: DEBUG },
+  properties: {
+    name: TEXT,
+    balanceLimit: AMOUNT,
+    dailyLimit: AMOUNT,
+    monthlyLimit: AMOUNT,
+    callsPerMinute: BY_THE_MINUTE,
+    tokensPerMinute: BY_THE_MINUTE,
+    allowedModels: ALLOWED_MODELS,
+    debug: DEBUG,
+  },
 } as const;
 
 const KEY_CHANGES = {
@@ -23,6 +36,10 @@ const KEY_CHANGES = {
   properties: {
     name: TEXT,
     balanceLimit: { ...AMOUNT, type: ['string', 'null'] },
+    dailyLimit: { ...AMOUNT, type: ['string', 'null'] },
+    monthlyLimit: { ...AMOUNT, type: ['string', 'null'] },
+    callsPerMinute: { ...BY_THE_MINUTE, type: ['integer', 'null'] },
+    tokensPerMinute: { ...BY_THE_MINUTE, type: ['integer', 'null'] },
     allowedModels: { ...ALLOWED_MODELS, type: ['array', 'null'] },
     debug: DEBUG,
   },
@@ -38,9 +55,9 @@ export function keyRoutes(stores: Stores): Route[] {
       path: '/admin/v1/accounts/{accountId}/keys',
       summary: 'Create an API key; it is in this answer only.',
       handle: async ({ params }, request, response) => {
-        const { name, balanceLimit, allowedModels, debug } = await readNewKey(request);
-        const limitE8 = balanceLimit === undefined ? undefined : readAmount('balanceLimit', balanceLimit);
-        const made = await createKey(stores, params['accountId'] ?? '', { name, limitE8, allowedModels, debug }, ADMIN);
+        const { name, allowedModels, debug, ...limits } = await readNewKey(request);
+        const wanted = { name, allowedModels, debug, ...readLimits(limits) };
+        const made = await createKey(stores, params['accountId'] ?? '', wanted, ADMIN);
         sendJson(response, 201, { ...toJson(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
       },
     },
@@ -59,11 +76,10 @@ export function keyRoutes(stores: Stores): Route[] {
       listener: 'admin',
       method: 'PATCH',
       path: '/admin/v1/keys/{keyId}',
-      summary: 'Change name, limit or models of a key; null removes a limit.',
+      summary: 'Change name, limits or models of a key; null removes a limit.',
       handle: async ({ params }, request, response) => {
-        const { name, balanceLimit, allowedModels, debug } = await readChanges(request);
-        const limitE8 = typeof balanceLimit === 'string' ? readAmount('balanceLimit', balanceLimit) : balanceLimit;
-        const changes = { name, limitE8, allowedModels, debug };
+        const { name, allowedModels, debug, ...limits } = await readChanges(request);
+        const changes = { name, allowedModels, debug, ...readLimits(limits) };
         sendJson(response, 200, toJson(await updateKey(stores, params['keyId'] ?? '', changes, ADMIN)));
       },
     },
@@ -79,6 +95,26 @@ export function keyRoutes(stores: Stores): Route[] {
   ];
 }
 
+interface LimitFields {
+  readonly balanceLimit?: string | null;
+  readonly dailyLimit?: string | null;
+  readonly monthlyLimit?: string | null;
+  readonly callsPerMinute?: number | null;
+  readonly tokensPerMinute?: number | null;
+}
+
+function readLimits({ balanceLimit, dailyLimit, monthlyLimit, callsPerMinute, tokensPerMinute }: LimitFields) {
+  const amount = (field: string, text: string | null | undefined) =>
+    typeof text === 'string' ? readAmount(field, text) : text;
+  return {
+    limitE8: amount('balanceLimit', balanceLimit),
+    dailyLimitE8: amount('dailyLimit', dailyLimit),
+    monthlyLimitE8: amount('monthlyLimit', monthlyLimit),
+    callsPerMinute,
+    tokensPerMinute,
+  };
+}
+
 function toJson(key: AccountKey): object {
   return {
     id: key.id,
@@ -87,7 +123,7 @@ function toJson(key: AccountKey): object {
     prefix: key.prefix,
     suffix: key.suffix,
     status: key.status,
-    balanceLimit: showUsd(key.limitE8),
+    ...showLimits(key.limits),
     spentUsd: showUsd(key.money?.spentE8),
     heldUsd: showUsd(key.money?.heldE8),
     allowedModels: key.allowedModels ?? null,

@@ -1,16 +1,39 @@
 import type { ModelRequest } from '../../core/call';
 import type { Candidate } from '../../core/catalog';
-import { dearestCost } from '../../core/price';
+import { dearestCost, dearestRates } from '../../core/price';
 
-/** The most a call can cost: the dearest of its candidates, each at its dearest prices and its own bounds of tokens. */
+/** Further apart than this, plain numbers say surely which of two costs is the higher. */
+const SURELY_LESS = 1 - 1e-9;
+
+/**
+ * The most a call can cost: the dearest of its candidates, each at its dearest prices and its own bounds of tokens. Plain numbers
+ * find the few that can be the dearest; those are counted exactly.
+ */
 export function holdFor(request: ModelRequest, candidates: readonly Candidate[]): bigint {
   if (mayBeContinued(request, candidates)) return holdForBoth(request, candidates);
+  let dearest = 0;
+  for (const { model } of candidates) dearest = Math.max(dearest, roughCost(request, model));
   let holdE8 = 0n;
   for (const { model } of candidates) {
+    if (roughCost(request, model) < dearest * SURELY_LESS) continue;
     const costE8 = dearestCost(inputTokens(request, model), outputTokens(request, model), [model.price]);
     if (costE8 > holdE8) holdE8 = costE8;
   }
   return holdE8;
+}
+
+/** The most tokens a call can use, for the limits by the minute. */
+export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
+  let tokens = 0;
+  for (const { model } of candidates) {
+    tokens = Math.max(tokens, inputTokens(request, model) + outputTokens(request, model));
+  }
+  return tokens;
+}
+
+function roughCost(request: ModelRequest, model: Candidate['model']): number {
+  const { input, output } = dearestRates(model.price);
+  return inputTokens(request, model) * input + outputTokens(request, model) * output;
 }
 
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */

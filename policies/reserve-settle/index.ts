@@ -6,9 +6,9 @@ import { newId } from '../../core/ids';
 import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
 import { formatUsd } from '../../core/money';
 import { type CallWith, definePolicy } from '../../core/policy';
-import { costOf, costOfParts } from '../../core/price';
+import { costOf, costOfParts, totalInputTokens } from '../../core/price';
 import { usageRecord } from '../../core/usage-record';
-import { holdFor } from './hold';
+import { holdFor, tokensFor } from './hold';
 
 export default definePolicy({
   name: 'reserve-settle',
@@ -49,9 +49,10 @@ type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
 async function reserve(gateway: Gateway, call: PayingCall, rid: string, heldE8: bigint): Promise<void> {
   const { accountId, keyId } = call.key;
   const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
+  const tokens = tokensFor(call.request, call.candidates);
   const ask = (keyRev: number): Promise<ReserveOutcome> =>
     gateway.ledger
-      .reserve({ rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record })
+      .reserve({ rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record, tokens })
       .catch((error: unknown) => {
         releaseUnanswered(gateway, call, rid);
         throw error;
@@ -90,6 +91,8 @@ function refusalOf(outcome: Exclude<ReserveOutcome, { outcome: 'reserved' }>, he
       return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
     case 'key_limit_exceeded':
       return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
+    case 'rate_limited':
+      return fail('KEY_RATE_LIMITED', { retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1_000) });
     case 'not_ready':
     case 'stale_key':
       return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
@@ -130,7 +133,8 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
     }
     if (billing === 'actual') gateway.health.used(call.facts.model ?? '', ending.candidate, ending.usage, call.request);
     const costE8 = costOfEnding(ending, heldE8);
-    const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record });
+    const tokens = tokensUsed(ending);
+    const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     return { chargedE8, billing };
   }
 }
@@ -142,4 +146,8 @@ function costOfEnding(ending: Exclude<Ending, { billing: 'released' }>, heldE8: 
       ? costOf(ending.usage, ending.candidate.model.price)
       : costOfParts(ending.parts.map(({ usage, candidate }) => ({ usage, price: candidate.model.price })));
   return ending.isEstimate && costE8 > heldE8 ? heldE8 : costE8;
+}
+
+function tokensUsed({ usage }: Exclude<Ending, { billing: 'released' }>): number {
+  return totalInputTokens(usage) + (usage.outputTokens ?? 0);
 }

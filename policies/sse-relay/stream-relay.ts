@@ -11,7 +11,7 @@ import type { AnsweredCall } from './headers';
 
 export interface StreamSettings {
   readonly annotateStreamCost: boolean;
-  readonly gateway: Pick<Gateway, 'log' | 'health'>;
+  readonly gateway: Pick<Gateway, 'log' | 'health' | 'isDraining'>;
 }
 
 /** Why a stream is not whole. */
@@ -158,7 +158,8 @@ export class StreamRelay {
 
   #clientLeft(): void {
     const drains = this.call.reservation.onClientAbort === 'drain' && this.#contentRelayed && !this.#isWhole;
-    if (drains) this.#drain = new DrainBounds(() => this.#answer.chunks.cancel());
+    const { isDraining } = this.settings.gateway;
+    if (drains) this.#drain = new DrainBounds(isDraining, () => this.#answer.chunks.cancel());
     else this.#answer.chunks.cancel();
   }
 

@@ -1,18 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallFacts, RoutingExplanation } from '../../core/call';
-import type { Model } from '../../core/catalog';
+import type { Candidate, Model } from '../../core/catalog';
 import type { ModelGauge } from '../../core/upstream-gauge';
-import type { Choice, Field, Ranked } from './choose';
+import { type Choice, type Field, scoreOf, type Wish } from './choose';
 
 /** As many of a call's candidates as it can come to ask are told in its record. */
 const TOLD_AT_MOST = 4;
 
 /** What the usage record says of the choice. */
-export function tell({ routing }: CallFacts, { ranked }: Choice): void {
-  routing.of = ranked.length;
-  routing.candidates = ranked
-    .slice(0, TOLD_AT_MOST)
-    .map(({ candidate, score }) => ({ upstream: candidate.upstream.name, score: rounded(score) }));
+export function tell({ routing }: CallFacts, { order }: Choice, field: Field, wish: Wish): void {
+  routing.of = order.length;
+  // Where there is no choice there is nothing to tell.
+  if (order.length < 2) return;
+  routing.candidates = order.slice(0, TOLD_AT_MOST).map((index) => ({
+    upstream: (field.candidates[index] as Candidate).upstream.name,
+    score: rounded(scoreOf(field, index, wish)),
+  }));
 }
 
 /** The caller wants to know why; whether the key may is another question. */
@@ -20,24 +23,30 @@ export function asksForReasons({ headers }: IncomingMessage): boolean {
   return headers['x-tollgate-debug'] === 'routing';
 }
 
-export function explain(strategy: string, model: Model, field: Field, { ranked }: Choice): RoutingExplanation {
-  const asked = new Set(ranked.map(({ candidate }) => candidate));
-  const leftOut = field.candidates.flatMap((candidate, index) => {
-    const gauge = field.gauges[index];
-    if (asked.has(candidate) || gauge === undefined) return [];
-    return [{ upstream: candidate.upstream.name, why: whyLeftOut(gauge) }];
-  });
+export function explain(
+  strategy: string,
+  model: Model,
+  { order }: Choice,
+  field: Field,
+  wish: Wish,
+): RoutingExplanation {
+  const leftOut = field.gauges.flatMap((gauge, index) =>
+    order.includes(index) ? [] : [{ upstream: gauge.upstream.name, why: whyLeftOut(gauge) }],
+  );
+  const candidates = order.map((index) => describe(field, index, wish));
   const disabled = model.entries.flatMap(({ upstream: { name, disabled: why } }) =>
     why === undefined ? [] : [{ upstream: name, why: `disabled: ${why}` }],
   );
-  return { strategy, model: model.name, candidates: ranked.map(describe), leftOut: [...leftOut, ...disabled] };
+  return { strategy, model: model.name, candidates, leftOut: [...leftOut, ...disabled] };
 }
 
-function describe({ candidate, gauge, score }: Ranked): RoutingExplanation['candidates'][number] {
+function describe(field: Field, index: number, wish: Wish): RoutingExplanation['candidates'][number] {
+  const candidate = field.candidates[index] as Candidate;
+  const gauge = field.gauges[index] as ModelGauge;
   return {
     upstream: candidate.upstream.name,
     model: candidate.model.name,
-    score: rounded(score),
+    score: rounded(scoreOf(field, index, wish)),
     latencyMs: gauge.latencyMs === undefined ? undefined : Math.round(gauge.latencyMs),
     failureRate: rounded(gauge.failureRate),
     note: noteOf(gauge),

@@ -1,6 +1,7 @@
+import type { Candidate } from '../../core/catalog';
 import { halved } from '../../core/moving-estimate';
-import type { CandidateFacts } from '../../core/upstream-gauge';
-import type { Choice, Ranked, Wish } from './choose';
+import type { CandidateFacts, ModelGauge } from '../../core/upstream-gauge';
+import { type Choice, type Field, scoreOf, type Wish } from './choose';
 
 /** One call in so many may ask somebody who is not the best choice, to find out whether they have become it. */
 const EXPLORES_ONE_IN = 20;
@@ -15,34 +16,35 @@ const BELIEVED_HALF_MS = 30_000;
 export class Exploration {
   #credit = 1;
 
-  explore(choice: Choice, wish: Wish): Choice {
+  explore(choice: Choice, field: Field, wish: Wish): Choice {
     this.#credit = Math.min(1, this.#credit + 1 / EXPLORES_ONE_IN);
-    const { ranked, asks } = choice;
-    if (this.#credit < 1 || asks !== undefined || ranked.length < 2) return choice;
-    const explored = promising(ranked, wish);
+    const { order, asks } = choice;
+    if (this.#credit < 1 || asks !== undefined || order.length < 2) return choice;
+    const explored = promising(order, field, wish);
     if (explored === undefined) return choice;
     this.#credit = 0;
-    return { ranked: [explored, ...ranked.filter((each) => each !== explored)], asks: explored.gauge };
+    return { order: [explored, ...order.filter((each) => each !== explored)], asks: field.gauges[explored] };
   }
 }
 
-/** The one that would be the best by far if what is believed of it were out of date. */
-function promising([first, ...others]: readonly Ranked[], wish: Wish): Ranked | undefined {
-  let best = first?.place ?? 0;
-  let found: Ranked | undefined;
-  for (const each of others) {
-    const { candidate, gauge } = each;
+/** The one that would be the best if what is believed of it were out of date. */
+function promising([first = 0, ...others]: readonly number[], field: Field, wish: Wish): number | undefined {
+  if (field.gauges[first]?.isResting === true) return undefined;
+  let best = scoreOf(field, first, wish);
+  let found: number | undefined;
+  for (const index of others) {
+    const gauge = field.gauges[index] as ModelGauge;
     if (gauge.isResting || gauge.latencyMs === undefined || !gauge.mayBeAsked) continue;
-    const score = wish.strategy(candidate, shrunken(gauge), wish.asked);
+    const score = wish.strategy(field.candidates[index] as Candidate, shrunken(gauge, wish), wish.asked);
     if (score >= best) continue;
     best = score;
-    found = each;
+    found = index;
   }
   return found;
 }
 
-function shrunken(gauge: CandidateFacts & { readonly silentMs: number }): CandidateFacts {
-  const { latencyMs = 0, failureRate, isUntried, isBeingTried, cacheReadShare, silentMs } = gauge;
-  const believedMs = latencyMs * halved(silentMs, BELIEVED_HALF_MS);
+function shrunken(gauge: ModelGauge, { kind, nowMs }: Wish): CandidateFacts {
+  const { latencyMs = 0, failureRate, isUntried, isBeingTried, cacheReadShare } = gauge;
+  const believedMs = latencyMs * halved(gauge.silentMs(kind, nowMs), BELIEVED_HALF_MS);
   return { latencyMs: believedMs, failureRate, isUntried, isBeingTried, cacheReadShare };
 }

@@ -66,16 +66,16 @@ export default definePolicy({
       const caller = affinity ? callerOf(request, key, model.name) : undefined;
       const wish = wishFor(request, model, { strategy, caller, health });
       const ordered = choose(field, wish);
-      if (ordered.ranked.length === 0) throw noCandidate(model, request, health);
-      const choice = wish.preferred === undefined ? exploration.explore(ordered, wish) : ordered;
+      if (ordered.order.length === 0) throw noCandidate(model, request, health);
+      const choice = wish.preferred === undefined ? exploration.explore(ordered, field, wish) : ordered;
       if (choice.asks !== undefined) health.asked(choice.asks);
       if (caller !== undefined) rememberWhoServes(call, caller, health);
-      tell(facts, choice);
+      tell(facts, choice, field, wish);
       if (asksForReasons(incoming)) {
-        const explained = explain(name, model, field, choice);
+        const explained = explain(name, model, choice, field, wish);
         if (await mayDebug(gateway.database, key.keyId)) facts.routing.explained = explained;
       }
-      return { candidates: choice.ranked.map(({ candidate }) => candidate) };
+      return { candidates: choice.order.map((index) => field.candidates[index] as Candidate) };
     };
   },
 });

@@ -52,6 +52,33 @@ onBothStores('Money', (stores) => {
     expect((await gateway.balance(key)).balanceUsd).to.equal(usd(hold * 10 - 10 * 10_500));
   });
 
+  it('a key that calls more often than it may is told when to come back, and no upstream is asked', async () => {
+    const { key, keyId } = await gateway.newCustomer('10', { callsPerMinute: 2 });
+    upstream.always(messagesAnswer());
+    for (let each = 0; each < 2; each += 1) {
+      expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+    }
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(429);
+    expect(answer.json.error).to.include({ type: 'rate_limit_error', code: 'KEY_RATE_LIMITED', retryable: true });
+    expect(Number(answer.headers['retry-after'])).to.be.within(1, 30);
+    expect(upstream.calls).to.have.length(2);
+    await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { callsPerMinute: null });
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+  });
+
+  it('a key at its limit of the day is refused until it is raised', async () => {
+    const hold = await holdOf();
+    const { key, keyId } = await gateway.newCustomer('10', { dailyLimit: usd(hold - 1), monthlyLimit: '5' });
+    upstream.always(messagesAnswer());
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(402);
+    expect(answer.json.error.code).to.equal('KEY_LIMIT_EXCEEDED');
+    const raised = await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { dailyLimit: usd(hold) });
+    expect(raised.json).to.include({ dailyLimit: usd(hold), monthlyLimit: '5.00000000', callsPerMinute: null });
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+  });
+
   it('a key at its limit is refused while its account is rich, and other keys are not', async () => {
     const hold = await holdOf();
     const { accountId, key } = await gateway.newCustomer('10', { balanceLimit: usd(hold - 1) });

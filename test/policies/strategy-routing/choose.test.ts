@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Candidate } from '../../../core/catalog';
 import { UpstreamHealth } from '../../../core/upstream-health';
-import { type Choice, choose, type Field, type Wish } from '../../../policies/strategy-routing/choose';
+import { type Choice, choose, type Field, scoreOf, type Wish } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { scoreByQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { scoreBySpeed } from '../../../policies/strategy-routing/strategies/speed';
@@ -31,7 +31,7 @@ describe('a choice', () => {
     random: () => 0.5,
     ...more,
   });
-  const namesOf = ({ ranked }: Choice) => ranked.map(({ candidate }) => candidate.upstream.name);
+  const namesOf = ({ order }: Choice, { candidates: of } = field) => order.map((index) => of[index]?.upstream.name);
   const at = (name: string) => candidates.find(({ upstream }) => upstream.name === name) as Candidate;
   const answer = (name: string, ms: number) => health.answered(at(name), { ms, stream: true });
   const eject = (name: string) => {
@@ -89,20 +89,21 @@ describe('a choice', () => {
   it('orders any number of candidates by score', () => {
     const many = Array.from({ length: 60 }, (_, index) => sampleCandidate(`u${index}`));
     for (const [index, each] of many.entries()) health.answered(each, { ms: ((index * 37) % 60) + 1, stream: true });
-    const all = choose({ candidates: many, gauges: many.map((each) => health.gauge(each)) }, wish());
-    const scores = all.ranked.map(({ score }) => score);
+    const all = { candidates: many, gauges: many.map((each) => health.gauge(each)) };
+    const choice = choose(all, wish());
+    const scores = choice.order.map((index) => scoreOf(all, index, wish()));
     expect(scores).to.deep.equal([...scores].sort((one, two) => one - two));
-    expect(new Set(namesOf(all)).size).to.equal(60);
+    expect(new Set(namesOf(choice, all)).size).to.equal(60);
   });
 
   describe('explores', () => {
     it('who was slow, when nobody has measured it for a while', () => {
       answerAll();
       const exploration = new Exploration();
-      expect(namesOf(exploration.explore(choose(field, wish()), wish()))[0]).to.equal('a');
+      expect(namesOf(exploration.explore(choose(field, wish()), field, wish()))[0]).to.equal('a');
       nowMs += 55_000;
       answer('a', 100);
-      expect(namesOf(exploration.explore(choose(field, wish()), wish()))).to.deep.equal(['b', 'a', 'c']);
+      expect(namesOf(exploration.explore(choose(field, wish()), field, wish()))).to.deep.equal(['b', 'a', 'c']);
     });
 
     it('with one call in twenty', () => {
@@ -112,7 +113,7 @@ describe('a choice', () => {
       for (let call = 0; call < 200; call += 1) {
         nowMs += 60_000;
         answer('a', 100);
-        if (namesOf(exploration.explore(choose(field, wish()), wish()))[0] !== 'a') explored += 1;
+        if (namesOf(exploration.explore(choose(field, wish()), field, wish()))[0] !== 'a') explored += 1;
       }
       expect(explored).to.be.within(9, 11);
     });
@@ -128,7 +129,7 @@ describe('a choice', () => {
         nowMs += 60_000;
         health.answered(official, { ms: 5_000, stream: true });
         const quality = wish({ strategy: scoreByQuality });
-        expect(namesOf(exploration.explore(choose(two, quality), quality))[0]).to.equal('official');
+        expect(namesOf(exploration.explore(choose(two, quality), two, quality), two)[0]).to.equal('official');
       }
     });
   });

@@ -1,0 +1,234 @@
+import type { Knex } from 'knex';
+import { newId } from '../../core/ids';
+import { insertUsage, type UsageRow } from '../../core/ledger/rows';
+import { cpuSeconds, peakResidentBytes, quiet, resetPeak, residentBytes } from '../measure';
+import type { Rig } from '../rig';
+import { attempt, type Scenario } from '../scenario';
+import { type RunningTollgate, runTollgate } from '../subjects/tollgate';
+import type { Figures, Round } from '../table';
+import { fillUsageRecords, patientDatabase, RARE_KEY, RARE_MODEL, RARE_UPSTREAM } from '../usage-records';
+
+const PAGE_MS = 50;
+const CSV = 'CSV';
+const INSERT = 'insert';
+const INSERT_FEW = 'insert, without the indexes of filters';
+
+/** Pages of 100, newest first, by what they are filtered. `admin:` is asked by an operator, of all accounts. */
+const PAGES: Readonly<Record<string, string>> = {
+  'no filter': '',
+  key: 'key=:key',
+  'rare key': `key=${RARE_KEY}`,
+  model: 'model=model-3',
+  'rare model': `model=${RARE_MODEL}`,
+  'model nobody called': 'model=nobody',
+  upstream: 'upstream=upstream-2',
+  'rare upstream': `upstream=${RARE_UPSTREAM}`,
+  'status 200': 'status=200',
+  'status 429': 'status=429',
+  'status nobody got': 'status=418',
+  'one day': 'from=:day&to=:nextDay',
+  'key, model, one day': 'key=:key&model=model-3&from=:day&to=:nextDay',
+  'model, status 502': 'model=model-3&status=502',
+  'rare model, status 429': `model=${RARE_MODEL}&status=429`,
+  'upstream, status 502': 'upstream=upstream-2&status=502',
+  'rare model, rare upstream': `model=${RARE_MODEL}&upstream=${RARE_UPSTREAM}`,
+  'deep page': 'to=:day&cursor=:cursor',
+  'operator: no filter': 'admin:',
+  'operator: account': 'admin:account=:account',
+  'operator: upstream': 'admin:upstream=upstream-2',
+  'operator: rare upstream': `admin:upstream=${RARE_UPSTREAM}`,
+  'operator: model': 'admin:model=model-3',
+  'operator: rare model': `admin:model=${RARE_MODEL}`,
+  'operator: status 429': 'admin:status=429',
+  'operator: upstream, status 502': 'admin:upstream=upstream-2&status=502',
+};
+
+/** What the desk asks of many records: pages, the export, and what their indexes cost whoever writes them. */
+export const usage: Scenario = {
+  name: 'usage',
+  summary: 'pages of 100 and the CSV of many usage records, over HTTP, and the price of writing them',
+  includes: () => false,
+  defaults: { rounds: 3, records: 1_000_000, pages: 20 },
+  layout: ({ records }) => ({
+    columns: [
+      { key: 'p50Ms', title: 'p50 ms', digits: 1 },
+      { key: 'worstMs', title: 'worst ms', digits: 1 },
+      { key: 'rowsPerSecond', title: 'rows/s', digits: 0 },
+      { key: 'growthMebibytes', title: 'MiB more', digits: 1 },
+      { key: 'databaseMicros', title: 'Postgres µs/row', digits: 1 },
+    ],
+    targets: Object.keys(PAGES).map((subject) => ({
+      what: `${subject}: a page in ≤ ${PAGE_MS} ms`,
+      subject,
+      column: 'p50Ms',
+      atMost: PAGE_MS,
+    })),
+    notes: [
+      `${records} records in several partitions, 6 of 10 of the account that asks; see bench/usage-records.ts.`,
+      'MiB more: highest resident memory of the gateway during the export less that before it.',
+      'Postgres µs/row: CPU of the database for batches of 4,096 as the drainer writes them, into tables of their own.',
+    ],
+  }),
+  run: async (rig, _subjects, { rounds, records, pages }) => {
+    const tollgate = await runTollgate(rig, { upstreamUrl: 'http://127.0.0.1:9', fastLane: true });
+    const database = patientDatabase(tollgate.databaseUrl);
+    rig.onStop(() => database.destroy());
+    rig.options.progress(`usage: making ${records} records`);
+    await fillUsageRecords(database, records, tollgate.customer);
+    const values = await placeholders(tollgate);
+    const done: Round[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const figures: Record<string, Round[string]> = {};
+      const measure = async (name: string, work: () => Promise<Figures>) => {
+        const result = await attempt(rig, work);
+        figures[name] = 'value' in result ? result.value : { failed: result.failure };
+      };
+      for (const [name, asked] of Object.entries(PAGES))
+        await measure(name, () => askPages(tollgate, fill(asked, values), pages));
+      await measure(CSV, () => exportAll(tollgate, database));
+      for (const name of [INSERT, INSERT_FEW]) await measure(name, () => writeRows(rig, tollgate, name === INSERT));
+      rig.options.progress(`round ${round + 1}/${rounds} done`);
+      done.push(figures);
+    }
+    return { rounds: done, unavailable: {}, versions: {} };
+  },
+};
+
+type Values = Readonly<Record<string, string>>;
+
+/** A day in the middle of the records, and the cursor of a page there. */
+async function placeholders(tollgate: RunningTollgate): Promise<Values> {
+  const now = new Date();
+  const day = (offset: number) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 46 + offset)).toISOString();
+  const values = { key: tollgate.customer.keyId, account: tollgate.customer.accountId, day: day(0), nextDay: day(1) };
+  const { nextCursor } = (await (await ask(tollgate, fill('to=:day', values))).json()) as { nextCursor: string };
+  return { ...values, cursor: nextCursor };
+}
+
+function fill(asked: string, values: Values): string {
+  return asked.replace(/:(key|account|day|nextDay|cursor)\b/g, (_, name: string) => values[name] ?? '');
+}
+
+async function ask(tollgate: RunningTollgate, asked: string): Promise<Response> {
+  const isAdmin = asked.startsWith('admin:');
+  const query = `/usage?limit=100&${isAdmin ? asked.slice(6) : asked}`;
+  const response = isAdmin
+    ? await fetch(tollgate.adminUrl + query, { headers: { authorization: `Bearer ${tollgate.adminToken}` } })
+    : await fetch(`${tollgate.url}/v1${query}`, { headers: { 'x-api-key': tollgate.customer.key } });
+  if (!response.ok) throw new Error(`${query} answered ${response.status}: ${await response.text()}`);
+  return response;
+}
+
+async function askPages(tollgate: RunningTollgate, asked: string, pages: number): Promise<Figures> {
+  const times: number[] = [];
+  for (let page = 0; page < pages; page += 1) {
+    const startedMs = performance.now();
+    await (await ask(tollgate, asked)).arrayBuffer();
+    times.push(performance.now() - startedMs);
+  }
+  times.sort((one, two) => one - two);
+  return { p50Ms: times[Math.floor(times.length / 2)] ?? 0, worstMs: times.at(-1) ?? 0 };
+}
+
+/** The whole account as CSV, whose costs must add up to what the database says. */
+async function exportAll(tollgate: RunningTollgate, database: Knex): Promise<Figures> {
+  const { accountId, key } = tollgate.customer;
+  const pids = [tollgate.program.pid];
+  const before = residentBytes(pids);
+  resetPeak(pids);
+  const startedMs = performance.now();
+  const response = await fetch(`${tollgate.url}/v1/usage.csv`, { headers: { 'x-api-key': key } });
+  const { rows, costE8 } = await addUp(response);
+  const seconds = (performance.now() - startedMs) / 1_000;
+  const there = await database('usage_records')
+    .where({ account_id: accountId })
+    .count('* as rows')
+    .sum('cost_e8 as cost')
+    .first();
+  if (String(rows) !== String(there?.['rows']) || costE8 !== BigInt(String(there?.['cost'])))
+    throw new Error(`the CSV has ${rows} rows of ${costE8}, the database ${there?.['rows']} of ${there?.['cost']}`);
+  const growthMebibytes = Math.max(0, peakResidentBytes(pids) - before) / 2 ** 20;
+  return { rowsPerSecond: rows / seconds, growthMebibytes };
+}
+
+async function addUp(response: Response): Promise<{ rows: number; costE8: bigint }> {
+  let rest = '';
+  let lines = 0;
+  let costE8 = 0n;
+  let column = -1;
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const parts = (rest + chunk).split('\r\n');
+    rest = parts.pop() ?? '';
+    for (const line of parts) {
+      const cells = line.split(',');
+      if (lines === 0) column = cells.indexOf('cost');
+      else costE8 += BigInt((cells[column] ?? '').replace('.', ''));
+      lines += 1;
+    }
+  }
+  return { rows: lines - 1, costE8 };
+}
+
+const BATCHES = 25;
+const ROWS_OF_BATCH = 4_096;
+
+/** Into a table of the same shape in a schema of its own, so that what is measured above stays as it is. */
+async function writeRows(rig: Rig, { databaseUrl, storePids }: RunningTollgate, isIndexed: boolean): Promise<Figures> {
+  const admin = patientDatabase(databaseUrl);
+  await admin.raw('DROP SCHEMA IF EXISTS measured CASCADE');
+  await admin.raw('CREATE SCHEMA measured');
+  await admin.raw(
+    `CREATE TABLE measured.usage_records (LIKE public.usage_records INCLUDING DEFAULTS INCLUDING ${isIndexed ? 'INDEXES' : 'CONSTRAINTS'})`,
+  );
+  if (!isIndexed) {
+    await admin.raw('CREATE UNIQUE INDEX ON measured.usage_records (request_id, created_at)');
+    await admin.raw('CREATE INDEX ON measured.usage_records (account_id, created_at, request_id)');
+  }
+  await admin.raw('SET search_path = measured');
+  try {
+    await quiet(storePids, 5_000);
+    rig.signal.throwIfAborted();
+    const before = cpuSeconds(storePids);
+    for (let batch = 0; batch < BATCHES; batch += 1) await insertUsage(admin, rowsOf(batch));
+    return { databaseMicros: ((cpuSeconds(storePids) - before) / (BATCHES * ROWS_OF_BATCH)) * 1e6 };
+  } finally {
+    await admin.raw('SET search_path = public');
+    await admin.raw('DROP SCHEMA measured CASCADE');
+    await admin.destroy();
+  }
+}
+
+function rowsOf(batch: number): UsageRow[] {
+  return Array.from({ length: ROWS_OF_BATCH }, (_, index) => {
+    const n = batch * ROWS_OF_BATCH + index;
+    const record = {
+      requestId: `req_${newId().replaceAll('-', '').slice(8)}`,
+      createdAt: new Date(Date.now() + n).toISOString(),
+      accountId: `00000000-0000-7000-8000-${String(n % 500).padStart(12, '0')}`,
+      keyId: `00000000-0000-7000-9000-${String(n % 2_000).padStart(12, '0')}`,
+      protocol: 'chat',
+      path: '/v1/chat/completions',
+      strategy: 'quality',
+      modelRequested: `acme/model-${n % 20}`,
+      model: `model-${n % 20}`,
+      upstream: `upstream-${n % 8}`,
+      attempts: 1,
+      fallback: false,
+      stream: true,
+      status: n % 33 === 0 ? 429 : 200,
+      source: 'provider',
+      errorCode: null,
+      inputTokens: 100,
+      outputTokens: 20,
+      totalTokens: 120,
+      cacheCreationTokens: 0,
+      cacheReadTokens: 0,
+      billing: 'actual',
+      responseTimeMs: 900,
+      firstTokenMs: 300,
+      configRevision: '3f2a9c0d1e',
+    };
+    return { record: JSON.stringify(record), rid: newId(), costE8: 12_345n };
+  });
+}

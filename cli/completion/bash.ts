@@ -1,0 +1,29 @@
+import type { Word } from './words';
+
+/**
+ * For bash: `source <(tollgate completion bash)`. The path is the words so far that are neither options nor, once a verb is
+ * there, its arguments; what is offered are the words after it.
+ */
+export function bashScript(words: ReadonlyMap<string, readonly Word[]>): string {
+  const cases = [...words].map(([path, next]) => `    '${path}') words='${next.map(({ word }) => word).join(' ')}' ;;`);
+  return `_tollgate() {
+  local path='' word words='' at
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    word="\${COMP_WORDS[at]}"
+    [[ $word == -* ]] && continue
+    case "\${path:+$path }$word" in
+      ${paths(words).join('|')}) path="\${path:+$path }$word" ;;
+    esac
+  done
+  case "$path" in
+${cases.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -F _tollgate tollgate
+`;
+}
+
+function paths(words: ReadonlyMap<string, unknown>): string[] {
+  return [...words.keys()].filter((path) => path !== '').map((path) => `'${path}'`);
+}

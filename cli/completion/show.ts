@@ -1,0 +1,20 @@
+import { Argument, type Command } from 'commander';
+import type { Verb } from '../command';
+import { bashScript } from './bash';
+import { completionWords } from './words';
+import { zshScript } from './zsh';
+
+const SCRIPTS = { bash: bashScript, zsh: zshScript } as const;
+
+/** Adds itself last: what it completes is what is there. */
+const showCompletion: Verb = (root, open) => {
+  root
+    .command('completion')
+    .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
+    .description('print what a shell completes commands with: source <(tollgate completion bash)')
+    .action(async (shell: keyof typeof SCRIPTS, _options, command: Command) => {
+      await open(command).output.write(SCRIPTS[shell](completionWords(root)));
+    });
+};
+
+export default showCompletion;

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { run } from '../../cli/run';
+
+async function script(shell: string): Promise<{ status: number; out: string }> {
+  let out = '';
+  const status = await run(
+    ['completion', shell],
+    {},
+    {
+      write: async (text) => {
+        out += String(text);
+      },
+      note: () => undefined,
+      read: async () => '',
+    },
+  );
+  return { status, out };
+}
+
+/** What bash offers after these words, the last of which is being typed. */
+async function bashOffers(...words: string[]): Promise<string[]> {
+  const { out } = await script('bash');
+  const typed = ['tollgate', ...words].map((word) => `'${word}'`).join(' ');
+  const ask = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _tollgate; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', `${out}\n${ask}`]);
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+describe('completion', () => {
+  it('offers nouns, then verbs, then options', async () => {
+    const nouns = await bashOffers('');
+    for (const noun of ['accounts', 'keys', 'usage', 'balance', 'completion', '--json'])
+      assert.ok(nouns.includes(noun));
+    assert.deepEqual(await bashOffers('acc'), ['accounts']);
+    const verbs = await bashOffers('accounts', '');
+    for (const verb of ['create', 'list', 'freeze']) assert.ok(verbs.includes(verb));
+    assert.ok(!verbs.includes('keys'));
+    assert.deepEqual(await bashOffers('keys', 'create', 'some-account', 'some name', '--li'), ['--limit']);
+  });
+
+  it('knows the verb also behind options and arguments', async () => {
+    assert.deepEqual(await bashOffers('--json', 'usage', 'list', '--status', '200', '--up'), ['--upstream']);
+    assert.deepEqual(await bashOffers('nonsense', 'ke'), ['keys']);
+  });
+
+  it('is registered for the program', async () => {
+    const { out } = await script('bash');
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', `${out}\ncomplete -p tollgate`]);
+    assert.equal(stdout.trim(), 'complete -F _tollgate tollgate');
+  });
+
+  it('offers zsh the same words, with what they are for', async () => {
+    const { out } = await script('zsh');
+    assert.ok(out.startsWith('#compdef tollgate\n'));
+    for (const verb of await bashOffers('accounts', '')) assert.match(out, new RegExp(`\\('accounts'\\) .*'${verb}:`));
+    assert.match(out, /'freeze:refuse every further call of an account'/);
+  });
+
+  it('is refused for a shell it does not know', async () => {
+    assert.equal((await script('fish')).status, 2);
+  });
+});

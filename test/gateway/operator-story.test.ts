@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { run } from '../../cli/run';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+interface Ran {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The command line, against a gateway that is somewhere else. */
+async function tollgate({ adminUrl, adminToken }: Where, ...args: string[]): Promise<Ran> {
+  let stdout = '';
+  let stderr = '';
+  const environment = { TOLLGATE_URL: adminUrl, TOLLGATE_TOKEN: adminToken };
+  const status = await run(args, environment, {
+    write: async (text) => {
+      stdout += typeof text === 'string' ? text : Buffer.from(text).toString();
+    },
+    note: (line) => {
+      stderr += `${line}\n`;
+    },
+    read: async () => '',
+  });
+  return { status, stdout, stderr };
+}
+
+type Where = Pick<TestGateway, 'adminUrl' | 'adminToken'>;
+
+describe('an operator’s first customer', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  /** What one step leaves for the next. */
+  const story = { account: '', key: '', keyId: '', requestId: '' };
+  const json = async (...args: string[]) => JSON.parse((await tollgate(gateway, ...args, '--json')).stdout);
+  const call = () =>
+    gateway.call('/v1/messages', {
+      key: story.key,
+      body: { model: MODEL, max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] },
+    });
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
+    gateway = await startGateway({ stores: 'real', upstreams: { one: { url: upstream.url } } });
+  });
+  after(async () => {
+    await gateway.stop();
+    await upstream.stop();
+  });
+
+  it('1. gets an account', async () => {
+    story.account = (await json('accounts', 'create', 'Acme Ltd')).id;
+    assert.match(
+      (await tollgate(gateway, 'accounts', 'list')).stdout,
+      new RegExp(`^${story.account} +Acme Ltd +active`, 'm'),
+    );
+  });
+
+  it('2. gets credit, once however often the command is repeated', async () => {
+    const add = ['credits', 'add', story.account, '1.00', '--idempotency-key', 'invoice-1', '--note', 'first payment'];
+    await json(...add);
+    assert.equal((await json(...add)).balanceUsd, '1.00000000');
+  });
+
+  it('3. gets a key with a limit, shown once', async () => {
+    const made = await tollgate(gateway, 'keys', 'create', story.account, 'web', '--limit', '0.0011');
+    story.key = /^key +(sk-svc-\w+)$/m.exec(made.stdout)?.[1] ?? '';
+    story.keyId = /^id +(\S+)$/m.exec(made.stdout)?.[1] ?? '';
+    const listed = await tollgate(gateway, 'keys', 'list', story.account);
+    assert.ok(listed.stdout.includes(story.keyId) && !listed.stdout.includes(story.key));
+  });
+
+  it('4. calls a model, until the key’s limit would not cover another call', async () => {
+    const answered = await call();
+    assert.equal(answered.status, 200);
+    assert.equal(answered.headers['x-ai-cost'], '0.00010500');
+    story.requestId = String(answered.headers['x-svc-request-id']);
+    let refused = answered;
+    for (let calls = 1; refused.status === 200 && calls < 10; calls += 1) refused = await call();
+    assert.equal(refused.status, 402);
+    assert.equal(refused.json.error.code, 'KEY_LIMIT_EXCEEDED');
+    await tollgate(gateway, 'keys', 'limit', story.keyId, '0.5');
+    assert.equal((await call()).status, 200);
+  });
+
+  it('5. sees what it used and cost, record by record, as CSV and in the ledger', async () => {
+    await gateway.record(story.key, story.requestId);
+    const shown = await tollgate(gateway, 'usage', 'show', story.requestId);
+    assert.match(shown.stdout, /^cost USD +0\.00010500$/m);
+    const balance = await json('balance', story.account);
+    const spentE8 = 100_000_000n - toE8(balance.balanceUsd);
+    const exported = await untilSum(gateway, story.account, spentE8);
+    const listed = await json('usage', 'list', '--account', story.account, '--limit', '1000');
+    assert.equal(listed.items.length, exported.length);
+    assert.equal(sumE8(listed.items.map(({ cost }: { cost: string }) => cost)), spentE8);
+    assert.equal(balance.heldUsd, '0.00000000');
+  });
+
+  it('6. loses the key: its next call is refused', async () => {
+    assert.match((await tollgate(gateway, 'keys', 'revoke', story.keyId)).stdout, /^status +revoked$/m);
+    assert.equal((await call()).status, 401);
+  });
+
+  it('7. has books that hold, and every change in the audit log', async () => {
+    // This once as the program itself.
+    const env = { PATH: process.env['PATH'], TOLLGATE_URL: gateway.adminUrl, TOLLGATE_TOKEN: gateway.adminToken };
+    const program = ['-r', 'tsx/cjs', 'cli/tollgate.ts', 'ledger', 'verify'];
+    const { stderr } = await promisify(execFile)(process.execPath, program, { env });
+    assert.match(stderr, /^1 accounts, \d+ entries, 0 violations/m);
+    const audited = await json('audit', 'list');
+    assert.deepEqual(
+      audited.items.map(({ action }: { action: string }) => action),
+      ['key.revoke', 'key.update', 'key.create', 'account.credit', 'account.create'],
+    );
+  });
+
+  it('is told what to do where a command cannot work', async () => {
+    const wrong = await tollgate({ ...gateway, adminToken: 'wrong' }, 'accounts', 'list');
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.stderr, /refused the admin token of TOLLGATE_TOKEN.*admin-token/s);
+    const elsewhere = await tollgate({ ...gateway, adminUrl: gateway.url }, 'accounts', 'list');
+    assert.equal(elsewhere.status, 1);
+    assert.match(elsewhere.stderr, /Is TOLLGATE_URL its admin listener/);
+  });
+});
+
+/** The costs of the CSV, once its last records have come and they add up to what the ledger charged. */
+async function untilSum(gateway: TestGateway, account: string, spentE8: bigint): Promise<readonly string[]> {
+  for (let attempts = 0; ; attempts += 1) {
+    const { stdout } = await tollgate(gateway, 'usage', 'export', '--account', account);
+    const [head = '', ...lines] = stdout.trimEnd().split('\r\n');
+    const column = head.split(',').indexOf('cost');
+    const costs = lines.map((line) => line.split(',')[column] ?? '');
+    if (sumE8(costs) === spentE8) return costs;
+    assert.ok(attempts < 20, `the CSV has ${sumE8(costs)}, the ledger charged ${spentE8}`);
+  }
+}
+
+function sumE8(amounts: readonly string[]): bigint {
+  return amounts.reduce((sum, amount) => sum + toE8(amount), 0n);
+}
+
+function toE8(amount: string): bigint {
+  return BigInt(amount.replace('.', ''));
+}
