@@ -144,7 +144,10 @@ describe('The OpenAPI documents', function () {
     const { post } = documents.public.paths['/v1/sandboxes'];
     expect(post['x-billing'].type).to.equal('PER_SECOND');
     expect(post.responses['202'].description).to.contain('record');
-    expect(post.requestBody.content['application/json'].schema.properties).to.include.keys('selection', 'idempotencyKey');
+    expect(post.requestBody.content['application/json'].schema.properties).to.include.keys(
+      'selection',
+      'idempotencyKey',
+    );
   });
 
   it('changes with a reload, and has another ETag then', async () => {
