@@ -25,6 +25,7 @@ import { MemoryLedger } from './core/ledger/memory-ledger';
 import { ensureReady } from './core/ledger/recovery';
 import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
+import { openSpool } from './core/ledger/spool';
 import { LiveConfiguration } from './core/live-configuration';
 import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
@@ -96,7 +97,8 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const guardian = startGuardian({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
   const sweeper = startSweeper({ ledger, database, log });
-  const settler = createSettler({ ledger, drainer, log });
+  const spool = await openSpool({ ledger, database, drainer, log, folder: join(dataFolder, 'spool') });
+  const settler = createSettler({ ledger, drainer, log, spool });
   const leases = startLeases({ ledger, log });
   const refusedCalls = startRefusedCalls({ database, log });
   const egress = openEgress();
@@ -161,6 +163,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
       await sweeper.stop();
       await refusedCalls.close();
       await drainer.stop();
+      await spool.stop();
       await egress.close();
       await stopExchange?.();
       await ledger.close();
