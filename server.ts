@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
-import type { Redis } from 'ioredis';
 import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
 import { answerBrokenRequests } from './core/broken-requests';
@@ -31,7 +30,7 @@ import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
 import type { OwnHosts, Route } from './core/plugin';
-import { checkRedis, connectRedis } from './core/redis';
+import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
@@ -195,7 +194,7 @@ function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database =
 }
 
 /** Without a Redis the ledger is in the process: the embedded default. */
-async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; redis: Redis | undefined }> {
+async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; redis: RedisClient | undefined }> {
   if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), redis: undefined };
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);

@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { newId } from './ids';
 import { parseJson } from './read-answer';
+import { duplicateRedis, type RedisClient } from './redis';
 import { compileCheck } from './settings';
 import type { HealthNews, Observed, UpstreamHealth } from './upstream-health';
 
@@ -23,7 +23,7 @@ interface Message {
 
 export interface HealthExchangeOptions {
   /** Only copied: the exchange has connections of its own, so that no call waits behind it. */
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly health: UpstreamHealth;
   readonly log: Logger;
 }
@@ -34,8 +34,8 @@ export interface HealthExchangeOptions {
  */
 export function startHealthExchange({ redis, health, log }: HealthExchangeOptions): () => Promise<void> {
   const node = newId();
-  const speaking = redis.duplicate(PATIENT);
-  const listening = redis.duplicate({ ...PATIENT, autoResubscribe: false });
+  const speaking = duplicateRedis(redis, PATIENT);
+  const listening = duplicateRedis(redis, { ...PATIENT, autoResubscribe: false });
   for (const each of [speaking, listening]) each.on('error', () => undefined); // The ledger's connection reports it.
 
   const tell = (message: Omit<Message, 'node'>): void => {

@@ -1,5 +1,6 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import type { LuaScript } from '../lua';
+import { mastersOf, type RedisClient } from '../redis';
 import { LedgerUnavailable } from './ledger';
 
 /**
@@ -8,7 +9,7 @@ import { LedgerUnavailable } from './ledger';
  * for each other and would let a command be late twice.
  */
 export class RedisConnection {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly #scripts: readonly LuaScript[];
   #corked = false;
   /** The Redis that was last found to hold what Postgres knows, by its replication id; undefined before the first look. */
@@ -18,10 +19,11 @@ export class RedisConnection {
   #meeting: Promise<void> | undefined;
   #sawNotReady = false;
 
-  constructor(redis: Redis, scripts: readonly LuaScript[]) {
+  constructor(redis: RedisClient, scripts: readonly LuaScript[]) {
     this.redis = redis;
     this.#scripts = scripts;
     redis.on('ready', () => this.#begin());
+    if (!(redis instanceof Redis)) redis.on('+node', () => this.#begin());
     if (redis.status === 'ready') this.#begin();
   }
 
@@ -37,11 +39,16 @@ export class RedisConnection {
     return this.#inDoubt || this.#sawNotReady || this.#trusted !== id;
   }
 
+  /** Of a Cluster those of all its masters: any of them may be another than before. */
   async readReplicationId(): Promise<string> {
-    const info = await this.redis.info('replication').catch((error: unknown) => {
+    try {
+      // A Cluster that is being connected to knows its nodes once it answers.
+      if (mastersOf(this.redis).length === 0) await this.redis.time();
+      const infos = await Promise.all(mastersOf(this.redis).map((master) => master.info('replication')));
+      return replicationIdIn(infos);
+    } catch (error) {
       throw explain(error);
-    });
-    return /^master_replid:(\w+)/m.exec(info)?.[1] ?? '';
+    }
   }
 
   /** On every connect: a script is sent only when it is known that this Redis did not go back in time meanwhile. */
@@ -71,7 +78,7 @@ export class RedisConnection {
     return typeof reply === 'string' ? [reply] : (reply as [string, ...string[]]);
   }
 
-  async ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+  async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T> {
     if (this.#meeting !== undefined) await this.#meeting;
     this.#refuseInDoubt();
     this.#cork();
@@ -106,11 +113,14 @@ export class RedisConnection {
   }
 
   async #loadScripts(): Promise<void> {
-    await Promise.all(this.#scripts.map((script) => this.redis.script('LOAD', script.source)));
+    await Promise.all(
+      mastersOf(this.redis).flatMap((master) => this.#scripts.map((script) => master.script('LOAD', script.source))),
+    );
   }
 
   #cork(): void {
-    if (this.#corked || this.redis.status !== 'ready') return;
+    // A Cluster has a connection to each of its nodes.
+    if (this.#corked || !(this.redis instanceof Redis) || this.redis.status !== 'ready') return;
     const stream = this.redis.stream;
     this.#corked = true;
     stream.cork();
@@ -119,6 +129,13 @@ export class RedisConnection {
       stream.uncork();
     });
   }
+}
+
+function replicationIdIn(infos: readonly string[]): string {
+  return infos
+    .map((info) => /^master_replid:(\w+)/m.exec(info)?.[1] ?? '')
+    .sort()
+    .join(' ');
 }
 
 /** The ones Redis answers because a script or a command is wrong, not because it cannot serve. */

@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type LuaScript, loadScript } from '../lua';
 import { MAX_AMOUNT_E8 } from '../money';
+import { duplicateRedis, type RedisClient } from '../redis';
 import { assertAmount } from './amount';
 import { type Inspection, readInspection } from './inspection';
 import {
@@ -71,7 +71,7 @@ const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
 const CLOSED = String(CLOSED_MS);
 
 /** The ledger on a connection that answers, with its scripts loaded. `close` of the ledger ends the connection. */
-export async function openRedisLedger({ redis, log }: { redis: Redis; log: Logger }): Promise<Ledger> {
+export async function openRedisLedger({ redis, log }: { redis: RedisClient; log: Logger }): Promise<Ledger> {
   const ledger = new RedisLedger({ redis });
   log.debug({ ready: await ledger.isReady() }, 'the ledger is in Redis');
   return ledger;
@@ -84,9 +84,9 @@ export class RedisLedger implements Ledger {
   #lookedAt = 0;
 
   /** Takes the connection over: `close` ends it. */
-  constructor({ redis }: { redis: Redis }) {
+  constructor({ redis }: { redis: RedisClient }) {
     this.#calls = new RedisConnection(redis, LEDGER_SCRIPTS);
-    const background = redis.duplicate(BACKGROUND);
+    const background = duplicateRedis(redis, BACKGROUND);
     background.on('error', () => undefined); // The first connection reports that Redis is not reachable.
     this.#background = new RedisConnection(background, LEDGER_SCRIPTS);
   }

@@ -1,5 +1,6 @@
-import { fail } from '../../core/errors';
+import { fail, GatewayError } from '../../core/errors';
 import type { InstanceReference, SupplierDriver } from '../../core/supplier';
+import { ask } from './requests';
 import type { Sandbox } from './sandbox';
 import type { SandboxService } from './service';
 import { isFinal } from './states';
@@ -11,16 +12,45 @@ export interface RunningSandbox {
   readonly reference: InstanceReference;
 }
 
+const RESUMED_WITHIN_MS = 60_000;
+/** News may be lost: it is looked for this often all the same. */
+const LOOK_EVERY_MS = 1_000;
+
 /**
  * What commands, files and ports begin with: the account's sandbox, while it runs. One that is suspended and may be resumed on
  * access is resumed first.
- * @throws SANDBOX_NOT_FOUND, SANDBOX_NOT_RUNNING, SANDBOX_FINAL, SUPPLIER_UNAVAILABLE
+ * @throws SANDBOX_NOT_FOUND, SANDBOX_NOT_RUNNING, SANDBOX_FINAL, SUPPLIER_UNAVAILABLE; for a resumption INSUFFICIENT_BALANCE and
+ * what else `ask` throws
  */
 export async function openRunning(service: SandboxService, accountId: string, id: string): Promise<RunningSandbox> {
-  const sandbox = await findSandbox(service.database, accountId, id);
-  if (isFinal(sandbox.observedState)) throw fail('SANDBOX_FINAL');
-  if (sandbox.observedState !== 'RUNNING' || sandbox.desiredState !== null || sandbox.supplierRef === null) {
-    throw fail('SANDBOX_NOT_RUNNING', { details: { observedState: sandbox.observedState } });
+  const deadlineMs = Date.now() + RESUMED_WITHIN_MS;
+  for (;;) {
+    const sandbox = await findSandbox(service.database, accountId, id);
+    const { observedState, desiredState, supplierRef: reference } = sandbox;
+    if (isFinal(observedState)) throw fail('SANDBOX_FINAL');
+    if (observedState === 'RUNNING' && desiredState === null && reference !== null) {
+      return { sandbox, driver: service.driverOf(sandbox.supplier), reference };
+    }
+    if (!isResumable(sandbox) || Date.now() > deadlineMs) {
+      throw fail('SANDBOX_NOT_RUNNING', { details: { observedState } });
+    }
+    const news = service.changes.next(id, LOOK_EVERY_MS);
+    if (observedState === 'SUSPENDED' && desiredState === null) await resume(service, accountId, id);
+    await news;
   }
-  return { sandbox, driver: service.driverOf(sandbox.supplier), reference: sandbox.supplierRef };
+}
+
+/** Also while it is just being suspended: then it is resumed once that is done. */
+function isResumable({ policy, observedState, desiredState }: Sandbox): boolean {
+  if (!policy.resumeOnAccess || desiredState === 'TERMINATED') return false;
+  return observedState === 'SUSPENDED' || (observedState === 'RUNNING' && desiredState === 'SUSPENDED');
+}
+
+/** Somebody else may be faster, with this or with another state. */
+async function resume(service: SandboxService, accountId: string, id: string): Promise<void> {
+  try {
+    await ask(service, { accountId }, id, { verb: 'RESUME', cause: 'access' });
+  } catch (error) {
+    if (!(error instanceof GatewayError && error.code === 'STATE_CHANGE_IN_PROGRESS')) throw error;
+  }
 }

@@ -87,7 +87,7 @@ export default definePlugin({
     const { service, inside } = servicesOf(gateway);
     const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
-    if (!settings.allowUnisolated) refuseUnisolated(service);
+    refuseUnisolated(service, settings.allowUnisolated);
     await service.changes.listen();
     const stopInside = runInside(inside);
     const stopWorker = ROLES[readRole()].works ? startWorker(service, settings.environment) : async () => {};

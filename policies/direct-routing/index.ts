@@ -24,12 +24,22 @@ export default definePolicy({
       if (model === undefined) throw notSupported(upstream, request);
       const candidate = catalog.candidates(model, request.protocol).find((each) => each.upstream === upstream);
       if (candidate === undefined) throw noCandidate(upstream, request);
+      if (gateway.health.upstream(upstream.name).isTakenOut) throw takenOut(upstream);
       call.facts.model = model.name;
       await assertAllowed(gateway, call.key, [candidate], request);
       return { candidates: [candidate] };
     };
   },
 });
+
+/** An operator's word holds here too; what its own failures say does not: who names an upstream wants its answer. */
+function takenOut({ name }: Upstream): GatewayError {
+  return fail('ALL_PROVIDERS_FAILED', {
+    message: `"${name}" is not asked at the moment.`,
+    details: { attempts: [{ upstream: name, outcome: 'taken out by an operator' }] },
+    retryable: false,
+  });
+}
 
 function firstLabel(host: string): string {
   const dot = host.indexOf('.');

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { buildCatalog, type Catalog, CatalogProblem, isAllowed, type Lookup, type Upstream } from '../../core/catalog';
+import { normaliseModelName } from '../../core/model-names';
 import { sampleAdapter, sampleModel, sampleUpstream } from '../support/catalog-samples';
 
 type Names = Readonly<Record<string, readonly string[]>>;
@@ -116,6 +117,27 @@ describe('the catalog', () => {
         { numRuns: 1_000 },
       );
     });
+  });
+
+  it('lists all meanings of an ambiguous name, and every meaning can be named', () => {
+    const spelling = fc.constantFrom('m-20250101', 'm-20251101', 'M', 'm-latest', 'v/m', 'w/m', 'n', 'n.1', 'N-1');
+    const models = fc.uniqueArray(spelling, { minLength: 1, maxLength: 4 });
+    void fc.assert(
+      fc.property(models, models, fc.constantFrom('m', 'x/M', 'm-20260101', 'n-1', 'N'), (one, two, asked) => {
+        const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, []]));
+        const catalog = catalogOf({ a: named(one), b: named(two) });
+        const lookup = catalog.find(asked);
+        if (!('ambiguous' in lookup)) return;
+        expect(lookup.ambiguous.length).to.be.greaterThan(1);
+        for (const name of lookup.ambiguous) expect(catalog.find(name)).to.have.property('found');
+        const meant = [...one, ...two].filter((name) => normaliseModelName(name) === normaliseModelName(asked));
+        const listed = catalog.models
+          .filter(({ name }) => lookup.ambiguous.includes(name))
+          .flatMap((each) => each.entries);
+        expect(listed.map(({ model }) => model.name)).to.have.members(meant);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it('prefers the exact name to a spelling of it', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { Redis } from 'ioredis';
 import { newId } from '../../core/ids';
 import type { Ledger, Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
@@ -184,6 +185,7 @@ describe('the ledger in Redis and the reference model', () => {
     const redis = connectRedis(await emptyRedis(), quiet);
     await checkRedis(redis);
     // What is compared is what it answers, however busy the machine is.
+    assert.ok(redis instanceof Redis);
     redis.options.commandTimeout = 30_000;
     const ledger = await openRedisLedger({ redis, log: quiet });
     let count = 0;

@@ -80,7 +80,7 @@ export async function startPostgres(): Promise<TestPostgres> {
 }
 
 /** Postgres refuses to run as root: as root, its package's user or nobody runs it. */
-async function unprivilegedUser(): Promise<{ uid: number; gid: number } | undefined> {
+export async function unprivilegedUser(): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ['postgres', 'nobody']) {
     try {

@@ -8,8 +8,9 @@ import { finishOperation } from '../store';
 import { KeptOutput } from './kept-output';
 import { type Command, endCommand, writeOutput } from './store';
 
-/** How long output may wait to be written and shown. */
+/** How long output may wait to be written and shown; longer, the more there is of it. */
 const WRITE_EVERY_MS = 50;
+const BYTES_PER_MS = 1_024;
 const KILL_AGAIN_AFTER_MS = 1_000;
 
 export interface LiveOptions {
@@ -77,17 +78,20 @@ export class LiveCommand {
   }
 
   async #writeNowAndThen(signal: AbortSignal): Promise<void> {
+    let written = 0;
     while (!signal.aborted) {
-      await sleep(WRITE_EVERY_MS, undefined, { signal }).catch(() => undefined);
-      await this.#write();
+      await sleep(Math.max(WRITE_EVERY_MS, written / BYTES_PER_MS), undefined, { signal }).catch(() => undefined);
+      written = await this.#write();
     }
   }
 
-  async #write(): Promise<void> {
+  /** How many bytes that was. */
+  async #write(): Promise<number> {
     const { added, oldest } = this.output.take();
-    if (added.length === 0) return;
+    if (added.length === 0) return 0;
     await this.#keep((database) => writeOutput(database, this.command.id, added, oldest));
     this.options.told(this.command.id);
+    return added.reduce((bytes, piece) => bytes + piece.bytes.length, 0);
   }
 
   /** The command and its answer do not depend on the database; what could not be written is missing in its logs only. */

@@ -58,7 +58,7 @@ async function readPage(database: Knex, kind: Kind, id: string, page: number, pa
     { id, limit: pageSize, offset: (page - 1) * pageSize },
   );
   const total = found[0]?.total ?? (page === 1 ? 0n : await countOf(database, rows, id));
-  return { items: found.map((row) => show(fromRow(row))), total: Number(total) };
+  return { items: found.map(({ total: _, ...row }) => show(fromRow(row))), total: Number(total) };
 }
 
 /** A page past the end has no row that could say it. */

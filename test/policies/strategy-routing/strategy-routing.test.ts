@@ -15,11 +15,15 @@ interface Asked {
   readonly allowedModels?: readonly string[];
   /** The key's list as the ledger has it, where the node's copy is older. */
   readonly allowedNow?: readonly string[];
-  readonly settings?: { strategy?: 'quality' | 'speed' | 'cost'; upstreams?: readonly string[] };
+  readonly settings?: { strategy?: 'quality' | 'speed' | 'cost'; upstreams?: readonly string[]; affinity?: boolean };
+  readonly members?: Readonly<Record<string, unknown>>;
+  readonly health?: UpstreamHealth;
+  /** Who serves the call in the end. */
+  readonly served?: string;
 }
 
 async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ names: string[]; call: Call }> {
-  const health = new UpstreamHealth();
+  const health = asked.health ?? new UpstreamHealth();
   const keys: ApiKeys = {
     identify: async () => Promise.reject(new Error('the key is known already')),
     confirm: async (key) => ({
@@ -33,10 +37,18 @@ async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ na
   const response = new SampleResponse(request);
   const call = new Call(request, response);
   call.key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: asked.allowedModels } };
-  call.request = sampleModelRequest({ modelRequested: asked.model, protocol: asked.protocol ?? 'messages' });
+  call.request = sampleModelRequest({
+    modelRequested: asked.model,
+    protocol: asked.protocol ?? 'messages',
+    members: new Map(Object.entries(asked.members ?? {}).map(([name, value]) => [name, JSON.stringify(value)])),
+  });
   const settings = { strategy: 'quality', affinity: false, upstreams: ['*'], ...asked.settings };
   const provided = await strategyRouting.prepare(settings, gateway)(call, request, response);
   const candidates: readonly Candidate[] = provided?.candidates ?? [];
+  if (asked.served !== undefined) {
+    Object.assign(call.facts, { upstream: asked.served, status: 200 });
+    await call.end();
+  }
   return { names: candidates.map(({ upstream }) => upstream.name), call };
 }
 
@@ -75,6 +87,21 @@ describe('strategy-routing', () => {
     for (let round = 0; round < 500; round += 1)
       if ((await route(ties, { model: 'm' })).names[0] === 'heavy') heavyFirst += 1;
     expect(heavyFirst).to.be.within(400, 490);
+  });
+
+  it('with affinity asks who served the same user before, for that user only', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const upstreams = names.map((name) => sampleUpstream(name, [sampleModel('m')]));
+    const health = new UpstreamHealth();
+    const ask = (user: string, more: Partial<Asked> = {}) =>
+      route(upstreams, { model: 'm', health, settings: { affinity: true }, members: { user }, ...more });
+    for (const name of names) {
+      await ask(`user of ${name}`, { served: name });
+      for (let call = 0; call < 3; call += 1) expect((await ask(`user of ${name}`)).names[0]).to.equal(name);
+    }
+    const without = { settings: { affinity: false } };
+    const firsts = await Promise.all(Array.from({ length: 60 }, () => ask('user of a', without)));
+    expect(new Set(firsts.map(({ names: [first] }) => first)).size).to.be.greaterThan(1);
   });
 
   it('refuses an unknown model and suggests the nearest', async () => {

@@ -21,17 +21,12 @@ export const processes = defineSupplier({
     },
   },
   offeringSchema: { type: 'object', additionalProperties: false, properties: {} },
-  open: async ({ isolation }, { log, dataFolder }) => {
+  open: async ({ isolation }, { dataFolder }) => {
     const folder = join(dataFolder, 'instances');
     const folders = await InstanceFolders.open(folder);
     const hasBubblewrap = isolation !== 'none' && (await canBubblewrap(folder));
     if (!hasBubblewrap && isolation === 'bubblewrap')
       throw new Error('bubblewrap is not installed or does not work here');
-    if (!hasBubblewrap) {
-      log.warn(
-        'sandboxes of the driver "process" run without bubblewrap: they are no security boundary, and their commands can do what this process can',
-      );
-    }
     return new ProcessDriver(folders, hasBubblewrap);
   },
 });

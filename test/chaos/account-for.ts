@@ -1,0 +1,102 @@
+import type { Knex } from 'knex';
+import type { Acknowledged } from './load';
+
+/** What became of what customers were told. */
+export interface Accounts {
+  readonly entries: number;
+  readonly records: number;
+  readonly charges: number;
+  /** Acknowledged and not charged: there is no record, or another cost, though its lease had not ended. */
+  readonly lost: readonly string[];
+  /** Acknowledged, and given back because its lease had ended before the settlement came: the platform's loss. */
+  readonly afterLease: number;
+  readonly twice: number;
+  readonly gaps: number;
+  /** Sums that differ, in words. */
+  readonly differences: readonly string[];
+}
+
+/** Compares what customers were told with what is in the database now, to the unit. */
+export async function accountFor(database: Knex, { calls, credits }: Acknowledged): Promise<Accounts> {
+  const lost: string[] = [];
+  let afterLease = 0;
+  const records: { requestId: string; cost: string; billing: string }[] = await database('usage_records').select(
+    'request_id as requestId',
+    database.raw('cost_e8::text AS cost'),
+    'billing',
+  );
+  const byId = new Map(records.map((record) => [record.requestId, record]));
+  for (const [requestId, costE8] of calls) {
+    const record = byId.get(requestId);
+    if (record !== undefined && BigInt(record.cost) === costE8) continue;
+    if (record?.billing === 'expired') afterLease += 1;
+    else lost.push(`call ${requestId}: told ${costE8}, charged ${record?.cost ?? 'nothing, no record'}`);
+  }
+  lost.push(...(await lostCredits(database, credits)));
+  const [sums] = await rowsOf<Sums>(database, SUMS);
+  const [repeated] = await rowsOf<{ twice: number }>(database, TWICE);
+  const [gaps] = await rowsOf<{ gaps: number }>(database, GAPS);
+  return {
+    ...{ entries: sums?.entries ?? 0, charges: sums?.charges ?? 0, records: records.length, lost, afterLease },
+    ...{ twice: repeated?.twice ?? 0, gaps: gaps?.gaps ?? 0, differences: differencesOf(sums) },
+  };
+}
+
+async function lostCredits(database: Knex, credits: ReadonlyMap<string, bigint>): Promise<readonly string[]> {
+  const rows = await rowsOf<{ key: string; amount: string }>(
+    database,
+    `SELECT credits.idempotency_key AS key, entry.amount_e8::text AS amount FROM credits
+     JOIN ledger_entries AS entry ON entry.rid = credits.id AND entry.kind = 'credit'`,
+  );
+  const booked = new Map(rows.map(({ key, amount }) => [key, BigInt(amount)]));
+  return [...credits].flatMap(([key, amountE8]) =>
+    booked.get(key) === amountE8 ? [] : [`credit ${key}: told ${amountE8}, booked ${booked.get(key) ?? 'nothing'}`],
+  );
+}
+
+interface Sums {
+  readonly entries: number;
+  readonly charges: number;
+  readonly charged: string;
+  readonly recorded: string;
+  readonly credited: string;
+  readonly booked: string;
+  readonly owned: string;
+  readonly total: string;
+}
+
+const SUMS = `
+  SELECT count(*)::int AS entries, count(*) FILTER (WHERE kind = 'charge')::int AS charges,
+    coalesce(-sum(amount_e8) FILTER (WHERE kind = 'charge'), 0)::text AS charged,
+    (SELECT coalesce(sum(cost_e8), 0)::text FROM usage_records) AS recorded,
+    (SELECT coalesce(sum(amount_e8), 0)::text FROM credits) AS credited,
+    coalesce(sum(amount_e8) FILTER (WHERE kind = 'credit'), 0)::text AS booked,
+    (SELECT coalesce(sum(last.posted_e8), 0)::text FROM accounts
+     JOIN LATERAL (SELECT posted_e8 FROM ledger_entries WHERE account_id = accounts.id ORDER BY seq DESC LIMIT 1) AS last
+       ON true) AS owned,
+    coalesce(sum(amount_e8), 0)::text AS total
+  FROM ledger_entries`;
+
+const TWICE = `
+  SELECT ((SELECT count(*) FROM (SELECT rid FROM ledger_entries GROUP BY account_id, rid HAVING count(*) > 1) AS entries)
+    + (SELECT count(*) FROM (SELECT request_id FROM usage_records GROUP BY request_id HAVING count(*) > 1) AS records))::int
+    AS twice`;
+
+const GAPS = `
+  SELECT count(*)::int AS gaps FROM (
+    SELECT seq, lag(seq, 1, 0::bigint) OVER (PARTITION BY account_id ORDER BY seq) AS before FROM ledger_entries
+  ) AS chain WHERE seq <> before + 1`;
+
+function differencesOf(sums: Sums | undefined): readonly string[] {
+  if (sums === undefined) return ['there are no entries'];
+  const { charged, recorded, credited, booked, owned, total } = sums;
+  return [
+    ...(charged === recorded ? [] : [`charges ${charged}, usage records ${recorded}`]),
+    ...(credited === booked ? [] : [`credits ${credited}, their entries ${booked}`]),
+    ...(owned === total ? [] : [`balances ${owned}, all entries ${total}`]),
+  ];
+}
+
+async function rowsOf<T>(database: Knex, query: string): Promise<T[]> {
+  return (await database.raw<{ rows: T[] }>(query)).rows;
+}

@@ -1,0 +1,59 @@
+import { Redis } from 'ioredis';
+import type { Node } from './nodes';
+import type { Random } from './random';
+import type { ClockedServer, Server } from './servers';
+
+export interface World {
+  readonly nodes: readonly Node[];
+  readonly redis: ClockedServer;
+  readonly postgres: Server;
+  readonly random: Random;
+}
+
+/** What goes wrong, in the words of the table. Each leaves everything running again. */
+export const FAULTS: Readonly<Record<string, (world: World) => Promise<void>>> = {
+  'node: kill -9': async ({ nodes, random }) => {
+    const node = random.pick(nodes);
+    await node.kill();
+    await node.start();
+  },
+  'node: stopped 1-6 s': ({ nodes, random }) => random.pick(nodes).stall(1_000 + random.below(5_000)),
+  'Redis: kill -9': async ({ redis, random }) => {
+    await redis.kill();
+    await pause(random.below(1_000));
+    await redis.start();
+  },
+  'Redis: stopped 0.3-3 s': ({ redis, random }) => redis.stall(300 + random.below(2_700)),
+  'Redis: FLUSHALL': async ({ redis }) => {
+    const client = new Redis(redis.url, { maxRetriesPerRequest: 1 });
+    client.on('error', () => undefined);
+    await client.flushall();
+    client.disconnect();
+  },
+  'Redis: clock +1 h and back': async ({ redis }) => {
+    await redis.setClock?.(3_600);
+    await pause(2_000);
+    await redis.setClock?.(0);
+  },
+  'Redis: clock -1 h and back': async ({ redis }) => {
+    await redis.setClock?.(-3_600);
+    await pause(2_000);
+    await redis.setClock?.(0);
+  },
+  'Postgres: crash': async ({ postgres, random }) => {
+    await postgres.kill();
+    await pause(random.below(3_000));
+    await postgres.start();
+  },
+  'Postgres: stopped 1-5 s': ({ postgres, random }) => postgres.stall(1_000 + random.below(4_000)),
+  'Redis and a node: kill -9 at once': async ({ redis, nodes, random }) => {
+    const node = random.pick(nodes);
+    await Promise.all([redis.kill(), node.kill()]);
+    await redis.start();
+    await node.start();
+  },
+};
+
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((wake) => setTimeout(wake, milliseconds));
+}

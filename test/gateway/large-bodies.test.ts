@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const LARGEST_BYTES = 20_971_520;
+
+/** A body of exactly that many bytes. */
+function bodyOf(bytes: number): Buffer {
+  const frame = JSON.stringify(ask({ messages: [{ role: 'user', content: '' }], model: MODEL }));
+  const at = frame.indexOf('"content":"') + '"content":"'.length;
+  return Buffer.concat([
+    Buffer.from(frame.slice(0, at)),
+    Buffer.alloc(bytes - frame.length, 'a'),
+    Buffer.from(frame.slice(at)),
+  ]);
+}
+
+describe('Large bodies', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const models = { [MODEL]: { context: 10_000_000 } };
+    gateway = await startGateway({ stores: 'real', upstreams: { acme: { url: upstream.url, models } } });
+    ({ key } = await gateway.newCustomer('100000'));
+    upstream.always(messagesAnswer());
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  it('20 MB are taken, and one byte more is not, whether it is told before or not', async () => {
+    const largest = await gateway.call('/v1/messages', { key, body: bodyOf(LARGEST_BYTES) });
+    expect(largest.status, largest.text).to.equal(200);
+    expect(upstream.calls[0]?.body).to.have.length(LARGEST_BYTES);
+    const oneMore = bodyOf(LARGEST_BYTES + 1);
+    expect((await gateway.call('/v1/messages', { key, body: oneMore })).status).to.equal(413);
+    const chunked = await fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: new Blob([new Uint8Array(oneMore)]).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    expect(chunked.status).to.equal(413);
+    expect(upstream.calls).to.have.length(1);
+  });
+
+  it('50 of 20 MB at once are served or told to come back, in bounded memory, and others are served meanwhile', async () => {
+    const body = bodyOf(LARGEST_BYTES);
+    const before = await residentBytes(gateway.pid);
+    let largest = 0;
+    const watching = setInterval(() => {
+      void residentBytes(gateway.pid).then((bytes) => {
+        largest = Math.max(largest, bytes);
+      });
+    }, 50);
+    try {
+      const statuses = Promise.all(Array.from({ length: 50 }, () => statusOfPost(gateway.url, key, body)));
+      const small = await gateway.call('/v1/messages', { key, body: ask() });
+      expect(small.status, small.text).to.be.oneOf([200, 503]);
+      const counts = new Map<number, number>();
+      for (const status of await statuses) counts.set(status, (counts.get(status) ?? 0) + 1);
+      expect(
+        [...counts.keys()].every((status) => status === 200 || status === 503),
+        [...counts].join(' '),
+      ).to.equal(true);
+      expect(counts.get(503) ?? 0).to.be.above(0);
+      expect(largest - before).to.be.below(500 * 1024 * 1024);
+    } finally {
+      clearInterval(watching);
+    }
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+  });
+});
+
+/** The status of an answer that may come while the body is still being sent. */
+function statusOfPost(url: string, key: string, body: Buffer): Promise<number> {
+  return new Promise((resolve) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    let text = '';
+    const answered = (): void => {
+      resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0));
+      socket.destroy();
+    };
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+      if (text.includes('\r\n\r\n')) answered();
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', answered);
+    socket.write(
+      `POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    socket.write(body);
+  });
+}
+
+async function residentBytes(pid: number): Promise<number> {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) * 1_024;
+}

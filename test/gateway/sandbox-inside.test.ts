@@ -1,0 +1,375 @@
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { request } from 'undici';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { until } from '../support/until';
+
+describe('inside a running sandbox', () => {
+  let gateway: TestGateway;
+  let key: string;
+  let base: string;
+  let id: string;
+
+  before(async function () {
+    this.timeout(60_000);
+    gateway = await startGateway({ stores: 'real', ...SANDBOX_GATEWAY });
+    ({ key } = await gateway.newCustomer('5'));
+    ({ id } = await createSandbox(gateway, key, creation('inside')));
+    await waitForState(gateway, key, id, 'RUNNING');
+    base = `/v1/sandboxes/${id}`;
+  });
+
+  after(async () => {
+    await terminate(gateway, key, id);
+    await gateway.stop();
+  });
+
+  const post = (path: string, body: unknown, headers = {}) => gateway.call(`${base}${path}`, { key, body, headers });
+  const get = (path: string) => gateway.call(`${base}${path}`, { method: 'GET', key });
+  const run = (command: string, rest: object = {}) => post('/commands', { command, ...rest });
+  const ended = (commandId: string) =>
+    until(`${commandId} has ended`, async () => {
+      const { json } = await get(`/commands/${commandId}`);
+      return json.status === 'RUNNING' ? undefined : json;
+    });
+
+  describe('a command', () => {
+    it('is answered with its output and exit code; one that fails is a result', async () => {
+      const { status, json } = await run('echo out; echo err >&2; exit 7');
+      expect(status).to.equal(201);
+      expect(json).to.include({ status: 'EXITED', exitCode: 7, stdout: 'out\n', stderr: 'err\n' });
+      expect(json.truncated).to.deep.equal({ stdout: false, stderr: false });
+      expect(Date.parse(json.endedAt) - Date.parse(json.startedAt)).to.equal(json.durationMs);
+      expect((await get(`/commands/${json.commandId}`)).json).to.deep.equal(json);
+    });
+
+    it('is given input, variables and a folder', async () => {
+      const { json } = await run('cat; echo "$A"; basename "$(pwd)"', { stdin: 'in\n', env: { A: 'ä b' }, cwd: '.' });
+      expect(json.stdout).to.match(/^in\nä b\n/);
+    });
+
+    it('that forks and hangs is killed with all it started when its time is over', async () => {
+      const { status, json } = await run('sleep 5001 & (setsid sleep 5002 &); sleep 5003', { timeoutSeconds: 1 });
+      expect(status).to.equal(201);
+      expect(json).to.include({ status: 'TIMED_OUT', exitCode: null });
+      const { json: left } = await run("ps -eo args | grep -c '[s]leep 500[123]'");
+      expect(left.stdout).to.equal('0\n');
+    });
+
+    it('with 200 MB of output keeps the last mebibyte and says so', async () => {
+      const { json } = await run('yes 0123456 | head -c 200000000; echo end; echo small >&2', { timeoutSeconds: 120 });
+      expect(json.status).to.equal('EXITED');
+      expect(json.stdout.length).to.equal(1_048_576);
+      expect(json.stdout.endsWith('0123456\nend\n')).to.equal(true);
+      expect(json.truncated).to.deep.equal({ stdout: true, stderr: false });
+      expect((await get(`/commands/${json.commandId}`)).json).to.deep.equal(json);
+    }).timeout(60_000);
+
+    it('in the background is left running; its output is read from where one was, and it takes signals', async () => {
+      const command = `trap 'echo bye; exit 3' TERM; echo one; echo two >&2; while :; do sleep 0.05; done`;
+      const { status, json } = await run(command, { background: true });
+      expect([status, json.status, json.exitCode, json.background.commandId]).to.deep.equal([
+        201,
+        'RUNNING',
+        null,
+        json.commandId,
+      ]);
+      const logs = await until('both lines', async () => {
+        const read = (await get(`/commands/${json.commandId}/logs`)).json;
+        return read.items.length === 2 ? read : undefined;
+      });
+      expect(logs.items.map((each: { stream: string; data: string }) => `${each.stream} ${each.data}`)).to.have.members(
+        ['stdout one\n', 'stderr two\n'],
+      );
+      const signalled = await post(`/commands/${json.commandId}/signal`, { signal: 'SIGTERM' });
+      expect([signalled.status, signalled.json.noop]).to.deep.equal([200, false]);
+      expect(await ended(json.commandId)).to.include({ status: 'EXITED', exitCode: 3 });
+      const rest = (await get(`/commands/${json.commandId}/logs?after=${logs.nextAfter}`)).json;
+      expect(rest.items.some((each: { data: string }) => each.data.includes('bye'))).to.equal(true);
+      expect((await post(`/commands/${json.commandId}/signal`, { signal: 'SIGTERM' })).json.noop).to.equal(true);
+    });
+
+    it('is told as events, and whoever comes back goes on after the last one seen', async () => {
+      const all = await events(
+        await open('/commands', { command: 'echo a; sleep 0.2; echo b >&2; sleep 0.2; echo c' }),
+      );
+      expect(all.map(({ event, data }) => `${event} ${data.data ?? data.status}`)).to.deep.equal([
+        'start RUNNING',
+        'stdout a\n',
+        'stderr b\n',
+        'stdout c\n',
+        'exit EXITED',
+      ]);
+      expect(all.map((each) => each.id)).to.deep.equal([0, 1, 2, 3, undefined]);
+      const commandId = all[0]?.data['commandId'];
+      const again = await events(await open(`/commands/${commandId}/logs?follow=true&after=1`));
+      expect(again.map(({ event, id: sequence }) => `${event} ${sequence}`)).to.deep.equal([
+        'stderr 2',
+        'stdout 3',
+        'exit undefined',
+      ]);
+    });
+
+    it('goes on when whoever reads its events leaves', async () => {
+      const reading = await open('/commands', {
+        command: 'echo here; while [ ! -e release ]; do sleep 0.05; done; echo done',
+      });
+      const pieces = reading[Symbol.asyncIterator]();
+      let seen = '';
+      while (!seen.includes('here')) seen += String((await pieces.next()).value);
+      reading.destroy();
+      const commandId = /"commandId":"([^"]+)"/.exec(seen)?.[1] ?? '';
+      await run('touch release');
+      expect((await ended(commandId)).stdout).to.equal('here\ndone\n');
+    });
+
+    for (const [what, body, param] of [
+      ['no command', {}, 'command'],
+      ['an empty command', { command: '' }, 'command'],
+      ['a NUL in it', { command: 'a\0b' }, 'command'],
+      ['a time of nothing', { command: ':', timeoutSeconds: 0 }, 'timeoutSeconds'],
+      ['a folder that is not there', { command: ':', cwd: 'nowhere' }, 'cwd'],
+      ['a variable with a wrong name', { command: ':', env: { 'A=B': 'c' } }, 'env.A=B'],
+      ['an unknown field', { command: ':', shell: 'bash' }, 'shell'],
+    ] as const) {
+      it(`with ${what} is COMMAND_INVALID`, async () => {
+        const { status, json } = await post('/commands', body);
+        expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'COMMAND_INVALID', param]);
+      });
+    }
+
+    it('of another sandbox is not found', async () => {
+      const { status } = await get(`/commands/${id}`);
+      expect(status).to.equal(404);
+    });
+  });
+
+  const open = async (path: string, body?: object) => {
+    const { statusCode, body: reading } = await request(`${gateway.url}${base}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { 'x-api-key': key, accept: 'text/event-stream', 'content-type': 'application/json' },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    expect(statusCode).to.equal(200);
+    return reading;
+  };
+
+  interface Told {
+    readonly event: string;
+    readonly id: number | undefined;
+    readonly data: Record<string, string>;
+  }
+
+  async function events(reading: { text(): Promise<string> }): Promise<Told[]> {
+    const blocks = (await reading.text()).split('\n\n').filter((block) => block !== '');
+    return blocks.map((block) => {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
+      const sequence = field('id');
+      return {
+        event: field('event') ?? '',
+        id: sequence === undefined ? undefined : Number(sequence),
+        data: JSON.parse(field('data') ?? '{}'),
+      };
+    });
+  }
+
+  describe('a file', () => {
+    it('is written, read, listed and removed', async () => {
+      const written = await post('/files', { path: 'a/b.txt', content: 'grüße' });
+      expect([written.status, written.json]).to.deep.equal([201, { path: 'a/b.txt', byteLength: 7 }]);
+      const read = await get('/files?path=a/b.txt');
+      expect(read.json).to.deep.equal({ path: 'a/b.txt', content: 'grüße', encoding: 'utf8', byteLength: 7 });
+      const { json } = await get('/files/list?path=a');
+      expect(json.items[0]).to.include({ path: 'a/b.txt', type: 'file', byteLength: 7 });
+      expect((await gateway.call(`${base}/files?path=a`, { method: 'DELETE', key })).status).to.equal(204);
+      expect((await get('/files?path=a/b.txt')).json.error.code).to.equal('FILE_NOT_FOUND');
+    });
+
+    it('goes as base64 and raw, byte for byte', async () => {
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
+      await post('/files', { path: 'bytes', content: bytes.toString('base64'), encoding: 'base64' });
+      expect((await get('/files?path=bytes&encoding=base64')).json.content).to.equal(bytes.toString('base64'));
+      expect((await get('/files?path=bytes')).json.error).to.include({ code: 'INVALID_FIELD', param: 'encoding' });
+      const large = Buffer.alloc(6_000_000, 'raw');
+      const put = await gateway.call(`${base}/files/content?path=large`, { method: 'PUT', key, body: large });
+      expect([put.status, put.json.byteLength]).to.deep.equal([201, 6_000_000]);
+      const { body, headers } = await request(`${gateway.url}${base}/files/content?path=large`, {
+        headers: { 'x-api-key': key },
+      });
+      expect(large.equals(Buffer.from(await body.arrayBuffer()))).to.equal(true);
+      expect(headers).to.include({ 'content-security-policy': 'sandbox', 'content-disposition': 'attachment' });
+      expect((await get('/files?path=large')).json.error.code).to.equal('FILE_TOO_LARGE');
+    });
+
+    it('that is too large is 413', async () => {
+      const raw = await gateway.call(`${base}/files/content?path=x`, {
+        method: 'PUT',
+        key,
+        body: Buffer.alloc(20_971_521),
+      });
+      expect([raw.status, raw.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
+      const asJson = await post('/files', { path: 'x', content: 'x'.repeat(4_194_305) });
+      expect([asJson.status, asJson.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
+    });
+
+    it('outside of the sandbox is PATH_INVALID: with "..", NUL, an absolute path or a link', async () => {
+      await run('ln -sf /etc/passwd out; ln -sfn / top');
+      for (const path of ['../x', 'a/../../x', '/etc/passwd', 'a\0b', 'out', 'top/etc/passwd']) {
+        const answers = [
+          await get(`/files?path=${encodeURIComponent(path)}`),
+          await get(`/files/content?path=${encodeURIComponent(path)}`),
+          await post('/files', { path, content: 'x' }),
+        ];
+        expect(answers.map(({ status, json }) => `${status} ${json.error.code}`)).to.deep.equal(
+          answers.map(() => '400 PATH_INVALID'),
+        );
+      }
+    });
+  });
+
+  describe('a port', () => {
+    let opened: { url: string; headers: Record<string, string> };
+    const PORT = 28_731;
+
+    const server = `
+      const http = require('http');
+      const all = http.createServer((request, response) => {
+        if (request.url === '/hang') { response.writeHead(200); response.write('begun'); request.socket.on('close', () => require('fs').writeFileSync('left', '')); return; }
+        response.setHeader('set-cookie', 'a=b');
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify({ url: request.url, method: request.method, headers: request.headers }));
+      });
+      all.on('upgrade', (request, socket) => {
+        socket.write('HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\nSet-Cookie: a=b\\r\\n\\r\\n' + JSON.stringify(request.headers) + '\\n');
+        socket.pipe(socket);
+        socket.on('close', () => require('fs').writeFileSync('left-socket', ''));
+      });
+      all.listen(${PORT}, '127.0.0.1');
+    `;
+
+    before(async () => {
+      await post('/files', { path: 'server.js', content: server });
+      await run(`exec "${process.execPath}" server.js`, { background: true });
+      const answer = await get(`/ports/${PORT}`);
+      expect(answer.status).to.equal(200);
+      opened = answer.json;
+      await until('the server is up', async () => (await ask('')).statusCode === 200);
+    });
+
+    const ask = (path: string, options: object = {}) =>
+      request(`${opened.url}${path}`, { headers: opened.headers, ...options });
+
+    it('is reached at its address, path and query as they came', async () => {
+      const { statusCode, body, headers } = await ask('some%20path/x?a=%2F&b', { method: 'POST', body: 'hello' });
+      expect(statusCode).to.equal(200);
+      expect(await body.json()).to.include({ url: '/some%20path/x?a=%2F&b', method: 'POST' });
+      expect(headers['content-security-policy']).to.equal('sandbox');
+    });
+
+    it('sees none of the credentials and cookies, and sets none', async () => {
+      const { body, headers } = await ask('', {
+        headers: {
+          ...opened.headers,
+          cookie: 'session=1',
+          authorization: 'Bearer x',
+          'x-api-key': key,
+          'x-other': 'y',
+        },
+      });
+      const seen = ((await body.json()) as { headers: object }).headers;
+      expect(seen).to.include({ 'x-other': 'y' });
+      expect(seen).to.not.have.any.keys(
+        'cookie',
+        'authorization',
+        'x-api-key',
+        'x-svc-sandbox-token',
+        'x-forwarded-for',
+      );
+      expect(headers).to.not.have.property('set-cookie');
+    });
+
+    it('is closed without its token, with another, and for another port or sandbox', async () => {
+      const other = await get(`/ports/${PORT + 1}`);
+      expect((await ask('', { headers: {} })).statusCode).to.equal(401);
+      expect((await ask('', { headers: { 'x-svc-sandbox-token': 'x' } })).statusCode).to.equal(404);
+      expect((await ask('', { headers: other.json.headers })).statusCode).to.equal(404);
+      const elsewhere = opened.url.replace(id, '00000000-0000-4000-8000-000000000000');
+      expect((await request(elsewhere, { headers: opened.headers })).statusCode).to.equal(404);
+    });
+
+    it('that nobody listens on is 502', async () => {
+      const other = (await get(`/ports/${PORT + 1}`)).json;
+      const { statusCode, body } = await request(other.url, { headers: other.headers });
+      expect([statusCode, ((await body.json()) as { error: { code: string } }).error.code]).to.deep.equal([
+        502,
+        'SUPPLIER_ERROR',
+      ]);
+      expect((await get('/ports/70000')).json.error.code).to.equal('PORT_INVALID');
+    });
+
+    it('is left when the client leaves', async () => {
+      const { body } = await ask('hang');
+      const pieces = body[Symbol.asyncIterator]();
+      await pieces.next();
+      body.destroy();
+      await until('the server knows', async () => (await get('/files?path=left')).status === 200);
+    });
+
+    it('passes WebSocket on, and each side that ends, ends the other', async () => {
+      const socket = await openSocket();
+      const heard = read(socket);
+      await until('the upgrade', () => heard().includes('\n{'));
+      expect(heard()).to.match(/^HTTP\/1\.1 101/);
+      expect(heard().toLowerCase()).to.not.include('set-cookie');
+      expect(heard()).to.not.include('x-svc-sandbox-token');
+      socket.write('ping through');
+      await until('the echo', () => heard().endsWith('ping through'));
+      socket.destroy();
+      await until('the server knows', async () => (await get('/files?path=left-socket')).status === 200);
+    });
+
+    it('that is revoked opens nothing more, and what is open ends', async () => {
+      const socket = await openSocket();
+      const heard = read(socket);
+      await until('the upgrade', () => heard().includes('\n{'));
+      const closed = new Promise((done) => socket.once('close', done));
+      expect((await gateway.call(`${base}/ports/${PORT}`, { method: 'DELETE', key })).status).to.equal(204);
+      await closed;
+      expect((await ask('')).statusCode).to.equal(404);
+    });
+
+    const openSocket = async (): Promise<Socket> => {
+      const { hostname, port, pathname, host } = new URL(opened.url);
+      const socket = connect(Number(port), hostname);
+      const headers = Object.entries({
+        host,
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        cookie: 'a=b',
+        ...opened.headers,
+      });
+      socket.write(
+        `GET ${pathname}ws HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
+      );
+      return socket;
+    };
+
+    const read = (socket: Socket) => {
+      let all = '';
+      socket.on('data', (bytes) => (all += bytes.toString()));
+      socket.on('error', () => undefined);
+      return () => all;
+    };
+  });
+
+  describe('what was done', () => {
+    it('is written down as operations, and nothing of them is left open', async () => {
+      const { json } = await get('/audit?kind=operations&pageSize=100');
+      const types = json.items.map(({ type }: { type: string }) => type);
+      expect(types).to.include.members(['EXEC', 'SIGNAL', 'FILE_READ', 'FILE_WRITE', 'FILE_LIST', 'FILE_DELETE']);
+      expect(types).to.include.members(['PORT_EXPOSE', 'PORT_REVOKE']);
+      expect(json.items.filter(({ status }: { status: string }) => status === 'RUNNING')).to.deep.equal([]);
+    });
+  });
+});

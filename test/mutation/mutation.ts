@@ -1,0 +1,121 @@
+/**
+ * `npm run mutation`: breaks each script of the ledger on purpose, one thing at a time, and shows that the tests notice.
+ * One real Redis; the tests of the contract first, which catch most, then all that know the scripts. Exit status 1 when a
+ * mutant survives.
+ */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { Redis } from 'ioredis';
+import Mocha from 'mocha';
+import { LEDGER_SCRIPTS } from '../../core/ledger/redis-ledger';
+import type { LuaScript } from '../../core/lua';
+import { emptyRedis, mochaHooks } from '../support/shared';
+import { EQUIVALENT } from './equivalent';
+import { type Mutant, mutantsOf } from './mutants';
+
+const STORE = join(__dirname, '../store');
+
+/** Which tests look at the mutants, the fast ones first. */
+const STAGES: readonly { readonly name: string; readonly files: readonly string[]; readonly grep: RegExp }[] = [
+  { name: 'contract', files: ['redis-ledger.test.ts'], grep: /^the ledger's contract: in Redis/ },
+  { name: 'Redis', files: ['redis-ledger.test.ts'], grep: /^the ledger in Redis|: full|without its scripts/ },
+  { name: 'verification', files: ['verify.test.ts'], grep: /^verification of the ledger (?!in the process)/ },
+  { name: 'random', files: ['ledger-property.test.ts'], grep: /./ },
+];
+
+async function main(): Promise<void> {
+  const { script, list } = new Command('npm run mutation --')
+    .option('--script <names...>', 'only these scripts')
+    .option('--list', 'show the mutants and run nothing')
+    .parse()
+    .opts<{ script?: string[]; list?: boolean }>();
+  const scripts = LEDGER_SCRIPTS.filter(({ name }) => script?.includes(name) ?? true);
+  const survivors: Mutant[] = [];
+  const table: string[] = [];
+  const redis = new Redis(await emptyRedis());
+  try {
+    for (const each of scripts) {
+      const mutants = await compiling(redis, mutantsOf(each));
+      if (list === true) {
+        for (const { line, change } of mutants) process.stdout.write(`${each.name}:${line} ${change}\n`);
+        continue;
+      }
+      const caught = new Map<string, number>();
+      const equivalent = mutants.filter(isEquivalent);
+      for (const mutant of mutants.filter((one) => !isEquivalent(one))) {
+        const by = await catchMutant(mutant);
+        if (by === undefined) survivors.push(mutant);
+        else caught.set(by, (caught.get(by) ?? 0) + 1);
+      }
+      const tried = mutants.length - equivalent.length;
+      const all = [...caught.values()].reduce((sum, count) => sum + count, 0);
+      const by = [...caught].map(([stage, count]) => `${stage} ${count}`).join(', ');
+      table.push(
+        `${each.name.padEnd(14)} ${String(tried).padStart(4)} mutants ${String(all).padStart(4)} caught (${by})${
+          equivalent.length === 0 ? '' : `, ${equivalent.length} equivalent left out`
+        }`,
+      );
+      process.stdout.write(`${table.at(-1)}\n`);
+    }
+  } finally {
+    redis.disconnect();
+    await mochaHooks.afterAll();
+  }
+  for (const {
+    script: { name },
+    line,
+    change,
+  } of survivors)
+    process.stdout.write(`SURVIVED ${name}.lua:${line} ${change}\n`);
+  if (survivors.length > 0) process.exitCode = 1;
+}
+
+function isEquivalent({ script: { name }, change }: Mutant): boolean {
+  return EQUIVALENT.some((each) => each.script === name && change.startsWith(each.change));
+}
+
+/** A script that Redis does not even load breaks everything: it proves nothing. */
+async function compiling(redis: Redis, mutants: readonly Mutant[]): Promise<readonly Mutant[]> {
+  const kept: Mutant[] = [];
+  for (const mutant of mutants) {
+    const loads = await redis.script('LOAD', mutant.source).then(
+      () => true,
+      () => false,
+    );
+    if (loads) kept.push(mutant);
+  }
+  return kept;
+}
+
+/** The stage that noticed; undefined when none did. */
+async function catchMutant({ script, source }: Mutant): Promise<string | undefined> {
+  const original = { source: script.source, sha: script.sha };
+  // The ledger holds these very objects: from here on it loads and calls the mutant.
+  const loaded = script as { -readonly [K in keyof LuaScript]: LuaScript[K] };
+  Object.assign(loaded, { source, sha: createHash('sha1').update(source).digest('hex') });
+  try {
+    for (const stage of STAGES) if ((await failures(stage)) > 0) return stage.name;
+    return undefined;
+  } finally {
+    Object.assign(loaded, original);
+  }
+}
+
+async function failures({ files, grep }: (typeof STAGES)[number]): Promise<number> {
+  const mocha = new Mocha({ bail: true, timeout: 10_000, grep, reporter: Silent });
+  for (const file of files) mocha.addFile(join(STORE, file));
+  const count = await new Promise<number>((resolve) => mocha.run(resolve));
+  mocha.unloadFiles();
+  mocha.dispose();
+  return count;
+}
+
+class Silent extends Mocha.reporters.Base {
+  override epilogue(): void {}
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});

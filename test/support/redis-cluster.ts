@@ -1,0 +1,75 @@
+import { Redis } from 'ioredis';
+import { startRedis, type TestRedis } from './redis';
+import { until } from './until';
+
+const SLOTS = 16_384;
+const PRIMARIES = 3;
+
+export interface TestCluster {
+  /** For REDIS_URL. */
+  readonly url: string;
+  readonly primaries: readonly TestRedis[];
+  /** Of the first primary; takes its place when that is gone. */
+  readonly replica: TestRedis;
+  slotOf(key: string): Promise<number>;
+  /** Moves a slot from the primary that has it to another, with all that is in it. */
+  moveSlot(slot: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Three primaries that share the slots, and a replica of the first, on loopback. */
+export async function startCluster(): Promise<TestCluster> {
+  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1500', '--appendonly', 'yes'];
+  const servers = await Promise.all(Array.from({ length: PRIMARIES + 1 }, () => startRedis(options)));
+  const clients = servers.map(({ url }) => new Redis(url));
+  for (const client of clients) client.on('error', () => undefined);
+  const ids = await Promise.all(clients.map(async (client) => String(await client.cluster('MYID'))));
+  const [first, ...others] = clients;
+  const replica = clients[PRIMARIES];
+  if (first === undefined || replica === undefined) throw new Error('servers were started');
+  for (let each = 0; each < PRIMARIES; each += 1) {
+    const [from, to] = [Math.ceil((each * SLOTS) / PRIMARIES), Math.ceil(((each + 1) * SLOTS) / PRIMARIES) - 1];
+    await clients[each]?.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+  }
+  // Equal epochs are sorted out by the nodes themselves, but not within a test's patience.
+  await Promise.all(clients.map((client, each) => client.call('CLUSTER', 'SET-CONFIG-EPOCH', each + 1)));
+  for (const { port } of servers.slice(1)) await first.call('CLUSTER', 'MEET', '127.0.0.1', port);
+  const facts = async (client: Redis) => String(await client.call('CLUSTER', 'INFO'));
+  const agree = async () =>
+    (await Promise.all([first, ...others].map(facts))).every(
+      (each) => each.includes('cluster_state:ok') && each.includes(`cluster_known_nodes:${servers.length}`),
+    );
+  await until('the Cluster has formed', agree, 30_000);
+  await replica.call('CLUSTER', 'REPLICATE', ids[0] ?? '');
+  await until(
+    'the replica is in step',
+    async () => /master_link_status:up/.test(await replica.info('replication')),
+    30_000,
+  );
+
+  return {
+    url: `redis+cluster://${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    primaries: servers.slice(0, PRIMARIES),
+    replica: servers[PRIMARIES] as TestRedis,
+    slotOf: async (key) => Number(await first.call('CLUSTER', 'KEYSLOT', key)),
+    moveSlot: async (slot) => {
+      const from = Math.floor((slot * PRIMARIES) / SLOTS);
+      const to = (from + 1) % PRIMARIES;
+      const [source, target, port] = [clients[from], clients[to], servers[to]?.port ?? 0];
+      if (source === undefined || target === undefined) throw new Error(`nobody has slot ${slot}`);
+      await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', ids[from] ?? '');
+      await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', ids[to] ?? '');
+      for (;;) {
+        const keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+        if (keys.length === 0) break;
+        await source.call('MIGRATE', '127.0.0.1', port, '', 0, 5_000, 'KEYS', ...keys);
+      }
+      await target.call('CLUSTER', 'SETSLOT', slot, 'NODE', ids[to] ?? '');
+      await source.call('CLUSTER', 'SETSLOT', slot, 'NODE', ids[to] ?? '');
+    },
+    stop: async () => {
+      for (const client of clients) client.disconnect();
+      await Promise.all(servers.map((server) => server.stop()));
+    },
+  };
+}
