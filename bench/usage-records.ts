@@ -31,7 +31,7 @@ export async function fillUsageRecords(
       rareKey: RARE_KEY,
     });
   }
-  for (const { definition } of indexes) await database.raw(definition);
+  for (const { definition } of indexes) await database.raw(definition.replace(' ON ONLY ', ' ON '));
   await database.raw('VACUUM ANALYZE usage_records');
 }
 

@@ -60,6 +60,7 @@ export async function up(knex: Knex): Promise<void> {
     table.integer('segment_sequence').notNullable().defaultTo(0);
     table.jsonb('supplier_ref');
     time(table, 'create_sent_at');
+    time(table, 'action_sent_at');
     time(table, 'confirmed_at');
     table.integer('silent_tries').notNullable().defaultTo(0);
     time(table, 'gone_since');

@@ -153,6 +153,7 @@ function newSandbox(
     segmentSequence: 0,
     supplierRef: null,
     createSentAtMs: null,
+    actionSentAtMs: null,
     confirmedAtMs: null,
     silentTries: 0,
     goneSinceMs: null,

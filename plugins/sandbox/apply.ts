@@ -65,9 +65,30 @@ export async function apply(world: World, aggregate: Aggregate, action: Action, 
       return renew(world, aggregate, action, known);
     case 'create':
       return create(world, aggregate, known);
+    case 'inspect':
+      return { aggregate, seen: { ...known, observation: await ask(world, aggregate.sandbox, 'inspect') } };
     default:
-      return { aggregate, seen: { ...known, observation: await ask(world, aggregate.sandbox, action.kind) } };
+      return act(world, aggregate, action.kind, known);
   }
+}
+
+/** That it is being sent is written first: an answer to a repetition does not say when it happened. */
+async function act(
+  world: World,
+  aggregate: Aggregate,
+  verb: 'suspend' | 'resume' | 'terminate',
+  seen: Seen,
+): Promise<Step | undefined> {
+  const before = aggregate.sandbox.actionSentAtMs;
+  const actionSentAtMs = before ?? world.now();
+  const intended = await world.commit(aggregate, { set: { actionSentAtMs } });
+  if (intended?.sandbox.actionSentAtMs !== actionSentAtMs) return after(intended, seen);
+  const observation = await ask(world, intended.sandbox, verb);
+  const isRepeated = before !== null && observation.seen === 'instance';
+  return {
+    aggregate: intended,
+    seen: { ...seen, observation: isRepeated ? { ...observation, asked: false } : observation },
+  };
 }
 
 function after(aggregate: Aggregate | undefined, seen: Seen): Step | undefined {

@@ -41,6 +41,7 @@ export function confirm(
     lastConfirmedState: state,
     silentTries: 0,
     goneSinceMs: null,
+    actionSentAtMs: null,
   };
   const isSame = sandbox.observedState === state && (segment !== undefined || state === 'PROVISIONING');
   if (isSame && (state !== 'PROVISIONING' || sandbox.supplierRef !== null)) return { set: seen };

@@ -11,7 +11,7 @@ import type { Timings } from './timings';
 /** Calls of the supplier. */
 export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'terminate';
 
-/** What one call of the supplier has shown. `asked`: it follows a call of ours that was answered with yes. */
+/** What one call of the supplier has shown. `asked`: it follows a call of ours that was answered with yes, and was not sent before. */
 export type Observation =
   | { readonly seen: 'instance'; readonly inspection: Inspection; readonly asked: boolean }
   | { readonly seen: 'silence'; readonly verb: SupplierVerb; readonly message: string }
@@ -41,7 +41,7 @@ export function plan(aggregate: Aggregate, seen: Seen, nowMs: number, timings: T
   if (seen.observation !== undefined) return [record(absorb(aggregate, seen.observation, nowMs, timings))];
   if (sandbox.endedAtMs !== null) return [];
   if (sandbox.nextAtMs > nowMs) return [];
-  if (mustEnd(aggregate)) return planEnd(aggregate, nowMs);
+  if (mustEnd(aggregate)) return planEnd(aggregate, nowMs, timings);
   const byRule = planRules(aggregate, nowMs, timings);
   if (byRule !== undefined) return [record(byRule)];
   const money = seen.ledgerSilent === true ? undefined : planMoney(aggregate, nowMs, timings);
@@ -65,15 +65,19 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
   const { reference, state } = inspection;
   if (state === 'ended') {
     const change = { confirmedAtMs: sandbox.confirmedAtMs ?? nowMs, supplierRef: reference };
-    if (mustEnd(aggregate)) return { set: { ...change, ...postponed(sandbox.attempts, nowMs) } };
-    const stoppedAtMs = within(sandbox.confirmedAtMs, inspection.endedAt?.getTime(), nowMs);
+    const stoppedAtMs = sandbox.stoppedAtMs ?? within(sandbox.confirmedAtMs, inspection.endedAt?.getTime(), nowMs);
+    if (mustEnd(aggregate)) {
+      const later = sandbox.actionSentAtMs === null ? {} : postponed(sandbox.attempts, nowMs);
+      return { set: { ...change, stoppedAtMs, ...later } };
+    }
     const lost = giveUp({ code: 'SUPPLIER_LOST', message: 'The instance stopped by itself.' }, stoppedAtMs);
     return { ...lost, set: { ...lost.set, ...change } };
   }
   const confirmed = confirm(aggregate, BILLED[state], { reference, asked, nowMs, timings });
   // Still there although it was ended, or not yet in the state that was asked for: later again.
   const isInVain = asked && state !== 'starting' && sandbox.desiredState !== BILLED[state];
-  return sandbox.supplierRef !== null && (mustEnd(aggregate) || isInVain)
+  const isStillThere = mustEnd(aggregate) && sandbox.actionSentAtMs !== null;
+  return sandbox.supplierRef !== null && (isStillThere || isInVain)
     ? { ...confirmed, set: { ...confirmed.set, ...postponed(sandbox.attempts, nowMs) } }
     : confirmed;
 }
@@ -107,7 +111,9 @@ function absorbAbsence(
   { goneAfterMs }: Timings,
 ): Change {
   const { sandbox } = aggregate;
-  const provenMs = within(sandbox.confirmedAtMs, endedAtMs, nowMs);
+  const { confirmedAtMs, actionSentAtMs } = sandbox;
+  const lastKnownMs = actionSentAtMs === null ? confirmedAtMs : Math.max(confirmedAtMs ?? 0, actionSentAtMs);
+  const provenMs = within(lastKnownMs, endedAtMs, nowMs);
   if (mustEnd(aggregate)) {
     const stoppedMs = sandbox.stoppedAtMs ?? (asked && sandbox.observedState !== 'UNKNOWN' ? nowMs : provenMs);
     return endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: stoppedMs });
@@ -125,14 +131,18 @@ function within(confirmedAtMs: number | null, endedAtMs: number | undefined, now
   return endedAtMs === undefined ? confirmedMs : Math.min(nowMs, Math.max(confirmedMs, endedAtMs));
 }
 
-function planEnd(aggregate: Aggregate, nowMs: number): readonly Action[] {
+function planEnd(aggregate: Aggregate, nowMs: number, { observeMovingMs }: Timings): readonly Action[] {
   const { sandbox } = aggregate;
   // No create was ever sent, so nothing can be there.
   if (sandbox.createSentAtMs === null) {
     return [record(endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: nowMs }))];
   }
   // A create without an answer: the same create again says what is there, and an empty list would not.
-  return [{ kind: sandbox.supplierRef === null ? 'create' : 'terminate' }];
+  if (sandbox.supplierRef === null) return [{ kind: 'create' }];
+  // One last look: what stopped by itself since the last one is not billed until now.
+  const isOld = nowMs - (sandbox.confirmedAtMs ?? nowMs) > observeMovingMs;
+  const mayLook = sandbox.actionSentAtMs === null && sandbox.stoppedAtMs === null && sandbox.silentTries === 0;
+  return [{ kind: isOld && mayLook ? 'inspect' : 'terminate' }];
 }
 
 /** Limits of time and cost that the caller, the offering or patience have set. */

@@ -49,6 +49,8 @@ export interface Sandbox {
   readonly supplierRef: InstanceReference | null;
   /** When a create was last sent; null: there cannot be an instance. */
   readonly createSentAtMs: number | null;
+  /** When a suspension, resumption or termination was first sent, while nothing has been seen since. */
+  readonly actionSentAtMs: number | null;
   /** When the supplier last said what the state is. Nothing is billed past it. */
   readonly confirmedAtMs: number | null;
   readonly silentTries: number;

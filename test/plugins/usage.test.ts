@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { buildCatalog } from '../../core/catalog';
 import { newId } from '../../core/ids';
+import { keepPartitions } from '../../core/ledger/partitions';
 import { sampleModel, sampleUpstream } from '../support/catalog-samples';
+import { quiet } from '../support/databases';
 import { openDesk, type TestDesk } from '../support/desk';
 import { until } from '../support/until';
 
@@ -251,6 +253,67 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     });
   });
 }
+
+describe('usage records of several months', () => {
+  let desk: TestDesk;
+  let customer: Customer;
+  const months = [0, 1, 2].flatMap((ahead) => [1, 2, 3].map((day) => [ahead, day] as const));
+  const at = (ahead: number, day: number) => {
+    const now = new Date();
+    return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, day, 12));
+  };
+  before(async () => {
+    desk = await openDesk('Postgres');
+    await keepPartitions({ database: desk.database, log: quiet });
+    customer = await desk.customer();
+    const rows = months.map(([ahead, day], index) => row(customer, index, { created_at: at(ahead, day) }));
+    await desk.database('usage_records').insert(rows);
+  });
+  after(() => desk.close());
+
+  it('stand in partitions of their own, and a list goes through them as if they were one', async () => {
+    const { rows } = await desk.database.raw('SELECT DISTINCT tableoid FROM usage_records');
+    assert.equal(rows.length, 3);
+    const seen: number[] = [];
+    for (let cursor = ''; cursor !== 'null'; ) {
+      const { body } = await desk.get(`/v1/usage?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`, customer.apiKey);
+      seen.push(...ids(body));
+      cursor = String(body.nextCursor);
+    }
+    assert.deepEqual(seen, months.map((_, index) => index).reverse());
+    const from = at(1, 1).toISOString();
+    const to = at(2, 2).toISOString();
+    assert.deepEqual(ids((await desk.get(`/v1/usage?from=${from}&to=${to}`, customer.apiKey)).body), [6, 5, 4, 3]);
+  });
+
+  /** The plan of the page's query when reading whole tables costs too much, as it does once they are large. */
+  async function planOf(ask: () => Promise<unknown>): Promise<string> {
+    let asked = { sql: '', bindings: [] as unknown[] };
+    const keep = (query: typeof asked) => {
+      if (query.sql.includes('usage_records')) asked = query;
+    };
+    desk.database.on('query', keep);
+    await ask();
+    desk.database.removeListener('query', keep);
+    return desk.database.transaction(async (transaction) => {
+      for (const way of ['seqscan', 'bitmapscan']) await transaction.raw(`SET LOCAL enable_${way} = off`);
+      const { rows } = await transaction.raw(`EXPLAIN ${asked.sql.replace(/\$\d+/g, '?')}`, asked.bindings as never);
+      return rows.map((line: Record<string, string>) => line['QUERY PLAN']).join('\n');
+    });
+  }
+
+  for (const filter of ['', 'key={key}', 'model=m', 'upstream=u', 'status=502', 'model=m&status=502', 'from={from}']) {
+    it(`are found by an index of each partition, in their order: ${filter === '' ? 'all' : filter}`, async () => {
+      const query = filter.replace('{key}', customer.keyId).replace('{from}', at(0, 1).toISOString());
+      const asOwner = await planOf(() => desk.get(`/v1/usage?${query}`, customer.apiKey));
+      const asOperator = await planOf(() => desk.admin('GET', `/usage?${query}`));
+      for (const plan of [asOwner, asOperator]) {
+        assert.ok(!/Seq Scan on usage_records/.test(plan), plan);
+        assert.match(plan, /Merge Append|Incremental Sort/);
+      }
+    });
+  }
+});
 
 describe('an export whose client leaves', () => {
   it('stops reading, and the next one is served', async () => {

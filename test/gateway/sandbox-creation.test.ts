@@ -1,0 +1,288 @@
+import { strict as assert } from 'node:assert';
+import knex, { type Knex } from 'knex';
+import { type Answered, startGateway, type TestGateway } from '../support/gateway';
+import {
+  assertBooksAreClosed,
+  createSandbox,
+  creation,
+  SANDBOX_GATEWAY,
+  SMALL,
+  SMALL_ID,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
+import { emptyRedis, newDatabase } from '../support/shared';
+
+const FIXED = { ...SMALL, suspension: 'none', resumeOnAccess: false, hourlyUsd: { RUNNING: 7.2 }, region: 'far' };
+
+describe('Creating a sandbox', function () {
+  this.timeout(90_000);
+  let gateway: TestGateway;
+  let database: Knex;
+  before(async () => {
+    const databaseUrl = await newDatabase();
+    gateway = await startGateway({
+      ...SANDBOX_GATEWAY,
+      stores: { redisUrl: await emptyRedis(), databaseUrl },
+      configure: (config) => {
+        config['offerings'] = {
+          small: SMALL,
+          fixed: FIXED,
+          closed: { ...SMALL, enabled: false },
+          lost: { ...SMALL, supplier: 'nobody' },
+        };
+      },
+    });
+    database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
+  });
+  after(async () => {
+    await database.destroy();
+    await gateway.stop();
+  });
+
+  const post = (key: string, body: unknown): Promise<Answered> => gateway.call('/v1/sandboxes', { key, body });
+
+  function assertRefused(answer: Answered, status: number, code: string): void {
+    assert.equal(answer.status, status, answer.text);
+    assert.equal(answer.json.error.code, code, answer.text);
+    assert.equal(answer.headers['x-svc-source'], 'platform');
+  }
+
+  async function offeringIds(key: string): Promise<Record<string, string>> {
+    const { json } = await gateway.call('/v1/offerings', { method: 'GET', key });
+    return Object.fromEntries(json.map(({ name, id }: { name: string; id: string }) => [name, id]));
+  }
+
+  describe('refuses', () => {
+    let key: string;
+    before(async () => {
+      key = (await gateway.newCustomer('5')).key;
+    });
+
+    const selection = { offeringId: SMALL_ID };
+    const shapes: readonly [string, string, object][] = [
+      ['no selection', 'SELECTION_INVALID', { idempotencyKey: 'a' }],
+      ['two selections', 'SELECTION_INVALID', { idempotencyKey: 'a', selection: { ...selection, requirements: {} } }],
+      ['an unknown way to select', 'SELECTION_INVALID', { idempotencyKey: 'a', selection: { name: 'small' } }],
+      [
+        'a ceiling without requirements',
+        'SELECTION_INVALID',
+        { idempotencyKey: 'a', selection: { ...selection, maxEstimatedHourlyUsd: '1' } },
+      ],
+      [
+        'a capability nobody knows',
+        'REQUIREMENTS_INVALID',
+        { idempotencyKey: 'a', selection: { requirements: { capabilities: ['fly'] } } },
+      ],
+      [
+        'a range that is empty',
+        'REQUIREMENTS_INVALID',
+        { idempotencyKey: 'a', selection: { requirements: { cpu: { min: 4, max: 2 } } } },
+      ],
+      ['no idempotency key', 'IDEMPOTENCY_KEY_INVALID', { selection }],
+      ['a long idempotency key', 'IDEMPOTENCY_KEY_INVALID', { selection, idempotencyKey: 'x'.repeat(161) }],
+      ['a secret in the metadata', 'METADATA_INVALID', { selection, idempotencyKey: 'a', metadata: { apiKey: 'abc' } }],
+      [
+        'a key in the metadata',
+        'METADATA_INVALID',
+        { selection, idempotencyKey: 'a', metadata: { note: `sk-svc-${'a'.repeat(46)}` } },
+      ],
+      ['metadata that is no object', 'METADATA_INVALID', { selection, idempotencyKey: 'a', metadata: ['a'] }],
+      ['an unknown field', 'INVALID_FIELD', { selection, idempotencyKey: 'a', balance: '1' }],
+      ['an unknown policy', 'INVALID_FIELD', { selection, idempotencyKey: 'a', policy: { free: true } }],
+      [
+        'a quote nobody gave',
+        'QUOTE_INVALID',
+        { idempotencyKey: 'a', selection: { quoteId: '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d' } },
+      ],
+    ];
+    for (const [what, code, body] of shapes) {
+      it(`${what}: 400 ${code}`, async () => assertRefused(await post(key, body), 400, code));
+    }
+
+    it('what the offering cannot do: 400 POLICY_UNSUPPORTED', async () => {
+      const { fixed } = await offeringIds(key);
+      const fixedBody = (policy: object) => ({ selection: { offeringId: fixed }, idempotencyKey: 'a', policy });
+      assertRefused(await post(key, fixedBody({ resumeOnAccess: true })), 400, 'POLICY_UNSUPPORTED');
+      assertRefused(await post(key, fixedBody({ onFundsExhausted: 'suspend' })), 400, 'POLICY_UNSUPPORTED');
+    });
+
+    it('what is not offered: 404', async () => {
+      const { closed } = await offeringIds(key);
+      const select = (selected: object) => ({ selection: selected, idempotencyKey: 'a' });
+      assertRefused(await post(key, select({ offeringId: closed })), 404, 'OFFERING_NOT_FOUND');
+      const unknown = '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d';
+      assertRefused(await post(key, select({ offeringId: unknown })), 404, 'OFFERING_NOT_FOUND');
+      assertRefused(await post(key, select({ requirements: { cpu: { min: 64 } } })), 404, 'NO_MATCHING_OFFERING');
+      const ceiling = { requirements: {}, maxEstimatedHourlyUsd: '3.59' };
+      assertRefused(await post(key, select(ceiling)), 404, 'NO_MATCHING_OFFERING');
+    });
+
+    it('a supplier that is not there: 409 SUPPLIER_UNAVAILABLE', async () => {
+      const { lost } = await offeringIds(key);
+      const answer = await post(key, { selection: { offeringId: lost }, idempotencyKey: 'a' });
+      assertRefused(answer, 409, 'SUPPLIER_UNAVAILABLE');
+      assert.ok(Number(answer.headers['retry-after']) > 0);
+    });
+
+    it('no key: 401; and uses up no idempotency key in all of this', async () => {
+      assert.equal((await gateway.call('/v1/sandboxes', { body: creation('a') })).status, 401);
+      const made = await createSandbox(gateway, key, creation('a'));
+      assertBooksAreClosed(await terminate(gateway, key, made.id));
+    });
+  });
+
+  it('without the money for the first ten minutes and the end: 402, nothing is left, and the key works after a top-up', async () => {
+    const { key, accountId } = await gateway.newCustomer('0.65999999');
+    const answer = await post(key, creation('poor'));
+    assertRefused(answer, 402, 'INSUFFICIENT_BALANCE');
+    assert.deepEqual(answer.json.error.details, { requiredUsd: '0.66000000', availableUsd: '0.65999999' });
+    assert.deepEqual(await database('sandboxes').where({ account_id: accountId }), []);
+    assert.equal((await gateway.balance(key)).heldUsd, '0.00000000');
+    const credit = { amountUsd: '0.00000001', idempotencyKey: 'top-up' };
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/credits`, credit);
+    const made = await createSandbox(gateway, key, creation('poor'));
+    assertBooksAreClosed(await terminate(gateway, key, made.id));
+  });
+
+  it('with a key whose limit does not cover it: 402 KEY_LIMIT_EXCEEDED', async () => {
+    const { key } = await gateway.newCustomer('5', { balanceLimit: '0.50' });
+    assertRefused(await post(key, creation('limited')), 402, 'KEY_LIMIT_EXCEEDED');
+  });
+
+  it('50 times at once with one key is one row, one instance, one hold', async () => {
+    const { key, accountId } = await gateway.newCustomer('100');
+    const answers = await Promise.all(Array.from({ length: 50 }, () => post(key, creation('fifty'))));
+    assert.deepEqual(
+      [...new Set(answers.map(({ status }) => status))],
+      [202],
+      answers.find((each) => each.status !== 202)?.text,
+    );
+    const ids = new Set(answers.map(({ json }) => json.id));
+    assert.equal(ids.size, 1);
+    const [id] = ids;
+    await waitForState(gateway, key, id, 'RUNNING');
+    assert.equal((await database('sandboxes').where({ account_id: accountId })).length, 1);
+    assert.equal((await database('billing_periods').where({ account_id: accountId })).length, 1);
+    assert.equal((await gateway.balance(key)).heldUsd, '0.66000000');
+    const creates = await database('sandbox_supplier_calls').where({ sandbox_id: id, verb: 'create' });
+    assert.equal(creates.length, 1);
+    assertBooksAreClosed(await terminate(gateway, key, id));
+  });
+
+  it('again with the same key is the same sandbox, whatever its state; with another selection or policy it is 409', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const quote = await gateway.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } });
+    const { quoteId } = quote.json;
+    const body = creation('once', { selection: { quoteId }, metadata: { try: 1 } });
+    const made = await createSandbox(gateway, key, body);
+    const again = await createSandbox(gateway, key, { ...body, metadata: { try: 2 } });
+    assert.equal(again.id, made.id);
+    assert.deepEqual(again.metadata, { try: 1 });
+    assertRefused(await post(key, creation('once')), 409, 'IDEMPOTENCY_CONFLICT');
+    const otherPolicy = { ...body, policy: { maxLifetimeSeconds: 60 } };
+    assertRefused(await post(key, otherPolicy), 409, 'IDEMPOTENCY_CONFLICT');
+    assertRefused(await post(key, { ...body, idempotencyKey: 'twice' }), 409, 'QUOTE_USED');
+    await terminate(gateway, key, made.id);
+    assert.equal((await createSandbox(gateway, key, body)).observedState, 'TERMINATED');
+  });
+
+  it('by requirements takes the cheapest offering that meets them', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { fixed } = await offeringIds(key);
+    const far = await gateway.call('/v1/quotes', { key, body: { requirements: { regions: ['far'] } } });
+    assert.equal(far.json.offeringId, fixed);
+    const any = await gateway.call('/v1/quotes', { key, body: { requirements: {}, maxEstimatedHourlyUsd: '100' } });
+    assert.equal(any.json.offeringId, SMALL_ID);
+  });
+
+  it('with a quote that has expired, or whose offering is another now, is refused', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const quote = async () => (await gateway.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } })).json.quoteId;
+    const expired = await quote();
+    await database('quotes')
+      .where({ id: expired })
+      .update({ expires_at: new Date(Date.now() - 1) });
+    assertRefused(await post(key, creation('late', { selection: { quoteId: expired } })), 400, 'QUOTE_EXPIRED');
+    const changed = await quote();
+    await database('quotes').where({ id: changed }).update({ offering_revision: 'another' });
+    assertRefused(await post(key, creation('late', { selection: { quoteId: changed } })), 409, 'OFFERING_CHANGED');
+  });
+
+  it('above the cap of active sandboxes, or too fast, is refused; another account sees nothing of it', async () => {
+    const { key, accountId } = await gateway.newCustomer('100');
+    const made = await createSandbox(gateway, key, creation('first'));
+    const [row] = await database('sandboxes').where({ id: made.id });
+    const copies = Array.from({ length: 19 }, (_, index) => ({
+      ...Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toColumn(value)])),
+      id: `019a9d5e-3c5c-7a52-8f7e-${String(index).padStart(12, '0')}`,
+      idempotency_key: `copy ${index}`,
+      next_at: new Date(Date.now() + 3_600_000),
+    }));
+    await database('sandboxes').insert(copies);
+    assertRefused(await post(key, creation('twenty-first')), 409, 'ACTIVE_INSTANCE_LIMIT');
+    await database('sandboxes')
+      .whereIn(
+        'id',
+        copies.map(({ id }) => id),
+      )
+      .delete();
+    await database('sandbox_create_rates').where({ account_id: accountId }).update({ creates: 60 });
+    const fast = await post(key, creation('too-fast'));
+    assertRefused(fast, 429, 'RATE_LIMITED');
+    assert.ok(Number(fast.headers['retry-after']) >= 1);
+    assert.equal((await createSandbox(gateway, key, creation('first'))).id, made.id);
+
+    const other = await gateway.newCustomer('5');
+    for (const path of ['', '/audit', '/operations/019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d']) {
+      const answer = await gateway.call(`/v1/sandboxes/${made.id}${path}`, { method: 'GET', key: other.key });
+      assertRefused(answer, 404, 'SANDBOX_NOT_FOUND');
+    }
+    assertRefused(
+      await gateway.call(`/v1/sandboxes/${made.id}/terminate`, { key: other.key }),
+      404,
+      'SANDBOX_NOT_FOUND',
+    );
+    const list = await gateway.call('/v1/sandboxes', { method: 'GET', key: other.key });
+    assert.deepEqual(list.json, { items: [], nextCursor: null, total: 0 });
+    await terminate(gateway, key, made.id);
+  });
+
+  it('that nobody finished is cancelled after a while: its hold is back, and its key is free', async () => {
+    const { key, accountId } = await gateway.newCustomer('10');
+    const made = await createSandbox(gateway, key, creation('finished'));
+    const long = new Date(Date.now() - 120_000);
+    await terminate(gateway, key, made.id);
+    const [row] = await database('sandboxes').where({ id: made.id });
+    const stale = '019a9d5e-3c5c-7a52-8f7e-ffffffffffff';
+    await database('sandboxes').insert({
+      ...Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toColumn(value)])),
+      id: stale,
+      idempotency_key: 'stale',
+      admission: 'PENDING',
+      observed_state: 'PROVISIONING',
+      created_at: long,
+    });
+    const [period] = await database('billing_periods').where({ sandbox_id: made.id });
+    await database('billing_periods').insert({
+      ...period,
+      id: stale,
+      sandbox_id: stale,
+      hold_id: stale,
+      status: 'OPEN',
+      settled_at: null,
+    });
+    const deadline = Date.now() + 30_000;
+    while ((await database('sandboxes').where({ id: stale })).length > 0 && Date.now() < deadline) {
+      await new Promise((wake) => setTimeout(wake, 100));
+    }
+    assert.deepEqual(await database('sandboxes').where({ account_id: accountId, idempotency_key: 'stale' }), []);
+    const next = await createSandbox(gateway, key, creation('stale'));
+    assertBooksAreClosed(await terminate(gateway, key, next.id));
+  });
+});
+
+/** A value as it was read, written again. */
+function toColumn(value: unknown): unknown {
+  return value !== null && typeof value === 'object' && !(value instanceof Date) ? JSON.stringify(value) : value;
+}

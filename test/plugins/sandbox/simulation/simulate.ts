@@ -1,0 +1,304 @@
+import { strict as assert } from 'node:assert';
+import { newId } from '../../../../core/ids';
+import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
+import type { Aggregate } from '../../../../plugins/sandbox/aggregate';
+import { newOperation, request } from '../../../../plugins/sandbox/lifecycle';
+import { type Offering, readOffering } from '../../../../plugins/sandbox/offering';
+import { visit } from '../../../../plugins/sandbox/reconciler';
+import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/sandbox';
+import { isFinal } from '../../../../plugins/sandbox/states';
+import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/timings';
+import { MemoryBooks } from './memory-books';
+import { type Fate, ScriptedSupplier } from './scripted-supplier';
+
+/** A process that ended in the middle of something: nothing after it runs. */
+class Crash extends Error {}
+
+export interface Simulation {
+  readonly seed: number;
+  /** From 0, where nothing goes wrong, to 1. */
+  readonly trouble: number;
+  readonly usd: bigint;
+  readonly policy?: Partial<SandboxPolicy>;
+  /** When the caller ends it, if ever. */
+  readonly endAfterMs: number;
+  readonly hourlyUsd?: { RUNNING: number; SUSPENDED?: number; PROVISIONING?: number };
+}
+
+export interface Outcome {
+  readonly books: MemoryBooks;
+  readonly supplier: ScriptedSupplier;
+  readonly orphans: number;
+  readonly chargedE8: bigint;
+  readonly heldE8: bigint;
+  readonly visits: number;
+  readonly crashes: number;
+  /** The longest that anything was silent, and all latencies together. */
+  readonly slackMs: number;
+}
+
+const START_MS = Date.UTC(2026, 10, 21);
+const LAST_MS = START_MS + 12 * 3_600_000;
+
+/** Small, fast and the same everywhere: mulberry32. */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** One sandbox from its acceptance to its end, in virtual time. */
+export async function simulate(simulation: Simulation): Promise<Outcome> {
+  const random = randomOf(simulation.seed);
+  const chance = (probability: number) => random() < probability * simulation.trouble;
+  let nowMs = START_MS;
+  let slackMs = 0;
+  let crashes = 0;
+  let visits = 0;
+  let depth = 0;
+  let silentUntilMs = 0;
+
+  const ledger = new MemoryLedger({ now: () => nowMs });
+  await ledger.open();
+  const payer = { accountId: newId(), keyId: newId() };
+  await ledger.setAccount(payer.accountId, 'active');
+  await ledger.setKey({
+    ...payer,
+    hash: 'h',
+    status: 'active',
+    limitE8: undefined,
+    settings: { rev: 0, name: 'key', allowedModels: undefined },
+  } as Parameters<MemoryLedger['setKey']>[0]);
+  await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: simulation.usd });
+
+  const aggregate = accepted(simulation, payer, START_MS);
+  const { period } = aggregate;
+  assert.ok(period !== undefined);
+  const hold = {
+    ...payer,
+    rid: period.holdId,
+    keyRev: 0,
+    amountE8: period.reservedE8,
+    lifetimeMs: undefined,
+    record: '',
+  };
+  const reserved = await ledger.reserve(hold);
+  assert.equal(reserved.outcome, 'reserved');
+  const books = new MemoryBooks(aggregate);
+
+  const supplier = new ScriptedSupplier({
+    now: () => nowMs,
+    readyAfterMs: () => Math.floor(random() * (chance(0.05) ? 200_000 : 5_000)),
+    fate: (): Fate => {
+      const latencyMs = Math.floor(random() * (chance(0.05) ? 30_000 : 400));
+      if (nowMs < silentUntilMs) return { latencyMs: 0, fault: 'not-sent' };
+      if (chance(0.004)) silentUntilMs = nowMs + Math.floor(random() * 600_000);
+      const drawn = random() / (simulation.trouble || 1e-9);
+      if (drawn < 0.04) return { latencyMs, fault: 'lost-answer' };
+      if (drawn < 0.06) return { latencyMs, fault: 'late-effect' };
+      if (drawn < 0.1) return { latencyMs, fault: 'not-sent' };
+      if (drawn < 0.105) return { latencyMs, fault: 'rejected' };
+      return { latencyMs, fault: 'none' };
+    },
+    pass: async (takenMs) => {
+      const ms = Math.ceil(takenMs);
+      nowMs += ms;
+      slackMs += ms;
+      if (chance(0.05)) await callerAsks();
+      // So slow that the lease ends meanwhile, and another worker goes on.
+      if (depth < 2 && chance(0.02)) {
+        nowMs += DEFAULT_TIMINGS.leaseMs + 1;
+        slackMs += DEFAULT_TIMINGS.leaseMs + 1;
+        await step();
+      }
+    },
+  });
+
+  /** Every answer from outside may be the last this process hears. */
+  const fragile = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get: (object, name) => {
+        const value = Reflect.get(object, name) as unknown;
+        if (typeof value !== 'function') return value;
+        return async (...args: unknown[]) => {
+          if (chance(0.01)) throw new Crash();
+          const answer: unknown = await Reflect.apply(value, object, args);
+          if (chance(0.02)) throw new Crash();
+          return answer;
+        };
+      },
+    });
+
+  const world = {
+    ledger: fragile(ledger),
+    timings: DEFAULT_TIMINGS,
+    now: () => nowMs,
+    driverOf: () => fragile(supplier.driver),
+    tagsOf: () => ({}),
+  };
+
+  async function callerAsks(): Promise<void> {
+    const { sandbox } = books.aggregate;
+    if (isFinal(sandbox.observedState) || sandbox.desiredState !== null || sandbox.finalState !== null) return;
+    const verb =
+      sandbox.observedState === 'RUNNING' ? 'SUSPEND' : sandbox.observedState === 'SUSPENDED' ? 'RESUME' : undefined;
+    if (verb === undefined) return;
+    await books.commit(
+      books.aggregate,
+      request(books.aggregate, verb, { cause: 'caller', source: 'caller', nowMs }),
+      nowMs,
+    );
+  }
+
+  async function callerEnds(): Promise<void> {
+    const { sandbox } = books.aggregate;
+    if (isFinal(sandbox.observedState) || sandbox.desiredState === 'TERMINATED') return;
+    await books.commit(
+      books.aggregate,
+      request(books.aggregate, 'TERMINATE', { cause: 'caller', source: 'caller', nowMs }),
+      nowMs,
+    );
+  }
+
+  async function step(): Promise<boolean> {
+    supplier.settle();
+    const [lease] = await books.claim(nowMs, DEFAULT_TIMINGS.leaseMs);
+    if (lease === undefined) return false;
+    visits += 1;
+    depth += 1;
+    try {
+      await visit({ books: fragile(books), world }, lease);
+    } catch (error) {
+      if (!(error instanceof Crash)) throw error;
+      crashes += 1;
+    } finally {
+      depth -= 1;
+    }
+    return true;
+  }
+
+  while (!isFinal(books.aggregate.sandbox.observedState)) {
+    assert.ok(visits < 5_000, `no end after ${visits} visits`);
+    assert.ok(nowMs < LAST_MS, 'no end after twelve hours');
+    if (nowMs - START_MS >= simulation.endAfterMs) await callerEnds();
+    if (simulation.trouble > 0 && random() < 0.0005) supplier.stopByItself();
+    if (await step()) continue;
+    const { sandbox } = books.aggregate;
+    const dueMs = Math.max(sandbox.nextAtMs, books.leaseUntilMs);
+    const endMs = START_MS + simulation.endAfterMs;
+    nowMs = nowMs < endMs && endMs < dueMs ? endMs : Math.max(nowMs + 1, dueMs);
+    supplier.settle();
+  }
+  while (supplier.hasLateEffects) {
+    nowMs += 60_000;
+    supplier.settle();
+  }
+  const orphans = supplier.removeAll();
+  const account = await ledger.readAccount(payer.accountId);
+  assert.ok(account !== undefined);
+  return {
+    books,
+    supplier,
+    orphans,
+    chargedE8: simulation.usd - account.postedE8,
+    heldE8: account.heldE8,
+    visits,
+    crashes,
+    slackMs,
+  };
+}
+
+/** As the admission leaves it. */
+function accepted(simulation: Simulation, payer: { accountId: string; keyId: string }, nowMs: number): Aggregate {
+  const { offering, spec } = offeringOf(simulation);
+  const id = newId();
+  const sandbox: Sandbox = {
+    ...payer,
+    id,
+    idempotencyKey: 'key',
+    requestHash: '',
+    admission: 'ACCEPTED',
+    quoteId: null,
+    offeringId: offering.id,
+    offering,
+    supplier: offering.supplier,
+    spec,
+    provisioningLimitMs: 120_000,
+    policy: {
+      resumeOnAccess: false,
+      idleTimeoutSeconds: null,
+      maxLifetimeSeconds: null,
+      maxTotalCostUsd: null,
+      onFundsExhausted: 'terminate',
+      ...simulation.policy,
+    },
+    metadata: {},
+    observedState: 'PROVISIONING',
+    desiredState: 'RUNNING',
+    lastConfirmedState: null,
+    finalState: null,
+    failure: null,
+    stateVersion: 1,
+    revision: 1,
+    eventSequence: 1,
+    segmentSequence: 0,
+    supplierRef: null,
+    createSentAtMs: null,
+    actionSentAtMs: null,
+    confirmedAtMs: null,
+    silentTries: 0,
+    goneSinceMs: null,
+    stoppedAtMs: null,
+    attempts: 0,
+    lastUsedAtMs: nowMs,
+    totalCostE8: 0n,
+    reservedUntilMs: nowMs + DEFAULT_TIMINGS.holdAheadMs,
+    createdAtMs: nowMs,
+    acceptedAtMs: nowMs,
+    endedAtMs: null,
+    terminatedAtMs: null,
+    nextAtMs: nowMs,
+    leaseEpoch: 0,
+  };
+  const period = {
+    id: newId(),
+    sandboxId: id,
+    ...payer,
+    sequence: 1,
+    holdId: newId(),
+    status: 'OPEN' as const,
+    reservedE8: BigInt(offering.billing.initialReservationUsd.replace('.', '')),
+    dueE8: null,
+    amountE8: null,
+    shortfallE8: 0n,
+    startedAtMs: nowMs,
+    coversUntilMs: nowMs + DEFAULT_TIMINGS.holdAheadMs,
+    endedAtMs: null,
+    settledAtMs: null,
+  };
+  const operation = newOperation(id, 'CREATE', { cause: 'caller', idempotencyKey: 'key', nowMs });
+  return { sandbox, operation, segment: undefined, period, settling: [], lines: [] };
+}
+
+function offeringOf({ hourlyUsd }: Simulation): { offering: Offering; spec: Sandbox['spec'] } {
+  return readOffering(
+    'simulated',
+    {
+      supplier: 'scripted',
+      enabled: true,
+      region: 'local',
+      resources: { cpu: 1, memoryGiB: 1, volumeGiB: 0, gpu: [] },
+      capabilities: ['exec'],
+      suspension: 'memory',
+      resumeOnAccess: true,
+      maxContinuousRuntime: '24h',
+      provisioningLimit: '120s',
+      hourlyUsd: { PROVISIONING: 0, SUSPENDED: 0.1234567, ...(hourlyUsd ?? { RUNNING: 3.3333333 }) },
+    },
+    { isOpen: true, isolation: 'none', holdSeconds: 660 },
+  );
+}
