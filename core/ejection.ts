@@ -38,7 +38,7 @@ export function ejectionRules(settings: SystemSettings['ejection']): EjectionRul
  */
 export type EjectionState = 'in' | 'out' | 'due' | 'probing';
 
-/** A probe nobody has heard of for so long, because its client left for example, is not waited for. */
+/** A probe nobody has heard of for so long, because its node is gone for example, is not waited for. */
 const PROBE_AT_MOST_MS = 30_000;
 
 /** Ejections further back than this do not make the next one longer. */
@@ -112,7 +112,7 @@ export class Ejection {
     this.#probeUntilMs = nowMs + PROBE_AT_MOST_MS;
   }
 
-  /** That call's client has left: another call may try. */
+  /** That call's client has left, or it was refused before it asked: another call may try. */
   giveUpProbe(): void {
     this.#probeUntilMs = 0;
   }
