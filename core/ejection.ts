@@ -93,8 +93,10 @@ export class Ejection {
     return true;
   }
 
-  /** An attempt failed; how long the upstream is out from now on, when this decides it. */
-  failed(nowMs: number): number | undefined {
+  /** An attempt that began at `startedMs` failed; how long the upstream is out from now on, when this decides it. */
+  failed(nowMs: number, startedMs = nowMs): number | undefined {
+    // What was asked before the ejection and was silent since says nothing about now either.
+    if (startedMs < this.#ejectedAtMs) return undefined;
     if (this.#consecutive === 0) this.#failingSinceMs = nowMs;
     this.#consecutive += 1;
     const state = this.state(nowMs);

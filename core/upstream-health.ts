@@ -110,8 +110,12 @@ export class UpstreamHealth {
     this.#tallyOf(gauge.name).answered(candidate.model.name, stream, ms);
   }
 
-  /** An attempt was not answered. What does not speak against the upstream, as a call that is wrong in itself, changes nothing. */
-  failed({ upstream: { name } }: AskedCandidate, { outcome, verdict, status, retryAfterMs }: AttemptFailure): void {
+  /**
+   * An attempt was not answered within `ms`, or an answer broke off just now. What does not speak against the upstream, as a call
+   * that is wrong in itself, changes nothing.
+   */
+  failed({ upstream: { name } }: AskedCandidate, failure: AttemptFailure, ms = 0): void {
+    const { outcome, verdict, status, retryAfterMs } = failure;
     const nowMs = this.now();
     const gauge = this.upstream(name);
     if (outcome === 'cancelled') return this.#giveUpProbe(gauge);
@@ -120,7 +124,7 @@ export class UpstreamHealth {
     gauge.lastFailureMs = nowMs;
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
-    const outMs = gauge.ejection.failed(nowMs);
+    const outMs = gauge.ejection.failed(nowMs, nowMs - ms);
     if (outMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs: outMs });
     if (status === 429 && retryAfterMs !== undefined) this.#rest(gauge, retryAfterMs, nowMs);
   }
