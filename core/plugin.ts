@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { CallKey } from './call';
 import type { Catalog } from './catalog';
+import type { ErrorCode } from './errors';
 import type { Gateway } from './gateway';
+import type { Reader } from './query';
 import type { Problem, Schema, Settings } from './settings';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
@@ -52,6 +54,16 @@ export type Route = {
   readonly path: string;
   /** One line for the OpenAPI document. */
   readonly summary: string;
+  /** The filters it reads, with `readQuery`. */
+  readonly query?: Readonly<Record<string, Reader<unknown>>>;
+  /** The schema it checks its body with. */
+  readonly body?: Schema;
+  /** What it answers when all is well, by status; none where it only refuses. */
+  readonly answers?: Readonly<Record<number, RouteAnswer>>;
+  /** Errors of its own, beside those that every route of its kind may have. */
+  readonly errors?: readonly ErrorCode[];
+  /** Who pays for it how; default: it is free. */
+  readonly billing?: { readonly type: string; readonly [detail: string]: unknown };
   /** It is there at the direct addresses of upstreams too. */
   readonly anyHost?: true;
 } & (
@@ -65,6 +77,14 @@ export type Route = {
     }
   | { readonly listener: 'admin'; readonly handle: Handler }
 );
+
+export interface RouteAnswer {
+  readonly description: string;
+  /** Of a JSON body, with `shape` of core/shape.ts; absent where there is no body. */
+  readonly schema?: Schema;
+  /** Where it is not JSON. */
+  readonly mediaType?: string;
+}
 
 /** A top-level key of gateway.config.yml that a plugin owns; `gateway.section(name)` has its checked value. */
 export interface Section {

@@ -83,3 +83,14 @@ export function dearestCost(inputTokens: number, outputTokens: number, prices: r
   }
   return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
 }
+
+/** E8 per million tokens of one kind, at the dearest of several prices and of their tiers. */
+export function dearestRateE8(prices: readonly Price[], kind: keyof Omit<Price, 'above'>): bigint {
+  let most = 0n;
+  for (const price of prices) {
+    for (const tier of price.above === undefined ? [price] : [price, price.above]) {
+      if (tier[kind] > most) most = tier[kind];
+    }
+  }
+  return most;
+}

@@ -1,8 +1,16 @@
 import { fail } from './errors';
 import type { PageRequest } from './page';
+import type { Schema } from './settings';
 
 /** Reads one filter's text; @throws RangeError that says what was expected. */
-export type Reader<T> = (text: string) => T;
+export type Reader<T> = ((text: string) => T) & {
+  /** JSON Schema of the text, for the OpenAPI document; any text unless given. */
+  readonly schema?: Schema;
+};
+
+export function reader<T>(schema: Schema, read: (text: string) => T): Reader<T> {
+  return Object.assign((text: string) => read(text), { schema });
+}
 
 export type Filters<R extends Record<string, Reader<unknown>>> = {
   readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
@@ -36,12 +44,16 @@ const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 100;
 
 export const PAGE_READERS = {
-  limit: (text: string) => readInteger(text, 1, MAX_LIMIT),
-  cursor: (text: string) => text,
+  limit: integerReader(1, MAX_LIMIT, { default: DEFAULT_LIMIT }),
+  cursor: reader({ type: 'string', description: 'The nextCursor of the answer before.' }, (text) => text),
 };
 
 export function pageOf(filters: Filters<typeof PAGE_READERS>): PageRequest {
   return { limit: filters.limit ?? DEFAULT_LIMIT, cursor: filters.cursor };
+}
+
+export function integerReader(minimum: number, maximum: number, more: Schema = {}): Reader<number> {
+  return reader({ type: 'integer', minimum, maximum, ...more }, (text) => readInteger(text, minimum, maximum));
 }
 
 export function readInteger(text: string, least: number, most: number): number {
@@ -51,29 +63,29 @@ export function readInteger(text: string, least: number, most: number): number {
 }
 
 /** Text that can be looked for in the database, which knows no NUL. */
-export function readText(text: string): string {
+export const readText = reader({ type: 'string', minLength: 1, maxLength: 500 }, (text) => {
   if (text === '' || text.length > 500 || text.includes('\0')) throw new RangeError('expected 1 to 500 characters');
   return text;
-}
+});
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-export function readUuid(text: string): string {
+export const readUuid = reader({ type: 'string', format: 'uuid' }, (text) => {
   if (!UUID.test(text)) throw new RangeError('expected an id such as 019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d');
   return text.toLowerCase();
-}
+});
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
 /** A time as RFC 3339 writes it, with the offset that says whose day it is. In a query string an unencoded `+` has become a space. */
-export function readTime(text: string): Date {
+export const readTime = reader({ type: 'string', format: 'date-time' }, (text) => {
   const match = RFC_3339.exec(text.replace(' ', '+'));
   const time = new Date(match?.[0] ?? '');
   if (match === null || Number.isNaN(time.getTime()) || !isDay(match)) {
     throw new RangeError('expected a time with its offset, such as 2026-11-20T08:30:00Z or 2026-11-20T09:30:00+01:00');
   }
   return time;
-}
+});
 
 /** JavaScript takes February 30 for March 2. */
 function isDay([, year, month, day]: RegExpExecArray): boolean {

@@ -1,8 +1,11 @@
 import { resolve } from 'node:path';
 import { Argument } from 'commander';
-import { loadPlugins } from '../../core/load-plugins';
+import { type LoadedPlugins, loadPlugins } from '../../core/load-plugins';
 import { publishedGatewaySchema, publishedSystemSchema } from '../../core/published-schema';
+import { ConfigurationError } from '../../core/yaml-file';
+import type { Environment } from '../client';
 import type { Verb } from '../command';
+import { Failure } from '../failure';
 import { folderOf } from './folder';
 
 const configSchema: Verb = (noun, open) => {
@@ -13,10 +16,20 @@ const configSchema: Verb = (noun, open) => {
     .description('print the JSON Schema of a configuration file, for editors')
     .action(async (file: 'gateway' | 'system', given: string | undefined, _options, command) => {
       const { output, environment } = open(command);
-      const loaded = loadPlugins(resolve(folderOf(given, environment)), { ...environment });
+      const loaded = load(folderOf(given, environment), environment);
       const schema = file === 'gateway' ? publishedGatewaySchema(loaded) : publishedSystemSchema(loaded);
       await output.write(`${JSON.stringify(schema, null, 2)}\n`);
     });
 };
+
+function load(folder: string, environment: Environment): LoadedPlugins {
+  try {
+    return loadPlugins(resolve(folder), { ...environment });
+  } catch (error) {
+    if (error instanceof ConfigurationError)
+      throw new Failure(`${folder} has mistakes:\n${error.message}`, { cause: error });
+    throw error;
+  }
+}
 
 export default configSchema;

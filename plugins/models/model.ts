@@ -1,6 +1,7 @@
 import type { Model } from '../../core/catalog';
 import { formatUsd } from '../../core/money';
-import type { Price } from '../../core/price';
+import { dearestRateE8, type Price } from '../../core/price';
+import { object, oneOf, shape } from '../../core/shape';
 import type { UpstreamHealth } from '../../core/upstream-health';
 
 /** The upstreams' release dates are not known: the epoch says so in the field that both SDKs expect. */
@@ -46,13 +47,23 @@ export function toJson(model: Model, entries: Model['entries'], health: Upstream
   };
 }
 
-/** Of both tiers where a price has two. */
 function dearest(prices: readonly Price[], kind: keyof Omit<Price, 'above'>): string {
-  let most = 0n;
-  for (const price of prices) {
-    for (const tier of price.above === undefined ? [price] : [price, price.above]) {
-      if (tier[kind] > most) most = tier[kind];
-    }
-  }
-  return formatUsd(most);
+  return formatUsd(dearestRateE8(prices, kind));
 }
+
+const PER_MILLION = { input: shape.usd, output: shape.usd, cache_write: shape.usd, cache_write_1h: shape.usd };
+
+export const MODEL = object({
+  id: shape.text,
+  object: oneOf('model'),
+  type: oneOf('model'),
+  created: shape.integer,
+  created_at: shape.time,
+  display_name: shape.text,
+  owned_by: shape.text,
+  aliases: shape.texts,
+  context: shape.integer,
+  max_output: shape.integer,
+  upstreams: shape.integer,
+  price_per_million: object({ ...PER_MILLION, cache_read: shape.usd }),
+});

@@ -4,7 +4,8 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { KeyHandler, Route } from '../../core/plugin';
-import { routableEntries, toJson } from './model';
+import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
+import { MODEL, routableEntries, toJson } from './model';
 
 /** The list is the same under every strategy: clients ask below the base address they call. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
@@ -46,6 +47,18 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog' | 'health'>): Route
       method: 'GET',
       path: `${prefix}/v1/models`,
       summary: 'Every model this key can call now.',
+      answers: {
+        200: {
+          description: 'The models, in the shape both SDKs read.',
+          schema: object({
+            object: oneOf('list'),
+            data: listOf(MODEL),
+            first_id: orNull(shape.text),
+            last_id: orNull(shape.text),
+            has_more: shape.yes,
+          }),
+        },
+      },
       handle: list,
     },
     {
@@ -54,6 +67,8 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog' | 'health'>): Route
       method: 'GET',
       path: `${prefix}/v1/models/{id...}`,
       summary: 'One model; its name may hold slashes.',
+      answers: { 200: { description: 'The model.', schema: MODEL } },
+      errors: ['MODEL_AMBIGUOUS'],
       handle: showOne,
     },
   ]);

@@ -11,6 +11,7 @@ import type { AccountStatus } from '../../core/ledger/ledger';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
+import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
 import { ADMIN, NOTHING, showUsd, TEXT } from './fields';
 
 const NEW_ACCOUNT = {
@@ -29,6 +30,8 @@ export function accountRoutes(stores: Stores): Route[] {
     method: 'POST',
     path: `/admin/v1/accounts/{accountId}/${verb}`,
     summary,
+    body: NOTHING,
+    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
     handle: async ({ params }, request, response) => {
       await readNothing(request);
       sendJson(response, 200, toJson(await setAccountStatus(stores, params['accountId'] ?? '', status, ADMIN)));
@@ -41,6 +44,8 @@ export function accountRoutes(stores: Stores): Route[] {
       method: 'POST',
       path: '/admin/v1/accounts',
       summary: 'Create an account.',
+      body: NEW_ACCOUNT,
+      answers: { 201: { description: 'The account.', schema: ACCOUNT } },
       handle: async (_visit, request, response) => {
         const { name } = await readNewAccount(request);
         sendJson(response, 201, toJson(await createAccount(stores, name, ADMIN)));
@@ -51,6 +56,8 @@ export function accountRoutes(stores: Stores): Route[] {
       method: 'GET',
       path: '/admin/v1/accounts',
       summary: 'List accounts, newest first.',
+      query: PAGE_READERS,
+      answers: { 200: { description: 'A page of accounts.', schema: pageShape(ACCOUNT) } },
       handle: async ({ query }, _request, response) => {
         const { items, nextCursor } = await listAccounts(stores, pageOf(readQuery(query, PAGE_READERS)));
         sendJson(response, 200, { items: items.map(toJson), nextCursor });
@@ -61,6 +68,7 @@ export function accountRoutes(stores: Stores): Route[] {
       method: 'GET',
       path: '/admin/v1/accounts/{accountId}',
       summary: 'Show an account with its balance.',
+      answers: { 200: { description: 'The account.', schema: ACCOUNT } },
       handle: async ({ params }, _request, response) => {
         sendJson(response, 200, toJson(await readAccount(stores, params['accountId'] ?? '')));
       },
@@ -81,3 +89,13 @@ function toJson({ id, name, status, createdAt, money }: Account): object {
     availableUsd: showUsd(money?.availableE8),
   };
 }
+
+const ACCOUNT = object({
+  id: shape.uuid,
+  name: shape.text,
+  status: oneOf('active', 'frozen'),
+  createdAt: shape.time,
+  balanceUsd: orNull(shape.usd),
+  heldUsd: orNull(shape.usd),
+  availableUsd: orNull(shape.usd),
+});

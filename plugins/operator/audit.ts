@@ -3,6 +3,7 @@ import { listAudit } from '../../core/audit';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery, readText, readTime } from '../../core/query';
+import { object, orNull, pageOf as pageShape, shape } from '../../core/shape';
 
 const FILTER_READERS = { subject: readText, actor: readText, action: readText, from: readTime, to: readTime };
 
@@ -13,6 +14,8 @@ export function auditRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/admin/v1/audit',
       summary: 'Who changed what, newest first; filters subject (`key:<id>`), actor, action, from, to.',
+      query: { ...FILTER_READERS, ...PAGE_READERS },
+      answers: { 200: { description: 'A page of changes.', schema: pageShape(CHANGE) } },
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, { ...FILTER_READERS, ...PAGE_READERS });
         sendJson(response, 200, await listAudit(database, filters, pageOf(filters)));
@@ -20,3 +23,13 @@ export function auditRoutes(database: Knex): Route[] {
     },
   ];
 }
+
+const CHANGE = object({
+  id: shape.uuid,
+  createdAt: shape.time,
+  actor: shape.text,
+  action: shape.text,
+  subject: shape.text,
+  before: orNull({ type: 'object' }),
+  after: orNull({ type: 'object' }),
+});

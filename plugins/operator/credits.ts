@@ -5,6 +5,7 @@ import { jsonBody, sendJson } from '../../core/http';
 import { formatUsd } from '../../core/money';
 import type { Route } from '../../core/plugin';
 import type { Settings } from '../../core/settings';
+import { object, orNull, shape } from '../../core/shape';
 import { ADMIN, AMOUNT, readAmount, TEXT } from './fields';
 
 const NEW_CREDIT = {
@@ -23,6 +24,12 @@ export function creditRoutes(stores: Stores): Route[] {
     method: 'POST',
     path: `/admin/v1/accounts/{accountId}/${noun}`,
     summary,
+    body: NEW_CREDIT,
+    answers: {
+      200: { description: 'It was booked before with this idempotency key.', schema: CREDIT },
+      201: { description: 'It is booked.', schema: CREDIT },
+    },
+    errors: ['CONFLICT', 'INSUFFICIENT_BALANCE', 'LEDGER_UNAVAILABLE'],
     handle: async ({ params }, request, response) => {
       const { amountUsd, idempotencyKey, note } = await readNewCredit(request);
       const amountE8 = readAmount('amountUsd', amountUsd);
@@ -47,3 +54,13 @@ export function creditRoutes(stores: Stores): Route[] {
     route('debits', -1n, 'Take money off an account, at most what is available, once per idempotency key.'),
   ];
 }
+
+const CREDIT = object({
+  id: shape.uuid,
+  accountId: shape.uuid,
+  amountUsd: shape.usd,
+  idempotencyKey: shape.text,
+  note: orNull(shape.text),
+  createdAt: shape.time,
+  balanceUsd: shape.usd,
+});

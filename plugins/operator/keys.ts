@@ -5,6 +5,7 @@ import { showLimits } from '../../core/key-limit-columns';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
+import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
 import { ADMIN, ALLOWED_MODELS, AMOUNT, readAmount, showUsd, TEXT } from './fields';
 
 /** Whether the key may see how its calls are routed: `x-tollgate-debug`. */
@@ -54,6 +55,9 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'POST',
       path: '/admin/v1/accounts/{accountId}/keys',
       summary: 'Create an API key; it is in this answer only.',
+      body: NEW_KEY,
+      answers: { 201: { description: 'The key with its secret.', schema: object({ ...KEY, key: shape.text }) } },
+      errors: ['LEDGER_UNAVAILABLE'],
       handle: async ({ params }, request, response) => {
         const { name, allowedModels, debug, ...limits } = await readNewKey(request);
         const wanted = { name, allowedModels, debug, ...readLimits(limits) };
@@ -66,6 +70,8 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'GET',
       path: '/admin/v1/accounts/{accountId}/keys',
       summary: 'List the keys of an account, newest first.',
+      query: PAGE_READERS,
+      answers: { 200: { description: 'A page of keys.', schema: pageShape(object(KEY)) } },
       handle: async ({ params, query }, _request, response) => {
         const page = pageOf(readQuery(query, PAGE_READERS));
         const { items, nextCursor } = await listKeys(stores, params['accountId'] ?? '', page);
@@ -77,6 +83,9 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'PATCH',
       path: '/admin/v1/keys/{keyId}',
       summary: 'Change name, limits or models of a key; null removes a limit.',
+      body: KEY_CHANGES,
+      answers: { 200: { description: 'The key.', schema: object(KEY) } },
+      errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ params }, request, response) => {
         const { name, allowedModels, debug, ...limits } = await readChanges(request);
         const changes = { name, allowedModels, debug, ...readLimits(limits) };
@@ -88,6 +97,8 @@ export function keyRoutes(stores: Stores): Route[] {
       method: 'DELETE',
       path: '/admin/v1/keys/{keyId}',
       summary: 'Revoke a key; answered when no node admits it any more.',
+      answers: { 200: { description: 'The key.', schema: object(KEY) } },
+      errors: ['LEDGER_UNAVAILABLE'],
       handle: async ({ params }, _request, response) => {
         sendJson(response, 200, toJson(await revokeKey(stores, params['keyId'] ?? '', ADMIN)));
       },
@@ -132,3 +143,23 @@ function toJson(key: AccountKey): object {
     revokedAt: key.revokedAt?.toISOString() ?? null,
   };
 }
+
+const KEY = {
+  id: shape.uuid,
+  accountId: shape.uuid,
+  name: shape.text,
+  prefix: shape.text,
+  suffix: shape.text,
+  status: oneOf('active', 'revoked'),
+  balanceLimit: orNull(shape.usd),
+  dailyLimit: orNull(shape.usd),
+  monthlyLimit: orNull(shape.usd),
+  callsPerMinute: orNull(shape.integer),
+  tokensPerMinute: orNull(shape.integer),
+  spentUsd: orNull(shape.usd),
+  heldUsd: orNull(shape.usd),
+  allowedModels: orNull(shape.texts),
+  debug: shape.yes,
+  createdAt: shape.time,
+  revokedAt: orNull(shape.time),
+};

@@ -7,7 +7,8 @@ import { askLedger } from '../../core/ledger/unavailable';
 import { verify, verifyOutbox } from '../../core/ledger/verify';
 import { decodeIdCursor, encodeCursor } from '../../core/page';
 import type { Handler, Route } from '../../core/plugin';
-import { PAGE_READERS, pageOf, readInteger, readQuery, readUuid } from '../../core/query';
+import { integerReader, PAGE_READERS, pageOf, readQuery, readUuid } from '../../core/query';
+import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
 import { ADMIN, NOTHING } from './fields';
 
 /** Usage records of how many days are compared with their entries, unless the question names another number. */
@@ -17,7 +18,7 @@ const MOST_DAYS = 400;
 const READERS = {
   ...PAGE_READERS,
   account: readUuid,
-  days: (text: string) => readInteger(text, 1, MOST_DAYS),
+  days: integerReader(1, MOST_DAYS, { default: DAYS }),
 };
 
 /** `items` are the places where an invariant does not hold, of one page of accounts; none is what everybody hopes for. */
@@ -46,6 +47,9 @@ export function ledgerRoutes(stores: Stores): Route[] {
       method: 'GET',
       path: '/admin/v1/ledger/verify',
       summary: 'Look for broken invariants of the ledger, a page of accounts at a time, while calls go on.',
+      query: READERS,
+      answers: { 200: { description: 'What does not hold; nothing when all is well.', schema: VERIFIED } },
+      errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
       handle: look(async () => null),
     },
     {
@@ -53,7 +57,26 @@ export function ledgerRoutes(stores: Stores): Route[] {
       method: 'POST',
       path: '/admin/v1/ledger/repair',
       summary: 'The same, and make good by entries what can be; `repair` says how, null that a person has to look.',
+      query: READERS,
+      body: NOTHING,
+      answers: { 200: { description: 'What did not hold, and what was done.', schema: VERIFIED } },
+      errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
       handle: look((each) => repair(stores, each, ADMIN)),
     },
   ];
 }
+
+const VERIFIED = object({
+  items: listOf({
+    type: 'object',
+    required: ['invariant', 'holds'],
+    properties: {
+      invariant: shape.text,
+      holds: shape.text,
+      repair: orNull(oneOf('expired', 'credit_sent', 'charge_credited')),
+    },
+  }),
+  nextCursor: orNull(shape.text),
+  accounts: shape.integer,
+  entries: shape.integer,
+});

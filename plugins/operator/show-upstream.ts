@@ -1,6 +1,7 @@
-import type { Upstream } from '../../core/catalog';
+import { TIERS, type Upstream } from '../../core/catalog';
 import { formatUsd } from '../../core/money';
 import type { Price } from '../../core/price';
+import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
 import type { TakenOut } from '../../core/taken-out-upstreams';
 import type { UpstreamGauge } from '../../core/upstream-gauge';
 import type { UpstreamHealth } from '../../core/upstream-health';
@@ -85,3 +86,42 @@ function toTime(atMs: number | undefined, nowMs: number): string | null {
 function rounded(value: number | undefined, digits = 0): number | null {
   return value === undefined ? null : Number(value.toFixed(digits));
 }
+
+const RATES = {
+  input: shape.usd,
+  output: shape.usd,
+  cacheWrite: shape.usd,
+  cacheWrite1h: shape.usd,
+  cacheRead: shape.usd,
+};
+
+/** What `showUpstream` answers, as the OpenAPI document says it. */
+export const UPSTREAM = object({
+  name: shape.text,
+  url: shape.text,
+  adapters: shape.texts,
+  tier: oneOf(...TIERS),
+  weight: shape.number,
+  state: oneOf('disabled', 'taken-out', 'ejected', 'probing', 'resting', 'available'),
+  disabledReason: orNull(shape.text),
+  takenOut: orNull(object({ since: shape.time, by: shape.text, reason: orNull(shape.text) })),
+  ejectedUntil: orNull(shape.time),
+  restsUntil: orNull(shape.time),
+  successRate: orNull(shape.number),
+  consecutiveFailures: shape.integer,
+  lastFailureAt: orNull(shape.time),
+  attempts: object({ answered: shape.integer, failed: shape.integer }),
+  firstTokenMs: orNull(shape.number),
+  wholeAnswerMs: orNull(shape.number),
+  models: listOf(
+    object({
+      name: shape.text,
+      aliases: shape.texts,
+      context: shape.integer,
+      maxOutput: shape.integer,
+      firstTokenMs: orNull(shape.number),
+      wholeAnswerMs: orNull(shape.number),
+      pricePerMillion: object({ ...RATES, above: orNull(object({ tokens: shape.integer, ...RATES })) }),
+    }),
+  ),
+});

@@ -5,10 +5,11 @@ import type { Gateway } from '../../core/gateway';
 import { jsonBody, sendJson } from '../../core/http';
 import type { Route, Visit } from '../../core/plugin';
 import type { Settings } from '../../core/settings';
+import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
 import { bringBackUpstream, listTakenOut, takeOutUpstream } from '../../core/taken-out-upstreams';
 import type { Protocol, UpstreamAdapter } from '../../core/upstream';
 import { ADMIN, NOTHING, TEXT } from './fields';
-import { showUpstream } from './show-upstream';
+import { showUpstream, UPSTREAM } from './show-upstream';
 import { callUpstream } from './test-upstream';
 
 const EJECT = { type: 'object', additionalProperties: false, properties: { reason: TEXT } } as const;
@@ -34,6 +35,7 @@ export function upstreamRoutes(gateway: Gateway): Route[] {
       method: 'GET',
       path: '/admin/v1/upstreams',
       summary: 'Every upstream with its health, prices and whether it is left out.',
+      answers: { 200: { description: 'All upstreams.', schema: pageShape(UPSTREAM) } },
       handle: async (_visit, _request, response) => {
         const takenOut = await listTakenOut(database);
         const items = gateway.catalog.upstreams.map((each) => showUpstream(each, health, takenOut.get(each.name)));
@@ -45,6 +47,7 @@ export function upstreamRoutes(gateway: Gateway): Route[] {
       method: 'GET',
       path: '/admin/v1/upstreams/{name}',
       summary: 'One upstream.',
+      answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
       handle: async (visit, _request, response) => sendJson(response, 200, await show(find(visit))),
     },
     {
@@ -52,6 +55,8 @@ export function upstreamRoutes(gateway: Gateway): Route[] {
       method: 'POST',
       path: '/admin/v1/upstreams/{name}/eject',
       summary: 'Ask an upstream no more, on no node, until it is restored.',
+      body: EJECT,
+      answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
       handle: async (visit, request, response) => {
         const upstream = find(visit);
         const { reason } = await readEject(request);
@@ -64,6 +69,8 @@ export function upstreamRoutes(gateway: Gateway): Route[] {
       method: 'POST',
       path: '/admin/v1/upstreams/{name}/restore',
       summary: 'Ask an upstream again, whoever or whatever had left it out.',
+      body: NOTHING,
+      answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
       handle: async (visit, request, response) => {
         const upstream = find(visit);
         await readNothing(request);
@@ -76,6 +83,22 @@ export function upstreamRoutes(gateway: Gateway): Route[] {
       method: 'POST',
       path: '/admin/v1/upstreams/{name}/test',
       summary: 'Make one tiny real call to an upstream and say what came of it.',
+      body: TEST,
+      answers: {
+        200: {
+          description: 'What came of it.',
+          schema: object({
+            upstream: shape.text,
+            model: shape.text,
+            protocol: oneOf('messages', 'chat'),
+            ok: shape.yes,
+            status: orNull(shape.integer),
+            ms: shape.integer,
+            problem: orNull(shape.text),
+          }),
+        },
+      },
+      errors: ['CONFLICT'],
       handle: async (visit, request, response) => {
         const upstream = find(visit);
         const { model, protocol } = await readTest(request);

@@ -3,6 +3,7 @@ import { jsonBody, sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
+import { object, oneOf, pageOf as pageShape, shape } from '../../core/shape';
 import { createUser, listUsers, type User, updateUser } from '../../core/users';
 import { ADMIN, TEXT } from './fields';
 
@@ -40,6 +41,9 @@ export function userRoutes(database: Knex): Route[] {
       method: 'POST',
       path: '/admin/v1/accounts/{accountId}/users',
       summary: 'Let a person sign in to the console and see this account.',
+      body: NEW_USER,
+      answers: { 201: { description: 'The user.', schema: USER } },
+      errors: ['CONFLICT'],
       handle: async ({ params }, request, response) => {
         const wanted = await readNewUser(request);
         sendJson(response, 201, toJson(await createUser(database, params['accountId'] ?? '', wanted, ADMIN)));
@@ -50,6 +54,8 @@ export function userRoutes(database: Knex): Route[] {
       method: 'GET',
       path: '/admin/v1/accounts/{accountId}/users',
       summary: 'List who can sign in to an account, newest first.',
+      query: PAGE_READERS,
+      answers: { 200: { description: 'A page of users.', schema: pageShape(USER) } },
       handle: async ({ params, query }, _request, response) => {
         const page = pageOf(readQuery(query, PAGE_READERS));
         const { items, nextCursor } = await listUsers(database, params['accountId'] ?? '', page);
@@ -61,6 +67,8 @@ export function userRoutes(database: Knex): Route[] {
       method: 'PATCH',
       path: '/admin/v1/users/{userId}',
       summary: 'Set a new password, or disable or enable a user; open sessions end.',
+      body: USER_CHANGES,
+      answers: { 200: { description: 'The user.', schema: USER } },
       handle: async ({ params }, request, response) => {
         const changes = await readChanges(request);
         sendJson(response, 200, toJson(await updateUser(database, params['userId'] ?? '', changes, ADMIN)));
@@ -79,3 +87,12 @@ function toJson({ id, accountId, email, status, createdAt, passwordChangedAt }: 
     passwordChangedAt: passwordChangedAt.toISOString(),
   };
 }
+
+const USER = object({
+  id: shape.uuid,
+  accountId: shape.uuid,
+  email: shape.text,
+  status: oneOf('active', 'disabled'),
+  createdAt: shape.time,
+  passwordChangedAt: shape.time,
+});

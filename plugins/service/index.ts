@@ -2,6 +2,7 @@ import { fail } from '../../core/errors';
 import { sendJson } from '../../core/http';
 import { metrics } from '../../core/metrics';
 import { definePlugin, type Route } from '../../core/plugin';
+import { object, oneOf, shape } from '../../core/shape';
 
 const NOT_OFFERED = ['/v1/messages/count_tokens', '/{strategy}/v1/messages/count_tokens'] as const;
 
@@ -16,11 +17,25 @@ export default definePlugin({
       method: 'GET',
       path: '/',
       summary: 'A short card of the service.',
+      answers: {
+        200: {
+          description: 'The card.',
+          schema: object({
+            name: shape.text,
+            protocols: shape.texts,
+            models: shape.text,
+            document: shape.text,
+            health: shape.text,
+            ready: shape.text,
+          }),
+        },
+      },
       handle: async (_visit, _request, response) => {
         sendJson(response, 200, {
           name: 'Tollgate',
           protocols: ['messages', 'chat'],
           models: '/v1/models',
+          document: '/openapi.json',
           health: '/healthz',
           ready: '/readyz',
         });
@@ -32,6 +47,7 @@ export default definePlugin({
       method: 'GET',
       path: '/healthz',
       summary: 'Says that the process is alive.',
+      answers: { 200: { description: 'It is alive.', schema: object({ status: oneOf('alive') }) } },
       handle: async (_visit, _request, response) => sendJson(response, 200, { status: 'alive' }),
     },
     {
@@ -40,17 +56,22 @@ export default definePlugin({
       method: 'GET',
       path: '/readyz',
       summary: 'Says whether calls can be taken.',
+      answers: {
+        200: { description: 'They can.', schema: READINESS },
+        503: { description: 'They cannot, for now.', schema: READINESS },
+      },
       handle: async (_visit, _request, response) => {
         const ledger = await gateway.ledger.isReady().catch(() => false);
         const database = await answers(gateway.database.raw('select 1'));
         const draining = gateway.isDraining();
-        const ready = ledger && !draining;
+        const outbox = !gateway.isOutboxFull();
+        const ready = ledger && outbox && !draining;
         sendJson(
           response,
           ready ? 200 : 503,
           {
             status: ready ? 'ready' : 'not ready',
-            checks: { ledger: state(ledger), database: state(database), draining },
+            checks: { ledger: state(ledger), outbox: outbox ? 'ok' : 'full', database: state(database), draining },
           },
           ready ? {} : { 'retry-after': '1' },
         );
@@ -61,6 +82,7 @@ export default definePlugin({
       method: 'GET',
       path: '/metrics',
       summary: "What the process counts and measures, in Prometheus' text format.",
+      answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
       handle: async (_visit, _request, response) => {
         response.writeHead(200, { 'content-type': metrics.contentType });
         response.end(await metrics.metrics());
@@ -74,6 +96,8 @@ export default definePlugin({
         anyHost: true,
         path,
         summary: 'Counting tokens is not offered.',
+        answers: {},
+        errors: ['ENDPOINT_NOT_IMPLEMENTED'],
         handle: async () => {
           throw fail('ENDPOINT_NOT_IMPLEMENTED', { message: 'Counting tokens is not offered here.' });
         },
@@ -102,3 +126,10 @@ function answers(query: PromiseLike<unknown>): Promise<boolean> {
 function state(ok: boolean): 'ok' | 'unavailable' {
   return ok ? 'ok' : 'unavailable';
 }
+
+const CHECK = oneOf('ok', 'unavailable');
+
+const READINESS = object({
+  status: oneOf('ready', 'not ready'),
+  checks: object({ ledger: CHECK, database: CHECK, draining: shape.yes }),
+});

@@ -3,6 +3,7 @@ import { sendJson } from '../../core/http';
 import type { Ledger } from '../../core/ledger/ledger';
 import { formatUsd } from '../../core/money';
 import type { Route } from '../../core/plugin';
+import { object, orNull, shape } from '../../core/shape';
 
 export function balanceRoute(ledger: Ledger): Route {
   return {
@@ -11,6 +12,7 @@ export function balanceRoute(ledger: Ledger): Route {
     method: 'GET',
     path: '/v1/balance',
     summary: "The account's balance, and what this key has spent of its limit.",
+    answers: { 200: { description: 'The balance.', schema: BALANCE } },
     handle: async ({ key }, _request, response) => {
       const payer = { accountId: key.accountId, keyId: key.keyId };
       const [account, state] = await Promise.all([ledger.readAccount(payer.accountId), ledger.readKey(payer)]);
@@ -28,3 +30,10 @@ export function balanceRoute(ledger: Ledger): Route {
     },
   };
 }
+
+const BALANCE = object({
+  balanceUsd: shape.usd,
+  heldUsd: shape.usd,
+  availableUsd: shape.usd,
+  key: object({ balanceLimit: orNull(shape.usd), spentUsd: shape.usd, heldUsd: shape.usd }),
+});

@@ -1,18 +1,18 @@
 import type { Knex } from 'knex';
 import type { Catalog } from '../../core/catalog';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/page';
-import { type Filters, readInteger, readText, readTime, readUuid } from '../../core/query';
+import { type Filters, integerReader, reader, readText, readTime, readUuid } from '../../core/query';
 import type { RecordRow } from './record';
 
 /** The filters of lists and CSV; contract section 6. `from` is included, `to` is not. */
-export function filterReaders({ catalog }: { readonly catalog: Catalog }) {
+export function filterReaders(gateway: { readonly catalog: Catalog }) {
   return {
     from: readTime,
     to: readTime,
     key: readUuid,
-    model: (text: string) => modelNames(catalog, readText(text)),
+    model: reader(readText.schema ?? {}, (text) => modelNames(gateway.catalog, readText(text))),
     upstream: readText,
-    status: (text: string) => readInteger(text, 100, 599),
+    status: integerReader(100, 599),
   };
 }
 

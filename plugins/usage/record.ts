@@ -1,4 +1,5 @@
 import { formatUsd } from '../../core/money';
+import { object, oneOf, orNull, shape } from '../../core/shape';
 
 /** A row of usage_records with the name its key has now. */
 export interface RecordRow {
@@ -80,3 +81,41 @@ export function toExplainedRecord(row: RecordRow) {
 function toNumber(count: bigint | null): number | null {
   return count === null ? null : Number(count);
 }
+
+/** What `toRecord` answers, as the OpenAPI document says it. */
+const RECORD_FIELDS = {
+  requestId: shape.text,
+  createdAt: shape.time,
+  keyId: shape.uuid,
+  keyName: orNull(shape.text),
+  protocol: oneOf('messages', 'chat'),
+  path: shape.text,
+  strategy: orNull(shape.text),
+  modelRequested: orNull(shape.text),
+  model: orNull(shape.text),
+  upstream: orNull(shape.text),
+  attempts: shape.integer,
+  fallback: shape.yes,
+  stream: shape.yes,
+  status: shape.integer,
+  source: oneOf('provider', 'platform'),
+  errorCode: orNull(shape.text),
+  inputTokens: orNull(shape.integer),
+  outputTokens: orNull(shape.integer),
+  totalTokens: orNull(shape.integer),
+  cacheCreationTokens: orNull(shape.integer),
+  cacheReadTokens: orNull(shape.integer),
+  cost: shape.usd,
+  billing: oneOf('actual', 'estimated', 'released', 'partial', 'expired'),
+  responseTimeMs: shape.integer,
+  firstTokenMs: orNull(shape.integer),
+  configRevision: shape.text,
+} satisfies Record<keyof ShownRecord, object>;
+
+export const RECORD = object(RECORD_FIELDS);
+
+export const EXPLAINED_RECORD = object({
+  ...RECORD_FIELDS,
+  accountId: shape.uuid,
+  routing: orNull({ type: 'object', description: 'Why the call went where it went.' }),
+});

@@ -3,14 +3,17 @@ import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
+import { pageOf as pageShape, shape } from '../../core/shape';
 import { RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
 import { filterReaders, findRecord, listRecords } from './query';
-import { toRecord } from './record';
+import { RECORD, toRecord } from './record';
 
 /** A key sees the records of its own account, and of no other. */
 export function usageRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Route[] {
   const { database } = gateway;
+  const filterQuery = filterReaders(gateway);
+  const listQuery = { ...filterQuery, ...PAGE_READERS };
   return [
     {
       listener: 'public',
@@ -18,8 +21,10 @@ export function usageRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Rou
       method: 'GET',
       path: '/v1/usage',
       summary: "Usage records of the key's account, newest first.",
+      query: listQuery,
+      answers: { 200: { description: 'A page of records.', schema: pageShape(RECORD) } },
       handle: async ({ key, query }, _request, response) => {
-        const filters = readQuery(query, { ...filterReaders(gateway), ...PAGE_READERS });
+        const filters = readQuery(query, listQuery);
         const own = { ...filters, account: key.accountId };
         sendJson(response, 200, await listRecords(database, own, pageOf(filters), toRecord));
       },
@@ -30,8 +35,12 @@ export function usageRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Rou
       method: 'GET',
       path: '/v1/usage.csv',
       summary: 'The same records as a CSV file.',
+      query: filterQuery,
+      answers: {
+        200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
+      },
       handle: async ({ key, query }, _request, response) => {
-        const own = { ...readQuery(query, filterReaders(gateway)), account: key.accountId };
+        const own = { ...readQuery(query, filterQuery), account: key.accountId };
         await sendCsv(response, database, own, RECORD_COLUMNS, toRecord);
       },
     },
@@ -41,6 +50,7 @@ export function usageRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Rou
       method: 'GET',
       path: '/v1/usage/{requestId}',
       summary: 'The usage record of one call.',
+      answers: { 200: { description: 'The record.', schema: RECORD } },
       handle: async ({ key, params }, _request, response) => {
         const row = await findRecord(database, params['requestId'] ?? '', key.accountId);
         if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });

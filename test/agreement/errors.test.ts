@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ERRORS } from '../../core/errors';
+import { ERROR_CATALOGUE, ERROR_CODES, errorResponses } from '../../plugins/openapi/errors';
 import { textOf } from '../support/sources';
 
 /** `| 400 | invalid_request_error | INVALID_JSON | no | The body is not valid JSON. |` */
@@ -34,5 +35,20 @@ describe('docs/errors.md', () => {
     const statuses = documented.map(({ status }) => status);
     expect(statuses).to.deep.equal([...statuses].sort((one, two) => one - two));
     expect(new Set(documented.map(({ code }) => code)).size).to.equal(documented.length);
+  });
+});
+
+describe('the errors of the OpenAPI documents', () => {
+  it('are those of docs/errors.md, with the same status, type, repetition and words', () => {
+    expect(ERROR_CATALOGUE).to.have.deep.members(documented);
+    expect(ERROR_CODES.enum).to.have.members(documented.map(({ code }) => code));
+  });
+
+  it('stand under the status that docs/errors.md gives them', () => {
+    for (const { code, status } of documented) {
+      const [[answered, response] = []] = Object.entries(errorResponses([code as keyof typeof ERRORS]));
+      expect([code, answered]).to.deep.equal([code, String(status)]);
+      expect(JSON.stringify(response)).to.contain(code);
+    }
   });
 });

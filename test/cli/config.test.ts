@@ -137,5 +137,8 @@ describe('tollgate config', () => {
       expect(JSON.parse(out)).to.deep.equal(JSON.parse(textOf(`schemas/${file}.config.schema.json`)));
     }
     expect((await tollgate('config', 'schema', 'galaxy')).status).to.equal(2);
+    const lost = await tollgate('config', 'schema', 'system', temporaryFolder({}));
+    expect(lost.status).to.equal(1);
+    expect(lost.notes).to.contain('system.config.yml: cannot be read');
   });
 });

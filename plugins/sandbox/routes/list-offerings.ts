@@ -1,5 +1,6 @@
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
+import { listOf } from '../../../core/shape';
 import type { SandboxService } from '../service';
 
 export function listOfferings(service: SandboxService): Route {
@@ -9,6 +10,7 @@ export function listOfferings(service: SandboxService): Route {
     method: 'GET',
     path: '/v1/offerings',
     summary: 'What sandboxes there are, with resources and prices.',
+    answers: { 200: { description: 'The offerings.', schema: listOf({ type: 'object' }) } },
     handle: async (_visit, _request, response) => {
       sendJson(
         response,

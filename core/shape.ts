@@ -1,0 +1,44 @@
+import type { Schema } from './settings';
+
+/** What a route answers with, as the OpenAPI document says it: short words for the schemas of our own API. */
+
+const TEXT = { type: 'string' } as const;
+
+export const shape = {
+  text: TEXT,
+  uuid: { type: 'string', format: 'uuid' },
+  time: { type: 'string', format: 'date-time' },
+  /** Decimal USD with 8 decimals. */
+  usd: { type: 'string', pattern: '^-?\\d+\\.\\d{8}$', description: 'Decimal USD, 8 decimals.' },
+  integer: { type: 'integer' },
+  number: { type: 'number' },
+  yes: { type: 'boolean' },
+  texts: { type: 'array', items: TEXT },
+  any: {},
+} as const satisfies Record<string, Schema>;
+
+export function oneOf(...words: readonly string[]): Schema {
+  return { type: 'string', enum: words };
+}
+
+/** Also null. */
+export function orNull(schema: Schema): Schema {
+  return { ...schema, nullable: true };
+}
+
+export function listOf(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+/** An object with these members, all there. */
+export function object(properties: Readonly<Record<string, Schema>>): Schema {
+  return { type: 'object', required: Object.keys(properties), properties };
+}
+
+export function mapOf(values: Schema): Schema {
+  return { type: 'object', additionalProperties: values };
+}
+
+export function pageOf(items: Schema): Schema {
+  return object({ items: listOf(items), nextCursor: orNull(TEXT) });
+}

@@ -1,0 +1,67 @@
+import type { Gateway } from '../../core/gateway';
+import { ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
+import { modelPaths } from './model-calls';
+import { CHAT_REQUEST, MESSAGES_REQUEST } from './model-requests';
+import { routePaths } from './routes';
+
+const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
+
+const ERROR_SCHEMAS = { Error: ERROR_SCHEMA, ErrorCode: ERROR_CODES };
+
+const PLATFORM_HEADERS = {
+  Source: header('`platform`: the gateway made this answer; `provider`: an upstream did.', 'string'),
+  RequestId: header('The id to ask about.', 'string'),
+};
+
+/** The public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
+export function publicDocument(gateway: Gateway): object {
+  const { configuration } = gateway;
+  return {
+    ...head('Tollgate', 'Model calls in two protocols over many upstreams, and what they cost.', gateway),
+    paths: { ...modelPaths(configuration), ...routePaths(gateway.routes(), 'public') },
+    security: [{ apiKey: [] }, { bearer: [] }, { svcKey: [] }],
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'The API key.' },
+        svcKey: { type: 'apiKey', in: 'header', name: 'svc-key' },
+      },
+      headers: {
+        ...PLATFORM_HEADERS,
+        Provider: header('The upstream that served the call.', 'string'),
+        Attempts: header('Attempts; above 1 there was a failover.', 'integer'),
+        Fallback: header('Whether another upstream than the first served it.', 'boolean'),
+        Cost: header('USD charged, 8 decimals; not on streams.', 'string'),
+        Tokens: header('Tokens; not on streams.', 'integer'),
+      },
+      schemas: { ...ERROR_SCHEMAS, MessagesRequest: MESSAGES_REQUEST, ChatRequest: CHAT_REQUEST },
+    },
+  };
+}
+
+/** The admin listener. */
+export function adminDocument(gateway: Gateway): object {
+  return {
+    ...head('Tollgate, for operators', 'Accounts, keys, money, upstreams and configuration.', gateway),
+    paths: routePaths(gateway.routes(), 'admin'),
+    security: [{ adminToken: [] }],
+    components: {
+      securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' } },
+      headers: PLATFORM_HEADERS,
+      schemas: ERROR_SCHEMAS,
+    },
+  };
+}
+
+function head(title: string, description: string, { configRevision }: Gateway): object {
+  return {
+    openapi: '3.0.3',
+    info: { title, version: '1', description, license: LICENSE, 'x-config-revision': configRevision },
+    servers: [{ url: '/' }],
+    'x-errors': ERROR_CATALOGUE,
+  };
+}
+
+function header(description: string, type: string): object {
+  return { description, schema: { type } };
+}

@@ -1,0 +1,40 @@
+import { ERRORS, type ErrorCode } from '../../core/errors';
+import { object, oneOf, orNull, shape } from '../../core/shape';
+
+/** The envelope of contract section 3. */
+export const ERROR_SCHEMA = object({
+  type: oneOf('error'),
+  request_id: shape.text,
+  error: object({
+    type: shape.text,
+    code: { $ref: '#/components/schemas/ErrorCode' },
+    message: { type: 'string', description: 'For people; it may change.' },
+    param: orNull({ type: 'string', description: 'The field that is at fault.' }),
+    details: { type: 'object' },
+    retryable: { type: 'boolean', description: 'The same again can succeed.' },
+  }),
+});
+
+export const ERROR_CODES = { type: 'string', enum: Object.keys(ERRORS) };
+
+/** The whole catalogue, for programs that decide by code. */
+export const ERROR_CATALOGUE = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
+
+/** One answer for each status, which says what codes it may carry. */
+export function errorResponses(codes: readonly ErrorCode[]): Record<string, object> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of new Set(codes))
+    byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
+  return Object.fromEntries([...byStatus].map(([status, each]) => [String(status), errorResponse(each)]));
+}
+
+function errorResponse(codes: readonly ErrorCode[]): object {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].summary}`).join('\n\n'),
+    headers: {
+      'X-SVC-Source': { $ref: '#/components/headers/Source' },
+      'X-SVC-Request-Id': { $ref: '#/components/headers/RequestId' },
+    },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  };
+}

@@ -1,0 +1,123 @@
+import type { Configuration, EndpointSettings, PipelineSettings } from '../../core/configuration';
+import type { ErrorCode } from '../../core/errors';
+import type { Protocol } from '../../core/upstream';
+import { tokenBilling } from './billing';
+import { errorResponses } from './errors';
+import { operationId } from './operation-id';
+
+/** One path of one endpoint. */
+interface ModelPath {
+  readonly path: string;
+  readonly pipeline: PipelineSettings;
+  readonly endpoint: EndpointSettings;
+}
+
+/** The paths of model calls. A path that only some hosts have beside another of the same name is told by its servers. */
+export function modelPaths(configuration: Configuration): Record<string, object> {
+  const all = configuration.pipelines.flatMap((pipeline) =>
+    pipeline.endpoints.flatMap((endpoint) => endpoint.paths.map((path): ModelPath => ({ path, pipeline, endpoint }))),
+  );
+  const paths: Record<string, object> = {};
+  for (const path of new Set(all.map((each) => each.path))) {
+    const here = all.filter((each) => each.path === path);
+    const aggregate = here.find(({ endpoint }) => isAnyHost(endpoint)) ?? here[0];
+    if (aggregate === undefined) continue;
+    const hosts = here.flatMap(({ endpoint }) => (isAnyHost(endpoint) ? [] : [endpoint.host ?? '']));
+    const methods = aggregate.endpoint.methods ?? ['POST'];
+    paths[path] = Object.fromEntries(
+      methods.map((method) => [method.toLowerCase(), modelOperation(configuration, aggregate, method, hosts)]),
+    );
+  }
+  return paths;
+}
+
+function isAnyHost({ host }: EndpointSettings): boolean {
+  return host === undefined || host === '*';
+}
+
+function modelOperation(
+  { catalog }: Configuration,
+  { path, pipeline, endpoint }: ModelPath,
+  method: string,
+  hosts: readonly string[],
+): object {
+  const protocol: Protocol = path.endsWith('/chat/completions') ? 'chat' : 'messages';
+  const name = protocol === 'chat' ? 'Chat' : 'Messages';
+  return {
+    operationId: operationId(method, path),
+    summary: `A model call in the ${name} protocol (${pipeline.name}).`,
+    tags: ['models'],
+    ...(hosts.length > 0 && { servers: [...(isAnyHost(endpoint) ? [{ url: '/' }] : []), ...hosts.map(directServer)] }),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}Request` } } },
+    },
+    responses: {
+      200: {
+        description: "The upstream's answer; an event stream when `stream` is true.",
+        headers: ANSWER_HEADERS,
+        content: {
+          'application/json': { schema: { type: 'object' } },
+          'text/event-stream': { schema: { type: 'string' } },
+        },
+      },
+      ...errorResponses(MODEL_CALL_ERRORS),
+    },
+    'x-billing': tokenBilling(catalog, protocol, asks(pipeline)),
+  };
+}
+
+/** A direct address pins the upstream that stands in its first label. */
+function directServer(host: string): object {
+  if (!host.includes('*')) return { url: `//${host}` };
+  const description = 'A direct address: it pins one upstream.';
+  return { url: `//${host.replace('*', '{upstream}')}`, description, variables: { upstream: { default: 'upstream' } } };
+}
+
+/** Policies that narrow the upstreams of a pipeline call the setting so. */
+function asks({ steps }: PipelineSettings): (upstream: string) => boolean {
+  const lists = steps.flatMap(({ settings }) => {
+    const { upstreams } = (settings ?? {}) as { upstreams?: unknown };
+    return Array.isArray(upstreams) && !upstreams.includes('*') ? [upstreams as unknown[]] : [];
+  });
+  return (name) => lists.every((list) => list.includes(name));
+}
+
+const ANSWER_HEADERS = Object.fromEntries(
+  [
+    ['X-SVC-Source', 'Source'],
+    ['X-SVC-Request-Id', 'RequestId'],
+    ['X-Routing-Provider', 'Provider'],
+    ['X-Routing-Attempts', 'Attempts'],
+    ['X-Routing-Fallback', 'Fallback'],
+    ['X-AI-Cost', 'Cost'],
+    ['X-AI-Tokens-Input', 'Tokens'],
+    ['X-AI-Tokens-Output', 'Tokens'],
+    ['X-AI-Tokens-Total', 'Tokens'],
+  ].map(([header, component]) => [header, { $ref: `#/components/headers/${component}` }]),
+);
+
+const MODEL_CALL_ERRORS: readonly ErrorCode[] = [
+  'INVALID_JSON',
+  'INVALID_FIELD',
+  'MODEL_NOT_PRICED',
+  'MODEL_AMBIGUOUS',
+  'MODEL_NOT_ALLOWED',
+  'MODEL_NOT_SUPPORTED',
+  'INVALID_API_KEY',
+  'INSUFFICIENT_BALANCE',
+  'KEY_LIMIT_EXCEEDED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'METHOD_NOT_ALLOWED',
+  'BODY_TIMEOUT',
+  'BODY_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'UPSTREAM_RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'ALL_PROVIDERS_FAILED',
+  'LEDGER_UNAVAILABLE',
+  'OVERLOADED',
+  'DRAINING',
+  'UPSTREAM_TIMEOUT',
+];

@@ -1,0 +1,49 @@
+import { listOf, orNull } from '../../core/shape';
+
+/** Bodies of model calls; spec sections 2.1 and 2.2. Fields that are not here are forwarded too. */
+
+const CONTENT = {
+  description: 'Text, or parts: text, images and what else the upstream takes.',
+  anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'object' } }],
+};
+
+const COMMON = {
+  model: { type: 'string', description: 'Any name of a model that is priced here.' },
+  stream: { type: 'boolean', default: false, description: 'Answer with server-sent events.' },
+  tools: listOf({ type: 'object' }),
+};
+
+export const MESSAGES_REQUEST = {
+  type: 'object',
+  required: ['model', 'max_tokens', 'messages'],
+  additionalProperties: true,
+  properties: {
+    ...COMMON,
+    max_tokens: { type: 'integer', minimum: 1, description: 'The most tokens to generate.' },
+    messages: listOf({
+      type: 'object',
+      required: ['role', 'content'],
+      properties: { role: { type: 'string', enum: ['user', 'assistant'] }, content: CONTENT },
+    }),
+    system: { ...CONTENT, description: 'The system prompt.' },
+    temperature: { type: 'number', minimum: 0, maximum: 1, default: 1 },
+    tool_choice: { type: 'object' },
+  },
+};
+
+export const CHAT_REQUEST = {
+  type: 'object',
+  required: ['model', 'messages'],
+  additionalProperties: true,
+  properties: {
+    ...COMMON,
+    messages: listOf({
+      type: 'object',
+      required: ['role'],
+      properties: { role: { type: 'string' }, content: { ...CONTENT, anyOf: CONTENT.anyOf.map(orNull) } },
+    }),
+    max_tokens: { type: 'integer', minimum: 1, nullable: true },
+    max_completion_tokens: { type: 'integer', minimum: 1, nullable: true },
+    temperature: { type: 'number', minimum: 0, maximum: 2, default: 1, nullable: true },
+  },
+};

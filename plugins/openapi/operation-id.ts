@@ -1,0 +1,8 @@
+/** `GET /v1/usage/{requestId}` -> `getV1UsageByRequestId` */
+export function operationId(method: string, path: string): string {
+  const words = path.split('/').flatMap((segment) => {
+    const [, name] = /^\{(\w+)(?:\.\.\.)?\}$/.exec(segment) ?? [];
+    return name === undefined ? segment.split(/[^A-Za-z0-9]+/) : ['by', name];
+  });
+  return method.toLowerCase() + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
+}

@@ -1,0 +1,81 @@
+import type { ErrorCode } from '../../core/errors';
+import type { Route, RouteAnswer } from '../../core/plugin';
+import { errorResponses } from './errors';
+import { operationId } from './operation-id';
+import { mapValues, toOpenApi } from './schema';
+
+/** The paths of our own endpoints on one listener. */
+export function routePaths(routes: readonly Route[], listener: Route['listener']): Record<string, object> {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes.filter((each) => each.listener === listener)) {
+    const path = route.path.replaceAll('...}', '}');
+    // What answers to every method is told as the one that clients would use.
+    const method = route.method === '*' ? 'post' : route.method.toLowerCase();
+    paths[path] = { ...paths[path], [method]: operation(route, method) };
+  }
+  return paths;
+}
+
+function operation(route: Route, method: string): object {
+  const { path, summary, body, answers = ANY_ANSWER, billing = { type: 'FREE' } } = route;
+  return {
+    operationId: operationId(method, path),
+    summary,
+    tags: [tagOf(path)],
+    ...(route.listener === 'public' && route.auth === 'none' && { security: [] }),
+    parameters: [...pathParameters(path), ...queryParameters(route)],
+    ...(body !== undefined && {
+      requestBody: { required: isRequired(body), content: { 'application/json': { schema: toOpenApi(body) } } },
+    }),
+    responses: { ...mapValues(answers as Record<string, RouteAnswer>, response), ...errorResponses(errorsOf(route)) },
+    'x-billing': billing,
+  };
+}
+
+const ANY_ANSWER = { 200: { description: 'Done.', schema: {} } };
+
+/** The noun: `/admin/v1/accounts/{id}` and `/v1/usage.csv` are of `accounts` and `usage`. */
+function tagOf(path: string): string {
+  const [noun] = /(?<=\/v1\/)[a-z-]+/.exec(path) ?? ['service'];
+  return noun;
+}
+
+function pathParameters(path: string): object[] {
+  return [...path.matchAll(/\{(\w+)(?:\.\.\.)?\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters({ query = {} }: Route): object[] {
+  return Object.entries(query).map(([name, { schema = { type: 'string' } }]) => {
+    const { description, ...rest } = schema as { description?: string };
+    return { name, in: 'query', ...(description !== undefined && { description }), schema: toOpenApi(rest) };
+  });
+}
+
+function isRequired(body: object): boolean {
+  return ((body as { required?: readonly string[] }).required ?? []).length > 0;
+}
+
+function response({ description, schema, mediaType = 'application/json' }: RouteAnswer): object {
+  if (schema === undefined) return { description };
+  return { description, content: { [mediaType]: { schema: toOpenApi(schema) } } };
+}
+
+function errorsOf(route: Route): readonly ErrorCode[] {
+  const needsKey = route.listener === 'admin' || route.auth === 'key';
+  const isPublic = route.listener === 'public' && route.auth === 'key';
+  return [
+    // Of a filter, a field of the body, or two Host headers.
+    'INVALID_FIELD',
+    ...(route.body === undefined ? [] : (['INVALID_JSON', 'BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
+    ...(needsKey ? (['INVALID_API_KEY'] as const) : []),
+    ...(route.path.includes('{') ? (['NOT_FOUND'] as const) : []),
+    ...(isPublic ? (['LEDGER_UNAVAILABLE'] as const) : []),
+    ...(route.errors ?? []),
+    'INTERNAL_ERROR',
+  ];
+}

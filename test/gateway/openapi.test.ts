@@ -1,0 +1,222 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { Ajv } from 'ajv';
+import { expect } from 'chai';
+import { ERRORS } from '../../core/errors';
+import { ask } from '../support/calls';
+import { type Document, operationsOf, readDocuments } from '../support/documents';
+import { MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { textOf } from '../support/sources';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+describe('The OpenAPI documents', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let documents: { public: Document; admin: Document };
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams: {
+        official: { url: upstream.url, tier: 'official', models: { [MODEL]: { aliases: ['acme/large'] } } },
+        dear: {
+          url: upstream.url,
+          models: {
+            'acme/large': {
+              price: { input: 4, output: 10, cacheRead: 0.00000001, above: { tokens: 5, input: 5, output: 11 } },
+            },
+            'dear-only': { estimatedMaxTokens: 2_000 },
+          },
+        },
+        disabled: {
+          url: upstream.url,
+          credential: { env: 'NOT_SET' },
+          models: { [MODEL]: { price: { input: 99, output: 99 } }, gone: {} },
+        },
+        chatty: { url: upstream.url, adapter: 'chat', models: { 'chat-only': {} } },
+      },
+    });
+    documents = await readDocuments(gateway);
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  for (const listener of ['public', 'admin'] as const) {
+    describe(`of the ${listener} listener`, () => {
+      it('has nothing a standard linter objects to', async () => {
+        // What is not offered has no answer but its refusal, and the standard domain of direct addresses is localhost.
+        const config = await createConfig({
+          extends: ['recommended'],
+          rules: { 'operation-2xx-response': 'off', 'no-server-example.com': 'off' },
+        });
+        const found = await lintFromString({ source: JSON.stringify(documents[listener]), config });
+        expect(
+          found.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer}: ${message}`),
+        ).to.deep.equal([]);
+      });
+
+      it('says of every operation who pays for it, and what it answers', () => {
+        const operations = operationsOf(documents[listener]);
+        expect(operations.length).to.be.greaterThan(10);
+        for (const { path, operation } of operations) {
+          expect(operation['x-billing'].type, path).to.be.oneOf(['PER_TOKEN', 'PER_SECOND', 'FREE']);
+          if (isOfSandboxes(operation)) continue;
+          for (const answer of Object.values<Document>(operation.responses))
+            expect(answer.description, path).not.to.equal('Done.');
+        }
+      });
+
+      it('has a success for everything but what is not offered', () => {
+        const without = operationsOf(documents[listener]).filter(
+          ({ operation }) => !Object.keys(operation.responses).some((status) => status.startsWith('2')),
+        );
+        expect(without.every(({ path }) => path.endsWith('/count_tokens'))).to.equal(true);
+      });
+
+      it('has the catalogue of errors, and no status that is not in it', () => {
+        const { ErrorCode } = documents[listener].components.schemas;
+        expect(ErrorCode.enum).to.deep.equal(Object.keys(ERRORS));
+        const catalogue = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
+        expect(documents[listener]['x-errors']).to.deep.equal(catalogue);
+        for (const { path, operation } of operationsOf(documents[listener])) {
+          for (const [status, { description }] of Object.entries<Document>(operation.responses)) {
+            for (const [, code] of description.matchAll(/^`([A-Z_]+)`/gm))
+              expect([path, code, String(ERRORS[code as keyof typeof ERRORS]?.status)]).to.deep.equal([
+                path,
+                code,
+                status,
+              ]);
+          }
+        }
+      });
+    });
+  }
+
+  it('of both listeners name every error that docs/errors.md has', () => {
+    for (const { code } of documents.public['x-errors']) expect(textOf('docs/errors.md')).to.contain(`\`${code}\``);
+  });
+
+  it('is read without a key by anybody, that of operators with the token only', async () => {
+    expect((await gateway.call('/openapi.json', { method: 'GET' })).status).to.equal(200);
+    expect((await gateway.call('/admin/v1/openapi.json', { method: 'GET' })).status).to.equal(404);
+    expect((await fetch(`${gateway.adminUrl}/admin/v1/openapi.json`)).status).to.equal(401);
+  });
+
+  describe('say what a model call costs', () => {
+    const billing = (path: string) => documents.public.paths[path].post['x-billing'];
+
+    it('per token, for each model the dearest of the upstreams that can be asked', () => {
+      expect(billing('/v1/messages')).to.deep.include({
+        type: 'PER_TOKEN',
+        pricingMode: 'PER_MODEL',
+        strictModelValidation: true,
+        streaming: { supported: true, format: 'sse' },
+        estimatedMaxTokens: 2_000,
+      });
+      expect(billing('/cost/v1/messages').modelPricing[MODEL]).to.deep.equal({
+        inputPricePerToken: 0.000005,
+        outputPricePerToken: 0.000015,
+        cacheCreationPricePerToken: 0.000006,
+        cacheReadPricePerToken: 0.000005,
+      });
+      expect(PRICE.cacheWrite1h).to.equal(6);
+    });
+
+    it('under the name of its best-tier entry, the others as aliases; no model nobody can be asked for', () => {
+      expect(billing('/v1/messages').allowedModels).to.have.members([MODEL, 'dear-only']);
+      expect(billing('/v1/messages').modelAliases[MODEL]).to.deep.equal(['acme/large']);
+      expect(billing('/v1/chat/completions').allowedModels).to.include('chat-only');
+    });
+
+    it('at every strategy, and once for the addresses that pin an upstream', () => {
+      for (const prefix of ['', '/default', '/quality', '/speed', '/cost'])
+        for (const path of ['/v1/messages', '/v1/chat/completions'])
+          expect(billing(prefix + path).type).to.equal('PER_TOKEN');
+      const urls = documents.public.paths['/v1/messages'].post.servers.map(({ url }: { url: string }) => url);
+      expect(urls).to.deep.equal(['/', '//{upstream}.p.localhost']);
+    });
+  });
+
+  it('say that a sandbox is paid for by the second', () => {
+    const { post } = documents.public.paths['/v1/sandboxes'];
+    expect(post['x-billing'].type).to.equal('PER_SECOND');
+    expect(post.responses['202'].description).to.contain('record');
+    expect(post.requestBody.content['application/json'].schema.properties).to.include.keys(
+      'selection',
+      'idempotencyKey',
+    );
+  });
+
+  it('changes with a reload, and has another ETag then', async () => {
+    const read = (etag?: string) =>
+      fetch(`${gateway.url}/openapi.json`, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
+    const first = await read();
+    const etag = first.headers.get('etag') ?? '';
+    await first.text();
+    expect((await read(etag)).status).to.equal(304);
+    await gateway.changeConfiguration((config) => {
+      config['serviceEndpoints'].dear.models['dear-only'].price = { input: 7, output: 8 };
+    });
+    expect((await gateway.admin('POST', '/admin/v1/config/reload')).status).to.equal(200);
+    const second = await read(etag);
+    expect(second.status).to.equal(200);
+    expect(second.headers.get('etag')).not.to.equal(etag);
+    const { paths } = (await second.json()) as Document;
+    expect(paths['/v1/messages'].post['x-billing'].modelPricing['dear-only'].inputPricePerToken).to.equal(0.000007);
+  });
+
+  it('says the truth: every answer has the shape it says', async () => {
+    upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
+    const { key, accountId, keyId } = await gateway.newCustomer('10');
+    const { headers } = await gateway.call('/v1/messages', { key, body: ask() });
+    const requestId = headers['x-svc-request-id'] ?? '';
+    await gateway.record(key, requestId);
+    const params: Record<string, string> = { accountId, keyId, requestId, name: 'official', id: 'dear-only' };
+    const fill = (path: string) => path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? name);
+    for (const [document, get] of [
+      [documents.public, (path: string) => gateway.call(path, { method: 'GET', key })],
+      [documents.admin, (path: string) => gateway.admin('GET', path)],
+    ] as const) {
+      for (const { path, method, operation } of operationsOf(document)) {
+        if (method !== 'get' || isOfSandboxes(operation)) continue;
+        const answer = await get(fill(path));
+        expect(answer.status, `${path}: ${answer.text}`).to.equal(200);
+        const schema = operation.responses['200'].content['application/json']?.schema;
+        if (schema !== undefined) expectShape(schema, answer.json, path);
+      }
+    }
+    const refused = await gateway.call('/v1/usage?limit=0', { method: 'GET', key });
+    expectShape(
+      { ...documents.public.components.schemas.Error },
+      refused.json,
+      'an error',
+      documents.public.components,
+    );
+  });
+});
+
+/** Sandboxes have their own stories, which need a supplier. */
+function isOfSandboxes({ tags }: { tags: readonly string[] }): boolean {
+  return tags.some((tag) => ['sandboxes', 'quotes', 'sandbox-history'].includes(tag));
+}
+
+const ajv = new Ajv({ strict: false, validateFormats: false });
+
+/** `nullable` is known to ajv; references lead into the document. */
+function expectShape(schema: object, value: unknown, what: string, components: object = {}): void {
+  const validate = ajv.compile({ ...closed(schema), components });
+  expect(
+    validate(value),
+    `${what}: ${JSON.stringify(validate.errors)} ${JSON.stringify(value).slice(0, 500)}`,
+  ).to.equal(true);
+}
+
+/** A member that the document does not know is a lie too. */
+function closed<T>(schema: T): T {
+  return JSON.parse(JSON.stringify(schema), (_, part) =>
+    part?.type === 'object' && part.properties !== undefined ? { additionalProperties: false, ...part } : part,
+  ) as T;
+}
