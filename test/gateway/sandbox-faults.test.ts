@@ -26,7 +26,10 @@ describe('sandboxes, when something dies', () => {
     docker = await sharedDocker();
     databaseUrl = await newDatabase();
     const stores = { redisUrl: await emptyRedis(), databaseUrl };
-    options = { stores, ...(await dockerGateway({ lease: '1s', observeSteady: '1s', silentAfter: '2s', goneAfter: '500ms' })) };
+    options = {
+      stores,
+      ...(await dockerGateway({ lease: '1s', observeSteady: '1s', silentAfter: '2s', goneAfter: '500ms' })),
+    };
     gateway = await startGateway(options);
     ({ key } = await gateway.newCustomer('20'));
   });
@@ -112,7 +115,10 @@ describe('sandboxes, when something dies', () => {
     await database.end();
     gateway = await startGateway(options);
     const ended = await until('the command has ended', async () => {
-      const { json: seen } = await gateway.call(`/v1/sandboxes/${id}/commands/${json.commandId}`, { method: 'GET', key });
+      const { json: seen } = await gateway.call(`/v1/sandboxes/${id}/commands/${json.commandId}`, {
+        method: 'GET',
+        key,
+      });
       return seen.status === 'RUNNING' ? undefined : seen;
     });
     expect(ended.status).to.equal('TIMED_OUT');
