@@ -112,6 +112,11 @@ export class Ejection {
     this.#probeUntilMs = nowMs + PROBE_AT_MOST_MS;
   }
 
+  /** That call's client has left: another call may try. */
+  giveUpProbe(): void {
+    this.#probeUntilMs = 0;
+  }
+
   /** As another node says. */
   putOut(outMs: number, nowMs: number): void {
     this.#ejectedAtMs = nowMs;

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { newId } from './ids';
+import type { Observed } from './observed';
 import { parseJson } from './read-answer';
 import { duplicateRedis, type RedisClient } from './redis';
 import { compileCheck } from './settings';
-import type { HealthNews, Observed, UpstreamHealth } from './upstream-health';
+import type { HealthNews, UpstreamHealth } from './upstream-health';
 
 const CHANNEL = 'tollgate:upstream-health';
 

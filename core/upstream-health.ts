@@ -2,6 +2,7 @@ import type { AttemptOutcome } from './call';
 import type { Candidate } from './catalog';
 import { EJECTION_RULES, type EjectionRules } from './ejection';
 import { type AskedFor, ModelUse } from './model-use';
+import { type Observed, Tally } from './observed';
 import { totalInputTokens } from './price';
 import type { Verdict } from './upstream';
 import { kindOf, type ModelGauge, UpstreamGauge } from './upstream-gauge';
@@ -33,21 +34,6 @@ export interface AttemptFailure {
 export type HealthNews =
   | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
   | { readonly upstream: string; readonly is: 'back' | 'probing' | 'taken out' | 'brought back' };
-
-/** What was observed of an upstream since the last time: how often it was answered and failed, and how long it took. */
-export interface Observed {
-  readonly upstream: string;
-  readonly answered: number;
-  readonly failed: number;
-  readonly latencies: readonly ObservedLatency[];
-}
-
-export interface ObservedLatency {
-  readonly model: string;
-  readonly stream: boolean;
-  readonly times: number;
-  readonly totalMs: number;
-}
 
 export interface HealthOptions {
   readonly rules?: EjectionRules;
@@ -126,9 +112,10 @@ export class UpstreamHealth {
 
   /** An attempt was not answered. What does not speak against the upstream, as a call that is wrong in itself, changes nothing. */
   failed({ upstream: { name } }: AskedCandidate, { outcome, verdict, status, retryAfterMs }: AttemptFailure): void {
-    if (verdict !== 'next' || outcome === 'cancelled' || NOT_ABOUT_THE_UPSTREAM.has(status)) return;
     const nowMs = this.now();
     const gauge = this.upstream(name);
+    if (outcome === 'cancelled') return void gauge.ejection.giveUpProbe();
+    if (verdict !== 'next' || NOT_ABOUT_THE_UPSTREAM.has(status)) return void this.#answeredSomehow(gauge, nowMs);
     gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
     gauge.lastFailureMs = nowMs;
     gauge.noteOutcomes(1, nowMs);
@@ -136,6 +123,14 @@ export class UpstreamHealth {
     const outMs = gauge.ejection.failed(nowMs);
     if (outMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs: outMs });
     if (status === 429 && retryAfterMs !== undefined) this.#rest(gauge, retryAfterMs, nowMs);
+  }
+
+  /** It lives, whatever it said: enough for a probe, and nothing else is learned from it. */
+  #answeredSomehow(gauge: UpstreamGauge, nowMs: number): void {
+    if (gauge.ejection.state(nowMs) !== 'probing') return;
+    gauge.ejection.restore();
+    gauge.beginAnew();
+    this.#tell({ upstream: gauge.name, is: 'back' });
   }
 
   #rest(gauge: UpstreamGauge, retryAfterMs: number, nowMs: number): void {
@@ -257,32 +252,6 @@ export class UpstreamHealth {
       this.#tally.set(upstream, tally);
     }
     return tally;
-  }
-}
-
-/** What other nodes have not been told yet. */
-class Tally {
-  answers = 0;
-  failures = 0;
-  readonly #latencies = new Map<string, { model: string; stream: boolean; times: number; totalMs: number }>();
-
-  constructor(readonly upstream: string) {}
-
-  answered(model: string, stream: boolean, ms: number): void {
-    this.answers += 1;
-    const key = stream ? `${model} stream` : model;
-    const latency = this.#latencies.get(key);
-    if (latency === undefined) {
-      this.#latencies.set(key, { model, stream, times: 1, totalMs: ms });
-    } else {
-      latency.times += 1;
-      latency.totalMs += ms;
-    }
-  }
-
-  read(): Observed {
-    const { upstream, answers: answered, failures: failed } = this;
-    return { upstream, answered, failed, latencies: [...this.#latencies.values()] };
   }
 }
 

@@ -128,7 +128,7 @@ function endpointOf(url: string, at: number, models: number): object {
   const entry = () => ({
     context: 100_000_000,
     maxOutput: 8_192,
-    price: { input: 1 + at / 100, output: 5 + at / 100 },
+    price: { input: (100 + at) / 100, output: (500 + at) / 100 },
   });
   const names = Array.from({ length: models }, (_, index) => (index === 0 ? MODEL : `${MODEL}-no-${index}`));
   return {

@@ -129,6 +129,20 @@ describe('the health of upstreams', () => {
       expect(news.at(-1)).to.deep.equal({ upstream: 'acme', is: 'back' });
     });
 
+    it('asks it again when that call is wrong in itself: whoever says so lives', () => {
+      nowMs += 30_000;
+      health.asked(gauge());
+      fail({ outcome: 'status', status: 400, verdict: 'relay' });
+      expect(gauge()).to.include({ state: 'in', mayBeAsked: true });
+    });
+
+    it('lets another call try when the client of the first has left', () => {
+      nowMs += 30_000;
+      health.asked(gauge());
+      fail({ outcome: 'cancelled' });
+      expect(gauge()).to.include({ state: 'due', mayBeAsked: true });
+    });
+
     it('another node leaves it out too, and asks it again when it is back', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       for (const each of news) other.hear(each);

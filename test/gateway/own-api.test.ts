@@ -3,11 +3,15 @@ import knex, { type Knex } from 'knex';
 import type { Route } from '../../core/plugin';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { fill, nameOf, ownRoutes } from '../support/own-api';
+import { createSandbox, creation, SANDBOX_GATEWAY, SMALL_ID, terminate, waitForState } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** What a customer has, by the names that stand in the paths of routes. */
 type Customer = Readonly<Record<'accountId' | 'keyId' | 'userId' | 'requestId' | 'key', string>>;
+
+/** And of its sandbox. */
+type SandboxOwner = Customer & Readonly<Record<'id' | 'commandId' | 'operationId' | 'port', string>>;
 
 interface Example {
   /** A body the route takes; none for routes without. */
@@ -57,8 +61,27 @@ const CHANGES: Readonly<Record<string, Example>> = {
 /** Routes that need a key and show what no account owns. */
 const NOBODYS = /\/v1\/models(\/\{id\.\.\.\})?$/;
 
-/** What the routes of the public listener with a body take. */
-const PUBLIC_BODIES: Readonly<Record<string, object>> = {};
+/** What the routes of the public listener with a body take; `undefined` for bytes, which have no fields. */
+const PUBLIC_BODIES: Readonly<Record<string, object | undefined>> = {
+  'POST /v1/quotes': { offeringId: SMALL_ID },
+  'POST /v1/sandboxes': creation('another'),
+  'POST /v1/sandboxes/{id}/suspend': {},
+  'POST /v1/sandboxes/{id}/resume': {},
+  'POST /v1/sandboxes/{id}/terminate': {},
+  'POST /v1/sandboxes/{id}/commands': { command: 'true' },
+  'POST /v1/sandboxes/{id}/commands/{commandId}/signal': { signal: 'SIGTERM' },
+  'POST /v1/sandboxes/{id}/files': { path: 'a', content: 'b', encoding: 'utf8' },
+  'PUT /v1/sandboxes/{id}/files/content': undefined,
+};
+
+/** A query for the routes that cannot do without. */
+const QUERIES: readonly (readonly [RegExp, string])[] = [
+  [/\/files(\/content)?$/, '?path=a'],
+  [/\/audit$/, '?kind=events'],
+];
+
+/** What only answers when a program listens inside. */
+const PORTS = /\/ports\//;
 
 const routes = ownRoutes();
 const adminRoutes = routes.filter(({ listener }) => listener === 'admin');
@@ -70,6 +93,7 @@ describe('our own API', function () {
   let upstream: TestUpstream;
   let gateway: TestGateway;
   let database: Knex;
+  let owner: SandboxOwner;
   let people = 0;
 
   before(async () => {
@@ -79,28 +103,46 @@ describe('our own API', function () {
     const redisUrl = await emptyRedis();
     gateway = await startGateway({
       stores: { redisUrl, databaseUrl },
+      ...SANDBOX_GATEWAY,
       upstreams: { one: { url: upstream.url }, two: { url: upstream.url } },
     });
     database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
+    owner = await sandboxOwner();
   });
   after(async () => {
+    await terminate(gateway, owner.key, owner.id);
     await gateway.stop();
     await database.destroy();
     await upstream.stop();
   });
 
+  /** One with an account and a key; hashing passwords takes a while. */
+  async function newcomer(): Promise<Customer> {
+    return { ...(await gateway.newCustomer('5')), userId: '', requestId: '' };
+  }
+
   async function customer(): Promise<Customer> {
-    const { accountId, keyId, key } = await gateway.newCustomer('5');
+    const of = await newcomer();
     people += 1;
-    const user = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, {
+    const user = await gateway.admin('POST', `/admin/v1/accounts/${of.accountId}/users`, {
       email: `person-${people}@example.com`,
       password: 'correct horse battery',
     });
     const body = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] };
-    const { headers } = await gateway.call('/v1/messages', { key, body });
+    const { headers } = await gateway.call('/v1/messages', { key: of.key, body });
     const requestId = String(headers['x-svc-request-id']);
-    await gateway.record(key, requestId);
-    return { accountId, keyId, key, userId: user.json.id, requestId };
+    await gateway.record(of.key, requestId);
+    return { ...of, userId: user.json.id, requestId };
+  }
+
+  async function sandboxOwner(): Promise<SandboxOwner> {
+    const of = await customer();
+    const { id } = await createSandbox(gateway, of.key, creation('own-api'));
+    const { operations } = await waitForState(gateway, of.key, id, 'RUNNING');
+    const ask = (path: string, body: object) => gateway.call(`/v1/sandboxes/${id}${path}`, { key: of.key, body });
+    const { json } = await ask('/commands', { command: 'true' });
+    await ask('/files', { path: 'a', content: 'b', encoding: 'utf8' });
+    return { ...of, id, commandId: json.commandId, operationId: operations[0].id, port: '3000' };
   }
 
   async function change(name: string, of: Customer): Promise<void> {
@@ -121,7 +163,7 @@ describe('our own API', function () {
   describe('every change an operator makes', () => {
     for (const route of changing.filter((each) => CHANGES[nameOf(each)]?.unchanged === undefined)) {
       it(`leaves an audit row: ${nameOf(route)}`, async () => {
-        const of = await customer();
+        const of = route.path.includes('{userId}') ? await customer() : await newcomer();
         const example = CHANGES[nameOf(route)];
         for (const first of example?.after ?? []) await change(first, of);
         const before = await audited();
@@ -190,34 +232,34 @@ describe('our own API', function () {
 
   describe("an account's key", () => {
     let own: Customer;
-    let other: Customer;
     before(async () => {
-      own = await customer();
-      other = await customer();
+      own = await newcomer();
     });
 
     for (const route of keyRoutes.filter(({ path }) => !NOBODYS.test(path))) {
+      const isOfOne = route.path.includes('{');
+      if (!isOfOne && route.method !== 'GET') continue;
       it(`sees nothing of another account: ${nameOf(route)}`, async () => {
         const body = PUBLIC_BODIES[nameOf(route)];
         const sent = { method: route.method, ...(body === undefined ? {} : { body }) };
-        const path = fill(route.path, other);
+        const query = QUERIES.find(([path]) => path.test(route.path))?.[1] ?? '';
+        const path = fill(route.path, owner) + query;
         const answer = await gateway.call(path, { ...sent, key: own.key });
-        if (route.path.includes('{')) {
+        if (isOfOne) {
           assert.equal(answer.status, 404, answer.text);
           assert.equal(answer.json.error.type, 'not_found_error');
         }
-        for (const id of [other.accountId, other.keyId]) assert.ok(!answer.text.includes(id));
-        assert.ok((await gateway.call(path, { ...sent, key: other.key })).status < 300, 'its own key does not see it');
+        for (const id of [owner.accountId, owner.keyId, owner.id]) {
+          assert.ok(!answer.text.replace(path, '').includes(id), answer.text);
+        }
+        if (route.method !== 'GET' || PORTS.test(path)) return;
+        const seen = await gateway.call(path, { ...sent, key: owner.key });
+        assert.ok(seen.status < 300, `its own key does not see it: ${seen.text}`);
       });
     }
   });
 
   describe('a body', () => {
-    let of: Customer;
-    before(async () => {
-      of = await customer();
-    });
-
     const withBody: readonly (readonly [Route, object])[] = [
       ...changing.map((route) => [route, CHANGES[nameOf(route)]?.body] as const),
       ...keyRoutes.map((route) => [route, PUBLIC_BODIES[nameOf(route)]] as const),
@@ -226,20 +268,20 @@ describe('our own API', function () {
     it('is known for every route that has one', () => {
       const missing = [...changing, ...keyRoutes]
         .filter(({ method }) => ['POST', 'PUT', 'PATCH'].includes(method))
-        .filter((route) => !withBody.some(([known]) => known === route));
+        .filter((route) => !(nameOf(route) in CHANGES || nameOf(route) in PUBLIC_BODIES));
       assert.deepEqual(missing.map(nameOf), []);
     });
 
     for (const [route, body] of withBody) {
       it(`with a field nobody knows is refused, and the field named: ${nameOf(route)}`, async () => {
-        const path = fill(route.path, { ...of, name: 'one' });
+        const path = fill(route.path, { ...owner, name: 'one' });
         const before = await audited();
         for (const field of ['balance', 'accountId', 'role']) {
           const sent = { ...body, [field]: '1' };
           const answer =
             route.listener === 'admin'
               ? await gateway.admin(route.method, path, sent)
-              : await gateway.call(path, { method: route.method, key: of.key, body: sent });
+              : await gateway.call(path, { method: route.method, key: owner.key, body: sent });
           assert.equal(answer.status, 400, answer.text);
           assert.equal(answer.json.error.param, field);
         }
@@ -259,7 +301,7 @@ describe('our own API', function () {
     ] as const;
     for (const [method = '', path = '', field = ''] of fields) {
       it(`is a plain decimal text, in range and exact, or refused: ${field} of ${method} ${path}`, async () => {
-        const of = await customer();
+        const of = await newcomer();
         const before = await audited();
         for (const amount of [
           5,

@@ -40,6 +40,7 @@ describe('An upstream that fails', function () {
     await one.admin('POST', '/admin/v1/upstreams/bad/restore', {});
     await until('all ask it again', async () => (await provider(one)) === 'bad' && (await provider(two)) === 'bad');
     bad.reset();
+    bad.always(messagesAnswer());
   });
 
   async function provider(gateway: TestGateway): Promise<string | undefined> {

@@ -1,0 +1,40 @@
+/** What was observed of an upstream since the last time: how often it was answered and failed, and how long it took. */
+export interface Observed {
+  readonly upstream: string;
+  readonly answered: number;
+  readonly failed: number;
+  readonly latencies: readonly ObservedLatency[];
+}
+
+export interface ObservedLatency {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly times: number;
+  readonly totalMs: number;
+}
+
+/** What other nodes have not been told yet. */
+export class Tally {
+  answers = 0;
+  failures = 0;
+  readonly #latencies = new Map<string, { model: string; stream: boolean; times: number; totalMs: number }>();
+
+  constructor(readonly upstream: string) {}
+
+  answered(model: string, stream: boolean, ms: number): void {
+    this.answers += 1;
+    const key = stream ? `${model} stream` : model;
+    const latency = this.#latencies.get(key);
+    if (latency === undefined) {
+      this.#latencies.set(key, { model, stream, times: 1, totalMs: ms });
+    } else {
+      latency.times += 1;
+      latency.totalMs += ms;
+    }
+  }
+
+  read(): Observed {
+    const { upstream, answers: answered, failures: failed } = this;
+    return { upstream, answered, failed, latencies: [...this.#latencies.values()] };
+  }
+}
