@@ -21,9 +21,11 @@ import { startGuardian } from './core/ledger/guardian';
 import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
 import { MemoryLedger } from './core/ledger/memory-ledger';
+import { startOutboxWatch } from './core/ledger/outbox-watch';
 import { ensureReady } from './core/ledger/recovery';
 import { RedisLedger } from './core/ledger/redis-ledger';
 import { createSettler } from './core/ledger/settler';
+import { openSpool } from './core/ledger/spool';
 import { LiveConfiguration } from './core/live-configuration';
 import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
@@ -94,8 +96,10 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
   const drainer = startDrainer({ ledger, database, log });
+  const outbox = startOutboxWatch({ ledger, drainer, log });
   const sweeper = startSweeper({ ledger, database, log });
-  const settler = createSettler({ ledger, drainer, log });
+  const spool = await openSpool({ ledger, database, drainer, log, folder: join(dataFolder, 'spool') });
+  const settler = createSettler({ ledger, drainer, log, spool });
   const leases = startLeases({ ledger, log });
   const refusedCalls = startRefusedCalls({ database, log });
   const egress = openEgress();
@@ -117,6 +121,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
     liveConfiguration: live,
     routes: () => routes,
     isDraining: () => isDraining,
+    isOutboxFull: outbox.isFull,
   };
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
   const gatewayOfPlugins = withConfiguration(parts, () => live.current);
@@ -158,8 +163,10 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
       await leases.stop();
       await guardian.stop();
       await sweeper.stop();
+      await outbox.stop();
       await refusedCalls.close();
       await drainer.stop();
+      await spool.stop();
       await egress.close();
       await stopExchange?.();
       await ledger.close();

@@ -38,6 +38,8 @@ export interface Gateway {
   section<T>(name: string): T | undefined;
   /** True from the first signal to stop on: no new calls are taken. */
   readonly isDraining: () => boolean;
+  /** Too much waits for Postgres: new calls are refused, those that are open are settled. */
+  readonly isOutboxFull: () => boolean;
 }
 
 /** All that does not change with the configuration. */

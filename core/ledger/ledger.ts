@@ -269,6 +269,9 @@ export interface Ledger {
   /** Forgets these entries, read from the head and committed as rows; their reservations are forgotten after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
 
+  /** What its outboxes take of the memory it may use, from 0 to 1. */
+  outboxShare(): Promise<number>;
+
   /** Looks at accounts of one shard, and at some of their keys, at one moment. Rejects with LedgerUnavailable while not ready. */
   inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
 

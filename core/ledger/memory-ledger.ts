@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
 import type { Inspection, SeenHold } from './inspection';
@@ -33,6 +34,9 @@ import {
 } from './ledger';
 import { coverHolds, STATE_AFTER } from './redis-snapshot';
 import { shardOf } from './shard';
+
+/** An entry with its record, as measured and rounded up. */
+const ENTRY_BYTES = 2_048;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -310,6 +314,12 @@ export class MemoryLedger implements Ledger {
 
   async isReady(): Promise<boolean> {
     return this.#isOpen;
+  }
+
+  async outboxShare(): Promise<number> {
+    let waiting = 0;
+    for (const entries of this.#outboxes.values()) waiting += entries.length;
+    return (waiting * ENTRY_BYTES) / getHeapStatistics().heap_size_limit;
   }
 
   /** It is as old as its process: nothing of it was kept by somebody else meanwhile. */

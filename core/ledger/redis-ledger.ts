@@ -384,6 +384,18 @@ export class RedisLedger implements Ledger {
     this.#calls.trust(id);
   }
 
+  /** Every stream is measured by a few of its entries, which are alike. */
+  async outboxShare(): Promise<number> {
+    const [info, ...sizes] = await this.#background.ask((redis) =>
+      Promise.all([
+        redis.info('memory'),
+        ...ALL_SHARDS.map((shard) => redis.memory('USAGE', `${shardPrefix(shard)}ob`, 'SAMPLES', 5)),
+      ]),
+    );
+    const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1]) || Number(/^total_system_memory:(\d+)/m.exec(info)?.[1]);
+    return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0) / limit;
+  }
+
   async openedAgoMs(): Promise<number> {
     const [openedAt, [seconds = 0]] = await this.#background.ask((redis) =>
       Promise.all([redis.get(KEY_INDEX), redis.time()]),

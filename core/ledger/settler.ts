@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Drainer } from './drainer';
 import type { Ledger, ReleaseRequest, SettleRequest } from './ledger';
+import type { Spool } from './spool';
 
 export interface Settled {
   /** What was charged; while the ledger is late, the cost that will be. */
@@ -23,6 +24,8 @@ export interface SettlerOptions {
   readonly ledger: Ledger;
   readonly drainer: Pick<Drainer, 'nudge'>;
   readonly log: Logger;
+  /** Keeps what is sent; absent in tests that are about something else. */
+  readonly spool?: Pick<Spool, 'keep'>;
   /** Repetitions at once; above it the lease ends what the ledger does not take. */
   readonly maxPending?: number;
 }
@@ -38,11 +41,8 @@ type Answer = { readonly outcome: string };
 /** Why there is no outcome yet. */
 type Failure = { readonly outcome: 'none'; readonly why: string };
 
-/**
- * Repeating is safe, for the reservation's id makes it so. Not here yet: the file that keeps what is being repeated when
- * this process ends.
- */
-export function createSettler({ ledger, drainer, log, maxPending = 10_000 }: SettlerOptions): Settler {
+/** Repeating is safe, for the reservation's id makes it so. What this gives up at last, the spool goes on with. */
+export function createSettler({ ledger, drainer, log, spool, maxPending = 10_000 }: SettlerOptions): Settler {
   const underWay = new Set<Promise<unknown>>();
   const sleepers = new Set<() => void>();
   let stopped = false;
@@ -108,6 +108,7 @@ export function createSettler({ ledger, drainer, log, maxPending = 10_000 }: Set
       drainer.nudge(request.accountId);
       return answer.chargedE8;
     }
+    if (answer?.outcome === 'unknown_reservation' && spool !== undefined) return request.costE8;
     if (answer !== undefined) {
       const { rid, costE8 } = request;
       log.warn({ rid, costE8: costE8.toString(), outcome: answer.outcome }, 'a cost was not charged');
@@ -116,12 +117,15 @@ export function createSettler({ ledger, drainer, log, maxPending = 10_000 }: Set
   };
 
   return {
-    settle: (request) =>
-      within(
+    settle: (request) => {
+      spool?.keep({ ...request, kind: 'settle' });
+      return within(
         track(settleAtLast(request)).then((chargedE8) => ({ chargedE8, inTime: true })),
         () => ({ chargedE8: request.costE8, inTime: false }),
-      ),
+      );
+    },
     release: (request) => {
+      spool?.keep({ ...request, kind: 'release', costE8: 0n });
       const release = insist(request.rid, () => ledger.release(request)).then((answer) => {
         if (answer !== undefined) drainer.nudge(request.accountId);
         return { inTime: true };

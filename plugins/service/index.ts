@@ -64,13 +64,14 @@ export default definePlugin({
         const ledger = await gateway.ledger.isReady().catch(() => false);
         const database = await answers(gateway.database.raw('select 1'));
         const draining = gateway.isDraining();
-        const ready = ledger && !draining;
+        const outbox = !gateway.isOutboxFull();
+        const ready = ledger && outbox && !draining;
         sendJson(
           response,
           ready ? 200 : 503,
           {
             status: ready ? 'ready' : 'not ready',
-            checks: { ledger: state(ledger), database: state(database), draining },
+            checks: { ledger: state(ledger), outbox: outbox ? 'ok' : 'full', database: state(database), draining },
           },
           ready ? {} : { 'retry-after': '1' },
         );

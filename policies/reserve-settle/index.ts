@@ -34,6 +34,7 @@ export default definePolicy({
   prepare:
     ({ onClientAbort }, gateway) =>
     async (call) => {
+      if (gateway.isOutboxFull()) throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 5 });
       const heldE8 = holdFor(call.request, call.candidates);
       const rid = newId();
       await reserve(gateway, call, rid, heldE8);

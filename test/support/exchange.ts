@@ -50,5 +50,11 @@ export class SampleResponse extends ServerResponse {
 
 /** A gateway with only these parts; whoever asks for another finds undefined. */
 export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
-  return { log: pino({ level: 'silent' }), isDraining: () => false, configRevision: 'r', ...parts } as Gateway;
+  return {
+    log: pino({ level: 'silent' }),
+    isDraining: () => false,
+    isOutboxFull: () => false,
+    configRevision: 'r',
+    ...parts,
+  } as Gateway;
 }

@@ -1,0 +1,65 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import type { SettleRequest } from './ledger';
+
+/** What closes a reservation, as it is kept: enough to send it again. A release is one that costs nothing. */
+export interface Closing extends Pick<SettleRequest, 'accountId' | 'keyId' | 'rid' | 'costE8' | 'record'> {
+  readonly kind: 'settle' | 'release';
+}
+
+/** One file of closings, one line each, appended in order and never changed. */
+export class SpoolFile {
+  readonly path: string;
+  /** The account of each reservation that is not known to be done. */
+  readonly waiting: Map<string, string>;
+  bytes = 0;
+  #descriptor: number | undefined;
+
+  private constructor(path: string, waiting: Map<string, string>) {
+    this.path = path;
+    this.waiting = waiting;
+  }
+
+  static create(path: string): SpoolFile {
+    const file = new SpoolFile(path, new Map());
+    file.#descriptor = openSync(path, 'a', 0o600);
+    return file;
+  }
+
+  /** One that another process has left. */
+  static async read(path: string): Promise<SpoolFile> {
+    const file = new SpoolFile(path, new Map());
+    for (const { rid, accountId } of await file.closings()) file.waiting.set(rid, accountId);
+    return file;
+  }
+
+  /** Handed to the system, not to the disk: it survives the end of this process, and a call does not wait for a disk. */
+  append({ kind, accountId, keyId, rid, costE8, record }: Closing): void {
+    if (this.#descriptor === undefined) throw new Error(`${this.path} is closed`);
+    this.bytes += writeSync(this.#descriptor, `${kind}\t${accountId}\t${keyId}\t${rid}\t${costE8}\t${record}\n`);
+    this.waiting.set(rid, accountId);
+  }
+
+  /** A last line that was cut off, because its process was killed while it wrote, was never sent either. */
+  async closings(): Promise<readonly Closing[]> {
+    const text = await readFile(this.path, 'utf8');
+    this.bytes = Buffer.byteLength(text);
+    return text.split('\n').slice(0, -1).flatMap(parseLine);
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+
+  async remove(): Promise<void> {
+    this.close();
+    await rm(this.path, { force: true });
+  }
+}
+
+function parseLine(line: string): readonly Closing[] {
+  const [kind, accountId = '', keyId = '', rid = '', cost = '', ...record] = line.split('\t');
+  if ((kind !== 'settle' && kind !== 'release') || !/^\d+$/.test(cost) || record.length === 0) return [];
+  return [{ kind, accountId, keyId, rid, costE8: BigInt(cost), record: record.join('\t') }];
+}

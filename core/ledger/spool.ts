@@ -1,0 +1,219 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { Counter, Gauge } from 'prom-client';
+import { type DataFolderLock, lockDataFolder } from '../data-folder';
+import { newId } from '../ids';
+import { metrics } from '../metrics';
+import { StartFailure } from '../start-failure';
+import type { Drainer } from './drainer';
+import type { Ledger } from './ledger';
+import { insertUsage } from './rows';
+import { type Closing, SpoolFile } from './spool-file';
+
+/**
+ * What closes reservations, on this machine's disk before it is sent, until Postgres has its row: a ledger that loses what
+ * it acknowledged is told again, and so is one that could not be reached before this process ended.
+ */
+export interface Spool {
+  /** Before it is sent. Never throws: a full disk takes a safety net away, not the service. */
+  keep(closing: Closing): void;
+  /** Drops what Postgres has by now. What is left waits for the next process that uses the folder. */
+  stop(): Promise<void>;
+}
+
+export interface SpoolOptions {
+  readonly ledger: Ledger;
+  readonly database: Knex;
+  readonly drainer: Pick<Drainer, 'nudge'>;
+  readonly log: Logger;
+  /** Processes may share it: each has a folder of its own in it, and takes over those of processes that are gone. */
+  readonly folder: string;
+  readonly everyMs?: number;
+  readonly resendAfterMs?: number;
+  readonly maxBytes?: number;
+}
+
+const CHECK_EVERY_MS = 5_000;
+const RESEND_AFTER_MS = 10_000;
+const MAX_BYTES = 256 * 1_024 * 1_024;
+const LOOK_UP_AT_ONCE = 5_000;
+
+/** Outcomes that lead to no row: nothing more can be done. */
+const DONE: ReadonlySet<string> = new Set(['recorded', 'nothing_held', 'unknown_reservation']);
+
+const waitingGauge = new Gauge({
+  name: 'tollgate_ledger_spool_waiting',
+  help: 'Settles and releases on disk that Postgres was not seen to have.',
+  registers: [metrics],
+});
+const resent = new Counter({
+  name: 'tollgate_ledger_spool_resent_total',
+  help: 'Settles and releases sent again, by what the ledger answered.',
+  labelNames: ['outcome'],
+  registers: [metrics],
+});
+const unkept = new Counter({
+  name: 'tollgate_ledger_spool_unkept_total',
+  help: 'Settles and releases that were sent without being kept on disk, for the spool is full or cannot be written.',
+  registers: [metrics],
+});
+
+export async function openSpool(options: SpoolOptions): Promise<Spool> {
+  const { ledger, database, drainer, log, folder, maxBytes = MAX_BYTES } = options;
+  const { everyMs = CHECK_EVERY_MS, resendAfterMs = RESEND_AFTER_MS } = options;
+  const home = join(folder, newId());
+  const locks = new Map<string, DataFolderLock>([[home, await lockDataFolder(home)]]);
+  const old: { readonly file: SpoolFile; readonly since: number }[] = [];
+  let isComplaining = false;
+  let current: SpoolFile | undefined;
+  let count = 0;
+
+  /** Files of processes that are gone, with their folders. */
+  const adopt = async () => {
+    for (const name of await readdir(folder)) {
+      const other = join(folder, name);
+      if (locks.has(other)) continue;
+      try {
+        locks.set(other, await lockDataFolder(other));
+      } catch (error) {
+        if (error instanceof StartFailure) continue; // Its process is alive.
+        throw error;
+      }
+      for (const file of (await readdir(other)).filter((each) => each.endsWith('.spool'))) {
+        old.push({ file: await SpoolFile.read(join(other, file)), since: 0 });
+      }
+    }
+    if (old.length > 0) log.warn({ files: old.length }, 'settles of processes that are gone are taken over');
+  };
+
+  const bytes = () => old.reduce((sum, { file }) => sum + file.bytes, current?.bytes ?? 0);
+
+  const append = (closing: Closing) => {
+    if (bytes() > maxBytes) throw new Error(`the spool has ${maxBytes} bytes`);
+    current ??= SpoolFile.create(join(home, `${count++}.spool`));
+    current.append(closing);
+  };
+
+  const rotate = () => {
+    if (current === undefined) return;
+    current.close();
+    old.push({ file: current, since: Date.now() });
+    current = undefined;
+  };
+
+  const check = async () => {
+    rotate();
+    for (const each of [...old]) {
+      await dropWritten(database, each.file);
+      if (each.file.waiting.size > 0 && Date.now() - each.since >= resendAfterMs) await resend(each.file);
+      if (each.file.waiting.size > 0) continue;
+      await each.file.remove();
+      old.splice(old.indexOf(each), 1);
+    }
+    waitingGauge.set(old.reduce((sum, { file }) => sum + file.waiting.size, 0));
+  };
+
+  const resend = async (file: SpoolFile) => {
+    for (const closing of await file.closings()) {
+      if (!file.waiting.has(closing.rid)) continue;
+      const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
+      resent.inc({ outcome });
+      drainer.nudge(closing.accountId);
+      // Everything else has an entry, and is done when Postgres has its row.
+      if (DONE.has(outcome)) file.waiting.delete(closing.rid);
+    }
+  };
+
+  /** An id the ledger does not know is closed for long, or its hold was lost with the ledger: Postgres knows which. */
+  const settle = async (closing: Closing): Promise<string> => {
+    const { outcome } = await ledger.settle(closing);
+    if (outcome === 'released') return 'nothing_held';
+    if (outcome !== 'unknown_reservation' || (await isWritten(database, closing))) return outcome;
+    const late = await ledger.settle({ ...closing, isLate: true });
+    const { rid, accountId, costE8 } = closing;
+    log.warn({ rid, accountId, costE8: costE8.toString(), outcome: late.outcome }, 'a call was settled late');
+    return late.outcome === 'settled' ? 'settled_late' : late.outcome;
+  };
+
+  /** A call that was released and whose hold nobody knows has no entry; its record is written all the same. */
+  const release = async (closing: Closing): Promise<string> => {
+    const { outcome } = await ledger.release(closing);
+    if (outcome !== 'tombstoned' || (await isWritten(database, closing))) return outcome;
+    if (closing.record !== '') await insertUsage(database, [{ record: closing.record, rid: null, costE8: 0n }]);
+    return 'recorded';
+  };
+
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await adopt();
+  const loop = startLoop(check, everyMs, log);
+  return {
+    keep: (closing) => {
+      try {
+        append(closing);
+        isComplaining = false;
+      } catch (error) {
+        unkept.inc();
+        if (!isComplaining) log.error({ reason: String(error) }, 'settles are sent without being kept on disk');
+        isComplaining = true;
+      }
+    },
+    stop: async () => {
+      await loop();
+      await check().catch((error) => log.warn({ reason: String(error) }, 'settles wait on disk for the next start'));
+      const kept = new Set(old.map(({ file }) => join(file.path, '..')));
+      for (const [path, lock] of locks) {
+        await lock.release();
+        if (!kept.has(path)) await rm(path, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
+/** A reservation has one closing row, whatever closed it. */
+async function dropWritten(database: Knex, { waiting }: SpoolFile): Promise<void> {
+  const entries = [...waiting].map(([rid, accountId]) => ({ rid, accountId }));
+  for (let from = 0; from < entries.length; from += LOOK_UP_AT_ONCE) {
+    for (const rid of await readWritten(database, entries.slice(from, from + LOOK_UP_AT_ONCE))) waiting.delete(rid);
+  }
+}
+
+async function isWritten(database: Knex, { rid, accountId }: Closing): Promise<boolean> {
+  return (await readWritten(database, [{ rid, accountId }])).length > 0;
+}
+
+async function readWritten(
+  database: Knex,
+  reservations: readonly { readonly rid: string; readonly accountId: string }[],
+): Promise<readonly string[]> {
+  const { rows } = await database.raw<{ rows: { rid: string }[] }>(
+    `SELECT entry.rid::text AS rid FROM ledger_entries AS entry
+     JOIN jsonb_to_recordset(:reservations::jsonb) AS wanted (rid uuid, "accountId" uuid)
+       ON entry.account_id = wanted."accountId" AND entry.rid = wanted.rid`,
+    { reservations: JSON.stringify(reservations) },
+  );
+  return rows.map(({ rid }) => rid);
+}
+
+/** Runs the work again and again with a pause between; answers what ends it. */
+function startLoop(work: () => Promise<void>, everyMs: number, log: Logger): () => Promise<void> {
+  let stopped = false;
+  let wake = () => {};
+  const run = async () => {
+    while (!stopped) {
+      await work().catch((error) => log.debug({ reason: String(error) }, 'settles on disk cannot be looked after now'));
+      if (stopped) return;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, everyMs).unref();
+      });
+    }
+  };
+  const running = run();
+  return async () => {
+    stopped = true;
+    wake();
+    await running;
+  };
+}
