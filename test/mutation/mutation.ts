@@ -35,7 +35,7 @@ function stagesOf(name: string): readonly Stage[] {
   return [
     { name: 'its part', files: contract, grep: new RegExp(`contract: in Redis (${PARTS[name] ?? name})`) },
     { name: 'contract', files: contract, grep: /contract: in Redis/ },
-    { name: 'Redis', files: contract, grep: /^the ledger in Redis|: full|without its scripts/ },
+    { name: 'Redis', files: contract, grep: /^the ledger in Redis|^deadlines|: full|without its scripts/ },
     { name: 'verification', files: ['verify.test.ts'], grep: /^verification of the ledger (?!in the process)/ },
     { name: 'random', files: ['ledger-property.test.ts'], grep: /./ },
   ];
