@@ -140,6 +140,16 @@ describe('The OpenAPI documents', function () {
     });
   });
 
+  it('say that a sandbox is paid for by the second', () => {
+    const { post } = documents.public.paths['/v1/sandboxes'];
+    expect(post['x-billing'].type).to.equal('PER_SECOND');
+    expect(post.responses['202'].description).to.contain('record');
+    expect(post.requestBody.content['application/json'].schema.properties).to.include.keys(
+      'selection',
+      'idempotencyKey',
+    );
+  });
+
   it('changes with a reload, and has another ETag then', async () => {
     const read = (etag?: string) =>
       fetch(`${gateway.url}/openapi.json`, { headers: etag === undefined ? {} : { 'if-none-match': etag } });

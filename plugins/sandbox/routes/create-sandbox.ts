@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../../core/errors';
 import { jsonBody, sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
@@ -7,6 +8,25 @@ import { readRecord } from '../record';
 import type { SandboxService } from '../service';
 import { etagOf } from './etag';
 
+const CREATION_ERRORS: readonly ErrorCode[] = [
+  'SELECTION_INVALID',
+  'REQUIREMENTS_INVALID',
+  'QUOTE_INVALID',
+  'QUOTE_EXPIRED',
+  'POLICY_UNSUPPORTED',
+  'IDEMPOTENCY_KEY_INVALID',
+  'METADATA_INVALID',
+  'INSUFFICIENT_BALANCE',
+  'OFFERING_NOT_FOUND',
+  'NO_MATCHING_OFFERING',
+  'OFFERING_CHANGED',
+  'QUOTE_USED',
+  'ACTIVE_INSTANCE_LIMIT',
+  'IDEMPOTENCY_CONFLICT',
+  'SUPPLIER_UNAVAILABLE',
+  'RATE_LIMITED',
+];
+
 export function createSandbox(service: SandboxService): Route {
   const readBody = jsonBody<Settings<typeof CREATION>>(CREATION);
   return {
@@ -15,6 +35,11 @@ export function createSandbox(service: SandboxService): Route {
     method: 'POST',
     path: '/v1/sandboxes',
     summary: 'Create a sandbox, once per idempotency key.',
+    body: CREATION,
+    answers: { 202: { description: 'Its record; it is made from now on.', schema: { type: 'object' } } },
+    errors: CREATION_ERRORS,
+    // For the time it is there, at the hourly prices of its offering (`GET /v1/offerings`).
+    billing: { type: 'PER_SECOND', currency: 'USD', prices: '/v1/offerings' },
     handle: async ({ key }, request, response) => {
       const creation = readCreation(await readBody(request));
       const id = await admit(service, key, creation);
