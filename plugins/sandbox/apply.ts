@@ -1,7 +1,6 @@
 import { type Ledger, LedgerUnavailable, type Payer } from '../../core/ledger/ledger';
 import {
   AlreadyExists,
-  Ambiguous,
   InstanceGone,
   type InstanceReference,
   NotRunning,
@@ -139,9 +138,8 @@ async function ask(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<
       await note('NOT_SENT', message);
       return { seen: 'refusal', verb, message, isTemporary: true };
     }
-    if (error instanceof NotSent) await note('NOT_SENT', message);
-    else if (error instanceof Ambiguous) await note('AMBIGUOUS', message);
-    else throw error;
+    // Also a fault of the driver: nobody knows then what was done.
+    await note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
     return { seen: 'silence', verb, message };
   }
 }
