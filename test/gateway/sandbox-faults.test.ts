@@ -125,4 +125,32 @@ describe('sandboxes, when something dies', () => {
     expect((await ask('ps -o args | grep -c "[s]leep 1000"', {})).json.stdout).to.equal('0\n');
     assertBooksAreClosed(await terminate(gateway, key, id));
   }).timeout(120_000);
+
+  it('a gateway that is told to stop lets go of commands, of who follows them and of ports, and they run on', async () => {
+    const { id } = await createSandbox(gateway, key, creation('gateway stops'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const commands = `/v1/sandboxes/${id}/commands`;
+    const body = { command: 'echo ready; sleep 1000', background: true };
+    const { commandId } = (await gateway.call(commands, { key, body })).json;
+    const get = (path: string, headers = {}) => gateway.call(path, { method: 'GET', key, headers });
+    await gateway.call(commands, { key, body: { command: 'nc -l -p 8003 -e sleep 1000', background: true } });
+    const { headers } = (await get(`/v1/sandboxes/${id}/ports/8003`)).json;
+    const waiting = [
+      get(`${commands}/${commandId}/logs?follow=true`),
+      gateway.call(commands, { key, body: { command: 'sleep 1001', timeoutSeconds: 2_000 } }),
+      get(`/v1/sandboxes/${id}/ports/8003/proxy/`, headers).catch(() => undefined),
+    ];
+    const count = async () => (await gateway.call(commands, { key, body: { command: PROCESSES } })).json.stdout;
+    await until('all of it runs', async () => (await count()) === '3\n');
+    expect(await gateway.stop()).to.equal(0);
+    const [followed, waited] = await Promise.all(waiting);
+    expect(followed?.text).to.include('ready').and.not.include('event: exit');
+    expect([waited?.status, waited?.json.status]).to.deep.equal([201, 'RUNNING']);
+    gateway = await startGateway(options);
+    expect((await get(`${commands}/${commandId}`)).json.status).to.equal('RUNNING');
+    assertBooksAreClosed(await terminate(gateway, key, id));
+  }).timeout(120_000);
 });
+
+/** Three that sleep; the connection has begun one of them. */
+const PROCESSES = 'ps -o args | grep -cE "^sleep 100"; true';
