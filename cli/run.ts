@@ -24,6 +24,8 @@ import revokeKey from './keys/revoke';
 import updateKey from './keys/update';
 import verifyLedger from './ledger/verify';
 import type { Output } from './output';
+import listSandboxes from './sandboxes/list';
+import listOrphans from './sandboxes/orphans';
 import ejectUpstream from './upstreams/eject';
 import listUpstreams from './upstreams/list';
 import restoreUpstream from './upstreams/restore';
@@ -49,6 +51,10 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   users: {
     summary: 'who signs in to the console',
     verbs: [createUser, listUsers, setPassword, disableUser, enableUser],
+  },
+  sandboxes: {
+    summary: 'instances of all accounts, and what is left over at suppliers',
+    verbs: [listSandboxes, listOrphans],
   },
   upstreams: {
     summary: 'where calls may go',

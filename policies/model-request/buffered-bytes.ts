@@ -23,21 +23,29 @@ export class BufferedBytes {
     this.#maxBytes = maxBytes;
   }
 
-  of(call: { onEnd(work: () => Promise<void>): void }): Buffering {
-    let own = 0;
+  /**
+   * A body that says how long it will be has its room from the beginning: of many at once the first are taken whole, in the
+   * place of all being taken halfway and refused then.
+   */
+  of(call: { onEnd(work: () => Promise<void>): void }, announcedBytes = 0): Buffering {
+    let received = 0;
     let counted = 0;
+    const count = (bytes: number): void => {
+      if (bytes < COUNTED_FROM_BYTES || bytes <= counted) return;
+      if (this.#bytes + bytes - counted > this.#maxBytes) throw fail('OVERLOADED', { retryAfterSeconds: 1 });
+      if (counted === 0) {
+        call.onEnd(async () => {
+          this.#bytes -= counted;
+        });
+      }
+      this.#bytes += bytes - counted;
+      counted = bytes;
+    };
+    count(announcedBytes);
     return {
       add: (bytes) => {
-        own += bytes;
-        if (own < COUNTED_FROM_BYTES) return;
-        if (counted === 0) {
-          call.onEnd(async () => {
-            this.#bytes -= counted;
-          });
-        }
-        this.#bytes += own - counted;
-        counted = own;
-        if (this.#bytes > this.#maxBytes) throw fail('OVERLOADED', { retryAfterSeconds: 1 });
+        received += bytes;
+        count(received);
       },
     };
   }

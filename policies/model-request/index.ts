@@ -43,7 +43,7 @@ async function readRequest(
   checkBodyHeaders(request);
   const { protocol } = call;
   const observer = new CallObserver(protocol);
-  const chunks = await readBody(request, observer, REQUEST_BODY_LIMITS, BUFFERED.of(call));
+  const chunks = await readBody(request, observer, REQUEST_BODY_LIMITS, BUFFERED.of(call, announcedBytes(request)));
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const textBytes = byteLength - observer.imageBytes;
@@ -56,6 +56,11 @@ async function readRequest(
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,
   };
+}
+
+/** 0 for a body that comes in chunks. */
+function announcedBytes({ headers }: IncomingMessage): number {
+  return Number(headers['content-length'] ?? 0);
 }
 
 function queryOf({ url = '' }: IncomingMessage): string {

@@ -71,7 +71,8 @@ describe('Large bodies', function () {
         [...counts.keys()].every((status) => status === 200 || status === 503),
         [...counts].join(' '),
       ).to.equal(true);
-      expect(counts.get(503) ?? 0).to.be.above(0);
+      // As many as fit are served: none is refused halfway for one that came later.
+      expect(counts.get(200) ?? 0).to.be.within(10, 49);
       expect(largest - before).to.be.below(500 * 1024 * 1024);
     } finally {
       clearInterval(watching);

@@ -152,4 +152,59 @@ describe('a sandbox in a world where nothing goes wrong', () => {
       if (cause === 'MAX_TOTAL_COST') assert.ok(outcome.chargedE8 <= USD);
     });
   }
+
+  it('whose supplier is silent for five minutes is UNKNOWN, then what it is, and is billed by evidence', async () => {
+    const simulation: Simulation = {
+      ...calm,
+      endAfterMs: 40 * MINUTE_MS,
+      silentMs: [10 * MINUTE_MS, 15 * MINUTE_MS],
+    };
+    const outcome = await simulate(simulation);
+    check(simulation, outcome);
+    assert.deepEqual(states(outcome), ['RUNNING', 'UNKNOWN', 'RUNNING', 'TERMINATED']);
+    // It has run on all the time, as the supplier says afterwards.
+    assert.ok(Math.abs(billedMs(outcome) - livedMs(outcome)) < 1_500);
+  });
+
+  it('that is gone when its silent supplier is back is billed to the last confirmation', async () => {
+    const simulation: Simulation = {
+      ...calm,
+      endAfterMs: 60 * MINUTE_MS,
+      silentMs: [10 * MINUTE_MS, 15 * MINUTE_MS],
+      vanishesAfterMs: 12 * MINUTE_MS,
+    };
+    const outcome = await simulate(simulation);
+    check(simulation, outcome);
+    assert.deepEqual(states(outcome), ['RUNNING', 'UNKNOWN', 'FAILED']);
+    assert.equal(outcome.books.aggregate.sandbox.failure?.code, 'SUPPLIER_LOST');
+    assert.ok(billedMs(outcome) <= 10 * MINUTE_MS && billedMs(outcome) > 8 * MINUTE_MS);
+  });
+
+  it('that stops by itself is billed to the time the supplier says', async () => {
+    const simulation: Simulation = { ...calm, endAfterMs: 60 * MINUTE_MS, stopsAfterMs: 20 * MINUTE_MS };
+    const outcome = await simulate(simulation);
+    check(simulation, outcome);
+    assert.equal(outcome.books.aggregate.sandbox.failure?.code, 'SUPPLIER_LOST');
+    assert.ok(Math.abs(billedMs(outcome) - livedMs(outcome)) < 1_500);
+  });
+
+  it('costs the same when no worker ran for an hour', async () => {
+    // An amount that divides evenly, so that the number of periods rounds nothing.
+    const even = { ...calm, hourlyUsd: { RUNNING: 3.6 }, endAfterMs: 130 * MINUTE_MS };
+    const watched = await simulate(even);
+    const simulation: Simulation = { ...even, workerlessMs: [20 * MINUTE_MS, 80 * MINUTE_MS] };
+    const outcome = await simulate(simulation);
+    check(simulation, outcome);
+    const perMs = 100n;
+    assert.equal(outcome.chargedE8, BigInt(billedMs(outcome)) * perMs);
+    assert.equal(watched.chargedE8, BigInt(billedMs(watched)) * perMs);
+    assert.ok(Math.abs(billedMs(outcome) - billedMs(watched)) < 1_500);
+    for (const { startedAtMs, endedAtMs } of outcome.books.periods.values()) {
+      assert.ok((endedAtMs ?? 0) - startedAtMs <= 60 * MINUTE_MS);
+    }
+  });
 });
+
+function states({ books }: Outcome): readonly string[] {
+  return books.events.map(({ type }) => type).filter((type) => !type.includes('_'));
+}

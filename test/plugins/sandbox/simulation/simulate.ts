@@ -22,6 +22,14 @@ export interface Simulation {
   readonly policy?: Partial<SandboxPolicy>;
   /** When the caller ends it, if ever. */
   readonly endAfterMs: number;
+  /** The supplier does not answer from … until …, after the start. */
+  readonly silentMs?: readonly [number, number];
+  /** No worker runs from … until …. */
+  readonly workerlessMs?: readonly [number, number];
+  /** The instance stops by itself then. */
+  readonly stopsAfterMs?: number;
+  /** The instance is gone then, without a trace. */
+  readonly vanishesAfterMs?: number;
   readonly hourlyUsd?: { RUNNING: number; SUSPENDED?: number; PROVISIONING?: number };
 }
 
@@ -95,6 +103,8 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     readyAfterMs: () => Math.floor(random() * (chance(0.05) ? 200_000 : 5_000)),
     fate: (): Fate => {
       const latencyMs = Math.floor(random() * (chance(0.05) ? 30_000 : 400));
+      const [silentFromMs, silentToMs] = simulation.silentMs ?? [0, 0];
+      if (nowMs - START_MS >= silentFromMs && nowMs - START_MS < silentToMs) return { latencyMs: 0, fault: 'not-sent' };
       if (nowMs < silentUntilMs) return { latencyMs: 0, fault: 'not-sent' };
       if (chance(0.004)) silentUntilMs = nowMs + Math.floor(random() * 600_000);
       const drawn = random() / (simulation.trouble || 1e-9);
@@ -186,6 +196,14 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     assert.ok(nowMs < LAST_MS, 'no end after twelve hours');
     if (nowMs - START_MS >= simulation.endAfterMs) await callerEnds();
     if (simulation.trouble > 0 && random() < 0.0005) supplier.stopByItself();
+    const sinceMs = nowMs - START_MS;
+    if (sinceMs >= (simulation.stopsAfterMs ?? Number.POSITIVE_INFINITY)) supplier.stopByItself();
+    if (sinceMs >= (simulation.vanishesAfterMs ?? Number.POSITIVE_INFINITY)) supplier.removeAll();
+    const [downFromMs, downToMs] = simulation.workerlessMs ?? [0, 0];
+    if (sinceMs >= downFromMs && sinceMs < downToMs) {
+      nowMs = START_MS + downToMs;
+      continue;
+    }
     if (await step()) continue;
     const { sandbox } = books.aggregate;
     const dueMs = Math.max(sandbox.nextAtMs, books.leaseUntilMs);
@@ -213,7 +231,11 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
 }
 
 /** As the admission leaves it. */
-function accepted(simulation: Simulation, payer: { accountId: string; keyId: string }, nowMs: number): Aggregate {
+export function accepted(
+  simulation: Simulation,
+  payer: { accountId: string; keyId: string },
+  nowMs: number,
+): Aggregate {
   const { offering, spec } = offeringOf(simulation);
   const id = newId();
   const sandbox: Sandbox = {

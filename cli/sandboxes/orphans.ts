@@ -1,0 +1,41 @@
+import { withQuery } from '../client';
+import type { Verb } from '../command';
+import { type ListOptions, noteMore, withListOptions } from '../list-options';
+import { type Columns, showList } from '../output';
+import type { ListShape } from '../shapes';
+
+interface OrphanShape {
+  readonly supplier: string;
+  readonly name: string;
+  readonly sandboxId: string | null;
+  readonly reason: string;
+  readonly attempts: number;
+  readonly foundAt: string;
+  readonly removedAt: string | null;
+}
+
+const COLUMNS: Columns<OrphanShape> = {
+  supplier: (row) => row.supplier,
+  name: (row) => row.name,
+  sandbox: (row) => row.sandboxId,
+  reason: (row) => row.reason,
+  'failed tries': (row) => String(row.attempts),
+  found: (row) => row.foundAt,
+  removed: (row) => row.removedAt,
+};
+
+const listOrphans: Verb = (noun, open) => {
+  withListOptions(noun.command('orphans'))
+    .description('list instances at suppliers that no sandbox accounts for, newest first')
+    .action(async ({ limit, cursor }: ListOptions, command) => {
+      const { client, output } = open(command);
+      const answer = await client.ask<ListShape<OrphanShape>>(
+        'GET',
+        withQuery('/sandboxes/orphans', { limit, cursor }),
+      );
+      await showList(output, answer, COLUMNS);
+      noteMore(output, answer);
+    });
+};
+
+export default listOrphans;

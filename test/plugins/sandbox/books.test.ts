@@ -1,0 +1,177 @@
+import { strict as assert } from 'node:assert';
+import type { Knex } from 'knex';
+import { newId } from '../../../core/ids';
+import type { InstanceSummary, SupplierDriver } from '../../../core/supplier';
+import { openBooks } from '../../../plugins/sandbox/books';
+import { cleanUp } from '../../../plugins/sandbox/cleanup';
+import { checkInvariants } from '../../../plugins/sandbox/invariants';
+import { request } from '../../../plugins/sandbox/lifecycle';
+import { readSandboxHolds } from '../../../plugins/sandbox/open-holds';
+import { OrphanSweep } from '../../../plugins/sandbox/orphans';
+import { toRow } from '../../../plugins/sandbox/rows';
+import { instanceName, instanceTags } from '../../../plugins/sandbox/tags';
+import { DATABASES, quiet } from '../../support/databases';
+import { accepted } from './simulation/simulate';
+
+const NOW_MS = Date.UTC(2026, 10, 21, 8);
+const OLD = new Date(NOW_MS - 600_000);
+
+describe('the books of sandboxes', function () {
+  this.timeout(60_000);
+  let database: Knex;
+  let close: () => Promise<void>;
+  before(async () => {
+    const opened = await DATABASES.find(({ name }) => name === 'Postgres')?.open();
+    assert.ok(opened !== undefined);
+    ({ database, close } = opened);
+  });
+  after(() => close());
+
+  const books = () => openBooks(database, async () => {});
+
+  async function insertSandbox() {
+    const payer = { accountId: newId(), keyId: newId() };
+    const aggregate = accepted({ seed: 1, trouble: 0, usd: 0n, endAfterMs: 0 }, payer, NOW_MS);
+    await database('accounts').insert({ id: payer.accountId, name: 'one' });
+    await database('sandboxes').insert(
+      toRow({ ...aggregate.sandbox, idempotencyKey: newId(), requestHash: 'x'.repeat(64) }),
+    );
+    await database('billing_periods').insert(toRow(aggregate.period ?? {}));
+    await database('sandbox_operations').insert(toRow(aggregate.operation ?? {}));
+    return { id: aggregate.sandbox.id, payer, period: aggregate.period };
+  }
+
+  it('read what was written, to the millisecond and the unit', async () => {
+    const { id, period } = await insertSandbox();
+    const read = await books().load(id);
+    assert.deepEqual(read?.period, period);
+    assert.equal(read?.sandbox.acceptedAtMs, NOW_MS);
+    assert.equal(read?.operation?.type, 'CREATE');
+  });
+
+  it('take a change once: whoever read before it has to read again', async () => {
+    const { id } = await insertSandbox();
+    const read = await books().load(id);
+    assert.ok(read !== undefined);
+    const change = request(read, 'TERMINATE', { cause: 'caller', source: 'caller', nowMs: NOW_MS });
+    const [one, other] = await Promise.all([
+      books().commit(read, change, NOW_MS),
+      books().commit(read, change, NOW_MS),
+    ]);
+    assert.equal([one, other].filter((each) => each !== undefined).length, 1);
+    const events = await database('sandbox_events').where({ sandbox_id: id });
+    assert.equal(events.length, 1);
+    assert.equal((await books().load(id))?.sandbox.stateVersion, 2);
+  });
+
+  it('give a sandbox to one worker, and to the next when its lease has ended; the first then writes nothing', async () => {
+    const { id } = await insertSandbox();
+    const claims = await Promise.all(Array.from({ length: 8 }, () => books().claim(NOW_MS, 60_000, 100)));
+    const [lease, ...more] = claims.flat().filter((each) => each.id === id);
+    assert.ok(lease !== undefined && more.length === 0);
+    const held = await books().load(id);
+    assert.deepEqual(
+      (await books().claim(NOW_MS + 59_000, 60_000, 100)).filter((each) => each.id === id),
+      [],
+    );
+    const [later] = (await books().claim(NOW_MS + 61_000, 60_000, 100)).filter((each) => each.id === id);
+    assert.equal(later?.epoch, lease.epoch + 1);
+    assert.ok(held !== undefined);
+    assert.equal(await books().commit(held, { set: { attempts: 1 } }, NOW_MS), undefined);
+    await books().release(lease, undefined, NOW_MS);
+    assert.deepEqual(
+      (await books().claim(NOW_MS + 62_000, 60_000, 100)).filter((each) => each.id === id),
+      [],
+    );
+  });
+
+  it('say which holds are open, for a ledger that was lost', async () => {
+    const { payer, period } = await insertSandbox();
+    assert.ok(period !== undefined);
+    const holds = await readSandboxHolds(database, [payer.accountId, newId()]);
+    assert.deepEqual(holds, [{ ...payer, rid: period.holdId, amountE8: period.reservedE8 }]);
+    await database('billing_periods').where({ id: period.id }).update({ status: 'SETTLING' });
+    assert.equal((await readSandboxHolds(database, [payer.accountId])).length, 1);
+    await database('billing_periods').where({ id: period.id }).update({ status: 'SETTLED', amount_e8: 0, due_e8: 0 });
+    assert.deepEqual(await readSandboxHolds(database, [payer.accountId]), []);
+  });
+
+  it('raise an alarm for what contradicts itself', async () => {
+    const { id, period } = await insertSandbox();
+    const before = await checkInvariants(database, NOW_MS);
+    await database('sandboxes').where({ id }).update({ observed_state: 'TERMINATED', total_cost_e8: 7 });
+    const after = await checkInvariants(database, NOW_MS);
+    for (const name of ['final_with_open_period', 'total_is_not_the_sum_of_periods'] as const) {
+      assert.equal(after.get(name), (before.get(name) ?? 0) + 1, name);
+    }
+    await database('billing_periods').where({ id: period?.id }).update({ status: 'SETTLED', amount_e8: 7, due_e8: 7 });
+    assert.equal(
+      (await checkInvariants(database, NOW_MS)).get('due_is_not_the_sum_of_lines'),
+      (before.get('due_is_not_the_sum_of_lines') ?? 0) + 1,
+    );
+  });
+
+  describe('and the sweep for orphans', () => {
+    const instance = (sandboxId: string, id: string, environment = 'ours'): InstanceSummary => ({
+      reference: { id, name: instanceName(sandboxId) },
+      state: 'running',
+      tags: instanceTags(environment, sandboxId),
+      createdAt: OLD,
+    });
+
+    /** Lists what carries all tags, as every driver must. */
+    function supplier(instances: InstanceSummary[], terminated: string[] = []): SupplierDriver {
+      return {
+        async *list(tags: Record<string, string>) {
+          yield* instances.filter((each) => Object.entries(tags).every(([name, value]) => each.tags[name] === value));
+        },
+        terminate: async ({ id }: { id: string }) => void terminated.push(id),
+        inspect: async () => ({ kind: 'gone' }),
+      } as unknown as SupplierDriver;
+    }
+
+    const sweeper = () =>
+      new OrphanSweep({ database, log: quiet, environment: 'ours', timings: { orphanAfterMs: 120_000 } });
+
+    it('removes what two sweeps have seen, and never what is young, known, or of somebody else', async () => {
+      const { id: known } = await insertSandbox();
+      const { id: over } = await insertSandbox();
+      await database('sandboxes').where({ id: over }).update({ observed_state: 'TERMINATED' });
+      const terminated: string[] = [];
+      const driver = supplier(
+        [
+          instance(known, 'known'),
+          instance(over, 'over'),
+          instance(newId(), 'nobody'),
+          instance(newId(), 'foreign', 'theirs'),
+          { ...instance(newId(), 'young'), createdAt: new Date(NOW_MS - 60_000) },
+        ],
+        terminated,
+      );
+      const sweep = sweeper();
+      assert.deepEqual(await sweep.sweep('one', driver, NOW_MS), { found: 2, stopped: false });
+      assert.deepEqual(await database('supplier_cleanup').where({ supplier: 'one' }), []);
+      for (let times = 0; times < 2; times += 1) await sweep.sweep('one', driver, NOW_MS + 60_000);
+      await cleanUp(database, () => driver, NOW_MS + 60_000);
+      assert.deepEqual(terminated.sort(), ['nobody', 'over']);
+      const rows = await database('supplier_cleanup').where({ supplier: 'one' }).whereNotNull('done_at');
+      assert.deepEqual(rows.map(({ reason }) => reason).sort(), ['NO_SANDBOX', 'SANDBOX_ENDED']);
+    });
+
+    it('stops when there are too many at once, and believes no list that breaks off', async () => {
+      const many = Array.from({ length: 6 }, (_, index) => instance(newId(), `many ${index}`));
+      const sweep = sweeper();
+      for (let times = 0; times < 3; times += 1) {
+        assert.deepEqual(await sweep.sweep('two', supplier(many), NOW_MS), { found: 6, stopped: true });
+      }
+      assert.deepEqual(await database('supplier_cleanup').where({ supplier: 'two' }), []);
+      const broken = {
+        // biome-ignore lint/correctness/useYield: it fails before it has anything
+        async *list() {
+          throw new Error('half a page');
+        },
+      } as unknown as SupplierDriver;
+      await assert.rejects(sweep.sweep('two', broken, NOW_MS));
+    });
+  });
+});
