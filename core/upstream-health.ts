@@ -118,7 +118,7 @@ export class UpstreamHealth {
     const { outcome, verdict, status, retryAfterMs } = failure;
     const nowMs = this.now();
     const gauge = this.upstream(name);
-    if (outcome === 'cancelled') return this.#giveUpProbe(gauge);
+    if (outcome === 'cancelled') return void this.#giveUpProbe(gauge);
     if (verdict !== 'next' || NOT_ABOUT_THE_UPSTREAM.has(status)) return void this.#answeredSomehow(gauge, nowMs);
     gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
     gauge.lastFailureMs = nowMs;
