@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { dayOfCalls } from './arithmetic';
 import { simulate } from './simulate';
 
 /** `npm run simulation -- --seeds 10000` tells more. */
@@ -11,5 +13,16 @@ describe('a simulation of processes that die at any moment', () => {
         throw new Error(`seed ${seed}; repeat it with npm run simulation -- --from ${seed} --seeds 1`, { cause });
       });
     }
+  });
+});
+
+describe('a day of calls with random prices', () => {
+  it('is the same sum to the unit as priced, as entries, as records, as spending of keys and as balances', async function () {
+    this.timeout(120_000);
+    const day = await dayOfCalls(50_000, 1);
+    assert.ok(
+      day.charges > 40_000 && day.shortfalls > 0,
+      JSON.stringify(day, (_, each) => (typeof each === 'bigint' ? `${each}` : each)),
+    );
   });
 });

@@ -132,12 +132,12 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'TERMINATED', endedAtMs: NOW_MS + 5_000 },
   ],
   [
-    'what is gone after an unanswered termination ended when that was sent',
+    'what is gone after an unanswered termination ended at the last confirmation',
     running({ ...ending, actionSentAtMs: NOW_MS + 2_000 }),
     gone(false),
     5_000,
     'record',
-    { endedAtMs: NOW_MS + 2_000 },
+    { endedAtMs: NOW_MS },
   ],
   [
     'what is gone unasked is looked at again',
