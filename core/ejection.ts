@@ -38,7 +38,7 @@ export function ejectionRules(settings: SystemSettings['ejection']): EjectionRul
  */
 export type EjectionState = 'in' | 'out' | 'due' | 'probing';
 
-/** A probe nobody has heard of for so long, because its client left for example, is not waited for. */
+/** A probe nobody has heard of for so long, because its node is gone for example, is not waited for. */
 const PROBE_AT_MOST_MS = 30_000;
 
 /** Ejections further back than this do not make the next one longer. */
@@ -93,8 +93,10 @@ export class Ejection {
     return true;
   }
 
-  /** An attempt failed; how long the upstream is out from now on, when this decides it. */
-  failed(nowMs: number): number | undefined {
+  /** An attempt that began at `startedMs` failed; how long the upstream is out from now on, when this decides it. */
+  failed(nowMs: number, startedMs = nowMs): number | undefined {
+    // What was asked before the ejection and was silent since says nothing about now either.
+    if (startedMs < this.#ejectedAtMs) return undefined;
     if (this.#consecutive === 0) this.#failingSinceMs = nowMs;
     this.#consecutive += 1;
     const state = this.state(nowMs);
@@ -112,7 +114,7 @@ export class Ejection {
     this.#probeUntilMs = nowMs + PROBE_AT_MOST_MS;
   }
 
-  /** That call's client has left: another call may try. */
+  /** That call's client has left, or it was refused before it asked: another call may try. */
   giveUpProbe(): void {
     this.#probeUntilMs = 0;
   }

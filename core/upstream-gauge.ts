@@ -164,8 +164,11 @@ export class ModelGauge implements CandidateFacts {
     return own.value === undefined ? this.upstream.latencies[kind] : own;
   }
 
-  /** A call is on its way to find out. */
-  ask(nowMs: number): void {
+  /** A call is on its way to find out; answers how to forget that. */
+  ask(nowMs: number): () => void {
     this.#askedMs = nowMs;
+    return () => {
+      if (this.#askedMs === nowMs) this.#askedMs = Number.NEGATIVE_INFINITY;
+    };
   }
 }

@@ -33,7 +33,7 @@ export interface AttemptFailure {
 /** What other nodes should know at once. */
 export type HealthNews =
   | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
-  | { readonly upstream: string; readonly is: 'back' | 'probing' | 'taken out' | 'brought back' };
+  | { readonly upstream: string; readonly is: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
 
 export interface HealthOptions {
   readonly rules?: EjectionRules;
@@ -110,17 +110,21 @@ export class UpstreamHealth {
     this.#tallyOf(gauge.name).answered(candidate.model.name, stream, ms);
   }
 
-  /** An attempt was not answered. What does not speak against the upstream, as a call that is wrong in itself, changes nothing. */
-  failed({ upstream: { name } }: AskedCandidate, { outcome, verdict, status, retryAfterMs }: AttemptFailure): void {
+  /**
+   * An attempt was not answered within `ms`, or an answer broke off just now. What does not speak against the upstream, as a call
+   * that is wrong in itself, changes nothing.
+   */
+  failed({ upstream: { name } }: AskedCandidate, failure: AttemptFailure, ms = 0): void {
+    const { outcome, verdict, status, retryAfterMs } = failure;
     const nowMs = this.now();
     const gauge = this.upstream(name);
-    if (outcome === 'cancelled') return void gauge.ejection.giveUpProbe();
+    if (outcome === 'cancelled') return void this.#giveUpProbe(gauge);
     if (verdict !== 'next' || NOT_ABOUT_THE_UPSTREAM.has(status)) return void this.#answeredSomehow(gauge, nowMs);
     gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
     gauge.lastFailureMs = nowMs;
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
-    const outMs = gauge.ejection.failed(nowMs);
+    const outMs = gauge.ejection.failed(nowMs, nowMs - ms);
     if (outMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs: outMs });
     if (status === 429 && retryAfterMs !== undefined) this.#rest(gauge, retryAfterMs, nowMs);
   }
@@ -146,13 +150,27 @@ export class UpstreamHealth {
     if (inputTokens > 0) this.gauge(candidate).cacheReads.note((usage.cacheReadTokens ?? 0) / inputTokens, this.now());
   }
 
-  /** A call is on its way to somebody of whom nothing is known: the others need not find out too. */
-  asked(gauge: ModelGauge): void {
+  /**
+   * A call is on its way to somebody of whom nothing is known: the others need not find out too. Answers what gives that back,
+   * for a call that ends before it has asked.
+   */
+  asked(gauge: ModelGauge): () => void {
     const nowMs = this.now();
-    gauge.ask(nowMs);
-    if (gauge.state !== 'due') return;
+    const forget = gauge.ask(nowMs);
+    if (gauge.state !== 'due') return forget;
     gauge.upstream.ejection.probe(nowMs);
     this.#tell({ upstream: gauge.upstream.name, is: 'probing' });
+    return () => {
+      forget();
+      this.#giveUpProbe(gauge.upstream);
+    };
+  }
+
+  /** The call that was to try it has found out nothing: another one may. */
+  #giveUpProbe({ name, ejection }: UpstreamGauge): void {
+    if (ejection.state(this.now()) !== 'probing') return;
+    ejection.giveUpProbe();
+    this.#tell({ upstream: name, is: 'probed in vain' });
   }
 
   /** A step to it may well be in vain. */
@@ -210,6 +228,9 @@ export class UpstreamHealth {
         break;
       case 'probing':
         gauge.ejection.probe(nowMs);
+        break;
+      case 'probed in vain':
+        gauge.ejection.giveUpProbe();
         break;
       case 'resting':
         gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(news.forMs, REST_AT_MOST_MS));

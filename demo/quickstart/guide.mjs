@@ -27,6 +27,15 @@ Set the key, then paste any of these:
   # Chat protocol, streamed
   ${curl(url, '/v1/chat/completions', 'Authorization: Bearer $KEY', { model: 'demo-model', stream: true, messages: HELLO }, '-N')}
 
+  # A sandbox: made, used, ended. It costs by the second, so end it.
+  ID=$(${curl(url, '/v1/sandboxes', 'x-api-key: $KEY', CREATION)} | node -p 'JSON.parse(fs.readFileSync(0)).id')
+  curl -s "${url}/v1/sandboxes/$ID?waitFor=RUNNING,FAILED" -H "x-api-key: $KEY"
+  ${curl(url, '/v1/sandboxes/$ID/commands', 'x-api-key: $KEY', { command: 'echo hello from inside | tee note' })}
+  curl -s "${url}/v1/sandboxes/$ID/files?path=note" -H "x-api-key: $KEY"
+  curl -s -X POST ${url}/v1/sandboxes/$ID/terminate -H "x-api-key: $KEY"
+  curl -s "${url}/v1/sandboxes/$ID?waitFor=TERMINATED" -H "x-api-key: $KEY"
+  curl -s ${url}/v1/offerings -H "x-api-key: $KEY"
+
   # What is left, and what each call cost
   curl -s ${url}/v1/balance -H "x-api-key: $KEY"
   curl -s ${url}/v1/usage -H "x-api-key: $KEY"
@@ -40,8 +49,13 @@ Ctrl-C ends both programs.
 
 const HELLO = [{ role: 'user', content: 'Hello' }];
 
-function curl(url, path, header, body, flag) {
-  return `curl -s ${flag} ${url}${path} -H "${header}" -H 'content-type: application/json' \\
+const CREATION = {
+  selection: { requirements: { capabilities: ['exec', 'files'] } },
+  idempotencyKey: `quickstart-${Date.now()}`,
+};
+
+function curl(url, path, header, body, flag = '') {
+  return `curl -s ${flag}${flag === '' ? '' : ' '}${url}${path} -H "${header}" -H 'content-type: application/json' \\
     -d '${JSON.stringify(body)}'`;
 }
 

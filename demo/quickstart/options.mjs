@@ -6,14 +6,16 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const USAGE = `npm run quickstart [-- options]
 
 Installs and builds what is missing, starts the gateway and a demo upstream on this machine, makes an account with
-USD 5.00 and an API key, and shows how to call it. Ctrl-C ends it; what was made is found again at the next start.
+USD 5.00 and an API key, and shows how to call it and how to use a sandbox. Ctrl-C ends it; what was made is found again
+at the next start.
 
   --check   make one call in one piece and one streamed call, show the result, and end with 0 or 1
   --json    print one line of JSON for programs: {url, adminUrl, key, accountId, dataDir}
   --help    print this
 
-Environment: PORT (8080), ADMIN_PORT (9876), DEMO_PORT (8089), DATA_DIR (./.tollgate), ADMIN_TOKEN, LOG_LEVEL (shows the
-log). With ANTHROPIC_API_KEY or OPENAI_API_KEY set, those upstreams are live too.`;
+Environment: PORT (8080), ADMIN_PORT (9876), DEMO_PORT (8089), DATA_DIR (./.tollgate), ADMIN_TOKEN, DOCKER_SOCKET
+(/var/run/docker.sock; where it is, there are sandboxes of that engine too), LOG_LEVEL (shows the log). With
+ANTHROPIC_API_KEY or OPENAI_API_KEY set, those upstreams are live too.`;
 
 /** What the command line and the environment say, or `wrong` with the reason. */
 export function readOptions(words, env) {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { findOrMakeAccount } from './account.mjs';
 import { checkCalls } from './check.mjs';
 import { startChild } from './child.mjs';
+import { findDockerImage } from './docker.mjs';
 import { guide } from './guide.mjs';
 import { takenPorts } from './ports.mjs';
 import { prepare } from './prepare.mjs';
@@ -20,7 +21,7 @@ export async function runQuickstart(options) {
     if (taken.length > 0) throw new Error(taken.join('\n'));
     await prepare(root, say);
 
-    const childEnv = environment(options);
+    const childEnv = environment(options, await findDockerImage(env, say));
     say('Starting the demo upstream and the gateway …');
     children.push(startChild('The demo upstream', 'dist/demo/upstream.js', { root, env: childEnv, show: false }));
     children.push(
@@ -57,9 +58,11 @@ async function work(options, stopped) {
   return check ? checkCalls({ url, key: account.key }, say) : stopped;
 }
 
-function environment({ env, ports, dataDir }) {
+function environment({ env, ports, dataDir }, dockerImage) {
   return {
     LOG_LEVEL: 'warn',
+    DEMO_SANDBOXES: 'true',
+    ...(dockerImage === undefined ? {} : { DEMO_DOCKER_SANDBOXES: 'true', DEMO_DOCKER_IMAGE: dockerImage }),
     DEMO_UPSTREAM_KEY: randomBytes(24).toString('hex'),
     ...env,
     ...ports,

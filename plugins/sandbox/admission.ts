@@ -4,9 +4,10 @@ import { type ErrorCode, fail, type GatewayError } from '../../core/errors';
 import { newId } from '../../core/ids';
 import type { ReserveOutcome } from '../../core/ledger/ledger';
 import { ledgerUnavailable } from '../../core/ledger/unavailable';
-import { formatUsd, parseUsd } from '../../core/money';
+import { formatUsd } from '../../core/money';
 import type { Creation } from './creation';
 import { newOperation } from './lifecycle';
+import { firstPeriod, newSandbox } from './new-sandbox';
 import type { OfferedInstance } from './offering';
 import { claimQuote, redeemable, returnQuote } from './quotes';
 import { limitCreates } from './rate-limit';
@@ -119,76 +120,6 @@ async function rememberOffering(
 ): Promise<void> {
   const seen = { offeringId: offering.id, revision, offering, seenAtMs: nowMs };
   await transaction('offerings_seen').insert(toRow(seen)).onConflict(['offering_id', 'revision']).ignore();
-}
-
-function newSandbox(
-  { accountId, keyId }: CallKey,
-  { idempotencyKey, requestHash, policy, metadata, selection }: Creation,
-  { offering, spec, provisioningLimitMs }: OfferedInstance,
-  nowMs: number,
-): Sandbox {
-  return {
-    id: newId(),
-    accountId,
-    keyId,
-    idempotencyKey,
-    requestHash,
-    admission: 'PENDING',
-    quoteId: 'quoteId' in selection ? selection.quoteId : null,
-    offeringId: offering.id,
-    offering,
-    supplier: offering.supplier,
-    spec,
-    provisioningLimitMs,
-    policy,
-    metadata,
-    observedState: 'PROVISIONING',
-    desiredState: 'RUNNING',
-    lastConfirmedState: null,
-    finalState: null,
-    failure: null,
-    stateVersion: 0,
-    revision: 0,
-    eventSequence: 0,
-    segmentSequence: 0,
-    supplierRef: null,
-    createSentAtMs: null,
-    actionSentAtMs: null,
-    confirmedAtMs: null,
-    silentTries: 0,
-    goneSinceMs: null,
-    stoppedAtMs: null,
-    attempts: 0,
-    lastUsedAtMs: nowMs,
-    totalCostE8: 0n,
-    reservedUntilMs: null,
-    createdAtMs: nowMs,
-    acceptedAtMs: null,
-    endedAtMs: null,
-    terminatedAtMs: null,
-    nextAtMs: nowMs,
-    leaseEpoch: 0,
-  };
-}
-
-function firstPeriod({ id, accountId, keyId, offering, createdAtMs }: Sandbox, holdAheadMs: number): Period {
-  return {
-    id: newId(),
-    sandboxId: id,
-    accountId,
-    keyId,
-    sequence: 1,
-    holdId: newId(),
-    status: 'OPEN',
-    reservedE8: parseUsd(offering.billing.initialReservationUsd),
-    dueE8: null,
-    amountE8: null,
-    shortfallE8: 0n,
-    startedAtMs: createdAtMs,
-    coversUntilMs: createdAtMs + holdAheadMs,
-    endedAtMs: null,
-    settledAtMs: null,
-  };
 }
 
 /** From the row on: the hold, then the acceptance. Repetitions come through here together and do it once. */

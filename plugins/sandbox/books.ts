@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import { type Aggregate, applyChange, type Change } from './aggregate';
-import type { SupplierCall } from './apply';
 import { fromRow, toRow } from './rows';
 import type { Line, Operation, Period, Sandbox, Segment } from './sandbox';
+import type { SupplierCall } from './world';
 
 /** Where sandboxes are kept, for whoever changes them. Every change is written only if nobody else has changed it since it was read. */
 export interface Books {

@@ -11,12 +11,12 @@ export interface InsideService extends SandboxService {
 }
 
 export function createInside(service: SandboxService): InsideService {
-  const { database, log, driverOf } = service;
+  const { database, log, driverOf, gateway } = service;
   const domain = (process.env['SANDBOX_DOMAIN'] ?? '').toLowerCase();
   return {
     ...service,
     commands: new Commands({ database, log, driverOf }),
-    ports: new PortProxy(database, log),
+    ports: new PortProxy(database, log, gateway.isDraining),
     portDomain: domain === '' ? undefined : domain,
   };
 }

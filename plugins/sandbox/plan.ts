@@ -111,9 +111,7 @@ function absorbAbsence(
   { goneAfterMs }: Timings,
 ): Change {
   const { sandbox } = aggregate;
-  const { confirmedAtMs, actionSentAtMs } = sandbox;
-  const lastKnownMs = actionSentAtMs === null ? confirmedAtMs : Math.max(confirmedAtMs ?? 0, actionSentAtMs);
-  const provenMs = within(lastKnownMs, endedAtMs, nowMs);
+  const provenMs = within(sandbox.confirmedAtMs, endedAtMs, nowMs);
   if (mustEnd(aggregate)) {
     const stoppedMs = sandbox.stoppedAtMs ?? (asked && sandbox.observedState !== 'UNKNOWN' ? nowMs : provenMs);
     return endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: stoppedMs });

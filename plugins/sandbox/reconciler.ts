@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { describeFault } from '../../core/thrown';
-import { apply, type World } from './apply';
+import { apply } from './apply';
 import type { Books, Lease } from './books';
 import { nextVisit, plan, type Seen } from './plan';
 import { isFinal } from './states';
+import type { World } from './world';
 
 /** Steps of one visit at most; what is left is done by the next. */
 const STEPS_AT_MOST = 30;

@@ -10,3 +10,8 @@ export const SANDBOX_TAG = 'tollgate-sandbox';
 export function instanceTags(environment: string, sandboxId: string): Tags {
   return { ...environmentTags(environment), [SANDBOX_TAG]: sandboxId };
 }
+
+/** The same for ever: creating under it again finds what is there. */
+export function instanceName(sandboxId: string): string {
+  return `tg-${sandboxId}-1`;
+}

@@ -71,8 +71,11 @@ function countingCalls({ books, health }: SandboxService): Books {
   };
 }
 
-async function sweepAll({ drivers, health, log }: SandboxService, sweep: OrphanSweep): Promise<void> {
+/** A supplier that never had a sandbox is left alone: it need not even be there, such as Docker in a first trial. */
+async function sweepAll({ drivers, health, log, database }: SandboxService, sweep: OrphanSweep): Promise<void> {
   for (const [supplier, driver] of drivers) {
+    const used: unknown = await database('offerings_seen').whereRaw("offering->>'supplier' = ?", [supplier]).first();
+    if (used === undefined) continue;
     try {
       const { found, stopped } = await sweep.sweep(supplier, driver, Date.now());
       orphansFound.set({ supplier }, found);

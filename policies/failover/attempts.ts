@@ -62,7 +62,7 @@ export class Attempts {
     }
     const { outcome, status } = attempted.failure;
     made.push({ upstream, outcome, status, ms });
-    gateway.health.failed(candidate, attempted.failure);
+    gateway.health.failed(candidate, attempted.failure, ms);
     return attempted;
   }
 

@@ -29,6 +29,8 @@ export class StreamRelay {
   #contentRelayed = false;
   /** As far as it was relayed: the reader may be ahead. */
   #isWhole = false;
+  /** It is whole, and has told what was used. */
+  #isCounted = false;
   #break: Break | undefined;
   /** The client has left, and the upstream is read on without it. */
   #drain: DrainBounds | undefined;
@@ -62,7 +64,7 @@ export class StreamRelay {
       await this.#give(head);
       while (this.#break === undefined) {
         const chunk = await chunks.take();
-        if (chunk === undefined) break;
+        if (chunk === undefined || this.#isGivenUp) break;
         this.#drain?.note(chunk.length);
         await this.#give(events.read(chunk));
       }
@@ -90,7 +92,9 @@ export class StreamRelay {
       }
       this.#isWhole = isWhole;
       if (note.content === true) this.#contentRelayed = true;
-      if (note.finalUsage === true && isWhole && !this.call.hasLeft) {
+      const tellsUsage = note.finalUsage === true && isWhole;
+      if (tellsUsage) this.#isCounted = true;
+      if (tellsUsage && !this.call.hasLeft) {
         if (pieces.length > 0) await this.#write(pieces.splice(0));
         pieces.push(await this.#settled(noted));
       } else {
@@ -156,8 +160,13 @@ export class StreamRelay {
     return !this.call.hasLeft;
   }
 
+  /** What has come and was not relayed before the client left is not charged, and so not looked at. */
+  get #isGivenUp(): boolean {
+    return this.call.hasLeft && this.#drain === undefined && !this.#isWhole;
+  }
+
   #clientLeft(): void {
-    const drains = this.call.reservation.onClientAbort === 'drain' && this.#contentRelayed && !this.#isWhole;
+    const drains = this.call.reservation.onClientAbort === 'drain' && this.#contentRelayed && !this.#isCounted;
     const { isDraining } = this.settings.gateway;
     if (drains) this.#drain = new DrainBounds(isDraining, () => this.#answer.chunks.cancel());
     else this.#answer.chunks.cancel();

@@ -68,7 +68,7 @@ export default definePolicy({
       const ordered = choose(field, wish);
       if (ordered.order.length === 0) throw noCandidate(model, request, health);
       const choice = wish.preferred === undefined ? exploration.explore(ordered, field, wish) : ordered;
-      if (choice.asks !== undefined) health.asked(choice.asks);
+      if (choice.asks !== undefined) giveBackUnasked(call, health.asked(choice.asks));
       if (caller !== undefined) rememberWhoServes(call, caller, health);
       tell(facts, choice, field, wish);
       if (asksForReasons(incoming)) {
@@ -95,6 +95,13 @@ function wishFor(
     preferred: caller === undefined ? undefined : AFFINITY.find(caller, nowMs),
     random: caller === undefined ? Math.random : ({ upstream }) => drawOfCaller(caller, upstream.name),
   };
+}
+
+/** A call that is refused before it asks anybody, for want of money for example, must not keep others from finding out. */
+function giveBackUnasked(call: CallWith<never>, giveBack: () => void): void {
+  call.onEnd(async () => {
+    if (call.facts.attempts === 0) giveBack();
+  });
 }
 
 /** Once the call has been answered: an upstream that failed has no cache of this caller. */

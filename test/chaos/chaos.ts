@@ -6,12 +6,12 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { openDatabase } from '../../core/database';
 import { quiet } from '../support/databases';
 import { PRICE, type TestGateway } from '../support/gateway';
+import { seeded } from '../support/random';
 import { until } from '../support/until';
 import { type Accounts, accountFor } from './account-for';
 import { FAULTS, pause, type World } from './faults';
 import { type Acknowledged, type Customer, startLoad } from './load';
 import { makeNode, type Node } from './nodes';
-import { seeded } from './random';
 import { postgresServer, redisServer } from './servers';
 import { startUpstream } from './upstream';
 
@@ -58,6 +58,11 @@ async function main(): Promise<void> {
   const upstream = await startUpstream(random);
   const stores = { redisUrl: redis.url, databaseUrl: postgres.url };
   const nodes: Node[] = [];
+  const end = async () => {
+    await Promise.allSettled(nodes.map((node) => node.kill()));
+    await Promise.allSettled([redis.remove(), postgres.remove(), upstream.stop()]);
+  };
+  endOnSignal(end);
   try {
     await Promise.all([redis.start(), postgres.start()]);
     const upstreams = { acme: { url: upstream.url, models: { 'acme-large': { price: PRICE } } } };
@@ -66,8 +71,14 @@ async function main(): Promise<void> {
     process.exitCode = await prove({ nodes, redis, postgres, random }, options);
   } finally {
     await Promise.allSettled(nodes.map((node) => node.remove()));
-    await Promise.allSettled([redis.remove(), postgres.remove(), upstream.stop()]);
+    await end();
   }
+}
+
+/** Whoever stops the run leaves nothing running. */
+function endOnSignal(end: () => Promise<unknown>): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void end().then(() => process.exit(1)));
 }
 
 async function prove(world: World, options: Options): Promise<number> {

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
+import type { Random } from '../support/random';
 import type { Node } from './nodes';
-import type { Random } from './random';
 import type { ClockedServer, Server } from './servers';
 
 export interface World {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { request } from 'undici';
 import { ask } from '../support/calls';
 import type { TestGateway } from '../support/gateway';
+import type { Random } from '../support/random';
 import type { Node } from './nodes';
-import type { Random } from './random';
 
 /** What the customers were told, which from then on has to be true. */
 export interface Acknowledged {

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Random } from './random';
+import type { Random } from '../support/random';
 
 export interface Upstream {
   readonly url: string;

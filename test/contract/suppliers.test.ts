@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { compileCheck } from '../../core/settings';
 import type { InstanceSpec, SupplierDriver, SupplierKind } from '../../core/supplier';
 import { docker } from '../../plugins/sandbox/suppliers/docker';
 import { processes } from '../../plugins/sandbox/suppliers/process';
@@ -28,14 +29,17 @@ describe('suppliers', () => {
 
   after(() => rm(dataFolder, { recursive: true, force: true }));
 
-  const open = (kind: SupplierKind, settings: unknown): Promise<SupplierDriver> =>
-    kind.open(settings as never, { log, dataFolder });
+  const open = (kind: SupplierKind, settings: unknown): Promise<SupplierDriver> => {
+    const checked = compileCheck<never>(kind.schema)(settings);
+    if ('problems' in checked) throw new Error(JSON.stringify(checked.problems));
+    return kind.open(checked.value, { log, dataFolder });
+  };
 
   conforms('"docker" at a real engine', {
-    open: async () => open(docker, { socket: (await sharedDocker()).socket, network: 'tollgate' }),
+    open: async () => open(docker, { socket: (await sharedDocker()).socket }),
     spec: { ...SPEC, settings: { image: 'tollgate-test:busybox' } },
     webServer: (port) => `exec httpd -f -p ${port}`,
-    openUnreachable: () => open(docker, { socket: join(dataFolder, 'nobody.sock'), network: 'tollgate' }),
+    openUnreachable: () => open(docker, { socket: join(dataFolder, 'nobody.sock') }),
   });
 
   const byNode = (port: number) =>

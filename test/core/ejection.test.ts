@@ -83,6 +83,16 @@ describe('an ejection', () => {
     expect(ejection.outUntilMs).to.equal(atMs + outMs);
   });
 
+  it('is neither prolonged nor begun again by calls that were sent before it and have waited until now', () => {
+    const { atMs, outMs } = failUntilOut(ejection, 0);
+    const dueMs = atMs + outMs;
+    expect(ejection.failed(dueMs, atMs - 1)).to.equal(undefined);
+    expect(ejection.state(dueMs)).to.equal('due');
+    ejection.succeeded(dueMs, dueMs);
+    for (let late = 1; late < 9; late += 1) expect(ejection.failed(dueMs + late, atMs - 1)).to.equal(undefined);
+    expect(ejection.state(dueMs + 9)).to.equal('in');
+  });
+
   it('is longer each time it follows soon upon another', () => {
     const lengths: number[] = [];
     let nowMs = 0;

@@ -143,6 +143,18 @@ describe('the health of upstreams', () => {
       expect(gauge()).to.include({ state: 'due', mayBeAsked: true });
     });
 
+    it('lets another call try when the first was refused before it asked, on every node', () => {
+      const other = new UpstreamHealth({ now: () => nowMs });
+      health.onNews((each) => other.hear(each));
+      other.hear({ upstream: 'acme', is: 'out', forMs: 30_000 });
+      nowMs += 30_000;
+      const giveBack = health.asked(gauge());
+      expect(other.upstream('acme').ejection.state(nowMs)).to.equal('probing');
+      giveBack();
+      expect(gauge()).to.include({ state: 'due', mayBeAsked: true, isUntried: true });
+      expect(other.upstream('acme').ejection.state(nowMs)).to.equal('due');
+    });
+
     it('another node leaves it out too, and asks it again when it is back', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       for (const each of news) other.hear(each);

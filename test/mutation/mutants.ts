@@ -1,11 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { LuaScript } from '../../core/lua';
 
-/** A script with one thing wrong. */
+/** A file of Lua as it is written, and how each script that has it reads when the file is another. */
+export interface Subject {
+  readonly name: string;
+  readonly text: string;
+  readonly answers: readonly string[];
+  with(text: string): ReadonlyMap<LuaScript, string>;
+}
+
+/** A file with one thing wrong. */
 export interface Mutant {
-  readonly script: LuaScript;
+  readonly name: string;
   readonly line: number;
   readonly change: string;
-  readonly source: string;
+  readonly sources: ReadonlyMap<LuaScript, string>;
+}
+
+const INCLUDE = /^-- include ([a-z-]+)$/m;
+
+/** All files of a folder that these scripts are made of: their own, and the libraries they include. */
+export function subjectsIn(folder: string, scripts: readonly LuaScript[]): readonly Subject[] {
+  const own = (name: string) => readFileSync(join(folder, `${name}.lua`), 'utf8');
+  const libraries = new Map<string, Map<LuaScript, (library: string) => string>>();
+  const subjects = scripts.map((script): Subject => {
+    const text = own(script.name);
+    const include = INCLUDE.exec(text);
+    const library = include?.[1];
+    if (include === null || library === undefined)
+      return { name: script.name, text, answers: script.answers, with: (changed) => new Map([[script, changed]]) };
+    const [before, after] = [text.slice(0, include.index), text.slice(include.index + include[0].length)];
+    const included = script.source.slice(before.length, script.source.length - after.length);
+    const users = libraries.get(library) ?? new Map();
+    libraries.set(
+      library,
+      users.set(script, (changed: string) => before + changed + after),
+    );
+    const put = (changed: string) => changed.replace(include[0], () => included);
+    return { name: script.name, text, answers: script.answers, with: (changed) => new Map([[script, put(changed)]]) };
+  });
+  return [...subjects, ...[...libraries].map(([name, users]) => libraryOf(name, own(name), users))];
+}
+
+function libraryOf(name: string, text: string, users: ReadonlyMap<LuaScript, (library: string) => string>): Subject {
+  const body = text.slice(text.indexOf('\n') + 1);
+  const put = (changed: string) => new Map([...users].map(([script, into]) => [script, into(changed)]));
+  return { name, text: body, answers: [], with: put };
 }
 
 interface Rule {
@@ -46,20 +87,19 @@ const FIELDS: Readonly<Record<string, string>> = {
   "'posted'": "'available'",
 };
 
-/** All of them, in the order of the script's lines. */
-export function mutantsOf(script: LuaScript): readonly Mutant[] {
-  const lines = script.source.split('\n');
+/** All of them, in the order of the file's lines. */
+export function mutantsOf(subject: Subject): readonly Mutant[] {
+  const lines = subject.text.split('\n');
   const first = lines.findIndex((line, index) => index > 0 && !line.startsWith('--'));
   const head = `${lines.slice(0, first).join('\n')}\n`;
   const body = lines.slice(first).join('\n');
-  const found = [...RULES.flatMap((rule) => applyTo(rule, body)), ...otherWords(script, body)];
-  return found
-    .filter(({ to }) => head + to !== script.source)
+  return [...RULES.flatMap((rule) => applyTo(rule, body)), ...otherWords(subject.answers, body)]
+    .filter(({ to }) => to !== body)
     .map(({ at, kind, from, to }) => ({
-      script,
+      name: subject.name,
       line: first + body.slice(0, at).split('\n').length,
-      change: `${kind}: ${from.trim().replaceAll(/\s+/g, ' ').slice(0, 70)}`,
-      source: head + to,
+      change: `${kind}: ${from.trim().replaceAll(/\s+/g, ' ').slice(0, 90)}`,
+      sources: subject.with(head + to),
     }))
     .sort((one, other) => one.line - other.line);
 }
@@ -89,7 +129,7 @@ function context(line: string, from: string): string {
 }
 
 /** Each answer replaced by another one of the same script. */
-function otherWords({ answers }: LuaScript, body: string): Found[] {
+function otherWords(answers: readonly string[], body: string): Found[] {
   return [...body.matchAll(/return (\{ )?'([a-z_]+)'/g)].flatMap((match) => {
     const [from, brace = '', word = ''] = match;
     const other = answers.find((each) => each !== word);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import { newId } from '../../core/ids';
 import { LedgerUnavailable } from '../../core/ledger/ledger';
+import { accountPrefix } from '../../core/ledger/redis-keys';
 import { openRedisLedger } from '../../core/ledger/redis-ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../core/redis';
@@ -69,6 +70,35 @@ describe('the ledger in Redis', () => {
     const shard = shardOf(payer.accountId);
     await ledger.trimOutbox(shard, (await ledger.readOutbox([shard], 10)).get(shard) ?? []);
     assert.deepEqual(await Promise.all([closed.rid, open.rid].map(minutesLeft)), [15, 'for ever']);
+  });
+});
+
+describe('deadlines in Redis', () => {
+  afterEach(closeAll);
+
+  it('are by its own clock, to the millisecond', async () => {
+    const url = await emptyRedis();
+    const ledger = await openLedger(url);
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    const other = openOther(url);
+    const nowMs = async () => {
+      const [seconds = 0, micros = 0] = (await other.time()).map(Number);
+      return seconds * 1_000 + Math.floor(micros / 1_000);
+    };
+    const request = reserveRequest(payer, 1n, { lifetimeMs: 50_000 });
+    const set: readonly (() => Promise<unknown>)[] = [
+      () => ledger.reserve(request),
+      () => ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 50_000 }),
+    ];
+    for (const each of set) {
+      // Early in a second, milliseconds that are taken off in place of added could pass unseen.
+      await until('it is late in a second', async () => (await nowMs()) % 1_000 > 500);
+      const before = await nowMs();
+      await each();
+      const [, deadline] = await other.zrange(`${accountPrefix(payer.accountId)}exp`, 0, -1, 'WITHSCORES');
+      assert.ok(Number(deadline) >= before + 50_000 && Number(deadline) <= (await nowMs()) + 50_000);
+    }
   });
 });
 

@@ -1,19 +1,46 @@
 /** Reserve and settle alone, or a bare SET, as often as they go in SECONDS with CONCURRENCY at once; told by a message of the parent. */
 import { Redis } from 'ioredis';
 import { endWithParent } from './announce.mjs';
-import { openLedger, reserve } from './ledger.mjs';
+import { openAccounts, openLedger, reserve } from './ledger.mjs';
 
 const CONCURRENCY = Number(process.env.CONCURRENCY);
 const ledger = await openLedger();
 const redis = new Redis(process.env.REDIS_URL, { enableAutoPipelining: true });
+const accounts = await openAccounts(ledger, Number(process.env.ACCOUNTS));
 const value = 'x'.repeat(400);
 let counter = 0;
 const work = {
   ledger: async () => (await reserve(ledger, 'bench-model'))(undefined),
+  accounts: async () => (await reserve(ledger, 'bench-model', accounts[counter++ % accounts.length]))(undefined),
   set: () => redis.set(`bench:${counter++ % 10_000}`, value),
 };
 
-process.on('message', async ({ what, seconds }) => {
+const usedMemory = async () => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1]);
+
+/** Bytes that a reservation takes while it is open, when it is closed and its entry waits, and when its entry is a row. */
+async function weigh(count) {
+  await drain();
+  const before = await usedMemory();
+  const settles = [];
+  for (let each = 0; each < count; each += 1) settles.push(await reserve(ledger, 'bench-model', accounts[each]));
+  const open = await usedMemory();
+  for (const settle of settles) await settle(undefined);
+  const waiting = await usedMemory();
+  await drain();
+  const closed = await usedMemory();
+  const bytes = (then) => Math.round((then - before) / count);
+  return { openBytes: bytes(open), waitingBytes: bytes(waiting), closedBytes: bytes(closed) };
+}
+
+async function drain() {
+  const shards = Array.from({ length: 256 }, (_, shard) => shard);
+  for (let left = await ledger.readOutbox(shards, 200); left.size > 0; left = await ledger.readOutbox(shards, 200))
+    for (const [shard, entries] of left) await ledger.trimOutbox(shard, entries);
+}
+
+process.on('message', async ({ what, seconds, fsync, count }) => {
+  if (count !== undefined) return process.send({ weighed: await weigh(count) });
+  await redis.config('SET', 'appendfsync', fsync);
   const started = performance.now();
   const until = started + seconds * 1_000;
   const lateMs = [];

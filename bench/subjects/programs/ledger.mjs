@@ -15,34 +15,46 @@ export async function openLedger() {
   await new Promise((ready) => redis.once('ready', ready));
   const ledger = new RedisLedger({ redis });
   await ledger.open();
-  await ledger.setAccount(PAYER.accountId, 'active');
+  await fund(ledger, PAYER);
+  return ledger;
+}
+
+/** As many more accounts, each with a key and money. */
+export async function openAccounts(ledger, count) {
+  const payers = Array.from({ length: count }, () => ({ accountId: newId(), keyId: newId() }));
+  for (let first = 0; first < count; first += 50)
+    await Promise.all(payers.slice(first, first + 50).map((payer) => fund(ledger, payer)));
+  return payers;
+}
+
+async function fund(ledger, payer) {
+  await ledger.setAccount(payer.accountId, 'active');
   await ledger.setKey({
-    ...PAYER,
-    hash: '0'.repeat(64),
+    ...payer,
+    hash: payer.keyId.replaceAll('-', '').repeat(2),
     status: 'active',
     limitE8: undefined,
     settings: { rev: 0, name: 'bench', allowedModels: undefined },
   });
   const { outcome } = await ledger.credit({
-    accountId: PAYER.accountId,
+    accountId: payer.accountId,
     rid: newId(),
     amountE8: 1_000_000n * 100_000_000n,
   });
   if (outcome !== 'credited') throw new Error(`the bench account could not be credited: ${outcome}`);
-  return ledger;
 }
 
 /** The two steps of a call, with a usage record of the size that real ones have. */
-export async function reserve(ledger, model) {
+export async function reserve(ledger, model, payer = PAYER) {
   const rid = newId();
   const record = JSON.stringify({ ...RECORD, rid, model });
-  const hold = { ...PAYER, rid, keyRev: 0, amountE8: 150_000n, lifetimeMs: 120_000, record };
+  const hold = { ...payer, rid, keyRev: 0, amountE8: 150_000n, lifetimeMs: 120_000, record };
   const { outcome } = await ledger.reserve(hold);
   if (outcome !== 'reserved') throw new Error(`reserve answered ${outcome}`);
   return async (usage) => {
     const costE8 = BigInt(100 * (usage?.prompt_tokens ?? 38) + 500 * (usage?.completion_tokens ?? 61));
     const settled = await ledger.settle({
-      ...PAYER,
+      ...payer,
       rid,
       costE8,
       record: JSON.stringify({ ...RECORD, rid, model, usage, latencyMs: 12 }),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
@@ -77,9 +77,18 @@ export class Commands {
   }
 
   /** Something of this command may be new to who follows it. */
-  async news(commandId: string, signal: AbortSignal): Promise<void> {
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(LOOK_EVERY_MS)]);
-    await once(this.#news, commandId, { signal: patience }).catch(() => undefined);
+  news(commandId: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#news.off(commandId, wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, LOOK_EVERY_MS);
+      this.#news.on(commandId, wake);
+      signal.addEventListener('abort', wake);
+    });
   }
 
   /** Looks after what has to happen without anybody asking, until it is stopped. */
@@ -89,6 +98,8 @@ export class Commands {
     return async () => {
       stop.abort();
       await going;
+      // They run on; another process may see to their end at once.
+      await watchCommands(this.options.database, [...this.#live.keys()], Date.now());
     };
   }
 

@@ -20,17 +20,18 @@ export interface CommandEvent {
 
 /**
  * What a command prints after a sequence number, as it is written, and its end. The same for commands of this process and of
- * others: everybody reads what is kept. A number that is left out is output that was cut.
+ * others: everybody reads what is kept. A number that is left out is output that was cut. A process that is to stop breaks off
+ * before the end: whoever reads comes back to another.
  */
 export async function* followCommand(
-  service: Pick<InsideService, 'database' | 'commands'>,
+  service: Pick<InsideService, 'database' | 'commands' | 'gateway'>,
   { sandboxId, commandId }: { readonly sandboxId: string; readonly commandId: string },
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<CommandEvent> {
   let sequence = after;
   let toldAtMs = Date.now();
-  while (!signal.aborted) {
+  while (!signal.aborted && !service.gateway.isDraining()) {
     // Asked for before it is read, so that nothing falls in between.
     const news = service.commands.news(commandId, signal);
     // The state before the output: an end that was seen has all its output written.

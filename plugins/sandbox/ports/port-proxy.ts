@@ -41,6 +41,7 @@ export class PortProxy {
   constructor(
     private readonly database: Knex,
     private readonly log: Logger,
+    private readonly isDraining: () => boolean,
   ) {
     this.#proxy.on('proxyReq', (outgoing, incoming, response) => this.#beginRequest(outgoing, incoming, response));
     this.#proxy.on('proxyRes', (answer, incoming, response) => this.#beginAnswer(answer, incoming, response));
@@ -80,7 +81,7 @@ export class PortProxy {
     const going = this.#endInvalid(stop.signal);
     return async () => {
       stop.abort();
-      for (const { end } of this.#open) end();
+      this.#endAll();
       await going;
     };
   }
@@ -95,10 +96,16 @@ export class PortProxy {
   async #endInvalid(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      // A process that is to stop waits for answers, and these may be without end.
+      if (this.isDraining()) this.#endAll();
       await this.endRevoked().catch((error: unknown) =>
         this.log.error({ error: describeFault(error) }, 'open ports could not be looked after'),
       );
     }
+  }
+
+  #endAll(): void {
+    for (const { end } of this.#open) end();
   }
 
   #remember({ tokenHash }: Passage, end: () => void): () => void {

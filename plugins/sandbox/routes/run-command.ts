@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
@@ -5,6 +6,7 @@ import type { Settings } from '../../../core/settings';
 import { openRunning, RUNNING_ERRORS } from '../access';
 import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
 import type { LiveCommand } from '../commands/live-command';
+import type { Command } from '../commands/store';
 import { COMMAND, commandView } from '../commands/view';
 import type { InsideService } from '../inside';
 import { readBody } from './read-body';
@@ -64,11 +66,21 @@ export function runCommand(service: InsideService): Route {
         return sendEvents(response, (left) => eventsOf(service, live, left));
       }
       if (body.background) return sendJson(response, 201, commandView(live.command, NOTHING_YET));
-      const ended = await live.ended;
+      const ended = await Promise.race([live.ended, untilDraining(service, live)]);
       const output = { stdout: live.output.text('stdout'), stderr: live.output.text('stderr') };
       sendJson(response, 201, commandView(ended, output));
     },
   };
+}
+
+const LOOK_EVERY_MS = 500;
+
+/** A process that is to stop does not wait for long commands: the caller sees it running, and asks for it again. */
+async function untilDraining({ gateway }: InsideService, { command, ended }: LiveCommand): Promise<Command> {
+  let hasEnded = false;
+  void ended.then(() => (hasEnded = true));
+  while (!hasEnded && !gateway.isDraining()) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
+  return command;
 }
 
 const NOTHING_YET = { stdout: '', stderr: '' };

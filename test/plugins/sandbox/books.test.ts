@@ -2,7 +2,6 @@ import { strict as assert } from 'node:assert';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import type { InstanceSummary, SupplierDriver } from '../../../core/supplier';
-import { instanceName } from '../../../plugins/sandbox/apply';
 import { openBooks } from '../../../plugins/sandbox/books';
 import { cleanUp } from '../../../plugins/sandbox/cleanup';
 import { checkInvariants } from '../../../plugins/sandbox/invariants';
@@ -10,7 +9,7 @@ import { request } from '../../../plugins/sandbox/lifecycle';
 import { readSandboxHolds } from '../../../plugins/sandbox/open-holds';
 import { OrphanSweep } from '../../../plugins/sandbox/orphans';
 import { toRow } from '../../../plugins/sandbox/rows';
-import { instanceTags } from '../../../plugins/sandbox/tags';
+import { instanceName, instanceTags } from '../../../plugins/sandbox/tags';
 import { DATABASES, quiet } from '../../support/databases';
 import { accepted } from './simulation/simulate';
 

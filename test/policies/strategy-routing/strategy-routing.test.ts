@@ -104,6 +104,21 @@ describe('strategy-routing', () => {
     expect(new Set(firsts.map(({ names: [first] }) => first)).size).to.be.greaterThan(1);
   });
 
+  it('lets the next call find out about an upstream when this one is refused before it has asked', async () => {
+    let nowMs = 0;
+    const health = new UpstreamHealth({ now: () => nowMs });
+    health.upstream('a').ejection.putOut(1_000, nowMs);
+    nowMs = 1_000;
+    const { names, call } = await route(two, { model: 'm', health });
+    expect(names).to.deep.equal(['a', 'b']);
+    expect((await route(two, { model: 'm', health })).names, 'while it is probed').to.deep.equal(['b']);
+    await call.end();
+    const { call: asking } = await route(two, { model: 'm', health });
+    asking.facts.attempts = 1;
+    await asking.end();
+    expect((await route(two, { model: 'm', health })).names, 'one that asked is heard of').to.deep.equal(['b']);
+  });
+
   it('refuses an unknown model and suggests the nearest', async () => {
     const error = await refusal([sampleUpstream('a', [sampleModel('acme-large')])], { model: 'acme-lagre' });
     expect(error.code).to.equal('MODEL_NOT_PRICED');

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseDuration } from '../../../../core/settings';
 import {
   AlreadyExists,
   Ambiguous,
@@ -51,7 +52,10 @@ export class DockerDriver implements SupplierDriver {
   readonly #engine: Engine;
 
   constructor(private readonly settings: SupplierSettings) {
-    this.#engine = new Engine(settings.socket, CALL_LIMIT_MS);
+    this.#engine = new Engine(settings.socket, {
+      questions: parseDuration(settings.answersWithin),
+      deeds: CALL_LIMIT_MS,
+    });
     this.files = new ContainerFiles(this.#engine, async (reference) =>
       ownerOf((await this.#details(reference)).Config.User),
     );

@@ -11,7 +11,8 @@ import { Ambiguous, NotSent, RateLimited, TimedOut } from '../../../../core/supp
 export class Engine {
   constructor(
     private readonly socketPath: string,
-    private readonly timeoutMs: number,
+    /** Questions are answered from memory; what is to be done may take a while. */
+    private readonly withinMs: { readonly questions: number; readonly deeds: number },
   ) {}
 
   /** @throws NotSent, Ambiguous, RateLimited; every other answer is returned. */
@@ -79,9 +80,10 @@ export class Engine {
     let isConnected = false;
     request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
     let isLate = false;
-    request.setTimeout(this.timeoutMs, () => {
+    const withinMs = method === 'GET' || method === 'HEAD' ? this.withinMs.questions : this.withinMs.deeds;
+    request.setTimeout(withinMs, () => {
       isLate = true;
-      request.destroy(new Error(`no answer within ${this.timeoutMs} ms`));
+      request.destroy(new Error(`no answer within ${withinMs} ms`));
     });
     const failure = (cause: Error) => {
       const what = `${method} ${path.split('?')[0]}: ${cause.message}`;

@@ -1,4 +1,4 @@
-import { compileCheck, type Settings } from '../../../../core/settings';
+import { compileCheck, DURATION, type Settings } from '../../../../core/settings';
 import { Rejected } from '../../../../core/supplier';
 
 /** Where the engine is and how its instances reach each other: they do not. */
@@ -13,6 +13,11 @@ export const SUPPLIER_SCHEMA = {
       type: 'string',
       pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]+$',
       default: 'tollgate',
+    },
+    answersWithin: {
+      ...DURATION,
+      description: 'An engine that takes longer to say how things are is silent.',
+      default: '10s',
     },
   },
 } as const;

@@ -1,0 +1,80 @@
+import {
+  AlreadyExists,
+  InstanceGone,
+  type InstanceReference,
+  NotRunning,
+  NotSent,
+  NotSupported,
+  RateLimited,
+  Rejected,
+  type SupplierDriver,
+} from '../../core/supplier';
+import type { Observation, SupplierVerb } from './plan';
+import type { Sandbox } from './sandbox';
+import { instanceName } from './tags';
+import type { SupplierCall, World } from './world';
+
+/** Sends one call, then looks: what is seen counts, not what was answered. Every ending of a call is an observation. */
+export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
+  const startedAtMs = world.now();
+  const note = async (outcome: SupplierCall['outcome'], message: string | null) => {
+    // A look that was answered is no news.
+    if (verb === 'inspect' && outcome === 'OK') return;
+    const call = {
+      sandboxId: sandbox.id,
+      supplier: sandbox.supplier,
+      verb,
+      name: instanceName(sandbox.id),
+      outcome,
+      message,
+    };
+    await world.noteCall({ ...call, startedAtMs, endedAtMs: world.now() });
+  };
+  try {
+    const reference = await send(world, sandbox, verb);
+    await note('OK', null);
+    const inspection = await world.driverOf(sandbox).inspect(reference);
+    return { seen: 'instance', inspection, asked: verb !== 'inspect' };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof InstanceGone) {
+      await note('REJECTED', message);
+      return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };
+    }
+    if (error instanceof Rejected || error instanceof NotSupported || error instanceof NotRunning) {
+      await note('REJECTED', message);
+      const isTemporary = error instanceof NotRunning || (error instanceof Rejected && error.isTemporary);
+      return { seen: 'refusal', verb, message, isTemporary };
+    }
+    if (error instanceof RateLimited) {
+      await note('NOT_SENT', message);
+      return { seen: 'refusal', verb, message, isTemporary: true };
+    }
+    // Also a fault of the driver: nobody knows then what was done.
+    await note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
+    return { seen: 'silence', verb, message };
+  }
+}
+
+async function send(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<InstanceReference> {
+  const driver = world.driverOf(sandbox);
+  if (verb === 'create') return createOrAdopt(world, driver, sandbox);
+  const reference = sandbox.supplierRef;
+  if (reference === null) throw new Error(`${verb} of an instance that is not known`);
+  if (verb !== 'inspect') await driver[verb](reference);
+  return reference;
+}
+
+async function createOrAdopt(world: World, driver: SupplierDriver, sandbox: Sandbox): Promise<InstanceReference> {
+  const { holdAheadMs, endingReserveMs } = world.timings;
+  try {
+    return await driver.create(sandbox.spec, {
+      name: instanceName(sandbox.id),
+      tags: world.tagsOf(sandbox),
+      birthTtlSeconds: (holdAheadMs + endingReserveMs) / 1_000,
+    });
+  } catch (error) {
+    if (error instanceof AlreadyExists) return error.reference;
+    throw error;
+  }
+}

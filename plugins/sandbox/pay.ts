@@ -1,0 +1,125 @@
+import { LedgerUnavailable, type Payer } from '../../core/ledger/ledger';
+import type { Aggregate } from './aggregate';
+import { unrollPeriod } from './billing';
+import { settlePeriod } from './lifecycle';
+import type { Action, Seen } from './plan';
+import type { Period, Sandbox } from './sandbox';
+import { type Step, stepAfter, type World } from './world';
+
+function payerOf({ accountId, keyId }: Period): Payer {
+  return { accountId, keyId };
+}
+
+/** undefined when the ledger did not answer. */
+async function answerOf<T extends { readonly outcome: string }>(
+  question: Promise<T>,
+): Promise<Exclude<T, { outcome: 'not_ready' }> | undefined> {
+  try {
+    const answer = await question;
+    return answer.outcome === 'not_ready' ? undefined : (answer as Exclude<T, { outcome: 'not_ready' }>);
+  } catch (error) {
+    if (error instanceof LedgerUnavailable) return undefined;
+    throw error;
+  }
+}
+
+/** Enlarges the hold, then the time it covers. */
+export async function renew(
+  world: World,
+  aggregate: Aggregate,
+  { period, reservedE8, coversUntilMs }: Extract<Action, { kind: 'renew' }>,
+  seen: Seen,
+): Promise<Step | undefined> {
+  const amountE8 = reservedE8 > period.reservedE8 ? reservedE8 : period.reservedE8;
+  const request = { ...payerOf(period), rid: period.holdId, lifetimeMs: undefined, amountE8 };
+  const answer = await answerOf(world.ledger.renew(request));
+  if (answer === undefined) return { aggregate, seen: { ...seen, ledgerSilent: true } };
+  if (answer.outcome === 'not_open')
+    return { aggregate, seen: (await reserveAgain(world, period, amountE8)) ? seen : { ...seen, refused: true } };
+  if (answer.outcome !== 'renewed') return { aggregate, seen: { ...seen, refused: true } };
+  // Money first, then longer life at the supplier.
+  const longer = await world.commit(aggregate, {
+    set: { reservedUntilMs: coversUntilMs },
+    periods: [{ ...period, reservedE8: amountE8, coversUntilMs }],
+  });
+  if (longer?.sandbox.supplierRef) await prolong(world, longer.sandbox, coversUntilMs);
+  return stepAfter(longer, seen);
+}
+
+async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): Promise<void> {
+  const driver = world.driverOf(sandbox);
+  if (driver.capabilities.ttl === 'none' || sandbox.supplierRef === null) return;
+  // One that failed is made good by the next renewal, minutes before the instance would end.
+  await driver
+    .setDeadline(sandbox.supplierRef, new Date(coversUntilMs + world.timings.endingReserveMs))
+    .catch(() => undefined);
+}
+
+/** The ledger has lost the hold, which recovery did not know of either: it is taken anew. */
+async function reserveAgain({ ledger }: World, period: Period, amountE8: bigint): Promise<boolean> {
+  const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
+  const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined, record: '' }));
+  return answer?.outcome === 'reserved';
+}
+
+interface Charge {
+  readonly chargedE8: bigint;
+  readonly shortfallE8: bigint;
+}
+
+/** Has the ledger charge what a period is due, and take the hold of the next in the same step where there is one. */
+export async function settle(
+  world: World,
+  aggregate: Aggregate,
+  period: Period,
+  seen: Seen,
+): Promise<Step | undefined> {
+  const due = period.dueE8 ?? 0n;
+  const next = nextOf(aggregate, period);
+  const outcome = next === undefined ? await charge(world, period, due) : await roll(world, period, due, next);
+  if (outcome === 'silent') return { aggregate, seen: { ...seen, ledgerSilent: true } };
+  if (outcome !== 'refused')
+    return stepAfter(await world.commit(aggregate, settlePeriod(aggregate, outcome, world.now())), seen);
+  if (next?.status === 'OPEN')
+    return stepAfter(await world.commit(aggregate, unrollPeriod(aggregate)), { ...seen, refused: true });
+  const alone = await charge(world, period, due);
+  if (alone === 'silent') return { aggregate, seen: { ...seen, ledgerSilent: true } };
+  return stepAfter(await world.commit(aggregate, settlePeriod(aggregate, alone, world.now())), seen);
+}
+
+function nextOf({ settling, period }: Aggregate, { sequence }: Period): Period | undefined {
+  return [...settling, ...(period === undefined ? [] : [period])].find((each) => each.sequence === sequence + 1);
+}
+
+async function charge(world: World, period: Period, costE8: bigint): Promise<Charge | 'silent'> {
+  const request = { ...payerOf(period), rid: period.holdId, record: '' };
+  if (costE8 === 0n) {
+    const released = await answerOf(world.ledger.release(request));
+    return released === undefined ? 'silent' : { chargedE8: 0n, shortfallE8: 0n };
+  }
+  const answer = await answerOf(world.ledger.settle({ ...request, costE8 }));
+  if (answer === undefined) return 'silent';
+  if (answer.outcome === 'settled') return answer;
+  if (answer.outcome === 'unknown_reservation' && (await reserveAgain(world, period, period.reservedE8))) {
+    return charge(world, period, costE8);
+  }
+  return { chargedE8: 0n, shortfallE8: costE8 };
+}
+
+async function roll(
+  world: World,
+  period: Period,
+  costE8: bigint,
+  next: Period,
+): Promise<Charge | 'silent' | 'refused'> {
+  const request = { ...payerOf(period), rid: period.holdId, record: '', costE8 };
+  const answer = await answerOf(
+    world.ledger.roll({ ...request, next: { rid: next.holdId, amountE8: next.reservedE8 } }),
+  );
+  if (answer === undefined) return 'silent';
+  if (answer.outcome === 'rolled' || answer.outcome === 'settled') return answer;
+  if (answer.outcome === 'unknown_reservation' && (await reserveAgain(world, period, period.reservedE8))) {
+    return roll(world, period, costE8, next);
+  }
+  return 'refused';
+}

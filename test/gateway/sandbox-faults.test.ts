@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { Client } from 'pg';
+import type { TestDocker } from '../support/docker';
+import { type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
+import { dockerGateway } from '../support/sandbox-docker';
+import {
+  type AnyRecord,
+  assertBooksAreClosed,
+  createSandbox,
+  creation,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
+import { emptyRedis, newDatabase, sharedDocker } from '../support/shared';
+import { until } from '../support/until';
+
+describe('sandboxes, when something dies', () => {
+  let docker: TestDocker;
+  let options: GatewayOptions;
+  let databaseUrl: string;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async function () {
+    this.timeout(120_000);
+    docker = await sharedDocker();
+    databaseUrl = await newDatabase();
+    const stores = { redisUrl: await emptyRedis(), databaseUrl };
+    options = {
+      stores,
+      ...(await dockerGateway({ lease: '1s', observeSteady: '1s', silentAfter: '2s', goneAfter: '500ms' })),
+    };
+    gateway = await startGateway(options);
+    ({ key } = await gateway.newCustomer('20'));
+  });
+
+  after(async () => {
+    docker.goOn();
+    await gateway?.stop();
+  });
+
+  const containersOf = async (id: string) => (await docker.containers()).filter((name) => name.includes(id));
+  const stateAt = async (name: string) => {
+    const { body } = await docker.ask('GET', `/containers/${name}/json`);
+    return (body as AnyRecord).State?.Status as string | undefined;
+  };
+
+  /** Kills the gateway without a word once the engine has done what was asked, and starts another. */
+  const killOnce = async (what: string, condition: () => Promise<boolean>) => {
+    await until(what, condition);
+    await gateway.kill();
+    gateway = await startGateway(options);
+  };
+
+  it('a worker killed after the engine acted, at every step, leaves one instance, then none, and a closed bill', async () => {
+    const { id } = await createSandbox(gateway, key, creation('killed at every step'));
+    await killOnce('the container is there', async () => (await containersOf(id)).length > 0);
+    await waitForState(gateway, key, id, 'RUNNING');
+    const [name = '', ...more] = await containersOf(id);
+    expect(more).to.deep.equal([]);
+
+    await gateway.call(`/v1/sandboxes/${id}/suspend`, { key });
+    await killOnce('it is paused', async () => (await stateAt(name)) === 'paused');
+    await waitForState(gateway, key, id, 'SUSPENDED');
+
+    await gateway.call(`/v1/sandboxes/${id}/resume`, { key });
+    await killOnce('it runs', async () => (await stateAt(name)) === 'running');
+    await waitForState(gateway, key, id, 'RUNNING');
+    expect(await containersOf(id)).to.deep.equal([name]);
+
+    await gateway.call(`/v1/sandboxes/${id}/terminate`, { key });
+    await killOnce('it is gone', async () => (await containersOf(id)).length === 0);
+    assertBooksAreClosed(await waitForState(gateway, key, id, 'TERMINATED'));
+    expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
+  }).timeout(120_000);
+
+  it('an engine that is silent makes the state unknown; when it answers again the sandbox is as it was', async () => {
+    const { id } = await createSandbox(gateway, key, creation('silent engine'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'kept', content: 'x' } });
+    docker.stall();
+    const unknown = await waitForState(gateway, key, id, 'UNKNOWN');
+    expect([unknown.lifecyclePhase, unknown.lastConfirmedState]).to.deep.equal(['RECONCILING', 'RUNNING']);
+    const refused = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
+    expect([refused.status, refused.json.error.code]).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
+    docker.goOn();
+    await waitForState(gateway, key, id, 'RUNNING');
+    const { json } = await gateway.call(`/v1/sandboxes/${id}/files?path=kept`, { method: 'GET', key });
+    expect(json.content).to.equal('x');
+    assertBooksAreClosed(await terminate(gateway, key, id));
+    expect(await containersOf(id)).to.deep.equal([]);
+  }).timeout(120_000);
+
+  it('an instance that is removed behind our back is lost, and its bill ends', async () => {
+    const { id } = await createSandbox(gateway, key, creation('removed'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const [name] = await containersOf(id);
+    await docker.ask('DELETE', `/containers/${name}?force=1`);
+    const lost = await waitForState(gateway, key, id, 'FAILED');
+    assertBooksAreClosed(lost);
+    expect(lost.failure.code).to.equal('SUPPLIER_LOST');
+  }).timeout(120_000);
+
+  it('a command whose gateway is killed goes on, and is ended when its time is over', async () => {
+    const { id } = await createSandbox(gateway, key, creation('command without gateway'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const ask = (command: string, more: object) =>
+      gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, ...more } });
+    const { json } = await ask('sleep 1000', { background: true, timeoutSeconds: 600 });
+    await gateway.kill();
+    // As if all that time had passed.
+    const database = new Client({ connectionString: databaseUrl });
+    await database.connect();
+    await database.query('UPDATE sandbox_commands SET watched_until = now(), kill_at = now()');
+    await database.end();
+    gateway = await startGateway(options);
+    const ended = await until('the command has ended', async () => {
+      const { json: seen } = await gateway.call(`/v1/sandboxes/${id}/commands/${json.commandId}`, {
+        method: 'GET',
+        key,
+      });
+      return seen.status === 'RUNNING' ? undefined : seen;
+    });
+    expect(ended.status).to.equal('TIMED_OUT');
+    expect((await ask('ps -o args | grep -c "[s]leep 1000"', {})).json.stdout).to.equal('0\n');
+    assertBooksAreClosed(await terminate(gateway, key, id));
+  }).timeout(120_000);
+
+  it('a gateway that is told to stop lets go of commands, of who follows them and of ports, and they run on', async () => {
+    const { id } = await createSandbox(gateway, key, creation('gateway stops'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const commands = `/v1/sandboxes/${id}/commands`;
+    const body = { command: 'echo ready; sleep 1000', background: true };
+    const { commandId } = (await gateway.call(commands, { key, body })).json;
+    const get = (path: string, headers = {}) => gateway.call(path, { method: 'GET', key, headers });
+    await gateway.call(commands, { key, body: { command: 'nc -l -p 8003 -e sleep 1000', background: true } });
+    const { headers } = (await get(`/v1/sandboxes/${id}/ports/8003`)).json;
+    const waiting = [
+      get(`${commands}/${commandId}/logs?follow=true`),
+      gateway.call(commands, { key, body: { command: 'sleep 1001', timeoutSeconds: 2_000 } }),
+      get(`/v1/sandboxes/${id}/ports/8003/proxy/`, headers).catch(() => undefined),
+    ];
+    const count = async () => (await gateway.call(commands, { key, body: { command: PROCESSES } })).json.stdout;
+    await until('all of it runs', async () => (await count()) === '3\n');
+    expect(await gateway.stop()).to.equal(0);
+    const [followed, waited] = await Promise.all(waiting);
+    expect(followed?.text).to.include('ready').and.not.include('event: exit');
+    expect([waited?.status, waited?.json.status]).to.deep.equal([201, 'RUNNING']);
+    gateway = await startGateway(options);
+    expect((await get(`${commands}/${commandId}`)).json.status).to.equal('RUNNING');
+    assertBooksAreClosed(await terminate(gateway, key, id));
+  }).timeout(120_000);
+});
+
+/** Three that sleep; the connection has begun one of them. */
+const PROCESSES = 'ps -o args | grep -cE "^sleep 100"; true';

@@ -1,0 +1,162 @@
+import { strict as assert } from 'node:assert';
+import { startGateway, type TestGateway } from '../support/gateway';
+import {
+  assertBooksAreClosed,
+  createSandbox,
+  creation,
+  SANDBOX_GATEWAY,
+  SMALL_ID,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
+import { emptyRedis, newDatabase } from '../support/shared';
+import { until } from '../support/until';
+
+describe('The life of a sandbox', function () {
+  this.timeout(90_000);
+  let gateway: TestGateway;
+  before(async () => {
+    const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
+    gateway = await startGateway({ ...SANDBOX_GATEWAY, stores });
+  });
+  after(() => gateway.stop());
+
+  const get = async (key: string, path: string) => (await gateway.call(path, { method: 'GET', key })).json;
+  const ask = (key: string, id: string, verb: string, options: object = {}) =>
+    gateway.call(`/v1/sandboxes/${id}/${verb}`, { key, ...options });
+
+  async function running(key: string, name: string, more: object = {}) {
+    const made = await createSandbox(gateway, key, creation(name, more));
+    return waitForState(gateway, key, made.id, 'RUNNING');
+  }
+
+  it('changes only from the version that If-Match names', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const record = await running(key, 'versions');
+    const shown = await gateway.call(`/v1/sandboxes/${record.id}`, { method: 'GET', key });
+    assert.equal(shown.headers['etag'], `"${shown.json.stateVersion}"`);
+    const stale = await ask(key, record.id, 'suspend', { headers: { 'if-match': '"1"' } });
+    assert.equal(stale.status, 412, stale.text);
+    assert.equal(stale.json.error.code, 'PRECONDITION_FAILED');
+    const etag = String(shown.headers['etag']);
+    assert.equal((await ask(key, record.id, 'suspend', { headers: { 'if-match': etag } })).status, 202);
+    const suspended = await waitForState(gateway, key, record.id, 'SUSPENDED');
+    assert.ok(suspended.stateVersion > shown.json.stateVersion);
+    const ended = await terminate(gateway, key, record.id);
+    const versions = ended.events.map(({ stateVersion }: { stateVersion: number }) => stateVersion);
+    assert.deepEqual(
+      versions,
+      [...versions].sort((one, other) => one - other),
+    );
+    assert.equal(new Set(versions).size, versions.length);
+    assertBooksAreClosed(ended);
+  });
+
+  it('asked twice with one key is one operation; another verb under that key is a conflict', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { id } = await running(key, 'operations');
+    const body = { idempotencyKey: 'pause' };
+    const one = await ask(key, id, 'suspend', { body });
+    const two = await ask(key, id, 'suspend', { body });
+    assert.equal(one.json.id, two.json.id);
+    await waitForState(gateway, key, id, 'SUSPENDED');
+    const done = await get(key, `/v1/sandboxes/${id}/operations/${one.json.id}`);
+    assert.equal(done.status, 'SUCCEEDED');
+    assert.equal((await ask(key, id, 'resume', { body })).json.error.code, 'IDEMPOTENCY_CONFLICT');
+    await terminate(gateway, key, id);
+  });
+
+  it('is resumed only with the money for running', async () => {
+    const { key, accountId } = await gateway.newCustomer('0.90');
+    const { id } = await running(key, 'poor');
+    await ask(key, id, 'suspend');
+    await waitForState(gateway, key, id, 'SUSPENDED');
+    const rest = (await gateway.balance(key)).availableUsd;
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/debits`, { amountUsd: rest, idempotencyKey: 'rest' });
+    const { heldUsd } = await gateway.balance(key);
+    // The first hold was for running and is still there: what has been used of it since is what is missing now.
+    const answer = await ask(key, id, 'resume');
+    assert.equal(answer.status, 402, answer.text);
+    assert.equal(answer.json.error.code, 'INSUFFICIENT_BALANCE');
+    assert.equal((await gateway.balance(key)).heldUsd, heldUsd);
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/credits`, { amountUsd: '1', idempotencyKey: 'more' });
+    assert.equal((await ask(key, id, 'resume')).status, 202);
+    await waitForState(gateway, key, id, 'RUNNING');
+    assertBooksAreClosed(await terminate(gateway, key, id));
+  });
+
+  it('ends at any time, also while it is being made', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const made = await createSandbox(gateway, key, creation('brief'));
+    const answer = await gateway.call(`/v1/sandboxes/${made.id}`, { method: 'DELETE', key });
+    assert.equal(answer.status, 202, answer.text);
+    const ended = await waitForState(gateway, key, made.id, 'TERMINATED,FAILED');
+    assert.equal(ended.observedState, 'TERMINATED');
+    assertBooksAreClosed(ended);
+  });
+
+  it('is found in lists, in the history and in its audit', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const one = await running(key, 'blue', { metadata: { colour: 'blue', deep: { a: 1 } } });
+    const other = await running(key, 'green', { metadata: { colour: 'green' } });
+    const ended = await terminate(gateway, key, other.id);
+    const ids = (list: { items: { id: string }[] }) => list.items.map(({ id }) => id);
+
+    assert.deepEqual(ids(await get(key, '/v1/sandboxes')), [one.id]);
+    assert.deepEqual(ids(await get(key, '/v1/sandboxes?includeFinal=true')), [other.id, one.id]);
+    assert.deepEqual(ids(await get(key, '/v1/sandboxes?includeFinal=true&metadata.colour=blue')), [one.id]);
+    assert.deepEqual(ids(await get(key, `/v1/sandboxes?state=TERMINATED&offeringId=${SMALL_ID}`)), [other.id]);
+    const first = await get(key, '/v1/sandboxes?includeFinal=true&limit=1');
+    assert.equal(first.total, 2);
+    const rest = await get(key, `/v1/sandboxes?includeFinal=true&limit=1&cursor=${first.nextCursor}`);
+    assert.deepEqual([...ids(first), ...ids(rest)], [other.id, one.id]);
+
+    const history = await get(key, '/v1/sandbox-history?state=HISTORY&search=gre');
+    assert.deepEqual(ids(history), [other.id]);
+    assert.equal(history.stateCounts.TERMINATED, 1);
+    const all = await get(key, '/v1/sandbox-history?pageSize=1&page=2');
+    assert.deepEqual(ids(all), [one.id]);
+    assert.deepEqual([all.total, all.stateCounts.ACTIVE, all.stateCounts.HISTORY], [2, 1, 1]);
+
+    for (const [kind, field] of [
+      ['operations', 'operations'],
+      ['events', 'events'],
+      ['usageSegments', 'usageSegments'],
+      ['billingPeriods', 'billingPeriods'],
+    ] as const) {
+      const audit = await get(key, `/v1/sandboxes/${other.id}/audit?kind=${kind}`);
+      assert.deepEqual(audit.items, ended[field], kind);
+      assert.equal(audit.total, ended.auditCounts[kind]);
+      const past = await get(key, `/v1/sandboxes/${other.id}/audit?kind=${kind}&page=9`);
+      assert.deepEqual([past.items, past.total], [[], audit.total]);
+    }
+    assert.equal((await gateway.call('/v1/sandboxes?colour=blue', { method: 'GET', key })).status, 400);
+
+    const listed = (await gateway.admin('GET', '/admin/v1/sandboxes')).json.items;
+    assert.ok(listed.some(({ id }: { id: string }) => id === one.id));
+    assert.deepEqual((await gateway.admin('GET', '/admin/v1/sandboxes/orphans')).json.items, []);
+    await terminate(gateway, key, one.id);
+  });
+
+  it('keeps its hold when the ledger loses everything, and is billed to the unit afterwards', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { id } = await running(key, 'survivor');
+    await until('its credit is in the database', async () => {
+      const { json } = await gateway.admin('GET', '/admin/v1/ledger/verify');
+      return json.items?.length === 0;
+    });
+    const before = await gateway.balance(key);
+    assert.equal(before.heldUsd, '0.66000000');
+    await emptyRedis();
+    await until(
+      'the ledger is filled again',
+      async () => (await gateway.balance(key)).balanceUsd === before.balanceUsd,
+      30_000,
+    );
+    assert.deepEqual(await gateway.balance(key), before);
+    const ended = await terminate(gateway, key, id);
+    assertBooksAreClosed(ended);
+    assert.ok(Number(ended.totalCost) > 0);
+    assert.equal((await gateway.balance(key)).heldUsd, '0.00000000');
+  });
+});

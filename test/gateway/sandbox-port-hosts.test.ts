@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import { Client } from 'undici';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { until } from '../support/until';
+
+const PORT = 28_741;
+const DOMAIN = 'boxes.test';
+
+describe('a port at a host of its own', () => {
+  let gateway: TestGateway;
+  let client: Client;
+  let key: string;
+  let id: string;
+  let opened: { url: string; headers: Record<string, string> };
+
+  before(async function () {
+    this.timeout(60_000);
+    const env = { SANDBOX_DOMAIN: DOMAIN, PUBLIC_URL: 'https://gate.test:8443/' };
+    gateway = await startGateway({ stores: 'real', env, ...SANDBOX_GATEWAY });
+    client = new Client(gateway.url);
+    ({ key } = await gateway.newCustomer('5'));
+    ({ id } = await createSandbox(gateway, key, creation('hosts')));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const server = `require('http').createServer((q, a) => a.end(q.url)).listen(${PORT}, '127.0.0.1')`;
+    const command = `exec "${process.execPath}" -e "${server}"`;
+    await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, background: true } });
+    opened = (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT}`, { method: 'GET', key })).json;
+    await until('the server is up', async () => (await ask('/')).status === 200);
+  });
+
+  after(async () => {
+    await terminate(gateway, key, id);
+    await client.close();
+    await gateway.stop();
+  });
+
+  const ask = async (path: string, host = `${PORT}-${id}.${DOMAIN}`) => {
+    const { statusCode, headers, body } = await client.request({
+      method: 'GET',
+      path,
+      headers: { ...opened.headers, host },
+    });
+    return { status: statusCode, headers, text: await body.text() };
+  };
+
+  it('is named with the scheme and port the gateway is reached at', () => {
+    expect(opened.url).to.equal(`https://${PORT}-${id}.${DOMAIN}:8443/`);
+  });
+
+  it('has every path to itself, those of the gateway too', async () => {
+    for (const path of ['/', '/v1/offerings', '/v1/messages?a=b', '/healthz', '/openapi.json']) {
+      const answer = await ask(path);
+      expect([answer.status, answer.text]).to.deep.equal([200, path]);
+    }
+    expect((await ask('/')).headers).to.not.have.property('content-security-policy');
+  });
+
+  it('is nothing of the gateway when no sandbox is named', async () => {
+    for (const host of [
+      `x.${DOMAIN}`,
+      `${PORT + 1}-${id}.${DOMAIN}`,
+      `99999-${id}.${DOMAIN}`,
+      `a.${PORT}-${id}.${DOMAIN}`,
+    ]) {
+      expect((await ask('/v1/offerings', host)).status).to.be.oneOf([400, 404]);
+    }
+  });
+
+  it('opens the same with another case of its letters and a port', async () => {
+    expect((await ask('/x', `${PORT}-${id.toUpperCase()}.Boxes.Test:8443`)).text).to.equal('/x');
+  });
+});

@@ -1,0 +1,106 @@
+import type { Knex } from 'knex';
+import { startDrainer } from '../../core/ledger/drainer';
+import { startLeases } from '../../core/ledger/leases';
+import { type Ledger, LedgerUnavailable } from '../../core/ledger/ledger';
+import { createSettler } from '../../core/ledger/settler';
+import { quiet } from '../support/databases';
+import type { Random } from '../support/random';
+import type { SimulatedDatabase } from './database';
+
+/** One in so many operations fails before it is done, and as many after it. */
+const FAILS_ONE_IN = 25;
+
+export interface World {
+  readonly ledger: Ledger;
+  readonly database: SimulatedDatabase;
+  readonly random: Random;
+  /** Where there are accounts. */
+  readonly shards: ReadonlySet<number>;
+  /** While it is bad, answers are late or lost. */
+  readonly weather: { isBad: boolean };
+}
+
+/**
+ * A process of the gateway with the real settler, leases and drainer. All it does to the world goes through its gate: there
+ * time passes, answers are lost, and there it dies, before or after what it was doing.
+ */
+export class SimulatedProcess {
+  readonly settler;
+  readonly leases;
+  readonly ledger: Ledger;
+  readonly #drainer;
+  readonly #random: Random;
+  readonly #weather: World['weather'];
+  #die: () => void = () => undefined;
+  /** Operations it has left to live; the one that reaches 0 may still be done, and nobody hears of it. */
+  #operationsLeft: number;
+
+  constructor({ ledger, database, random, weather, shards }: World, operationsLeft: number) {
+    this.#random = random;
+    this.#weather = weather;
+    this.#operationsLeft = operationsLeft;
+    this.ledger = this.#flaky(ledger, shards);
+    const connected: Knex = database.connect(
+      (work) => this.#pass(work, () => new Error('the connection was lost')),
+      () => this.isDead,
+    );
+    this.#drainer = startDrainer({ ledger: this.ledger, database: connected, log: quiet });
+    this.settler = createSettler({ ledger: this.ledger, drainer: this.#drainer, log: quiet });
+    this.leases = startLeases({ ledger: this.ledger, log: quiet });
+  }
+
+  /** Resolves at its death. */
+  readonly died = new Promise<void>((resolve) => {
+    this.#die = resolve;
+  });
+
+  get isDead(): boolean {
+    return this.#operationsLeft <= 0;
+  }
+
+  /** In order, as at a SIGTERM. */
+  async stop(): Promise<void> {
+    await this.settler.stop();
+    await this.leases.stop();
+    await this.#drainer.stop();
+  }
+
+  #flaky(ledger: Ledger, shards: ReadonlySet<number>): Ledger {
+    return new Proxy(ledger, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        // Nobody lives in most of the 256 shards, and each is asked every few seconds.
+        return (...args: unknown[]) =>
+          name === 'due' && !shards.has(Number(args[0]))
+            ? Promise.resolve([])
+            : this.#pass(
+                () => Reflect.apply(member, target, args) as unknown,
+                () => new LedgerUnavailable('simulated'),
+              );
+      },
+    });
+  }
+
+  async #pass<T>(work: () => T | Promise<T>, failure: () => Error): Promise<T> {
+    if (this.isDead) return forever();
+    this.#operationsLeft -= 1;
+    // The last one: in half of the lives it is done, in the other half it is not.
+    const isLast = this.isDead;
+    if (isLast) this.#die();
+    const chance = this.#weather.isBad ? this.#random.below(FAILS_ONE_IN) : FAILS_ONE_IN;
+    if (isLast && this.#random.below(2) === 0) return forever();
+    const waitMs = this.#random.below(8) === 0 ? this.#random.below(400) : 0;
+    if (waitMs > 0) await new Promise((wake) => setTimeout(wake, waitMs));
+    if (this.isDead && !isLast) return forever();
+    if (chance === 0) throw failure();
+    const done = await work();
+    if (isLast) return forever();
+    if (chance === 1) throw failure();
+    return done;
+  }
+}
+
+function forever<T>(): Promise<T> {
+  return new Promise<T>(() => undefined);
+}
