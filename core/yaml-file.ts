@@ -89,13 +89,13 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
     },
   });
   if (lost.length > 0) throw new ConfigurationError([...lost, ...unset.map(({ problem }) => problem)]);
-  return { text, value: valueOf(document, file), locate: (path) => placeAt(offsetOf(document, path)), unset };
+  return { text, value: contentsOf(document, file), locate: (path) => placeAt(offsetOf(document, path)), unset };
 }
 
 /** One anchor may be used this often, itself or within others; more are only there to fill the memory. */
 const ALIASES_AT_MOST = 10_000;
 
-function valueOf(document: Document, file: string): unknown {
+function contentsOf(document: Document, file: string): unknown {
   try {
     return document.toJS({ maxAliasCount: ALIASES_AT_MOST });
   } catch (cause) {

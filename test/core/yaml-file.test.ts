@@ -128,7 +128,9 @@ describe('a YAML file', () => {
 
   it('may use one anchor hundreds of times; aliases of aliases that grow without end are refused', () => {
     const prices = Array.from({ length: 500 }, (_, index) => `m${index}: *price\n`).join('');
-    expect(valueRead(`price: &price { input: 1 }\n${prices}`)).to.have.property('m499').that.deep.equals({ input: 1 });
+    expect(valueRead(`price: &price { input: 1 }\n${prices}`))
+      .to.have.property('m499')
+      .that.deep.equals({ input: 1 });
     const levels = Array.from({ length: 9 }, (_, index) => {
       const nine = Array.from({ length: 9 }, () => (index === 0 ? 'x' : `*l${index - 1}`));
       return `l${index}: &l${index} [${nine.join(', ')}]\n`;
