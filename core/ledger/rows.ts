@@ -47,13 +47,17 @@ const INSERT_ENTRIES = `
   SELECT DISTINCT written.account_id::text AS "accountId"
   FROM written JOIN ledger_accounts AS chain USING (account_id) WHERE written.seq <= chain.seq`;
 
+/**
+ * A call whose reserve was not answered is refused, and has a record as such; when the reserve was taken after all, the entry
+ * that gives its hold back comes with the record of the same call, which then knows its reservation.
+ */
 const INSERT_USAGE = `
   INSERT INTO usage_records
     (request_id, created_at, rid, account_id, key_id, protocol, path, strategy, model_requested, model, upstream,
      attempts, fallback, stream, status, source, error_code, input_tokens, output_tokens, total_tokens,
      cache_creation_tokens, cache_read_tokens, cost_e8, billing, response_time_ms, first_token_ms, config_revision,
      routing)
-  SELECT "requestId", "createdAt", rid, "accountId", "keyId", protocol, path, strategy, "modelRequested", model, upstream,
+  SELECT DISTINCT ON ("requestId", "createdAt") "requestId", "createdAt", rid, "accountId", "keyId", protocol, path, strategy, "modelRequested", model, upstream,
      attempts, fallback, stream, status, source, "errorCode", "inputTokens", "outputTokens", "totalTokens",
      "cacheCreationTokens", "cacheReadTokens", "costE8", billing, "responseTimeMs", "firstTokenMs", "configRevision",
      routing
@@ -64,7 +68,10 @@ const INSERT_USAGE = `
     "inputTokens" bigint, "outputTokens" bigint, "totalTokens" bigint, "cacheCreationTokens" bigint,
     "cacheReadTokens" bigint, "costE8" bigint, billing text, "responseTimeMs" int, "firstTokenMs" int,
     "configRevision" text, routing jsonb)
-  ON CONFLICT DO NOTHING`;
+  ORDER BY "requestId", "createdAt", rid NULLS LAST
+  ON CONFLICT (request_id, created_at) DO UPDATE
+    SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing
+    WHERE usage_records.rid IS NULL AND excluded.rid IS NOT NULL`;
 
 /**
  * Rows that are there already are left as they are: entries are written at least once and count once. Answers the accounts

@@ -33,7 +33,9 @@ async function act(
   const before = aggregate.sandbox.actionSentAtMs;
   const actionSentAtMs = before ?? world.now();
   const intended = await world.commit(aggregate, { set: { actionSentAtMs } });
-  if (intended?.sandbox.actionSentAtMs !== actionSentAtMs) return stepAfter(intended, seen);
+  const isStillAsked = intended?.sandbox.desiredState === aggregate.sandbox.desiredState;
+  // Somebody changed it meanwhile: it is decided anew.
+  if (intended?.sandbox.actionSentAtMs !== actionSentAtMs || !isStillAsked) return stepAfter(intended, seen);
   const observation = await askSupplier(world, intended.sandbox, verb);
   const isRepeated = before !== null && observation.seen === 'instance';
   return {

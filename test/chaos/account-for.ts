@@ -10,6 +10,8 @@ export interface Accounts {
   readonly lost: readonly string[];
   /** Acknowledged, and given back because its lease had ended before the settlement came: the platform's loss. */
   readonly afterLease: number;
+  /** Acknowledged and charged in part: when it was told again the balance was spent. The rest is recorded as shortfall. */
+  readonly inPart: number;
   readonly twice: number;
   readonly gaps: number;
   /** Sums that differ, in words. */
@@ -19,17 +21,24 @@ export interface Accounts {
 /** Compares what customers were told with what is in the database now, to the unit. */
 export async function accountFor(database: Knex, { calls, credits }: Acknowledged): Promise<Accounts> {
   const lost: string[] = [];
-  let afterLease = 0;
-  const records: { requestId: string; cost: string; billing: string }[] = await database('usage_records').select(
-    'request_id as requestId',
-    database.raw('cost_e8::text AS cost'),
-    'billing',
+  let [afterLease, inPart] = [0, 0];
+  const records: { requestId: string; rid: string; cost: string; billing: string }[] = await database(
+    'usage_records',
+  ).select('request_id as requestId', 'rid', database.raw('cost_e8::text AS cost'), 'billing');
+  const shortfalls = new Map(
+    (await rowsOf<{ rid: string; shortfall: string }>(database, SHORTFALLS)).map(({ rid, shortfall }) => [
+      rid,
+      shortfall,
+    ]),
   );
   const byId = new Map(records.map((record) => [record.requestId, record]));
   for (const [requestId, costE8] of calls) {
     const record = byId.get(requestId);
     if (record !== undefined && BigInt(record.cost) === costE8) continue;
+    const shortE8 = BigInt(shortfalls.get(record?.rid ?? '') ?? 0);
     if (record?.billing === 'expired') afterLease += 1;
+    // Told again after its hold was lost, it takes what is available and no more.
+    else if (record !== undefined && shortE8 > 0n && BigInt(record.cost) + shortE8 === costE8) inPart += 1;
     else lost.push(`call ${requestId}: told ${costE8}, charged ${record?.cost ?? 'nothing, no record'}`);
   }
   lost.push(...(await lostCredits(database, credits)));
@@ -37,7 +46,7 @@ export async function accountFor(database: Knex, { calls, credits }: Acknowledge
   const [repeated] = await rowsOf<{ twice: number }>(database, TWICE);
   const [gaps] = await rowsOf<{ gaps: number }>(database, GAPS);
   return {
-    ...{ entries: sums?.entries ?? 0, charges: sums?.charges ?? 0, records: records.length, lost, afterLease },
+    ...{ entries: sums?.entries ?? 0, charges: sums?.charges ?? 0, records: records.length, lost, afterLease, inPart },
     ...{ twice: repeated?.twice ?? 0, gaps: gaps?.gaps ?? 0, differences: differencesOf(sums) },
   };
 }
@@ -76,6 +85,8 @@ const SUMS = `
        ON true) AS owned,
     coalesce(sum(amount_e8), 0)::text AS total
   FROM ledger_entries`;
+
+const SHORTFALLS = `SELECT rid::text, shortfall_e8::text AS shortfall FROM ledger_entries WHERE shortfall_e8 > 0`;
 
 const TWICE = `
   SELECT ((SELECT count(*) FROM (SELECT rid FROM ledger_entries GROUP BY account_id, rid HAVING count(*) > 1) AS entries)

@@ -152,7 +152,7 @@ function report(
   { seed, minutes, fsync }: Options,
   counts: ReadonlyMap<string, number>,
   { calls, credits, statuses }: Acknowledged,
-  { entries, records, charges, lost, afterLease, twice, gaps, differences }: Accounts,
+  { entries, records, charges, lost, afterLease, inPart, twice, gaps, differences }: Accounts,
   violations: readonly object[],
 ): boolean {
   const lines: readonly (readonly [string, string | number])[] = [
@@ -169,6 +169,7 @@ function report(
     ['usage records', records],
     ['lost', lost.length],
     ['not charged, lease over', afterLease],
+    ['charged in part, balance spent', inPart],
     ['twice', twice],
     ['gaps', gaps],
     ['sums that differ', differences.length],

@@ -78,6 +78,9 @@ function answerPublic(request, response) {
   const key = request.headers['x-api-key'] ?? request.headers.authorization?.slice(7);
   if (!state().keys.includes(key)) return send(response, 401, {});
   if (path === '/v1/balance') return send(response, 200, {});
+  if (path === '/v1/sandboxes') return send(response, 202, { id: 'sandbox-1' });
+  if (path.startsWith('/v1/sandboxes/'))
+    return send(response, path.startsWith('/v1/sandboxes/sandbox-1') ? 200 : 404, {});
   if (path === '/v1/messages')
     return send(response, 200, { content: [{ text: 'Hello' }], usage: { output_tokens: 1 } });
   response.writeHead(200, { 'content-type': 'text/event-stream' });

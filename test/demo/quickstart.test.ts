@@ -117,10 +117,14 @@ describe('the quick start', () => {
       assert.match(said.out, /quickstart\.json/);
       assert.match(said.out, /ANTHROPIC_API_KEY is not set, OPENAI_API_KEY is set: live/);
       const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
+      const setId = /^ {2}(ID=\$\([\s\S]*?readFileSync\(0\)\).id'\))$/m.exec(said.out)?.[1] ?? '';
       const commands = [...said.out.matchAll(/^ {2}(curl .*\\\n.*|curl .*)$/gm)].map((match) => match[1] ?? '');
-      assert.equal(commands.length, 6);
+      assert.equal(commands.length, 12);
       for (const command of commands) {
-        const { stdout } = await promisify(execFile)('sh', ['-c', `${setKey}\n${command} --fail`]);
+        const { stdout } = await promisify(execFile)('sh', [
+          '-c',
+          `${setKey}\n${command.includes('$ID') ? setId : ''}\n${command} --fail`,
+        ]);
         assert.ok(stdout.length > 0, command);
       }
       child.kill('SIGINT');

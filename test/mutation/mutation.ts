@@ -85,8 +85,10 @@ async function main(): Promise<void> {
   if (survivors.length > 0) process.exitCode = 1;
 }
 
-function isEquivalent({ name, change }: Mutant): boolean {
-  return EQUIVALENT.some((each) => each.script === name && change.startsWith(each.change));
+function isEquivalent({ name, change, line }: Mutant): boolean {
+  return EQUIVALENT.some(
+    (each) => each.script === name && change.startsWith(each.change) && (each.line ?? line) === line,
+  );
 }
 
 /** A script that Redis does not even load breaks everything: it proves nothing. */

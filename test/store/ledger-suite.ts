@@ -560,6 +560,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await reserve(30)).outcome, 'reserved');
       });
 
+      it('a released call gives back every token it was expected to use', async () => {
+        const { payer, reserve } = await limited({ tokensPerMinute: 1 });
+        const request = reserveRequest(payer, 1n, { tokens: 1 });
+        await ledger.reserve(request);
+        await ledger.release(closing(payer, request.rid));
+        assert.equal((await reserve(1)).outcome, 'reserved');
+      });
+
       it('a call larger than the limit is admitted when nothing else was asked', async () => {
         const { reserve } = await limited({ tokensPerMinute: 100 });
         assert.equal((await reserve(5_000)).outcome, 'reserved');
@@ -859,7 +867,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           ...{ status: 'active', availableE8: 900n, heldE8: 100n, postedE8: 1_000n, seq: 1 },
         });
         assertIncludes(await ledger.readKey(payer), { status: 'active', spentE8: 0n, heldE8: 100n });
-        assertIncludes(await ledger.readKey(missing), { spentE8: 9n });
+        assertIncludes(await ledger.readKey(missing), { spentE8: 9n, heldE8: 0n });
       });
 
       it('of an account that is behind keeps the holds it is told of, as far as the balance covers them', async () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
+import { drainShards } from '../../core/ledger/drain';
+import { MemoryLedger } from '../../core/ledger/memory-ledger';
+import { shardOf } from '../../core/ledger/shard';
 import { startRefusedCalls } from '../../core/refused-calls';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { until } from '../support/until';
-import { newPayer, usageRecord } from './ledger-fixture';
+import { keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 
 for (const { name, open } of DATABASES) {
   describe(`records of refused calls on ${name}`, () => {
@@ -33,6 +36,27 @@ for (const { name, open } of DATABASES) {
       refused.add(usageRecord(payer));
       await refused.close();
       assert.equal(await countOf(payer.accountId), 2);
+    });
+
+    it('learn their reservation when the reserve that was not answered was taken after all', async () => {
+      const payer = newPayer();
+      const ledger = new MemoryLedger();
+      await ledger.open();
+      await ledger.setAccount(payer.accountId, 'active');
+      await ledger.setKey(keyRequest(payer));
+      const request = reserveRequest(payer, 0n);
+      await ledger.reserve(request);
+      const record = usageRecord(payer, { billing: 'released', status: 503, errorCode: 'LEDGER_UNAVAILABLE' });
+      const refused = startRefusedCalls({ database: test.database, log: quiet });
+      refused.add(record);
+      await refused.close();
+      await ledger.release({ ...payer, rid: request.rid, record: JSON.stringify(record) });
+      await drainShards({ ledger, database: test.database, log: quiet }, [shardOf(payer.accountId)]);
+      const rows = await test.database('usage_records').where({ account_id: payer.accountId });
+      assert.deepEqual(
+        rows.map(({ rid, status }) => [rid, status]),
+        [[request.rid, 503]],
+      );
     });
 
     it('above the bound are dropped and counted, once', async () => {

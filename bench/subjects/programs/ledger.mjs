@@ -22,8 +22,8 @@ export async function openLedger() {
 /** As many more accounts, each with a key and money. */
 export async function openAccounts(ledger, count) {
   const payers = Array.from({ length: count }, () => ({ accountId: newId(), keyId: newId() }));
-  for (let first = 0; first < count; first += 50)
-    await Promise.all(payers.slice(first, first + 50).map((payer) => fund(ledger, payer)));
+  for (let first = 0; first < count; first += 10)
+    await Promise.all(payers.slice(first, first + 10).map((payer) => fund(ledger, payer)));
   return payers;
 }
 

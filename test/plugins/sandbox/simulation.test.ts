@@ -64,7 +64,7 @@ function toleranceMs({ slackMs }: Outcome): number {
 }
 
 describe('a sandbox in a world where everything goes wrong', function () {
-  this.timeout(120_000);
+  this.timeout(120_000 + SEEDS * 50);
 
   it(`ends as one instance less, with books that agree (${SEEDS} worlds)`, async () => {
     let crashes = 0;
