@@ -48,7 +48,7 @@ describe('a call whose money does not suffice', () => {
   it('is held for within the money, and with one token more would not be', () => {
     const limit = fc.integer({ min: 1, max: 1_000 });
     const e8 = fc.bigInt({ min: 1n, max: 100_000_000n });
-    fc.assert(
+    void fc.assert(
       fc.property(
         fc.array(fc.tuple(e8, e8, limit, fc.boolean()), { minLength: 1, maxLength: 3 }),
         fc.option(limit, { nil: undefined }),
