@@ -131,5 +131,5 @@ const CHECK = oneOf('ok', 'unavailable');
 
 const READINESS = object({
   status: oneOf('ready', 'not ready'),
-  checks: object({ ledger: CHECK, database: CHECK, draining: shape.yes }),
+  checks: object({ ledger: CHECK, outbox: oneOf('ok', 'full'), database: CHECK, draining: shape.yes }),
 });
