@@ -56,10 +56,14 @@ export type Route = {
   readonly summary: string;
   /** The filters it reads, with `readQuery`. */
   readonly query?: Readonly<Record<string, Reader<unknown>>>;
+  /** Request headers that it reads, and what they say. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The schema it checks its body with. */
   readonly body?: Schema;
+  /** Of the body, where it is not JSON. */
+  readonly bodyType?: string;
   /** What it answers when all is well, by status; none where it only refuses. */
-  readonly answers?: Readonly<Record<number, RouteAnswer>>;
+  readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** Errors of its own, beside those that every route of its kind may have. */
   readonly errors?: readonly ErrorCode[];
   /** Who pays for it how; default: it is free. */
@@ -84,6 +88,10 @@ export interface RouteAnswer {
   readonly schema?: Schema;
   /** Where it is not JSON. */
   readonly mediaType?: string;
+  /** What else the caller can have it as, by media type. */
+  readonly orAs?: Readonly<Record<string, Schema>>;
+  /** Headers of its own, and what they say. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A top-level key of gateway.config.yml that a plugin owns; `gateway.section(name)` has its checked value. */

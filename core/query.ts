@@ -6,10 +6,36 @@ import type { Schema } from './settings';
 export type Reader<T> = ((text: string) => T) & {
   /** JSON Schema of the text, for the OpenAPI document; any text unless given. */
   readonly schema?: Schema;
+  /** Said in the document; who cannot do without refuses in words of their own. */
+  readonly isRequired?: true;
 };
 
 export function reader<T>(schema: Schema, read: (text: string) => T): Reader<T> {
   return Object.assign((text: string) => read(text), { schema });
+}
+
+/** One of these words. */
+export function wordReader<W extends string>(words: readonly W[], more: Schema = {}): Reader<W> {
+  return reader({ type: 'string', enum: words, ...more }, (text) => readWord(text, words));
+}
+
+/** Some of these words, with commas between. */
+export function wordsReader<W extends string>(words: readonly W[]): Reader<readonly W[]> {
+  const description = `Some of ${words.join(', ')}, with commas between.`;
+  return reader({ type: 'string', description }, (text) => text.split(',').map((each) => readWord(each.trim(), words)));
+}
+
+function readWord<W extends string>(text: string, words: readonly W[]): W {
+  const word = words.find((each) => each === text);
+  if (word === undefined) throw new RangeError(`expected one of ${words.join(', ')}`);
+  return word;
+}
+
+export function flagReader(standard: boolean): Reader<boolean> {
+  return reader(
+    { type: 'boolean', default: standard },
+    (text) => readWord(text, ['true', 'false'] as const) === 'true',
+  );
 }
 
 export type Filters<R extends Record<string, Reader<unknown>>> = {

@@ -23,7 +23,8 @@ export function oneOf(...words: readonly string[]): Schema {
 
 /** Also null. */
 export function orNull(schema: Schema): Schema {
-  return { ...schema, nullable: true };
+  const { enum: words } = schema as { readonly enum?: readonly unknown[] };
+  return { ...schema, ...(words !== undefined && { enum: [...words, null] }), nullable: true };
 }
 
 export function listOf(items: Schema): Schema {
@@ -33,6 +34,14 @@ export function listOf(items: Schema): Schema {
 /** An object with these members, all there. */
 export function object(properties: Readonly<Record<string, Schema>>): Schema {
   return { type: 'object', required: Object.keys(properties), properties };
+}
+
+/** An object with these members, some of which may be absent. */
+export function objectWith(
+  properties: Readonly<Record<string, Schema>>,
+  optional: Readonly<Record<string, Schema>>,
+): Schema {
+  return { ...object(properties), properties: { ...properties, ...optional } };
 }
 
 export function mapOf(values: Schema): Schema {

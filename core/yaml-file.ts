@@ -89,7 +89,20 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
     },
   });
   if (lost.length > 0) throw new ConfigurationError([...lost, ...unset.map(({ problem }) => problem)]);
-  return { text, value: document.toJS() as unknown, locate: (path) => placeAt(offsetOf(document, path)), unset };
+  return { text, value: contentsOf(document, file), locate: (path) => placeAt(offsetOf(document, path)), unset };
+}
+
+/** One anchor may be used this often, itself or within others; more are only there to fill the memory. */
+const ALIASES_AT_MOST = 10_000;
+
+function contentsOf(document: Document, file: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: ALIASES_AT_MOST });
+  } catch (cause) {
+    if (!(cause instanceof ReferenceError)) throw cause;
+    const message = `has aliases that stand for more than ${ALIASES_AT_MOST} values; write some of them out`;
+    throw new ConfigurationError([{ file, line: undefined, column: undefined, message }]);
+  }
 }
 
 /** Keys and indices on the way from the document to its last node. */

@@ -1,5 +1,6 @@
 import type { Gateway } from '../../core/gateway';
 import { ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
+import { header } from './header';
 import { modelPaths } from './model-calls';
 import { CHAT_REQUEST, MESSAGES_REQUEST } from './model-requests';
 import { routePaths } from './routes';
@@ -60,8 +61,4 @@ function head(title: string, description: string, { configRevision }: Gateway): 
     servers: [{ url: '/' }],
     'x-errors': ERROR_CATALOGUE,
   };
-}
-
-function header(description: string, type: string): object {
-  return { description, schema: { type } };
 }

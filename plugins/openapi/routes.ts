@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../core/errors';
 import type { Route, RouteAnswer } from '../../core/plugin';
 import { errorResponses } from './errors';
+import { header } from './header';
 import { operationId } from './operation-id';
 import { mapValues, toOpenApi } from './schema';
 
@@ -17,22 +18,22 @@ export function routePaths(routes: readonly Route[], listener: Route['listener']
 }
 
 function operation(route: Route, method: string): object {
-  const { path, summary, body, answers = ANY_ANSWER, billing = { type: 'FREE' } } = route;
+  const { path, summary, body, bodyType = JSON_TYPE, answers, billing = { type: 'FREE' } } = route;
   return {
     operationId: operationId(method, path),
     summary,
     tags: [tagOf(path)],
     ...(route.listener === 'public' && route.auth === 'none' && { security: [] }),
-    parameters: [...pathParameters(path), ...queryParameters(route)],
+    parameters: [...pathParameters(path), ...queryParameters(route), ...headerParameters(route)],
     ...(body !== undefined && {
-      requestBody: { required: isRequired(body), content: { 'application/json': { schema: toOpenApi(body) } } },
+      requestBody: { required: isRequired(body), content: { [bodyType]: { schema: toOpenApi(body) } } },
     }),
     responses: { ...mapValues(answers as Record<string, RouteAnswer>, response), ...errorResponses(errorsOf(route)) },
     'x-billing': billing,
   };
 }
 
-const ANY_ANSWER = { 200: { description: 'Done.', schema: {} } };
+const JSON_TYPE = 'application/json';
 
 /** The noun: `/admin/v1/accounts/{id}` and `/v1/usage.csv` are of `accounts` and `usage`. */
 function tagOf(path: string): string {
@@ -50,19 +51,32 @@ function pathParameters(path: string): object[] {
 }
 
 function queryParameters({ query = {} }: Route): object[] {
-  return Object.entries(query).map(([name, { schema = { type: 'string' } }]) => {
+  return Object.entries(query).map(([name, { schema = { type: 'string' }, isRequired: required = false }]) => {
     const { description, ...rest } = schema as { description?: string };
-    return { name, in: 'query', ...(description !== undefined && { description }), schema: toOpenApi(rest) };
+    return { name, in: 'query', required, ...(description !== undefined && { description }), schema: toOpenApi(rest) };
   });
+}
+
+function headerParameters({ headers = {} }: Route): object[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  }));
 }
 
 function isRequired(body: object): boolean {
   return ((body as { required?: readonly string[] }).required ?? []).length > 0;
 }
 
-function response({ description, schema, mediaType = 'application/json' }: RouteAnswer): object {
-  if (schema === undefined) return { description };
-  return { description, content: { [mediaType]: { schema: toOpenApi(schema) } } };
+function response({ description, schema, mediaType = JSON_TYPE, orAs = {}, headers }: RouteAnswer): object {
+  const bodies = { ...(schema !== undefined && { [mediaType]: schema }), ...orAs };
+  return {
+    description,
+    ...(headers !== undefined && { headers: mapValues(headers, (says) => header(says, 'string')) }),
+    ...(Object.keys(bodies).length > 0 && { content: mapValues(bodies, (each) => ({ schema: toOpenApi(each) })) }),
+  };
 }
 
 function errorsOf(route: Route): readonly ErrorCode[] {
@@ -71,11 +85,16 @@ function errorsOf(route: Route): readonly ErrorCode[] {
   return [
     // Of a filter, a field of the body, or two Host headers.
     'INVALID_FIELD',
-    ...(route.body === undefined ? [] : (['INVALID_JSON', 'BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
+    ...(route.body === undefined ? [] : (['UNSUPPORTED_MEDIA_TYPE'] as const)),
+    ...(readsJson(route) ? (['INVALID_JSON', 'BODY_TOO_LARGE'] as const) : []),
     ...(needsKey ? (['INVALID_API_KEY'] as const) : []),
     ...(route.path.includes('{') ? (['NOT_FOUND'] as const) : []),
     ...(isPublic ? (['LEDGER_UNAVAILABLE'] as const) : []),
     ...(route.errors ?? []),
     'INTERNAL_ERROR',
   ];
+}
+
+function readsJson({ body, bodyType }: Route): boolean {
+  return body !== undefined && bodyType === undefined;
 }

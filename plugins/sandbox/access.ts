@@ -1,4 +1,4 @@
-import { fail, GatewayError } from '../../core/errors';
+import { type ErrorCode, fail, GatewayError } from '../../core/errors';
 import type { InstanceReference, SupplierDriver } from '../../core/supplier';
 import { ask } from './requests';
 import type { Sandbox } from './sandbox';
@@ -11,6 +11,21 @@ export interface RunningSandbox {
   readonly driver: SupplierDriver;
   readonly reference: InstanceReference;
 }
+
+/** What everything inside a running sandbox can be refused with: by `openRunning`, or by the supplier. */
+export const RUNNING_ERRORS: readonly ErrorCode[] = [
+  'SANDBOX_NOT_FOUND',
+  'SANDBOX_NOT_RUNNING',
+  'SANDBOX_FINAL',
+  'NOT_SUPPORTED',
+  'INSUFFICIENT_BALANCE',
+  'KEY_LIMIT_EXCEEDED',
+  'FORBIDDEN',
+  'RATE_LIMITED',
+  'SUPPLIER_UNAVAILABLE',
+  'SUPPLIER_ERROR',
+  'SUPPLIER_TIMEOUT',
+];
 
 const RESUMED_WITHIN_MS = 60_000;
 /** News may be lost: it is looked for this often all the same. */

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { fail } from '../../core/errors';
 import { invalidField } from '../../core/http';
 import { formatUsd, parseUsd } from '../../core/money';
-import { compileCheck, type Settings } from '../../core/settings';
+import { compileCheck, type Schema, type Settings } from '../../core/settings';
+import { object, shape } from '../../core/shape';
 import { type Metadata, readMetadata } from './metadata';
-import { type Requirements, readRequirements } from './requirements';
+import { REQUIREMENTS, type Requirements, readRequirements } from './requirements';
 import type { SandboxPolicy } from './sandbox';
 
-/** The outer shape; what stands in `selection` and `metadata` has refusals of its own. */
+/** The outer shape; what stands in it has refusals of its own. `CREATION_BODY` says all of it. */
 export const CREATION = {
   type: 'object',
   additionalProperties: false,
@@ -24,7 +25,38 @@ const POLICY = {
     idleTimeoutSeconds: SECONDS,
     maxLifetimeSeconds: SECONDS,
     maxTotalCostUsd: { type: ['string', 'null'], maxLength: 40 },
-    onFundsExhausted: { enum: ['suspend', 'terminate', null] },
+    onFundsExhausted: { type: ['string', 'null'], enum: ['suspend', 'terminate', null] },
+  },
+} as const;
+
+export const IDEMPOTENCY_KEY = {
+  description: 'The same for every repetition of one request.',
+  type: 'string',
+  minLength: 1,
+  maxLength: 160,
+} as const;
+
+/** By what is asked for, and at most at this price. */
+export const BY_REQUIREMENTS = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['requirements'],
+  properties: { requirements: REQUIREMENTS, maxEstimatedHourlyUsd: { type: ['string', 'null'] } },
+} as const;
+
+export function byId(name: 'quoteId' | 'offeringId'): Schema {
+  return { ...object({ [name]: shape.uuid }), additionalProperties: false };
+}
+
+/** What a creation can hold, in the words of the document. */
+export const CREATION_BODY = {
+  ...CREATION,
+  required: ['selection', 'idempotencyKey'],
+  properties: {
+    selection: { anyOf: [BY_REQUIREMENTS, byId('offeringId'), byId('quoteId')] },
+    idempotencyKey: IDEMPOTENCY_KEY,
+    policy: POLICY,
+    metadata: { type: 'object', description: 'Shown, listed and searched; nothing secret.' },
   },
 } as const;
 

@@ -10,7 +10,7 @@ const RANGE = {
   properties: { min: { type: 'number', minimum: 0 }, max: { type: 'number', minimum: 0 } },
 } as const;
 
-const REQUIREMENTS = {
+export const REQUIREMENTS = {
   type: 'object',
   additionalProperties: false,
   properties: {

@@ -4,16 +4,18 @@ export type FinalState = 'FAILED' | 'TERMINATED';
 export type ConfirmedState = Exclude<ObservedState, 'UNKNOWN'>;
 /** What the latest lifecycle operation asks for; null when nothing is asked. */
 export type DesiredState = 'RUNNING' | 'SUSPENDED' | 'TERMINATED' | null;
-export type LifecyclePhase =
-  | 'PROVISIONING'
-  | 'RUNNING'
-  | 'SUSPENDING'
-  | 'SUSPENDED'
-  | 'RESUMING'
-  | 'TERMINATING'
-  | 'RECONCILING'
-  | 'TERMINATED'
-  | 'FAILED';
+export const LIFECYCLE_PHASES = [
+  'PROVISIONING',
+  'RUNNING',
+  'SUSPENDING',
+  'SUSPENDED',
+  'RESUMING',
+  'TERMINATING',
+  'RECONCILING',
+  'TERMINATED',
+  'FAILED',
+] as const;
+export type LifecyclePhase = (typeof LIFECYCLE_PHASES)[number];
 
 export const OBSERVED_STATES = ['PROVISIONING', 'RUNNING', 'SUSPENDED', 'FAILED', 'TERMINATED', 'UNKNOWN'] as const;
 export const FINAL_STATES = ['FAILED', 'TERMINATED'] as const;
@@ -41,14 +43,17 @@ export function phaseOf({
 export type LifecycleVerb = 'CREATE' | 'SUSPEND' | 'RESUME' | 'TERMINATE';
 export const LIFECYCLE_VERBS = ['CREATE', 'SUSPEND', 'RESUME', 'TERMINATE'] as const;
 
-export type OperationType =
-  | LifecycleVerb
-  | 'EXEC'
-  | 'SIGNAL'
-  | 'FILE_READ'
-  | 'FILE_WRITE'
-  | 'FILE_LIST'
-  | 'FILE_DELETE'
-  | 'PORT_EXPOSE'
-  | 'PORT_REVOKE';
-export type OperationStatus = 'PENDING' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
+export const OPERATION_TYPES = [
+  ...LIFECYCLE_VERBS,
+  'EXEC',
+  'SIGNAL',
+  'FILE_READ',
+  'FILE_WRITE',
+  'FILE_LIST',
+  'FILE_DELETE',
+  'PORT_EXPOSE',
+  'PORT_REVOKE',
+] as const;
+export type OperationType = (typeof OPERATION_TYPES)[number];
+export const OPERATION_STATUSES = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const;
+export type OperationStatus = (typeof OPERATION_STATUSES)[number];

@@ -15,7 +15,7 @@ import { serveRoutes, type TestServer } from '../support/serve';
 const show: Handler = async (visit, _request, response) => sendJson(response, 200, visit.params);
 
 function open(method: Method, path: string, handle: Handler = show): Route {
-  return { method, path, summary: path, listener: 'public', auth: 'none', handle };
+  return { method, path, summary: path, listener: 'public', auth: 'none', answers: {}, handle };
 }
 
 describe('the route table', () => {
@@ -105,6 +105,7 @@ describe('the router', () => {
           summary: 'mine',
           listener: 'public',
           auth: 'key',
+          answers: {},
           handle: async (visit, _request, response) => sendJson(response, 200, visit.key),
         },
       ],
@@ -197,14 +198,14 @@ describe('the router', () => {
 
   it('never serves a route that needs a key where keys cannot be identified', async () => {
     const blind = await serveRoutes([
-      { method: 'GET', path: '/', summary: '', listener: 'public', auth: 'key', handle: show },
+      { method: 'GET', path: '/', summary: '', listener: 'public', auth: 'key', answers: {}, handle: show },
     ]);
     assert.equal((await fetch(`${blind.url}/`)).status, 500);
     await blind.close();
   });
 
   it('never holds routes of both listeners', () => {
-    const admin: Route = { method: 'GET', path: '/admin', summary: '', listener: 'admin', handle: show };
+    const admin: Route = { method: 'GET', path: '/admin', summary: '', listener: 'admin', answers: {}, handle: show };
     assert.throws(() => compileRoutes([open('GET', '/'), admin]), /cannot share/);
   });
 

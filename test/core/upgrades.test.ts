@@ -22,6 +22,7 @@ const routes = compileRoutes([
     method: '*',
     path: '/echo/{name}',
     summary: 'Says it again.',
+    answers: {},
     handle: async (_visit, _request, response) => void response.end('ordinary'),
     upgrade: echo,
   },

@@ -126,6 +126,18 @@ describe('a YAML file', () => {
     expect(valueRead('a: &x 5\nb: *x\n')).to.deep.equal({ a: 5, b: 5 });
   });
 
+  it('may use one anchor hundreds of times; aliases of aliases that grow without end are refused', () => {
+    const prices = Array.from({ length: 500 }, (_, index) => `m${index}: *price\n`).join('');
+    expect(valueRead(`price: &price { input: 1 }\n${prices}`))
+      .to.have.property('m499')
+      .that.deep.equals({ input: 1 });
+    const levels = Array.from({ length: 9 }, (_, index) => {
+      const nine = Array.from({ length: 9 }, () => (index === 0 ? 'x' : `*l${index - 1}`));
+      return `l${index}: &l${index} [${nine.join(', ')}]\n`;
+    });
+    expect(refusalOf(levels.join(''))).to.match(/^a\.yml: has aliases that stand for more than 10000 values/);
+  });
+
   it('that is not there is refused by name, with the variable that says where to look', () => {
     expect(() => readYamlFile(join(temporaryFolder({}), 'gone.yml'), {})).to.throw(
       ConfigurationError,

@@ -1,9 +1,8 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { ERRORS } from '../../core/errors';
 import { ask } from '../support/calls';
-import { type Document, operationsOf, readDocuments } from '../support/documents';
+import { type Document, expectShape, operationsOf, readDocuments } from '../support/documents';
 import { MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { textOf } from '../support/sources';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
@@ -63,9 +62,8 @@ describe('The OpenAPI documents', function () {
         expect(operations.length).to.be.greaterThan(10);
         for (const { path, operation } of operations) {
           expect(operation['x-billing'].type, path).to.be.oneOf(['PER_TOKEN', 'PER_SECOND', 'FREE']);
-          if (isOfSandboxes(operation)) continue;
           for (const answer of Object.values<Document>(operation.responses))
-            expect(answer.description, path).not.to.equal('Done.');
+            expect(answer.description, path).to.be.a('string').that.is.not.equal('');
         }
       });
 
@@ -181,7 +179,8 @@ describe('The OpenAPI documents', function () {
       [documents.admin, (path: string) => gateway.admin('GET', path)],
     ] as const) {
       for (const { path, method, operation } of operationsOf(document)) {
-        if (method !== 'get' || isOfSandboxes(operation)) continue;
+        // Inside a sandbox there is none to look at here: test/gateway/sandbox-*.test.ts compare all they are answered.
+        if (method !== 'get' || path.startsWith('/v1/sandboxes/')) continue;
         const answer = await get(fill(path));
         expect(answer.status, `${path}: ${answer.text}`).to.equal(200);
         const schema = operation.responses['200'].content['application/json']?.schema;
@@ -197,26 +196,3 @@ describe('The OpenAPI documents', function () {
     );
   });
 });
-
-/** Sandboxes have their own stories, which need a supplier. */
-function isOfSandboxes({ tags }: { tags: readonly string[] }): boolean {
-  return tags.some((tag) => ['sandboxes', 'quotes', 'sandbox-history'].includes(tag));
-}
-
-const ajv = new Ajv({ strict: false, validateFormats: false });
-
-/** `nullable` is known to ajv; references lead into the document. */
-function expectShape(schema: object, value: unknown, what: string, components: object = {}): void {
-  const validate = ajv.compile({ ...closed(schema), components });
-  expect(
-    validate(value),
-    `${what}: ${JSON.stringify(validate.errors)} ${JSON.stringify(value).slice(0, 500)}`,
-  ).to.equal(true);
-}
-
-/** A member that the document does not know is a lie too. */
-function closed<T>(schema: T): T {
-  return JSON.parse(JSON.stringify(schema), (_, part) =>
-    part?.type === 'object' && part.properties !== undefined ? { additionalProperties: false, ...part } : part,
-  ) as T;
-}

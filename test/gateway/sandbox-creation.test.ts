@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import knex, { type Knex } from 'knex';
+import { asDocumented } from '../support/documents';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,
@@ -21,18 +22,20 @@ describe('Creating a sandbox', function () {
   let database: Knex;
   before(async () => {
     const databaseUrl = await newDatabase();
-    gateway = await startGateway({
-      ...SANDBOX_GATEWAY,
-      stores: { redisUrl: await emptyRedis(), databaseUrl },
-      configure: (config) => {
-        config['offerings'] = {
-          small: SMALL,
-          fixed: FIXED,
-          closed: { ...SMALL, enabled: false },
-          lost: { ...SMALL, supplier: 'nobody' },
-        };
-      },
-    });
+    gateway = await asDocumented(
+      await startGateway({
+        ...SANDBOX_GATEWAY,
+        stores: { redisUrl: await emptyRedis(), databaseUrl },
+        configure: (config) => {
+          config['offerings'] = {
+            small: SMALL,
+            fixed: FIXED,
+            closed: { ...SMALL, enabled: false },
+            lost: { ...SMALL, supplier: 'nobody' },
+          };
+        },
+      }),
+    );
     database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
   });
   after(async () => {

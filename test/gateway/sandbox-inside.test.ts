@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { request } from 'undici';
+import { asDocumented } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
@@ -13,7 +14,7 @@ describe('inside a running sandbox', () => {
 
   before(async function () {
     this.timeout(60_000);
-    gateway = await startGateway({ stores: 'real', ...SANDBOX_GATEWAY });
+    gateway = await asDocumented(await startGateway({ stores: 'real', ...SANDBOX_GATEWAY }));
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('inside')));
     await waitForState(gateway, key, id, 'RUNNING');

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { onBothStores } from '../support/both-stores';
+import { asDocumented } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,
@@ -15,7 +16,7 @@ import {
 onBothStores('A sandbox', (stores) => {
   let gateway: TestGateway;
   before(async () => {
-    gateway = await startGateway({ stores, ...SANDBOX_GATEWAY });
+    gateway = await asDocumented(await startGateway({ stores, ...SANDBOX_GATEWAY }));
   });
   after(() => gateway.stop());
 

@@ -4,6 +4,11 @@ import type { InsideService } from '../inside';
 import { findCommand, readOutput } from './store';
 import { commandView } from './view';
 
+/** A stream of `CommandEvent`s. */
+export const COMMAND_EVENTS = {
+  'text/event-stream': { type: 'string', description: 'Events: start, stdout, stderr, ping, exit.' },
+} as const;
+
 const PING_EVERY_MS = 15_000;
 
 export interface CommandEvent {

@@ -1,5 +1,25 @@
+import { object, objectWith, oneOf, orNull, shape } from '../../../core/shape';
 import { textOf } from './kept-output';
 import type { Command } from './store';
+
+export const COMMAND_STATUS = oneOf('RUNNING', 'EXITED', 'TIMED_OUT', 'LOST');
+export const TRUNCATED = object({ stdout: shape.yes, stderr: shape.yes });
+
+/** What `commandView` makes. */
+export const COMMAND = objectWith(
+  {
+    commandId: shape.uuid,
+    status: COMMAND_STATUS,
+    exitCode: orNull(shape.integer),
+    stdout: shape.text,
+    stderr: shape.text,
+    truncated: TRUNCATED,
+    startedAt: shape.time,
+    endedAt: orNull(shape.time),
+    durationMs: orNull(shape.integer),
+  },
+  { background: object({ sessionId: shape.uuid, commandId: shape.uuid }) },
+);
 
 /** A command as callers see it; contract section 8.1. */
 export function commandView(command: Command, output: { readonly stdout: string; readonly stderr: string }) {

@@ -1,21 +1,19 @@
 import { sendJson } from '../../../core/http';
 import { decodeIdCursor, toPage } from '../../../core/page';
 import type { Route } from '../../../core/plugin';
-import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../../core/query';
+import { PAGE_READERS, pageOf, readQuery, readUuid, wordReader } from '../../../core/query';
+import { pageOf as pageShape } from '../../../core/shape';
 import { showSandbox } from '../record';
 import { fromRow } from '../rows';
 import type { Sandbox } from '../sandbox';
 import type { SandboxService } from '../service';
+import { SANDBOX_OF_ANY } from '../shapes';
 import { FINAL_STATES, OBSERVED_STATES } from '../states';
 
 const READERS = {
   ...PAGE_READERS,
   account: readUuid,
-  state: (text: string) => {
-    const states = ['ALL', ...OBSERVED_STATES];
-    if (!states.includes(text)) throw new RangeError(`expected one of ${states.join(', ')}`);
-    return text;
-  },
+  state: wordReader(['ALL', ...OBSERVED_STATES]),
 };
 
 export function adminList({ database }: SandboxService): Route {
@@ -24,6 +22,8 @@ export function adminList({ database }: SandboxService): Route {
     method: 'GET',
     path: '/admin/v1/sandboxes',
     summary: 'Sandboxes of all accounts, newest first; active ones unless a state, or ALL, is asked for.',
+    query: READERS,
+    answers: { 200: { description: 'A page of sandboxes.', schema: pageShape(SANDBOX_OF_ANY) } },
     handle: async ({ query }, _request, response) => {
       const filters = readQuery(query, READERS);
       const { limit, cursor } = pageOf(filters);

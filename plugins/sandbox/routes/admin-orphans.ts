@@ -2,6 +2,7 @@ import { sendJson } from '../../../core/http';
 import { decodeIdCursor, toPage } from '../../../core/page';
 import type { Route } from '../../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../../core/query';
+import { object, orNull, pageOf as pageShape, shape } from '../../../core/shape';
 import { type Cleanup, selectCleanup } from '../cleanup';
 import { showTime } from '../record';
 import { fromRow } from '../rows';
@@ -13,6 +14,8 @@ export function adminOrphans({ database }: SandboxService): Route {
     method: 'GET',
     path: '/admin/v1/sandboxes/orphans',
     summary: 'Instances at suppliers that no sandbox accounts for, newest first: to be removed, or removed.',
+    query: PAGE_READERS,
+    answers: { 200: { description: 'A page of instances.', schema: pageShape(ORPHAN) } },
     handle: async ({ query }, _request, response) => {
       const { limit, cursor } = pageOf(readQuery(query, PAGE_READERS));
       const found = await selectCleanup(database, { limit: limit + 1, after: decodeIdCursor(cursor) });
@@ -31,3 +34,15 @@ export function adminOrphans({ database }: SandboxService): Route {
     },
   };
 }
+
+const ORPHAN = object({
+  id: shape.uuid,
+  supplier: shape.text,
+  supplierRef: { type: 'object' },
+  name: shape.text,
+  sandboxId: orNull(shape.uuid),
+  reason: shape.text,
+  attempts: shape.integer,
+  foundAt: shape.time,
+  removedAt: orNull(shape.time),
+});

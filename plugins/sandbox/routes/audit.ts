@@ -1,11 +1,14 @@
 import type { Knex } from 'knex';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
-import { readInteger, readQuery } from '../../../core/query';
+import { readQuery, wordReader } from '../../../core/query';
+import { listOf, object, oneOf } from '../../../core/shape';
 import { SEGMENTS, showEvent, showOperation, showPeriod, showSegment } from '../record';
 import { fromRow } from '../rows';
 import type { SandboxService } from '../service';
+import { EVENT, OPERATION, PERIOD, SEGMENT } from '../shapes';
 import { findSandbox } from '../store';
+import { NUMBERED_PAGES, PAGE_NUMBERS } from './numbered-pages';
 
 /** Oldest first, so that pages stay as they are while more is written. */
 const KINDS = {
@@ -26,13 +29,15 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 
 const READERS = {
-  kind: (text: string): Kind => {
-    if (!Object.hasOwn(KINDS, text)) throw new RangeError(`expected one of ${Object.keys(KINDS).join(', ')}`);
-    return text as Kind;
-  },
-  page: (text: string) => readInteger(text, 1, 1_000_000),
-  pageSize: (text: string) => readInteger(text, 1, 100),
+  kind: wordReader(Object.keys(KINDS) as Kind[], { default: 'operations' }),
+  ...NUMBERED_PAGES,
 };
+
+const PAGE = object({
+  items: listOf({ anyOf: [OPERATION, EVENT, SEGMENT, PERIOD] }),
+  kind: oneOf(...Object.keys(KINDS)),
+  ...PAGE_NUMBERS,
+});
 
 export function audit({ database }: SandboxService): Route {
   return {
@@ -41,6 +46,9 @@ export function audit({ database }: SandboxService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/audit',
     summary: 'All operations, events, usage segments or billing periods of a sandbox, oldest first.',
+    query: READERS,
+    answers: { 200: { description: 'A page of them.', schema: PAGE } },
+    errors: ['SANDBOX_NOT_FOUND'],
     handle: async ({ key, params, query }, _request, response) => {
       const { kind = 'operations', page = 1, pageSize = 50 } = readQuery(query, READERS);
       const { id } = await findSandbox(database, key.accountId, params['id'] ?? '');

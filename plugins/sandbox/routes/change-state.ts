@@ -1,16 +1,47 @@
+import type { ErrorCode } from '../../../core/errors';
 import { jsonBody, sendJson } from '../../../core/http';
 import type { KeyHandler, Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
-import { readIdempotencyKey } from '../creation';
+import { IDEMPOTENCY_KEY, readIdempotencyKey } from '../creation';
 import { showOperation } from '../record';
 import { ask, type Verb } from '../requests';
 import type { SandboxService } from '../service';
+import { OPERATION } from '../shapes';
 import { readIfMatch } from './etag';
 
 const BODY = {
   type: 'object',
   additionalProperties: false,
   properties: { idempotencyKey: {} },
+} as const;
+
+const TERMINATE_ERRORS: readonly ErrorCode[] = [
+  'IDEMPOTENCY_KEY_INVALID',
+  'SANDBOX_NOT_FOUND',
+  'IDEMPOTENCY_CONFLICT',
+  'STATE_CHANGE_IN_PROGRESS',
+  'PRECONDITION_FAILED',
+];
+const SUSPEND_ERRORS: readonly ErrorCode[] = [
+  ...TERMINATE_ERRORS,
+  'SANDBOX_NOT_RUNNING',
+  'SANDBOX_FINAL',
+  'NOT_SUPPORTED',
+];
+const RESUME_ERRORS: readonly ErrorCode[] = [
+  ...SUSPEND_ERRORS,
+  'INSUFFICIENT_BALANCE',
+  'KEY_LIMIT_EXCEEDED',
+  'FORBIDDEN',
+];
+
+/** What all of them say of themselves. */
+const SAID = {
+  headers: { 'If-Match': 'Only if the sandbox is as the answer with this `ETag` said.' },
+  answers: {
+    200: { description: 'It was so already.', schema: OPERATION },
+    202: { description: 'The operation; it is done from now on.', schema: OPERATION },
+  },
 } as const;
 
 /** POST …/suspend, …/resume, …/terminate, and DELETE, which is terminate. */
@@ -25,24 +56,29 @@ export function changeState(service: SandboxService): readonly Route[] {
       const operation = await ask(service, key, params['id'] ?? '', { verb, idempotencyKey, ifMatch });
       sendJson(response, operation.noop ? 200 : 202, showOperation(operation));
     };
-  const post = (verb: Verb, word: string, summary: string): Route => ({
+  const post = (verb: Verb, word: string, summary: string, errors: readonly ErrorCode[]): Route => ({
     listener: 'public',
     auth: 'key',
     method: 'POST',
     path: `/v1/sandboxes/{id}/${word}`,
     summary,
+    ...SAID,
+    body: { ...BODY, properties: { idempotencyKey: IDEMPOTENCY_KEY } },
+    errors,
     handle: handle(verb),
   });
   return [
-    post('SUSPEND', 'suspend', 'Suspend a running sandbox.'),
-    post('RESUME', 'resume', 'Resume a suspended sandbox.'),
-    post('TERMINATE', 'terminate', 'End a sandbox; always accepted.'),
+    post('SUSPEND', 'suspend', 'Suspend a running sandbox.', SUSPEND_ERRORS),
+    post('RESUME', 'resume', 'Resume a suspended sandbox.', RESUME_ERRORS),
+    post('TERMINATE', 'terminate', 'End a sandbox; always accepted.', TERMINATE_ERRORS),
     {
       listener: 'public',
       auth: 'key',
       method: 'DELETE',
       path: '/v1/sandboxes/{id}',
       summary: 'End a sandbox; the same as terminate.',
+      ...SAID,
+      errors: TERMINATE_ERRORS,
       handle: handle('TERMINATE'),
     },
   ];

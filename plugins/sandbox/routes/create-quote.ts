@@ -2,12 +2,14 @@ import { fail } from '../../../core/errors';
 import { jsonBody, sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
-import { readCeiling } from '../creation';
+import { object, oneOf, shape } from '../../../core/shape';
+import { BY_REQUIREMENTS, byId, readCeiling } from '../creation';
 import type { OfferedInstance } from '../offering';
 import { insertQuote } from '../quotes';
 import { showTime } from '../record';
 import { matchOffering, readRequirements } from '../requirements';
 import type { SandboxService } from '../service';
+import { OFFERING } from '../shapes';
 
 const BODY = {
   type: 'object',
@@ -23,6 +25,9 @@ export function createQuote(service: SandboxService): Route {
     method: 'POST',
     path: '/v1/quotes',
     summary: 'Ask for a price that holds for one creation; costs nothing.',
+    body: { anyOf: [BY_REQUIREMENTS, byId('offeringId')] },
+    answers: { 201: { description: 'The quote.', schema: QUOTE } },
+    errors: ['SELECTION_INVALID', 'REQUIREMENTS_INVALID', 'OFFERING_NOT_FOUND', 'NO_MATCHING_OFFERING'],
     handle: async ({ key }, request, response) => {
       const chosen = choose(await readBody(request), service.offerings());
       const { quoteForMs } = service.timings;
@@ -65,3 +70,14 @@ function choose(
   if (match === undefined) throw fail('NO_MATCHING_OFFERING', { param: 'requirements' });
   return match;
 }
+
+const QUOTE = object({
+  quoteId: shape.uuid,
+  status: oneOf('VALID'),
+  offeringId: shape.uuid,
+  offering: OFFERING,
+  estimatedHourlyUsd: shape.usd,
+  initialReservationUsd: shape.usd,
+  createdAt: shape.time,
+  expiresAt: shape.time,
+});

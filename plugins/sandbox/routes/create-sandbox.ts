@@ -3,10 +3,11 @@ import { jsonBody, sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
 import { admit } from '../admission';
-import { CREATION, readCreation } from '../creation';
+import { CREATION, CREATION_BODY, readCreation } from '../creation';
 import { readRecord } from '../record';
 import type { SandboxService } from '../service';
-import { etagOf } from './etag';
+import { RECORD } from '../shapes';
+import { ETAG, etagOf } from './etag';
 
 const CREATION_ERRORS: readonly ErrorCode[] = [
   'SELECTION_INVALID',
@@ -17,6 +18,8 @@ const CREATION_ERRORS: readonly ErrorCode[] = [
   'IDEMPOTENCY_KEY_INVALID',
   'METADATA_INVALID',
   'INSUFFICIENT_BALANCE',
+  'KEY_LIMIT_EXCEEDED',
+  'FORBIDDEN',
   'OFFERING_NOT_FOUND',
   'NO_MATCHING_OFFERING',
   'OFFERING_CHANGED',
@@ -35,8 +38,14 @@ export function createSandbox(service: SandboxService): Route {
     method: 'POST',
     path: '/v1/sandboxes',
     summary: 'Create a sandbox, once per idempotency key.',
-    body: CREATION,
-    answers: { 202: { description: 'Its record; it is made from now on.', schema: { type: 'object' } } },
+    body: CREATION_BODY,
+    answers: {
+      202: {
+        description: 'Its record; it is made from now on.',
+        schema: RECORD,
+        headers: { Location: 'Where it is.', ...ETAG },
+      },
+    },
     errors: CREATION_ERRORS,
     // For the time it is there, at the hourly prices of its offering (`GET /v1/offerings`).
     billing: { type: 'PER_SECOND', currency: 'USD', prices: '/v1/offerings' },

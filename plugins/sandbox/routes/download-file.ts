@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Route } from '../../../core/plugin';
 import { readQuery } from '../../../core/query';
 import type { InsideService } from '../inside';
-import { readPath, requiredPath, withFiles } from './file-access';
+import { BYTES, FILE_ERRORS, PATH, requiredPath, withFiles } from './file-access';
 
 export function downloadFile(service: InsideService): Route {
   return {
@@ -11,8 +11,11 @@ export function downloadFile(service: InsideService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/files/content',
     summary: "A file's bytes, of any size.",
+    query: PATH,
+    answers: { 200: { description: 'Its bytes.', schema: BYTES, mediaType: 'application/octet-stream' } },
+    errors: FILE_ERRORS,
     handle: async ({ key, params, query }, request, response) => {
-      const path = requiredPath(readQuery(query, { path: readPath }).path);
+      const path = requiredPath(readQuery(query, PATH).path);
       const { byteLength, content } = await withFiles(
         service,
         { accountId: key.accountId, sandboxId: params['id'] },

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { fail } from '../../../core/errors';
 
+/** What the document says of it. */
+export const ETAG = { ETag: 'Changes with its state; for `If-Match`.' };
+
 export function etagOf(stateVersion: number): string {
   return `"${stateVersion}"`;
 }

@@ -1,5 +1,7 @@
-import { fail } from '../../../core/errors';
-import { openRunning, type RunningSandbox } from '../access';
+import { type ErrorCode, fail } from '../../../core/errors';
+import { type Reader, reader } from '../../../core/query';
+import { object, shape } from '../../../core/shape';
+import { openRunning, RUNNING_ERRORS, type RunningSandbox } from '../access';
 import type { InsideService } from '../inside';
 import { operate } from '../operate';
 import type { OperationType } from '../states';
@@ -9,6 +11,20 @@ export const MOST_AS_JSON = 4 * 1_048_576;
 
 /** The largest file that is taken at once. */
 export const MOST_UPLOADED = 20 * 1_048_576;
+
+export const FILE_ERRORS: readonly ErrorCode[] = [
+  ...RUNNING_ERRORS,
+  'PATH_INVALID',
+  'FILE_NOT_FOUND',
+  'FILE_TOO_LARGE',
+];
+
+/** A file's bytes, as they are. */
+export const BYTES = { type: 'string', format: 'binary' } as const;
+
+export const WRITTEN = {
+  201: { description: 'It is written.', schema: object({ path: shape.text, byteLength: shape.integer }) },
+};
 
 /** What the endpoints of files begin with. @throws NOT_SUPPORTED and what `openRunning` throws */
 export async function withFiles<T>(
@@ -23,10 +39,15 @@ export async function withFiles<T>(
 }
 
 /** The path of a query string. */
-export function readPath(text: string): string {
+export const readPath = reader({ type: 'string', minLength: 1 }, (text) => {
   if (text === '') throw new RangeError('expected a path');
   return text;
-}
+});
+
+/** One that `requiredPath` asks for. */
+export const PATH: { readonly path: Reader<string> } = {
+  path: Object.assign(reader(readPath.schema ?? {}, readPath), { isRequired: true as const }),
+};
 
 /** @throws PATH_INVALID */
 export function requiredPath(path: string | undefined): string {

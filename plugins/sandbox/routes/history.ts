@@ -1,28 +1,32 @@
 import type { Knex } from 'knex';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
-import { readInteger, readQuery, readText, readTime } from '../../../core/query';
+import { readQuery, readText, readTime, wordReader } from '../../../core/query';
+import { listOf, object, shape } from '../../../core/shape';
 import { showSandbox } from '../record';
 import { fromRow } from '../rows';
 import type { Sandbox } from '../sandbox';
 import type { SandboxService } from '../service';
+import { SANDBOX } from '../shapes';
 import { FINAL_STATES, OBSERVED_STATES } from '../states';
+import { NUMBERED_PAGES, PAGE_NUMBERS } from './numbered-pages';
 
 const STATES = ['ALL', 'ACTIVE', 'HISTORY', ...OBSERVED_STATES] as const;
 type State = (typeof STATES)[number];
 
 const READERS = {
-  state: (text: string): State => {
-    const state = STATES.find((each) => each === text);
-    if (state === undefined) throw new RangeError(`expected one of ${STATES.join(', ')}`);
-    return state;
-  },
+  state: wordReader(STATES, { default: 'ALL' }),
   search: readText,
   from: readTime,
   to: readTime,
-  page: (text: string) => readInteger(text, 1, 1_000_000),
-  pageSize: (text: string) => readInteger(text, 1, 100),
+  ...NUMBERED_PAGES,
 };
+
+const PAGE = object({
+  items: listOf(SANDBOX),
+  stateCounts: object(Object.fromEntries(STATES.map((each) => [each, shape.integer]))),
+  ...PAGE_NUMBERS,
+});
 
 export function history({ database }: SandboxService): Route {
   return {
@@ -31,6 +35,8 @@ export function history({ database }: SandboxService): Route {
     method: 'GET',
     path: '/v1/sandbox-history',
     summary: 'Sandboxes of all times, newest first, with how many are in each state.',
+    query: READERS,
+    answers: { 200: { description: 'A page of sandboxes.', schema: PAGE } },
     handle: async ({ key, query }, _request, response) => {
       const { state = 'ALL', search, from, to, page = 1, pageSize = 50 } = readQuery(query, READERS);
       const found = () => narrow(database('sandboxes'), key.accountId, { search, from, to });

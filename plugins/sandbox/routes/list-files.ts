@@ -1,11 +1,25 @@
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
-import { readInteger, readQuery } from '../../../core/query';
+import { integerReader, readQuery } from '../../../core/query';
+import { listOf, object, oneOf, shape } from '../../../core/shape';
 import { LIST_LIMIT } from '../../../core/supplier';
 import type { InsideService } from '../inside';
-import { readPath, withFiles } from './file-access';
+import { FILE_ERRORS, readPath, withFiles } from './file-access';
 
-const FILTERS = { path: readPath, depth: (text: string) => readInteger(text, 1, 100) };
+const FILTERS = { path: readPath, depth: integerReader(1, 100, { default: 2 }) };
+
+const LIST = object({
+  path: shape.text,
+  items: listOf(
+    object({
+      path: shape.text,
+      type: oneOf('file', 'folder', 'link', 'other'),
+      byteLength: shape.integer,
+      modifiedAt: shape.time,
+    }),
+  ),
+  truncated: { type: 'boolean', description: `There are more than ${LIST_LIMIT}.` },
+});
 
 export function listFiles(service: InsideService): Route {
   return {
@@ -14,6 +28,9 @@ export function listFiles(service: InsideService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/files/list',
     summary: 'What is in a folder, and in the folders in it.',
+    query: FILTERS,
+    answers: { 200: { description: 'What is there.', schema: LIST } },
+    errors: FILE_ERRORS,
     handle: async ({ key, params, query }, _request, response) => {
       const { path = '.', depth = 2 } = readQuery(query, FILTERS);
       const items = await withFiles(

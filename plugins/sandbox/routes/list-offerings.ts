@@ -2,6 +2,7 @@ import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import { listOf } from '../../../core/shape';
 import type { SandboxService } from '../service';
+import { OFFERING } from '../shapes';
 
 export function listOfferings(service: SandboxService): Route {
   return {
@@ -10,7 +11,7 @@ export function listOfferings(service: SandboxService): Route {
     method: 'GET',
     path: '/v1/offerings',
     summary: 'What sandboxes there are, with resources and prices.',
-    answers: { 200: { description: 'The offerings.', schema: listOf({ type: 'object' }) } },
+    answers: { 200: { description: 'The offerings.', schema: listOf(OFFERING) } },
     handle: async (_visit, _request, response) => {
       sendJson(
         response,

@@ -2,22 +2,23 @@ import type { Knex } from 'knex';
 import { sendJson } from '../../../core/http';
 import { decodeIdCursor, toPage } from '../../../core/page';
 import type { Route } from '../../../core/plugin';
-import { PAGE_READERS, pageOf, readQuery, readText, readUuid } from '../../../core/query';
+import { flagReader, PAGE_READERS, pageOf, readQuery, readText, readUuid, wordsReader } from '../../../core/query';
+import { listOf, object, orNull, shape } from '../../../core/shape';
 import { showSandbox } from '../record';
 import { fromRow } from '../rows';
 import type { Sandbox } from '../sandbox';
 import type { SandboxService } from '../service';
+import { SANDBOX } from '../shapes';
 import { FINAL_STATES, OBSERVED_STATES } from '../states';
 
 const READERS = {
   ...PAGE_READERS,
-  state: (text: string) => text.split(',').map(readState),
+  state: wordsReader(OBSERVED_STATES),
   offeringId: readUuid,
-  includeFinal: (text: string) => {
-    if (text !== 'true' && text !== 'false') throw new RangeError('expected true or false');
-    return text === 'true';
-  },
+  includeFinal: flagReader(false),
 };
+
+const PAGE = object({ items: listOf(SANDBOX), nextCursor: orNull(shape.text), total: shape.integer });
 
 export function listSandboxes({ database }: SandboxService): Route {
   return {
@@ -25,7 +26,10 @@ export function listSandboxes({ database }: SandboxService): Route {
     auth: 'key',
     method: 'GET',
     path: '/v1/sandboxes',
-    summary: "The account's sandboxes, newest first; active ones unless includeFinal=true.",
+    summary:
+      "The account's sandboxes, newest first; active ones unless includeFinal=true. `metadata.<name>=<value>` finds those with it.",
+    query: READERS,
+    answers: { 200: { description: 'A page of sandboxes.', schema: PAGE } },
     handle: async ({ key, query }, _request, response) => {
       const { metadata, rest } = takeMetadata(query);
       const filters = readQuery(rest, READERS);
@@ -54,13 +58,6 @@ export function listSandboxes({ database }: SandboxService): Route {
       sendJson(response, 200, { ...shown, total: Number(counted?.['total'] ?? 0) });
     },
   };
-}
-
-function readState(text: string): string {
-  if (!(OBSERVED_STATES as readonly string[]).includes(text)) {
-    throw new RangeError(`expected states of ${OBSERVED_STATES.join(', ')}, with commas between`);
-  }
-  return text;
 }
 
 /** `metadata.<name>=<value>`: the names are the caller's own. */

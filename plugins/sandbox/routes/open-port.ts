@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
-import { openRunning } from '../access';
+import { mapOf, object, oneOf, shape } from '../../../core/shape';
+import { openRunning, RUNNING_ERRORS } from '../access';
 import type { InsideService } from '../inside';
 import { operate } from '../operate';
 import { readPort, urlOfPort } from '../ports/addresses';
@@ -15,6 +16,8 @@ export function openPort(service: InsideService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/ports/{port}',
     summary: 'Where a port of the sandbox is reached, and the headers that open it.',
+    answers: { 200: { description: 'Its address.', schema: OPENED } },
+    errors: [...RUNNING_ERRORS, 'PORT_INVALID'],
     handle: async ({ key, params }, request, response) => {
       const port = readPort(params['port']);
       const running = await openRunning(service, key.accountId, params['id'] ?? '');
@@ -39,3 +42,11 @@ function publicUrlOf({ headers }: IncomingMessage): string {
   const said = process.env['PUBLIC_URL'] ?? '';
   return (said === '' ? `http://${headers.host ?? 'localhost'}` : said).replace(/\/+$/, '');
 }
+
+const OPENED = object({
+  port: shape.integer,
+  url: shape.text,
+  headers: mapOf(shape.text),
+  visibility: oneOf('token'),
+  expiresAt: shape.time,
+});

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { fail } from '../../../core/errors';
 import type { OwnHosts, Route, Visit } from '../../../core/plugin';
 import { hostOf } from '../../../core/request-target';
-import { openRunning } from '../access';
+import { openRunning, RUNNING_ERRORS } from '../access';
 import type { InsideService } from '../inside';
 import { pathBelowProxy, placeOfHost, readPort } from '../ports/addresses';
 import type { Passage } from '../ports/port-proxy';
@@ -23,6 +23,9 @@ export function proxyPort(service: InsideService): Route {
     method: '*',
     path: '/v1/sandboxes/{id}/ports/{port}/proxy/{rest...}',
     summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers that opened it.',
+    headers: { [TOKEN_HEADER]: 'As the answer that opened the port says.' },
+    answers: { 200: { description: 'What the port answers, with its own status, headers and body.' } },
+    errors: [...RUNNING_ERRORS, 'INVALID_API_KEY', 'PORT_INVALID'],
     handle: async (visit, request, response) => service.ports.pass(request, response, await passageOf(visit, request)),
     upgrade: async (visit, request, socket, head) =>
       service.ports.passUpgrade(request, socket, head, await passageOf(visit, request)),

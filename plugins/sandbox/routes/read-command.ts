@@ -1,7 +1,7 @@
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import { findCommand, readOutput } from '../commands/store';
-import { commandView, outputView } from '../commands/view';
+import { COMMAND, commandView, outputView } from '../commands/view';
 import type { InsideService } from '../inside';
 import { findSandbox } from '../store';
 
@@ -12,6 +12,8 @@ export function readCommand(service: InsideService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/commands/{commandId}',
     summary: 'What became of a command, with the last mebibyte of its output.',
+    answers: { 200: { description: 'The command.', schema: COMMAND } },
+    errors: ['SANDBOX_NOT_FOUND'],
     handle: async ({ key, params }, _request, response) => {
       const sandbox = await findSandbox(service.database, key.accountId, params['id'] ?? '');
       const command = await findCommand(service.database, sandbox.id, params['commandId'] ?? '');

@@ -3,12 +3,23 @@ import { buffer } from 'node:stream/consumers';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
-import { readQuery } from '../../../core/query';
+import { readQuery, wordReader } from '../../../core/query';
+import { object, oneOf, shape } from '../../../core/shape';
 import type { RunningSandbox } from '../access';
 import type { InsideService } from '../inside';
-import { MOST_AS_JSON, readPath, requiredPath, withFiles } from './file-access';
+import { FILE_ERRORS, MOST_AS_JSON, PATH, requiredPath, withFiles } from './file-access';
 
-const FILTERS = { path: readPath, encoding: readEncoding };
+const ENCODINGS = ['utf8', 'base64'] as const;
+type Encoding = (typeof ENCODINGS)[number];
+
+const FILTERS = { ...PATH, encoding: wordReader(ENCODINGS, { default: 'utf8' }) };
+
+const FILE = object({
+  path: shape.text,
+  content: shape.text,
+  encoding: oneOf(...ENCODINGS),
+  byteLength: shape.integer,
+});
 
 export function readFile(service: InsideService): Route {
   return {
@@ -17,6 +28,9 @@ export function readFile(service: InsideService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/files',
     summary: 'Reads a file as text, or as base64.',
+    query: FILTERS,
+    answers: { 200: { description: 'The file.', schema: FILE } },
+    errors: FILE_ERRORS,
     handle: async ({ key, params, query }, _request, response) => {
       const { path: asked, encoding = 'utf8' } = readQuery(query, FILTERS);
       const path = requiredPath(asked);
@@ -44,10 +58,3 @@ async function readWhole({ driver, reference }: RunningSandbox, path: string, en
 
 const TOO_LARGE = `A file of more than ${MOST_AS_JSON} bytes is read raw, with GET …/files/content.`;
 const NOT_TEXT = 'encoding: the file is no UTF-8 text; ask for it with base64';
-
-type Encoding = 'utf8' | 'base64';
-
-function readEncoding(text: string): Encoding {
-  if (text !== 'utf8' && text !== 'base64') throw new RangeError('expected utf8 or base64');
-  return text;
-}

@@ -1,16 +1,25 @@
 import type { IncomingMessage } from 'node:http';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
-import { readInteger, readQuery } from '../../../core/query';
-import { followCommand, sendEvents } from '../commands/events';
+import { flagReader, integerReader, readQuery } from '../../../core/query';
+import { listOf, object, oneOf, shape } from '../../../core/shape';
+import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
 import { findCommand, readOutput } from '../commands/store';
+import { COMMAND_STATUS, TRUNCATED } from '../commands/view';
 import type { InsideService } from '../inside';
 import { findSandbox } from '../store';
 
 const FILTERS = {
-  after: (text: string) => readInteger(text, 0, 2_147_483_647),
-  follow: (text: string) => readBoolean(text),
+  after: integerReader(0, 2_147_483_647, { default: 0 }),
+  follow: flagReader(false),
 };
+
+const LOGS = object({
+  items: listOf(object({ sequence: shape.integer, stream: oneOf('stdout', 'stderr'), data: shape.text })),
+  nextAfter: shape.integer,
+  status: COMMAND_STATUS,
+  truncated: TRUNCATED,
+});
 
 export function readLogs(service: InsideService): Route {
   return {
@@ -19,6 +28,10 @@ export function readLogs(service: InsideService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/commands/{commandId}/logs',
     summary: "A command's output after a sequence number; with follow=true as events until it ends.",
+    query: FILTERS,
+    headers: { 'Last-Event-ID': 'The same as `after`, as browsers say it.' },
+    answers: { 200: { description: 'The output.', schema: LOGS, orAs: COMMAND_EVENTS } },
+    errors: ['SANDBOX_NOT_FOUND'],
     handle: async ({ key, params, query }, request, response) => {
       const { follow = false, after = lastEventOf(request) } = readQuery(query, FILTERS);
       const sandbox = await findSandbox(service.database, key.accountId, params['id'] ?? '');
@@ -40,9 +53,4 @@ export function readLogs(service: InsideService): Route {
 function lastEventOf({ headers }: IncomingMessage): number {
   const text = String(headers['last-event-id'] ?? '');
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;
-}
-
-function readBoolean(text: string): boolean {
-  if (text !== 'true' && text !== 'false') throw new RangeError('expected true or false');
-  return text === 'true';
 }

@@ -1,7 +1,7 @@
 import type { Route } from '../../../core/plugin';
 import { readQuery } from '../../../core/query';
 import type { InsideService } from '../inside';
-import { readPath, requiredPath, withFiles } from './file-access';
+import { FILE_ERRORS, PATH, requiredPath, withFiles } from './file-access';
 
 export function removeFile(service: InsideService): Route {
   return {
@@ -10,8 +10,11 @@ export function removeFile(service: InsideService): Route {
     method: 'DELETE',
     path: '/v1/sandboxes/{id}/files',
     summary: 'Removes a file, or a folder with all that is in it.',
+    query: PATH,
+    answers: { 204: { description: 'It is gone.' } },
+    errors: FILE_ERRORS,
     handle: async ({ key, params, query }, _request, response) => {
-      const path = requiredPath(readQuery(query, { path: readPath }).path);
+      const path = requiredPath(readQuery(query, PATH).path);
       await withFiles(
         service,
         { accountId: key.accountId, sandboxId: params['id'] },

@@ -11,6 +11,8 @@ export function revokePort(service: InsideService): Route {
     method: 'DELETE',
     path: '/v1/sandboxes/{id}/ports/{port}',
     summary: 'Closes a port: its tokens open nothing any more, and what is open ends.',
+    answers: { 204: { description: 'It is closed.' } },
+    errors: ['SANDBOX_NOT_FOUND', 'PORT_INVALID'],
     handle: async ({ key, params }, _request, response) => {
       const port = readPort(params['port']);
       const { id } = await findSandbox(service.database, key.accountId, params['id'] ?? '');

@@ -3,11 +3,11 @@ import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
-import { openRunning } from '../access';
-import { followCommand, sendEvents } from '../commands/events';
+import { openRunning, RUNNING_ERRORS } from '../access';
+import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
 import type { LiveCommand } from '../commands/live-command';
 import type { Command } from '../commands/store';
-import { commandView } from '../commands/view';
+import { COMMAND, commandView } from '../commands/view';
 import type { InsideService } from '../inside';
 import { readBody } from './read-body';
 
@@ -44,6 +44,12 @@ export function runCommand(service: InsideService): Route {
     method: 'POST',
     path: '/v1/sandboxes/{id}/commands',
     summary: 'Runs a shell command: waits for its end, streams its output as events, or leaves it running.',
+    body: BODY,
+    answers: {
+      200: { description: 'Its output, for who accepts `text/event-stream`.', orAs: COMMAND_EVENTS },
+      201: { description: 'The command: ended, or begun in the background.', schema: COMMAND },
+    },
+    errors: [...RUNNING_ERRORS, 'COMMAND_INVALID'],
     handle: async ({ key, params }, request, response) => {
       const body = checkText(await read(request));
       const running = await openRunning(service, key.accountId, params['id'] ?? '');

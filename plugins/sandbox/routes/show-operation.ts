@@ -3,6 +3,7 @@ import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import { showOperation as toJson } from '../record';
 import type { SandboxService } from '../service';
+import { OPERATION } from '../shapes';
 import { findSandbox, readOperation } from '../store';
 
 export function showOperation({ database }: SandboxService): Route {
@@ -12,6 +13,8 @@ export function showOperation({ database }: SandboxService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}/operations/{operationId}',
     summary: 'One operation of a sandbox.',
+    answers: { 200: { description: 'The operation.', schema: OPERATION } },
+    errors: ['SANDBOX_NOT_FOUND'],
     handle: async ({ key, params }, _request, response) => {
       const sandbox = await findSandbox(database, key.accountId, params['id'] ?? '');
       const operation = await readOperation(database, sandbox.id, params['operationId'] ?? '');

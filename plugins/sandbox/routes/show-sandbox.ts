@@ -1,18 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
-import { readInteger, readQuery } from '../../../core/query';
+import { integerReader, readQuery, wordsReader } from '../../../core/query';
 import { readRecord, type SandboxRecord } from '../record';
 import type { SandboxService } from '../service';
+import { RECORD } from '../shapes';
 import { isFinal, OBSERVED_STATES, type ObservedState } from '../states';
-import { etagOf } from './etag';
-
-const READERS = {
-  waitFor: (text: string): readonly ObservedState[] => text.split(',').map(readState),
-  waitSeconds: (text: string) => readInteger(text, 0, 60),
-};
+import { ETAG, etagOf } from './etag';
 
 const DEFAULT_WAIT_SECONDS = 30;
+
+const READERS = {
+  waitFor: wordsReader(OBSERVED_STATES),
+  waitSeconds: integerReader(0, 60, { default: DEFAULT_WAIT_SECONDS }),
+};
+
 /** News may be lost: it is looked for this often all the same. */
 const LOOK_EVERY_MS = 2_000;
 
@@ -23,6 +25,9 @@ export function showSandbox(service: SandboxService): Route {
     method: 'GET',
     path: '/v1/sandboxes/{id}',
     summary: 'A sandbox; with waitFor once it is in one of these states, or after waitSeconds as it is.',
+    query: READERS,
+    answers: { 200: { description: 'Its record.', schema: RECORD, headers: ETAG } },
+    errors: ['SANDBOX_NOT_FOUND'],
     handle: async ({ key, params, query }, request, response) => {
       const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, READERS);
       const read = () => readRecord(service.database, key.accountId, params['id'] ?? '');
@@ -53,11 +58,4 @@ async function waitUntil(
     await news;
     record = await read();
   }
-}
-
-function readState(text: string): ObservedState {
-  const state = OBSERVED_STATES.find((each) => each === text.trim());
-  if (state === undefined)
-    throw new RangeError(`expected states of ${OBSERVED_STATES.join(', ')}, with commas between`);
-  return state;
 }

@@ -1,8 +1,9 @@
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
+import { object, oneOf, shape } from '../../../core/shape';
 import { COMMAND_SIGNALS } from '../../../core/supplier';
-import { openRunning } from '../access';
+import { openRunning, RUNNING_ERRORS } from '../access';
 import { findCommand } from '../commands/store';
 import type { InsideService } from '../inside';
 import { operate } from '../operate';
@@ -12,8 +13,10 @@ const BODY = {
   type: 'object',
   additionalProperties: false,
   required: ['signal'],
-  properties: { signal: { enum: COMMAND_SIGNALS } },
+  properties: { signal: { type: 'string', enum: COMMAND_SIGNALS } },
 } as const;
+
+const SIGNALLED = object({ commandId: shape.uuid, signal: oneOf(...COMMAND_SIGNALS), noop: shape.yes });
 
 export function signalCommand(service: InsideService): Route {
   const read = readBody<Settings<typeof BODY>>(BODY, { maxBytes: 1_024, invalid: 'COMMAND_INVALID' });
@@ -23,6 +26,9 @@ export function signalCommand(service: InsideService): Route {
     method: 'POST',
     path: '/v1/sandboxes/{id}/commands/{commandId}/signal',
     summary: 'Sends a signal to a command and to all it has started; one that has ended is left as it is.',
+    body: BODY,
+    answers: { 200: { description: 'It is sent; `noop`: the command had ended.', schema: SIGNALLED } },
+    errors: [...RUNNING_ERRORS, 'COMMAND_INVALID'],
     handle: async ({ key, params }, request, response) => {
       const { signal } = await read(request);
       const running = await openRunning(service, key.accountId, params['id'] ?? '');

@@ -4,7 +4,7 @@ import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import { readQuery } from '../../../core/query';
 import type { InsideService } from '../inside';
-import { MOST_UPLOADED, readPath, requiredPath, withFiles } from './file-access';
+import { BYTES, FILE_ERRORS, MOST_UPLOADED, PATH, requiredPath, WRITTEN, withFiles } from './file-access';
 
 export function uploadFile(service: InsideService): Route {
   return {
@@ -13,8 +13,13 @@ export function uploadFile(service: InsideService): Route {
     method: 'PUT',
     path: '/v1/sandboxes/{id}/files/content',
     summary: 'Writes a file with the bytes of the body.',
+    query: PATH,
+    body: BYTES,
+    bodyType: 'application/octet-stream',
+    answers: WRITTEN,
+    errors: FILE_ERRORS,
     handle: async ({ key, params, query }, request, response) => {
-      const path = requiredPath(readQuery(query, { path: readPath }).path);
+      const path = requiredPath(readQuery(query, PATH).path);
       const bytes = await readBytes(request);
       await withFiles(
         service,

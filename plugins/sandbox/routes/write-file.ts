@@ -3,7 +3,7 @@ import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
 import type { InsideService } from '../inside';
-import { MOST_AS_JSON, withFiles } from './file-access';
+import { FILE_ERRORS, MOST_AS_JSON, WRITTEN, withFiles } from './file-access';
 import { readBody } from './read-body';
 
 const BODY = {
@@ -13,7 +13,7 @@ const BODY = {
   properties: {
     path: { type: 'string', minLength: 1 },
     content: { type: 'string' },
-    encoding: { enum: ['utf8', 'base64'], default: 'utf8' },
+    encoding: { type: 'string', enum: ['utf8', 'base64'], default: 'utf8' },
   },
 } as const;
 
@@ -28,6 +28,9 @@ export function writeFile(service: InsideService): Route {
     method: 'POST',
     path: '/v1/sandboxes/{id}/files',
     summary: 'Writes a file, with the folders on the way.',
+    body: BODY,
+    answers: WRITTEN,
+    errors: FILE_ERRORS,
     handle: async ({ key, params }, request, response) => {
       const { path, content, encoding } = await read(request);
       const bytes = decode(content, encoding);

@@ -1,0 +1,10 @@
+import { integerReader } from '../../../core/query';
+import { shape } from '../../../core/shape';
+
+/** Pages one can leaf to, with how many there are in all. */
+export const NUMBERED_PAGES = {
+  page: integerReader(1, 1_000_000, { default: 1 }),
+  pageSize: integerReader(1, 100, { default: 50 }),
+};
+
+export const PAGE_NUMBERS = { page: shape.integer, pageSize: shape.integer, total: shape.integer };
