@@ -28,6 +28,10 @@ export interface KeyShape {
   readonly suffix: string;
   readonly status: string;
   readonly balanceLimit: string | null;
+  readonly dailyLimit: string | null;
+  readonly monthlyLimit: string | null;
+  readonly callsPerMinute: number | null;
+  readonly tokensPerMinute: number | null;
   readonly spentUsd: string | null;
   readonly allowedModels: readonly string[] | null;
   readonly createdAt: string;
@@ -40,6 +44,10 @@ export const KEY_COLUMNS: Columns<KeyShape> = {
   status: ({ status }) => status,
   'spent USD': ({ spentUsd }) => spentUsd,
   'limit USD': ({ balanceLimit }) => balanceLimit,
+  'daily USD': ({ dailyLimit }) => dailyLimit,
+  'monthly USD': ({ monthlyLimit }) => monthlyLimit,
+  'calls/min': ({ callsPerMinute }) => callsPerMinute,
+  'tokens/min': ({ tokensPerMinute }) => tokensPerMinute,
   models: ({ allowedModels }) => allowedModels?.join(', ') ?? 'all',
   created: ({ createdAt }) => createdAt,
 };

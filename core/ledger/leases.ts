@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LEASE_MS, type Ledger, type Payer, RENEW_EVERY_MS } from './ledger';
+import { countExpired } from './ledger-metrics';
 import { ALL_SHARDS } from './shard';
 
 /** Keeps the holds of this process's open calls, and gives back those whose process is gone. */
@@ -82,6 +83,7 @@ export function startLeases(options: LeasesOptions): Leases {
     await eachAtOnce(due, async ({ rid, ...payer }) => {
       if ((await ledger.expire(payer, rid)).outcome === 'expired') expired += 1;
     });
+    countExpired(expired);
     if (expired > 0) log.warn({ expired }, 'holds were given back whose calls have ended without saying so');
   };
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Drainer } from './drainer';
 import type { Ledger, ReleaseRequest, SettleRequest } from './ledger';
+import { measuredSettle } from './ledger-metrics';
 import type { Spool } from './spool';
 
 export interface Settled {
@@ -103,7 +104,7 @@ export function createSettler({ ledger, drainer, log, spool, maxPending = 10_000
   };
 
   const settleAtLast = async (request: SettleRequest): Promise<bigint> => {
-    const answer = await insist(request.rid, () => ledger.settle(request));
+    const answer = await insist(request.rid, () => measuredSettle(ledger, request));
     if (answer?.outcome === 'settled') {
       drainer.nudge(request.accountId);
       return answer.chargedE8;

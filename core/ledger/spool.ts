@@ -9,6 +9,7 @@ import { metrics } from '../metrics';
 import { StartFailure } from '../start-failure';
 import type { Drainer } from './drainer';
 import type { Ledger } from './ledger';
+import { measuredSettle } from './ledger-metrics';
 import { insertUsage } from './rows';
 import { type Closing, SpoolFile } from './spool-file';
 
@@ -128,10 +129,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 
   /** An id the ledger does not know is closed for long, or its hold was lost with the ledger: Postgres knows which. */
   const settle = async (closing: Closing): Promise<string> => {
-    const { outcome } = await ledger.settle(closing);
+    const { outcome } = await measuredSettle(ledger, closing);
     if (outcome === 'released') return 'nothing_held';
     if (outcome !== 'unknown_reservation' || (await isWritten(database, closing))) return outcome;
-    const late = await ledger.settle({ ...closing, isLate: true });
+    const late = await measuredSettle(ledger, { ...closing, isLate: true });
     const { rid, accountId, costE8 } = closing;
     log.warn({ rid, accountId, costE8: costE8.toString(), outcome: late.outcome }, 'a call was settled late');
     return late.outcome === 'settled' ? 'settled_late' : late.outcome;

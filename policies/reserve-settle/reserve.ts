@@ -3,6 +3,7 @@ import { type Candidate, isAllowed } from '../../core/catalog';
 import { ERRORS, fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
+import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { formatUsd } from '../../core/money';
 import type { CallWith } from '../../core/policy';
 import { usageRecord } from '../../core/usage-record';
@@ -67,7 +68,7 @@ async function askOnce(
   const tokens = tokensFor(request, call.candidates);
   try {
     const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record, tokens };
-    return await gateway.ledger.reserve(wanted);
+    return await measuredReserve(gateway.ledger, wanted);
   } catch (error) {
     releaseUnanswered(gateway, call, rid);
     throw error;

@@ -68,14 +68,19 @@ describe('the command line', () => {
 
   it('shows tables to people, and the key once', async () => {
     const { accountId } = await desk.customer('1');
-    const made = await tollgate(environment, 'keys', 'create', accountId, 'shown');
+    const limits = ['--daily', '2', '--calls-per-minute', '60'];
+    const made = await tollgate(environment, 'keys', 'create', accountId, 'shown', ...limits);
     assert.match(made.out, /^key +sk-svc-[0-9A-Za-z]{46}$/m);
     assert.match(made.notes, /cannot be shown again/);
     const listed = await tollgate(environment, 'keys', 'list', accountId);
     const [head, ...lines] = listed.out.trimEnd().split('\n');
-    assert.match(head ?? '', /^id +name +key +status +spent USD +limit USD +models +created$/);
+    assert.match(
+      head ?? '',
+      /^id +name +key +status +spent USD +limit USD +daily USD +monthly USD +calls\/min +tokens\/min +models +created$/,
+    );
     assert.equal(lines.length, 2);
-    assert.match(listed.out, /sk-svc-[0-9A-Za-z]{4}…[0-9A-Za-z]{4} +active +0\.00000000 +- +all/);
+    assert.match(listed.out, /sk-svc-[0-9A-Za-z]{4}…[0-9A-Za-z]{4} +active +0\.00000000 +- +- +- +- +- +all/);
+    assert.match(listed.out, /shown .* active +0\.00000000 +- +2\.00000000 +- +60 +- +all/);
     const first = await tollgate(environment, 'accounts', 'list', '--limit', '1');
     assert.match(first.notes, /There is more: --cursor \S+/);
   });

@@ -1,0 +1,84 @@
+import { Counter, Histogram } from 'prom-client';
+import { metrics } from '../metrics';
+import type { Ledger, ReserveOutcome, ReserveRequest, SettleOutcome, SettleRequest } from './ledger';
+
+const registers = [metrics];
+
+/** Up to the bound after which a call is refused, and twice that for settles, for which nobody waits longer. */
+const buckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
+
+const reserves = new Histogram({
+  name: 'tollgate_ledger_reserve_seconds',
+  help: 'How long the ledger took to answer whether a call is paid for.',
+  buckets,
+  registers,
+});
+const settles = new Histogram({
+  name: 'tollgate_ledger_settle_seconds',
+  help: 'How long the ledger took to answer that a call is charged, each time it was asked.',
+  buckets,
+  registers,
+});
+const refusals = new Counter({
+  name: 'tollgate_ledger_refusals_total',
+  help: 'Reserves of calls that were not taken, by the answer; `unavailable` where there was none.',
+  labelNames: ['reason'],
+  registers,
+});
+const expired = new Counter({
+  name: 'tollgate_ledger_expired_total',
+  help: 'Holds given back because their lease ended: nobody said how the call did.',
+  registers,
+});
+const late = new Counter({
+  name: 'tollgate_ledger_late_settles_total',
+  help: 'Settles that came after the lease had ended and charged nothing.',
+  registers,
+});
+const shortfalls = new Counter({
+  name: 'tollgate_ledger_shortfalls_total',
+  help: 'Settles whose cost was above what hold, balance and limits had.',
+  registers,
+});
+const shortfallUsd = new Counter({
+  name: 'tollgate_ledger_shortfall_usd_total',
+  help: 'What those could not charge.',
+  registers,
+});
+
+const secondsSince = (startedMs: number): number => (performance.now() - startedMs) / 1_000;
+
+/** @throws what the ledger throws. */
+export async function measuredReserve(ledger: Ledger, request: ReserveRequest): Promise<ReserveOutcome> {
+  const startedMs = performance.now();
+  try {
+    const answer = await ledger.reserve(request);
+    if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
+    return answer;
+  } catch (error) {
+    refusals.inc({ reason: 'unavailable' });
+    throw error;
+  } finally {
+    reserves.observe(secondsSince(startedMs));
+  }
+}
+
+/** @throws what the ledger throws. */
+export async function measuredSettle(ledger: Ledger, request: SettleRequest): Promise<SettleOutcome> {
+  const startedMs = performance.now();
+  try {
+    const answer = await ledger.settle(request);
+    if (answer.outcome === 'expired') late.inc();
+    if (answer.outcome === 'settled' && answer.shortfallE8 > 0n) {
+      shortfalls.inc();
+      shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
+    }
+    return answer;
+  } finally {
+    settles.observe(secondsSince(startedMs));
+  }
+}
+
+export function countExpired(holds: number): void {
+  expired.inc(holds);
+}
