@@ -1,6 +1,6 @@
 import type { AttemptOutcome } from './call';
 import type { Candidate } from './catalog';
-import { EJECTION_RULES, type EjectionRules } from './ejection';
+import { EJECTION_RULES, type Ejection, type EjectionRules } from './ejection';
 import { type AskedFor, ModelUse } from './model-use';
 import { type Observed, Tally } from './observed';
 import { totalInputTokens } from './price';
@@ -211,7 +211,7 @@ export class UpstreamHealth {
     const gauge = this.upstream(news.upstream);
     switch (news.is) {
       case 'out':
-        gauge.ejection.putOut(Math.min(news.forMs, this.#rules.outAtMostMs), nowMs);
+        hearOut(gauge.ejection, Math.min(news.forMs, this.#rules.outAtMostMs), nowMs);
         break;
       case 'back':
         if (gauge.ejection.outUntilMs === undefined) break;
@@ -274,6 +274,12 @@ export class UpstreamHealth {
     }
     return tally;
   }
+}
+
+/** Nodes that are asked who is out tell everybody: what is known already must not end the probe that is under way. */
+function hearOut(ejection: Ejection, forMs: number, nowMs: number): void {
+  const { outUntilMs } = ejection;
+  if (outUntilMs === undefined || forMs > Math.max(0, outUntilMs - nowMs)) ejection.putOut(forMs, nowMs);
 }
 
 function noteLatency(gauge: UpstreamGauge, model: string, stream: boolean, ms: number, nowMs: number, times = 1): void {

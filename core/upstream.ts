@@ -139,11 +139,12 @@ export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S
 
 const adapters = new Map<string, UpstreamAdapter>();
 
-/** @throws when another adapter has the name already. */
-export function registerAdapter(adapter: UpstreamAdapter): void {
+/** Answers how to forget it again. @throws when another adapter has the name already. */
+export function registerAdapter(adapter: UpstreamAdapter): () => void {
   const known = adapters.get(adapter.name);
   if (known !== undefined && known !== adapter) throw new Error(`two adapters are named "${adapter.name}"`);
   adapters.set(adapter.name, adapter);
+  return () => void adapters.delete(adapter.name);
 }
 
 export function findAdapter(name: string): UpstreamAdapter | undefined {

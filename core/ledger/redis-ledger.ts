@@ -97,8 +97,11 @@ export class RedisLedger implements Ledger {
       const [accountId = '', keyId = ''] = owner.split(' ');
       return { outcome: 'found', accountId, keyId };
     }
-    const index = await this.#calls.ask((redis) => redis.exists(KEY_INDEX));
-    return { outcome: index === 1 ? 'unknown' : 'not_ready' };
+    // Redis may be emptied, or filled again, between two looks: only what one whole index says is sure.
+    const [before, again, after] = await this.#calls.ask((redis) =>
+      Promise.all([redis.get(KEY_INDEX), redis.get(keyIndexEntry(hash)), redis.get(KEY_INDEX)]),
+    );
+    return { outcome: before !== null && before === after && again === null ? 'unknown' : 'not_ready' };
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
@@ -310,10 +313,14 @@ export class RedisLedger implements Ledger {
   }
 
   async #readWhenReady(prefix: string, key: string, fields: string[]): Promise<readonly (string | null)[]> {
-    const [ready, values] = await this.#calls.ask((redis) =>
-      Promise.all([redis.hexists(`${prefix}meta`, 'epoch'), redis.hmget(key, ...fields)]),
+    const [before, values, after] = await this.#calls.ask((redis) =>
+      Promise.all([
+        redis.hget(`${prefix}meta`, 'epoch'),
+        redis.hmget(key, ...fields),
+        redis.hget(`${prefix}meta`, 'epoch'),
+      ]),
     );
-    if (ready === 0) throw notReady();
+    if (before === null || before !== after) throw notReady();
     return values;
   }
 

@@ -19,6 +19,8 @@ export type AttemptingCall = Pick<Call, 'hasLeft' | 'onLeave'>;
 /** An unstreamed answer is kept whole until it is charged for; nobody sends more than this. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
 const LARGEST_JUDGED_BYTES = 64 * 1024;
+/** Whoever refuses and does not come to the end of it is judged by the status alone: others may answer meanwhile. */
+const JUDGED_WITHIN_MS = 2_000;
 
 /** Asks one candidate and waits until it is clear whether it answers: the first content, the whole body, or a failure. */
 export async function attempt(
@@ -70,25 +72,34 @@ async function readAll(chunks: ChunkReader): Promise<Buffer> {
 
 /** An answer that is not a success: the adapter says what it means. */
 async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Promise<Attempted> {
-  const read: Buffer[] = [];
-  let byteLength = 0;
-  let ended = false;
-  while (byteLength <= LARGEST_JUDGED_BYTES) {
-    const chunk = await chunks.take();
-    if (chunk === undefined) {
-      ended = true;
-      break;
-    }
-    read.push(chunk);
-    byteLength += chunk.length;
-  }
+  const { read, isAll } = await readRefusal(chunks);
   const verdict = head.candidate.adapter.judge({
     protocol: request.protocol,
     status: head.status,
     headers: head.headers,
-    body: ended ? parseJson(Buffer.concat(read).toString('utf8')) : undefined,
+    body: isAll ? parseJson(Buffer.concat(read).toString('utf8')) : undefined,
   });
   return failed('status', head, verdict, { ...head, kind: 'relay', head: read, chunks });
+}
+
+/** As much of it as there is in time. */
+async function readRefusal(
+  chunks: ChunkReader,
+): Promise<{ readonly read: readonly Buffer[]; readonly isAll: boolean }> {
+  const read: Buffer[] = [];
+  let byteLength = 0;
+  const timer = startTimer(JUDGED_WITHIN_MS);
+  try {
+    while (byteLength <= LARGEST_JUDGED_BYTES && (await Promise.race([chunks.ready(), timer.isOver])) !== 'over') {
+      const chunk = await chunks.take();
+      if (chunk === undefined) return { read, isAll: true };
+      read.push(chunk);
+      byteLength += chunk.length;
+    }
+    return { read, isAll: false };
+  } finally {
+    timer.stop();
+  }
 }
 
 /** A success in one piece, if it is one: an error may come with any status. */
@@ -128,13 +139,10 @@ async function untilContent(
   const answer = (): Attempted => ({
     answer: { ...head, kind: 'stream', head: held, events, chunks, goOn: undefined },
   });
-  let wake: NodeJS.Timeout | undefined;
-  const heldLongEnough = new Promise<'held long enough'>((resolve) => {
-    wake = setTimeout(resolve, preambleHoldMs, 'held long enough');
-  });
+  const timer = startTimer(preambleHoldMs);
   try {
     for (;;) {
-      if ((await Promise.race([chunks.ready(), heldLongEnough])) === 'held long enough') return answer();
+      if ((await Promise.race([chunks.ready(), timer.isOver])) === 'over') return answer();
       const chunk = await chunks.take();
       if (chunk === undefined) return events.isWhole ? answer() : lost(head, held, chunks);
       let releases = false;
@@ -163,8 +171,17 @@ async function untilContent(
     chunks.cancel();
     throw error;
   } finally {
-    clearTimeout(wake);
+    timer.stop();
   }
+}
+
+/** A time that can be waited for beside something else. */
+function startTimer(ms: number): { readonly isOver: Promise<'over'>; stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const isOver = new Promise<'over'>((resolve) => {
+    timer = setTimeout(resolve, ms, 'over');
+  });
+  return { isOver, stop: () => clearTimeout(timer) };
 }
 
 /** What was read so far, to the last byte, and what follows. */

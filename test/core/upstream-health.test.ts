@@ -155,6 +155,17 @@ describe('the health of upstreams', () => {
       expect(other.upstream('acme').ejection.state(nowMs)).to.equal('due');
     });
 
+    it('a probe goes on, and its answer counts, while other nodes tell a new one that it is out', () => {
+      nowMs += 30_000;
+      const standing = health.standing();
+      health.asked(gauge());
+      nowMs += 100;
+      for (const each of standing) health.hear(each);
+      expect(gauge().state).to.equal('probing');
+      answer(100);
+      expect(gauge().state).to.equal('in');
+    });
+
     it('another node leaves it out too, and asks it again when it is back', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       for (const each of news) other.hear(each);

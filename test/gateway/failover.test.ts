@@ -19,6 +19,7 @@ import {
   resetBeforeHeaders,
   respond,
   type Script,
+  stallRefusing,
   startUpstream,
   type TestUpstream,
 } from '../support/upstream';
@@ -104,7 +105,8 @@ describe('Failover', function () {
         refusing: { url: await closedPort(), tier: 'official', models: { refused: {} } },
         unresolved: { url: 'http://nobody.invalid', tier: 'official', models: { unresolved: {} } },
         untrusted: { url: first.url.replace('http:', 'https:'), tier: 'official', models: { untrusted: {} } },
-        backing: { url: second.url, models: { refused: {}, unresolved: {}, untrusted: {} } },
+        unhurried: { url: first.url, tier: 'official', timeouts: { idle: '300s' }, models: { unhurried: {} } },
+        backing: { url: second.url, models: { refused: {}, unresolved: {}, untrusted: {}, unhurried: {} } },
       },
     });
     ({ key } = await gateway.newCustomer('1000'));
@@ -159,6 +161,14 @@ describe('Failover', function () {
         expect(answer.headers).to.include({ 'x-routing-provider': 'backing', 'x-routing-attempts': '2' });
       });
     }
+
+    it(`${protocol}: the next candidate answers when the first does not come to the end of its refusal`, async () => {
+      first.always(stallRefusing(503));
+      second.always(answerOf[protocol]());
+      const answer = await call(protocol, { model: 'unhurried' });
+      expect(answer.headers).to.include({ 'x-routing-provider': 'backing', 'x-routing-attempts': '2' });
+      await (await first.call(1)).clientGone;
+    });
 
     for (const [what, failure] of [
       ['a content filter', failureOf[protocol](400, { type: 'content_filter', message: 'not this' })],

@@ -28,7 +28,12 @@ async function main([publicUrl = '', adminUrl = '', token = '']: string[]): Prom
     messages: [{ role: 'user', content: 'Hello' }],
   });
   const { data: balance } = await gateway.v1.getV1Balance();
-  const { data: usage } = await gateway.v1.getV1Usage({ limit: 1 });
+  // The record is there within a second of the call's end.
+  let usage = (await gateway.v1.getV1Usage({ limit: 1 })).data;
+  for (let look = 0; usage.items.length === 0 && look < 100; look += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    usage = (await gateway.v1.getV1Usage({ limit: 1 })).data;
+  }
   const refused = await gateway.v1.getV1UsageByRequestId('no-such-request').catch((answer: unknown) => answer);
   const { error } = refused as { error: { error: { code: string } } };
   console.log(JSON.stringify([called.headers.get('x-ai-cost'), balance.balanceUsd, usage.items.length, error.error.code]));

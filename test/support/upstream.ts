@@ -14,6 +14,7 @@ export {
   neverAnswer,
   rawBytes,
   resetBeforeHeaders,
+  stallRefusing,
   when,
 } from './scripts/faults';
 export { messagesAnswer, messagesErrorStream, messagesFailure, messagesStream } from './scripts/messages';

@@ -1,4 +1,4 @@
-import { orClosed, pause, type Script, untilClosed } from './script';
+import { orClosed, pause, type Script, untilClosed, write } from './script';
 
 /** Takes the request and stays silent until the client leaves. */
 export function neverAnswer(): Script {
@@ -20,6 +20,17 @@ export function closeBeforeHeaders(): Script {
     answer: (exchange) => {
       exchange.breaking();
       exchange.response.socket?.end();
+    },
+  };
+}
+
+/** Begins to refuse and never comes to the end of it. */
+export function stallRefusing(status: number): Script {
+  return {
+    answer: async (exchange) => {
+      exchange.response.writeHead(status, { 'content-type': 'application/json' });
+      await write(exchange, '{"error":');
+      await untilClosed(exchange.closed);
     },
   };
 }
