@@ -56,7 +56,10 @@ export async function callUpstream(
     const head = await exchange.head;
     const text = await readText(decodedChunks(exchange, head));
     const isFine = head.status < 300 && isAnswer(parseJson(text));
-    return result(head.status, isFine ? null : `it answered ${head.status}: ${without(upstream.credential, text).slice(0, SHOWN_AT_MOST)}`);
+    return result(
+      head.status,
+      isFine ? null : `it answered ${head.status}: ${without(upstream.credential, text).slice(0, SHOWN_AT_MOST)}`,
+    );
   } catch (error) {
     return result(null, `${classifyDialFailure(error)}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
