@@ -7,7 +7,7 @@ import { newRequestId } from './http';
 import type { KeySettings, Payer } from './ledger/ledger';
 import { log } from './log';
 import { describeFault } from './thrown';
-import type { AnswerBeginning, EventNote, ModelCall, Protocol } from './upstream';
+import type { AnswerBeginning, BodyEdit, EventNote, ModelCall, Protocol } from './upstream';
 import type { Usage } from './usage';
 
 /** key-auth: who is calling. */
@@ -30,7 +30,7 @@ export interface MemberPlace {
   readonly end: number;
 }
 
-/** model-request: what is asked. */
+/** model-request: what is asked; reserve-settle may lower its limit. */
 export interface ModelRequest extends Omit<ModelCall, 'model' | 'streamUsage'> {
   /** Headers whose names begin so are forwarded both ways. */
   readonly forwardHeaderPrefixes: readonly string[];
@@ -43,6 +43,8 @@ export interface ModelRequest extends Omit<ModelCall, 'model' | 'streamUsage'> {
   /** Upper estimate of the input tokens. */
   readonly inputTokensEstimate: number;
   readonly body: RequestBody;
+  /** Changes that hold at every upstream; `members` has them already. */
+  readonly edits?: readonly BodyEdit[];
   /** The answer has begun elsewhere and is to be gone on with. */
   readonly beginning?: AnswerBeginning;
 }

@@ -5,7 +5,7 @@ import type { Call, ModelRequest } from '../../core/call';
 import type { Candidate, Upstream } from '../../core/catalog';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/egress';
 import { Exchange } from '../../core/exchange';
-import type { UpstreamRequest } from '../../core/upstream';
+import type { BodyEdit, ModelCall, UpstreamRequest } from '../../core/upstream';
 
 /** Asks a candidate; resolves when the head of its answer is there. */
 export async function send(
@@ -42,12 +42,11 @@ function sendOnce(
 ): Exchange {
   const call = { ...request, model: model.name, streamUsage: upstream.streamUsage };
   const wanted = adapter.request(call, upstream.adapterSettings);
-  const { beginning } = request;
-  const edits =
-    beginning === undefined
-      ? wanted.edits
-      : [...wanted.edits, ...(adapter.continuation?.prefill(call, beginning) ?? [])];
-  const { chunks, byteLength } = applyBodyEdits(request.body, edits);
+  const { chunks, byteLength } = applyBodyEdits(request.body, [
+    ...(request.edits ?? []),
+    ...wanted.edits,
+    ...prefillOf(adapter, call),
+  ]);
   return new Exchange(dispatcher, {
     method: 'POST',
     reset,
@@ -61,6 +60,10 @@ function sendOnce(
     },
     body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
   });
+}
+
+function prefillOf({ continuation }: Candidate['adapter'], call: ModelRequest & ModelCall): readonly BodyEdit[] {
+  return call.beginning === undefined ? [] : (continuation?.prefill(call, call.beginning) ?? []);
 }
 
 function basePath({ pathname }: URL): string {

@@ -31,6 +31,11 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
   return tokens;
 }
 
+/** The most tokens one choice can say at any of them. */
+export function mostOutputTokens(request: ModelRequest, candidates: readonly Candidate[]): number {
+  return Math.max(...candidates.map(({ model }) => outputTokens({ ...request, choices: 1 }, model)));
+}
+
 function roughCost(request: ModelRequest, model: Candidate['model']): number {
   const { input, output } = dearestRates(model.price);
   return inputTokens(request, model) * input + outputTokens(request, model) * output;

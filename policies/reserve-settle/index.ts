@@ -1,14 +1,11 @@
 import type { Ending, Reservation, Settlement } from '../../core/call';
-import { isAllowed } from '../../core/catalog';
-import { ERRORS, fail } from '../../core/errors';
+import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { newId } from '../../core/ids';
-import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
-import { formatUsd } from '../../core/money';
-import { type CallWith, definePolicy } from '../../core/policy';
+import { definePolicy } from '../../core/policy';
 import { costOf, costOfParts, totalInputTokens } from '../../core/price';
 import { usageRecord } from '../../core/usage-record';
-import { holdFor, tokensFor } from './hold';
+import { type PayingCall, reserve } from './reserve';
 
 export default definePolicy({
   name: 'reserve-settle',
@@ -23,88 +20,27 @@ export default definePolicy({
         default: 'settle',
       },
       onInsufficient: {
-        description: 'When the money does not suffice: `reject` answers 402.',
-        enum: ['reject'],
+        description:
+          'When the money does not suffice: `reject` answers 402; `clamp` lowers the most output tokens to what is affordable, and answers 402 when not even one is.',
+        enum: ['reject', 'clamp'],
         default: 'reject',
       },
     },
   },
   needs: ['key', 'request', 'candidates'],
-  provides: ['reservation'],
+  provides: ['request', 'reservation'],
   prepare:
-    ({ onClientAbort }, gateway) =>
+    ({ onClientAbort, onInsufficient }, gateway) =>
     async (call) => {
       if (gateway.isOutboxFull()) throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 5 });
-      const heldE8 = holdFor(call.request, call.candidates);
       const rid = newId();
-      await reserve(gateway, call, rid, heldE8);
+      const { request, heldE8 } = await reserve(gateway, call, rid, onInsufficient);
       call.facts.reservationId = rid;
       const reservation = openReservation(gateway, call, { rid, heldE8, onClientAbort });
       call.onEnd(async () => void (await reservation.settle({ billing: 'released' })));
-      return { reservation };
+      return { request, reservation };
     },
 });
-
-type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
-
-async function reserve(gateway: Gateway, call: PayingCall, rid: string, heldE8: bigint): Promise<void> {
-  const { accountId, keyId } = call.key;
-  const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
-  const tokens = tokensFor(call.request, call.candidates);
-  const ask = (keyRev: number): Promise<ReserveOutcome> =>
-    gateway.ledger
-      .reserve({ rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record, tokens })
-      .catch((error: unknown) => {
-        releaseUnanswered(gateway, call, rid);
-        throw error;
-      });
-  let outcome = await ask(call.key.settings.rev);
-  if (outcome.outcome === 'stale_key') {
-    const { settings } = outcome;
-    gateway.keys.remember(call.key, settings);
-    if (!isAllowed(gateway.catalog, call.candidates, settings.allowedModels))
-      throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
-    outcome = await ask(settings.rev);
-  }
-  if (outcome.outcome !== 'reserved') throw refusalOf(outcome, heldE8);
-  gateway.leases.track({ accountId, keyId }, rid);
-}
-
-/** A reserve without an answer may have been taken, or may be yet: the release gives it back, or has it refused. */
-function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): void {
-  const { accountId, keyId } = call.key;
-  call.facts.status = ERRORS.LEDGER_UNAVAILABLE.status;
-  call.facts.errorCode = 'LEDGER_UNAVAILABLE';
-  const record = JSON.stringify(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
-  void gateway.settler.release({ rid, accountId, keyId, record });
-}
-
-/** Why there is no reservation, as the caller is told. */
-function refusalOf(outcome: Exclude<ReserveOutcome, { outcome: 'reserved' }>, heldE8: bigint): Error {
-  switch (outcome.outcome) {
-    case 'unknown_key':
-    case 'revoked':
-    case 'unknown_account':
-      return fail('INVALID_API_KEY');
-    case 'frozen':
-      return fail('FORBIDDEN', { message: 'This account is frozen.' });
-    case 'insufficient_balance':
-      return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
-    case 'key_limit_exceeded':
-      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
-    case 'rate_limited':
-      return fail('KEY_RATE_LIMITED', { retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1_000) });
-    case 'not_ready':
-    case 'stale_key':
-      return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
-    default:
-      return new Error(`a new reservation was answered with ${outcome.outcome}`);
-  }
-}
-
-function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string> {
-  return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
-}
 
 function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Reservation, 'settle'>): Reservation {
   const { accountId, keyId } = call.key;

@@ -1,5 +1,4 @@
 import type { Answer } from '../../core/call';
-import type { ChunkReader } from '../../core/chunk-reader';
 import type { CallWith } from '../../core/policy';
 import { ROUTING_HEADER, routingHeader } from '../../core/routing-header';
 
@@ -43,9 +42,4 @@ function isPassedOn(name: string, status: number, prefixes: readonly string[]): 
   if (name === 'content-type' || name === 'retry-after') return true;
   if (name === 'location') return status >= 300 && status < 400;
   return prefixes.some((prefix) => name.startsWith(prefix));
-}
-
-/** A relay that waits for the upstream's next byte does not see its client leave; the upstream is told at once. */
-export function stopWhenClientLeaves(call: AnsweredCall, chunks: ChunkReader): void {
-  call.onLeave(() => chunks.cancel());
 }

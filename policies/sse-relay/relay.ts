@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Answer } from '../../core/call';
 import { bytesOf, type ChunkReader } from '../../core/chunk-reader';
-import { type AnsweredCall, answerHeaders, noteAnswer, stopWhenClientLeaves } from './headers';
+import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
 /** An upstream's error or redirect: status and body untouched, at no charge. */
 export async function sendRelay(
@@ -13,7 +13,8 @@ export async function sendRelay(
   noteAnswer(call, answer);
   await call.reservation.settle({ billing: 'released' });
   response.writeHead(answer.status, answerHeaders(call, answer));
-  stopWhenClientLeaves(call, answer.chunks);
+  // Who waits for the upstream's next byte does not see the client leave; the upstream is told at once.
+  call.onLeave(() => answer.chunks.cancel());
   await pipeline(inOrder(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
 }
 

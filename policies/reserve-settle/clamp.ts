@@ -1,0 +1,43 @@
+import type { ModelRequest } from '../../core/call';
+import type { Candidate } from '../../core/catalog';
+import { holdFor, mostOutputTokens } from './hold';
+
+/** The names a limit can have. */
+const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
+
+/**
+ * Where the caller named no limit. Every upstream reads it: one that does not know `max_completion_tokens` would pass over it
+ * and say more than is held.
+ */
+const USUAL_LIMIT = 'max_tokens';
+
+/** The same call with the most output tokens that this much money holds; undefined when it does not hold a single one. */
+export function clampTo(
+  availableE8: bigint,
+  request: ModelRequest,
+  candidates: readonly Candidate[],
+): ModelRequest | undefined {
+  const isAffordable = (maxOutputTokens: number): boolean =>
+    holdFor({ ...request, maxOutputTokens }, candidates) <= availableE8;
+  if (!isAffordable(1)) return undefined;
+  let most = 1;
+  let tooMany = mostOutputTokens(request, candidates) + 1;
+  while (tooMany - most > 1) {
+    const middle = most + Math.floor((tooMany - most) / 2);
+    if (isAffordable(middle)) most = middle;
+    else tooMany = middle;
+  }
+  return limitedTo(most, request);
+}
+
+/** Under the names the caller used for it, none of them raised. Adapters see the lowered limit as if it had come so. */
+function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest {
+  const named = LIMITS.filter((member) => (request.members.get(member) ?? 'null') !== 'null');
+  const edits = (named.length === 0 ? [USUAL_LIMIT] : named).map((member) => {
+    const asked = Number(request.members.get(member) ?? 'null') || maxOutputTokens;
+    return { member, set: String(Math.min(asked, maxOutputTokens)) };
+  });
+  const members = new Map(request.members);
+  for (const { member, set } of edits) members.set(member, set);
+  return { ...request, maxOutputTokens, members, edits };
+}

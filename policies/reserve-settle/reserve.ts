@@ -1,0 +1,111 @@
+import type { ModelRequest } from '../../core/call';
+import { type Candidate, isAllowed } from '../../core/catalog';
+import { ERRORS, fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
+import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
+import { formatUsd } from '../../core/money';
+import type { CallWith } from '../../core/policy';
+import { usageRecord } from '../../core/usage-record';
+import { clampTo } from './clamp';
+import { holdFor, tokensFor } from './hold';
+
+export type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
+
+/** What is asked of the upstreams, and the hold that covers it. */
+interface Covered {
+  readonly request: ModelRequest;
+  readonly heldE8: bigint;
+}
+
+/** Money that others take between a refusal and the next try: after so many the caller is told. */
+const CLAMPS_AT_MOST = 5;
+
+/** @throws when the call may not be made, or is not paid for. */
+export async function reserve(
+  gateway: Gateway,
+  call: PayingCall,
+  rid: string,
+  onInsufficient: 'reject' | 'clamp',
+): Promise<Covered> {
+  let covered = cover(call.request, call.candidates);
+  let outcome = await ask(gateway, call, rid, covered);
+  for (let tries = 0; onInsufficient === 'clamp' && 'availableE8' in outcome && tries < CLAMPS_AT_MOST; tries += 1) {
+    const clamped = clampTo(outcome.availableE8, call.request, call.candidates);
+    if (clamped === undefined) break;
+    covered = cover(clamped, call.candidates);
+    outcome = await ask(gateway, call, rid, covered);
+  }
+  if (outcome.outcome !== 'reserved') throw refusalOf(outcome, covered.heldE8);
+  gateway.leases.track(call.key, rid);
+  return covered;
+}
+
+function cover(request: ModelRequest, candidates: readonly Candidate[]): Covered {
+  return { request, heldE8: holdFor(request, candidates) };
+}
+
+/** Asks the ledger; with a key whose settings this process had not heard of, once more. */
+async function ask(gateway: Gateway, call: PayingCall, rid: string, covered: Covered): Promise<ReserveOutcome> {
+  const outcome = await askOnce(gateway, call, rid, covered, call.key.settings.rev);
+  if (outcome.outcome !== 'stale_key') return outcome;
+  const { settings } = outcome;
+  gateway.keys.remember(call.key, settings);
+  if (!isAllowed(gateway.catalog, call.candidates, settings.allowedModels))
+    throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
+  return askOnce(gateway, call, rid, covered, settings.rev);
+}
+
+async function askOnce(
+  gateway: Gateway,
+  call: PayingCall,
+  rid: string,
+  { request, heldE8 }: Covered,
+  keyRev: number,
+): Promise<ReserveOutcome> {
+  const { accountId, keyId } = call.key;
+  const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
+  const tokens = tokensFor(request, call.candidates);
+  try {
+    const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record, tokens };
+    return await gateway.ledger.reserve(wanted);
+  } catch (error) {
+    releaseUnanswered(gateway, call, rid);
+    throw error;
+  }
+}
+
+/** A reserve without an answer may have been taken, or may be yet: the release gives it back, or has it refused. */
+function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): void {
+  const { accountId, keyId } = call.key;
+  call.facts.status = ERRORS.LEDGER_UNAVAILABLE.status;
+  call.facts.errorCode = 'LEDGER_UNAVAILABLE';
+  const record = JSON.stringify(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
+  void gateway.settler.release({ rid, accountId, keyId, record });
+}
+
+/** Why there is no reservation, as the caller is told. */
+function refusalOf(outcome: Exclude<ReserveOutcome, { outcome: 'reserved' }>, heldE8: bigint): Error {
+  switch (outcome.outcome) {
+    case 'unknown_key':
+    case 'revoked':
+    case 'unknown_account':
+      return fail('INVALID_API_KEY');
+    case 'frozen':
+      return fail('FORBIDDEN', { message: 'This account is frozen.' });
+    case 'insufficient_balance':
+      return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
+    case 'key_limit_exceeded':
+      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
+    case 'rate_limited':
+      return fail('KEY_RATE_LIMITED', { retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1_000) });
+    case 'not_ready':
+    case 'stale_key':
+      return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
+    default:
+      return new Error(`a new reservation was answered with ${outcome.outcome}`);
+  }
+}
+
+function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string> {
+  return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
+}

@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import type { ModelRequest } from '../../../core/call';
+import { clampTo } from '../../../policies/reserve-settle/clamp';
+import { holdFor } from '../../../policies/reserve-settle/hold';
+import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { sampleModelRequest } from '../../support/request-sample';
+
+/** One unit per input token, of which a call has 1,000, and ten per output token. */
+const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
+const candidate = sampleCandidate('a', { model: simple });
+
+const named = (limits: Record<string, unknown>, rest: Partial<ModelRequest> = {}) =>
+  sampleModelRequest({
+    members: new Map(Object.entries(limits).map(([name, value]) => [name, JSON.stringify(value)])),
+    ...rest,
+  });
+
+describe('a call whose money does not suffice', () => {
+  it('is given the most output tokens that are affordable, under the name the caller used', () => {
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      const clamped = clampTo(1_079n, named({ [name]: 50 }, { maxOutputTokens: 50 }), [candidate]);
+      expect(clamped?.maxOutputTokens).to.equal(7);
+      expect(clamped?.edits).to.deep.equal([{ member: name, set: '7' }]);
+      expect(clamped?.members.get(name)).to.equal('7');
+    }
+  });
+
+  it('has each of two limits lowered and none raised', () => {
+    const request = named({ max_tokens: 3, max_completion_tokens: 50 }, { maxOutputTokens: 50 });
+    expect(clampTo(1_070n, request, [candidate])?.edits).to.deep.equal([
+      { member: 'max_tokens', set: '3' },
+      { member: 'max_completion_tokens', set: '7' },
+    ]);
+  });
+
+  it('is given a limit when it names none', () => {
+    for (const request of [named({}), named({ max_tokens: null })]) {
+      expect(clampTo(1_070n, request, [candidate])?.edits).to.deep.equal([{ member: 'max_tokens', set: '7' }]);
+    }
+  });
+
+  it('is refused when not even one output token is affordable', () => {
+    expect(clampTo(1_009n, named({}), [candidate])).to.equal(undefined);
+    expect(clampTo(1_010n, named({}), [candidate])?.maxOutputTokens).to.equal(1);
+  });
+
+  it('is held for within the money, and with one token more would not be', () => {
+    const limit = fc.integer({ min: 1, max: 1_000 });
+    const e8 = fc.bigInt({ min: 1n, max: 100_000_000n });
+    void fc.assert(
+      fc.property(
+        fc.array(fc.tuple(e8, e8, limit, fc.boolean()), { minLength: 1, maxLength: 3 }),
+        fc.option(limit, { nil: undefined }),
+        fc.record({ stream: fc.boolean(), choices: fc.integer({ min: 1, max: 3 }) }),
+        fc.bigInt({ min: 0n, max: 100_000n }),
+        (models, maxOutputTokens, rest, availableE8) => {
+          const candidates = models.map(([input, output, maxOutput, prefill], index) => {
+            const { upstream, ...each } = sampleCandidate(`u${index}`, {
+              model: { ...simple, price: samplePrice(input, output), maxOutput },
+            });
+            return { ...each, upstream: { ...upstream, prefill } };
+          });
+          const request = named({}, { maxOutputTokens, ...rest });
+          fc.pre(holdFor(request, candidates) > availableE8);
+          const clamped = clampTo(availableE8, request, candidates);
+          const hold = (tokens: number) => holdFor({ ...request, maxOutputTokens: tokens }, candidates);
+          if (clamped === undefined) return hold(1) > availableE8;
+          const tokens = clamped.maxOutputTokens ?? 0;
+          const isAll = hold(tokens + 1) === hold(tokens);
+          return (
+            tokens >= 1 && holdFor(clamped, candidates) <= availableE8 && (isAll || hold(tokens + 1) > availableE8)
+          );
+        },
+      ),
+    );
+  });
+});
