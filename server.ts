@@ -147,30 +147,34 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const stopReloading = reloadOnChange({ live, configFolder, isWatching: system.watchConfig, database, log });
   announce(servers, live.current, redis === undefined, adminToken.file);
   stopOnSignal(
-    () => {
-      isDraining = true;
-    },
-    async () => {
-      stopReloading();
-      await openRequests.none();
-      for (const server of [servers.http, servers.admin]) {
-        server.close();
-        server.closeAllConnections();
-      }
-      await leases.none(LAST_SETTLEMENTS_MS);
-      await stopPlugins();
-      await settler.stop();
-      await leases.stop();
-      await guardian.stop();
-      await sweeper.stop();
-      await outbox.stop();
-      await refusedCalls.close();
-      await drainer.stop();
-      await spool.stop();
-      await egress.close();
-      await stopExchange?.();
-      await ledger.close();
-      await database.destroy();
+    {
+      begin: () => {
+        isDraining = true;
+      },
+      finish: () => {
+        stopReloading();
+        return openRequests.none();
+      },
+      close: async () => {
+        for (const server of [servers.http, servers.admin]) {
+          server.close();
+          server.closeAllConnections();
+        }
+        await leases.none(LAST_SETTLEMENTS_MS);
+        await stopPlugins();
+        await settler.stop();
+        await leases.stop();
+        await guardian.stop();
+        await sweeper.stop();
+        await outbox.stop();
+        await refusedCalls.close();
+        await drainer.stop();
+        await spool.stop();
+        await egress.close();
+        await stopExchange?.();
+        await ledger.close();
+        await database.destroy();
+      },
     },
     log,
   );

@@ -33,6 +33,8 @@ interface CreditRow {
   readonly idempotency_key: string;
   readonly note: string | null;
   readonly created_at: Date;
+  /** The balance after it, once its entry was dropped with its month. */
+  readonly dropped_posted_e8?: bigint | null;
 }
 
 /**
@@ -112,7 +114,8 @@ export async function pushCredit(stores: Stores, creditId: string, actor: string
   return stores.database.transaction(async (transaction) => {
     const row = await transaction<CreditRow>('credits').where({ id: creditId }).forUpdate().first();
     if (row === undefined) throw ledgerUnavailable();
-    const { account_id: accountId, amount_e8: amountE8 } = row;
+    const { account_id: accountId, amount_e8: amountE8, dropped_posted_e8: droppedE8 = null } = row;
+    if (droppedE8 !== null) return { outcome: 'credited', postedE8: droppedE8 };
     // The ledger remembers an id for a while after its entry was written; from then on the entry does.
     const entry = { account_id: accountId, rid: creditId, kind: 'credit', created_at: new Date(timeOfId(creditId)) };
     const written = await transaction('ledger_entries')

@@ -61,7 +61,7 @@ async function sendCredits(stores: Stores, olderThanMs: number): Promise<number>
   const { rows } = await stores.database.raw<{ rows: { id: string }[] }>(
     `SELECT credit.id::text AS id FROM credits AS credit
      WHERE credit.id > :since::uuid AND credit.created_at < now() - make_interval(secs => :seconds::float8)
-       AND NOT EXISTS (
+       AND credit.dropped_posted_e8 IS NULL AND NOT EXISTS (
          SELECT 1 FROM ledger_entries AS entry
          WHERE entry.account_id = credit.account_id AND entry.rid = credit.id AND entry.kind = 'credit')
      ORDER BY credit.id LIMIT 500`,

@@ -22,7 +22,7 @@ interface Parts {
   readonly health: UpstreamHealth;
 }
 
-/** Written down first, then told to all nodes. Safe to repeat: the first word stands. */
+/** Written down first, then told to all nodes. Safe to repeat: the first word stands, and is the one in the audit log. */
 export async function takeOutUpstream(
   { database, health }: Parts,
   name: string,
@@ -30,7 +30,8 @@ export async function takeOutUpstream(
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     const row = { name, created_at: new Date(), actor, reason: reason ?? null };
-    await transaction('taken_out_upstreams').insert(row).onConflict('name').ignore();
+    const written = await transaction('taken_out_upstreams').insert(row).onConflict('name').ignore().returning('name');
+    if (written.length === 0) return;
     const after = { takenOut: true, reason };
     await writeAudit(transaction, { actor, action: 'upstream.eject', subject: `upstream:${name}`, after });
   });

@@ -21,7 +21,7 @@ export async function resendCredits({ ledger, database, log }: DrainOptions, old
       `SELECT credit.id::text AS rid, credit.account_id::text AS "accountId", credit.amount_e8::text AS amount
        FROM credits AS credit
        WHERE credit.id > :after::uuid AND credit.created_at <= now() - make_interval(secs => :seconds::float8)
-         AND NOT EXISTS (
+         AND credit.dropped_posted_e8 IS NULL AND NOT EXISTS (
            SELECT 1 FROM ledger_entries AS entry
            WHERE entry.account_id = credit.account_id AND entry.rid = credit.id AND entry.kind = 'credit')
        ORDER BY credit.id LIMIT ${CREDITS_AT_ONCE}`,

@@ -38,6 +38,7 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
     }
     for (const partition of await olderThan(trx, 'ledger_entries', now, entryMonths)) {
       await writeCheckpoints(trx, partition);
+      await rememberCredits(trx, partition);
       await trx.schema.dropTable(partition);
       done.push(partition);
     }
@@ -83,6 +84,14 @@ async function writeCheckpoints(trx: Knex, partition: string): Promise<void> {
     `INSERT INTO ledger_checkpoints (account_id, seq, posted_e8)
      SELECT DISTINCT ON (account_id) account_id, seq, posted_e8 FROM ${partition} ORDER BY account_id, seq DESC
      ON CONFLICT DO NOTHING`,
+  );
+}
+
+/** A credit without an entry is sent to the ledger again: what is dropped stays known as booked. */
+async function rememberCredits(trx: Knex, partition: string): Promise<void> {
+  await trx.raw(
+    `UPDATE credits SET dropped_posted_e8 = entry.posted_e8 FROM ${partition} AS entry
+     WHERE entry.kind = 'credit' AND entry.account_id = credits.account_id AND entry.rid = credits.id`,
   );
 }
 

@@ -85,7 +85,7 @@ export async function compareCredits(database: Knex, accountIds: readonly string
        ON entry.account_id = credit.account_id AND entry.rid = credit.id AND entry.kind = 'credit'
      WHERE credit.account_id IN (SELECT value::uuid FROM jsonb_array_elements_text(:accountIds::jsonb))
        AND credit.created_at < now() - interval '${PATIENCE_MS} milliseconds'
-       AND entry.amount_e8 IS DISTINCT FROM credit.amount_e8
+       AND credit.dropped_posted_e8 IS NULL AND entry.amount_e8 IS DISTINCT FROM credit.amount_e8
      ORDER BY credit.id LIMIT ${NAMED}`,
     { accountIds: JSON.stringify(accountIds) },
   );

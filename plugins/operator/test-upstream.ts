@@ -56,13 +56,21 @@ export async function callUpstream(
     const head = await exchange.head;
     const text = await readText(decodedChunks(exchange, head));
     const isFine = head.status < 300 && isAnswer(parseJson(text));
-    return result(head.status, isFine ? null : `it answered ${head.status}: ${text.slice(0, SHOWN_AT_MOST)}`);
+    return result(
+      head.status,
+      isFine ? null : `it answered ${head.status}: ${without(upstream.credential, text).slice(0, SHOWN_AT_MOST)}`,
+    );
   } catch (error) {
     return result(null, `${classifyDialFailure(error)}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
     clearTimeout(patience);
     exchange.cancel();
   }
+}
+
+/** Some upstreams repeat the key they were shown, and what they answer is written into the audit log. */
+function without(credential: string | undefined, text: string): string {
+  return credential === undefined ? text : text.replaceAll(credential, '[credential]');
 }
 
 function ask(

@@ -6,6 +6,8 @@ import { sampleModel, sampleUpstream } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';
 import { closedPort, messagesAnswer, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
+const CREDENTIAL = 'the-platforms-own-credential';
+
 describe("the operator's upstreams", function () {
   this.timeout(30_000);
   let desk: TestDesk;
@@ -19,7 +21,7 @@ describe("the operator's upstreams", function () {
         url: new URL(url),
         adapters: [messages],
         allowPrivate: true,
-        credential: 'c',
+        credential: CREDENTIAL,
         ...rest,
       });
     const catalog = buildCatalog([
@@ -64,7 +66,7 @@ describe("the operator's upstreams", function () {
     );
     const [call] = real.calls;
     assert.equal(call?.path, '/base/v1/messages');
-    assert.equal(call?.headers['x-api-key'], 'c');
+    assert.equal(call?.headers['x-api-key'], CREDENTIAL);
     assert.equal((call?.json as { model: string } | undefined)?.model, 'small');
   });
 
@@ -73,6 +75,10 @@ describe("the operator's upstreams", function () {
     const refused = (await desk.admin('POST', '/upstreams/acme/test', {})).body;
     assert.deepEqual([refused.ok, refused.status], [false, 401]);
     assert.match(refused.problem, /no such key/);
+    real.next(respond({ status: 401, body: { error: { message: `no such key: ${CREDENTIAL}` } } }));
+    assert.match((await desk.admin('POST', '/upstreams/acme/test', {})).body.problem, /no such key: \[credential\]/);
+    const { items } = (await desk.admin('GET', '/audit?subject=upstream:acme')).body;
+    assert.ok(!JSON.stringify(items).includes(CREDENTIAL));
     const gone = (await desk.admin('POST', '/upstreams/gone/test', {})).body;
     assert.deepEqual([gone.ok, gone.status], [false, null]);
     assert.match(gone.problem, /connect_failed/);
@@ -103,8 +109,8 @@ describe("the operator's upstreams", function () {
     assert.equal((await desk.admin('POST', '/upstreams/acme/restore', {})).body.state, 'available');
     const { items } = (await desk.admin('GET', '/audit?subject=upstream:acme')).body;
     assert.deepEqual(
-      items.map(({ action }: { action: string }) => action),
-      ['upstream.restore', 'upstream.eject', 'upstream.eject'],
+      items.map(({ action }: { action: string }) => action).filter((action: string) => action !== 'upstream.test'),
+      ['upstream.restore', 'upstream.eject'],
     );
   });
 });

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import { v7 } from 'uuid';
+import { pushCredit } from '../../core/credits';
 import { openDatabase } from '../../core/database';
+import { resendCredits } from '../../core/ledger/credits';
 import type { OutboxEntry, Payer } from '../../core/ledger/ledger';
+import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { keepPartitions } from '../../core/ledger/partitions';
 import { insertEntries, insertUsage } from '../../core/ledger/rows';
+import { compareCredits } from '../../core/ledger/verify-records';
 import { migrate } from '../../core/migrate';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { newDatabase } from '../support/shared';
@@ -110,6 +114,27 @@ for (const { name, open } of DATABASES) {
         checkpoints.map((row) => [row.seq, row.posted_e8]),
         [[2n, 70n]],
       );
+    });
+
+    it('a credit whose entry is dropped is not sent again', async () => {
+      const payer = newPayer();
+      for (const month of ['2027-01', '2027-04']) await keep(`${month}-01T00:00:00Z`);
+      const credit = entryAt(payer, '2027-01-01T00:00:00Z', 1, 100n, 100n);
+      await database('accounts').insert({ id: payer.accountId, name: 'payer' });
+      await database('credits').insert({
+        id: credit.rid,
+        account_id: payer.accountId,
+        amount_e8: 100n,
+        idempotency_key: 'once',
+        created_at: new Date('2026-01-01T00:00:00Z'),
+      });
+      await write(credit);
+      await keep('2027-04-01T00:00:00Z', { entryMonths: 1 });
+      const ledger = new MemoryLedger();
+      assert.equal(await resendCredits({ ledger, database, log: quiet }), 0);
+      assert.deepEqual(await compareCredits(database, [payer.accountId]), []);
+      const repeated = await pushCredit({ database, ledger }, credit.rid, 'test');
+      assert.deepEqual(repeated, { outcome: 'credited', postedE8: 100n });
     });
 
     it('an entry is written once, and counted once in the sums beside it', async () => {
