@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { startLeases } from '../../../core/ledger/leases';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
+import { measuredSettle } from '../../../core/ledger/ledger-metrics';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
+import { metrics } from '../../../core/metrics';
 import { fundedPayer, reserveRequest } from '../../store/ledger-fixture';
 import { quiet } from '../../support/databases';
 import { until } from '../../support/until';
@@ -18,6 +20,10 @@ class CountingLedger extends MemoryLedger {
 }
 
 const NEVER_MS = 3_600_000;
+
+async function read(name: string): Promise<number> {
+  return (await metrics.getSingleMetric(name)?.get())?.values[0]?.value ?? 0;
+}
 
 describe('leases', () => {
   const open = async (lifetimeMs: number) => {
@@ -65,12 +71,22 @@ describe('leases', () => {
     await leases.stop();
   });
 
-  it('give back the hold of a call whose process is gone, and no other', async () => {
+  it('give back the hold of a call whose process is gone, and no other, and count it', async () => {
+    const before = await read('tollgate_ledger_expired_total');
     const { ledger, payer, rid } = await open(0);
     await ledger.reserve(reserveRequest(payer, 100n));
     const leases = startLeases({ ledger, log: quiet, sweepEveryMs: 20 });
     await until('it has expired', async () => (await heldOf(ledger, payer.accountId)) === 100n);
     await leases.stop();
+    assert.equal(await read('tollgate_ledger_expired_total'), before + 1);
     assert.equal((await ledger.settle({ ...payer, rid, costE8: 1n, record: '' })).outcome, 'expired');
+  });
+
+  it('ended before a settle came: nothing is charged, and it is counted as late', async () => {
+    const { ledger, payer, rid } = await open(0);
+    await ledger.expire(payer, rid);
+    const before = await read('tollgate_ledger_late_settles_total');
+    await measuredSettle(ledger, { ...payer, rid, costE8: 1n, record: '' });
+    assert.equal(await read('tollgate_ledger_late_settles_total'), before + 1);
   });
 });
