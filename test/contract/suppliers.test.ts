@@ -7,6 +7,7 @@ import type { InstanceSpec, SupplierDriver, SupplierKind } from '../../core/supp
 import { docker } from '../../plugins/sandbox/suppliers/docker';
 import { processes } from '../../plugins/sandbox/suppliers/process';
 import { findProgram } from '../support/programs';
+import { NODE_INSIDE } from '../support/sandboxes';
 import { sharedDocker } from '../support/shared';
 import { type SupplierSubject, supplierConformance } from './supplier-conformance';
 
@@ -43,7 +44,7 @@ describe('suppliers', () => {
   });
 
   const byNode = (port: number) =>
-    `exec "${process.execPath}" -e "require('http').createServer((_, a) => a.end(require('fs').readFileSync('index.html'))).listen(${port}, '127.0.0.1')"`;
+    `exec "${NODE_INSIDE}" -e "require('http').createServer((_, a) => a.end(require('fs').readFileSync('index.html'))).listen(${port}, '127.0.0.1')"`;
   for (const isolation of ['none', 'bubblewrap'] as const) {
     conforms(`"process" with isolation ${isolation}`, {
       open: () => {

@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { type Configured, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { held, PROBED } from '../support/held';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -29,7 +30,7 @@ for (const fastLane of ['true', 'false']) {
     before(async () => {
       upstream = await startUpstream();
       const upstreams = { acme: { url: upstream.url } };
-      const env = { FAST_LANE: fastLane, NODE_OPTIONS: `--require ${join(__dirname, '../support/heap-probe.cjs')}` };
+      const env = { FAST_LANE: fastLane, ...PROBED };
       gateway = await startGateway({ stores: 'real', upstreams, env });
       ({ key } = await gateway.newCustomer('100'));
       sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
@@ -301,19 +302,4 @@ describe('A reload', function () {
 
 function lineOf({ file, line, column, message }: Configured): string {
   return `${file}:${line}:${column}: ${message}`;
-}
-
-interface Held {
-  readonly heapBytes: number;
-  readonly handles: number;
-  readonly routes: number;
-}
-
-/** What the process holds after its garbage is collected. */
-async function held(gateway: TestGateway): Promise<Held> {
-  const reports = () => gateway.output().match(/^HELD .+$/gm) ?? [];
-  const { length } = reports();
-  gateway.process.kill('SIGUSR2');
-  const report = await until('the probe reports', () => reports()[length]);
-  return JSON.parse(report.slice('HELD '.length)) as Held;
 }

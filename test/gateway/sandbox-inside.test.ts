@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { asDocumented } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
-import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
 describe('inside a running sandbox', () => {
@@ -251,7 +251,7 @@ describe('inside a running sandbox', () => {
 
     before(async () => {
       await post('/files', { path: 'server.js', content: server });
-      await run(`exec "${process.execPath}" server.js`, { background: true });
+      await run(`exec "${NODE_INSIDE}" server.js`, { background: true });
       const answer = await get(`/ports/${PORT}`);
       expect(answer.status).to.equal(200);
       opened = answer.json;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Client } from 'undici';
 import { startGateway, type TestGateway } from '../support/gateway';
-import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
 const PORT = 28_741;
@@ -23,7 +23,7 @@ describe('a port at a host of its own', () => {
     ({ id } = await createSandbox(gateway, key, creation('hosts')));
     await waitForState(gateway, key, id, 'RUNNING');
     const server = `require('http').createServer((q, a) => a.end(q.url)).listen(${PORT}, '127.0.0.1')`;
-    const command = `exec "${process.execPath}" -e "${server}"`;
+    const command = `exec "${NODE_INSIDE}" -e "${server}"`;
     await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, background: true } });
     opened = (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT}`, { method: 'GET', key })).json;
     await until('the server is up', async () => (await ask('/')).status === 200);

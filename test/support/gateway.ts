@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Client, Pool } from 'undici';
 import { parse, stringify } from 'yaml';
+import { newDataFolder } from './data-folder';
 import { emptyRedis, newDatabase } from './shared';
 import { until } from './until';
 
@@ -107,7 +108,8 @@ export interface RequestOptions {
 /** Starts the real server, with the project's own gateway.config.yml but for its upstreams. */
 export async function startGateway(options: GatewayOptions): Promise<TestGateway> {
   const folder = await writeConfiguration(options);
-  const dataFolder = options.dataFolder ?? (await mkdtemp(join(tmpdir(), 'tollgate-data-')));
+  const { stores = 'embedded' } = options;
+  const dataFolder = options.dataFolder ?? (await newDataFolder(stores));
   const adminToken = 'token-of-the-tests';
   const env = {
     PATH: process.env['PATH'],
@@ -123,7 +125,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     UPSTREAM_CREDENTIAL,
     LOG_LEVEL: 'info',
     WATCH_CONFIG: 'false',
-    ...(await storesOf(options.stores ?? 'embedded')),
+    ...(await storesOf(stores)),
     ...options.env,
   };
   const child = startServer(env);
@@ -209,7 +211,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
 /** Starts the server and waits for its end: for starts that must fail. */
 export async function failToStart(options: GatewayOptions): Promise<{ code: number | null; output: string }> {
   const folder = await writeConfiguration(options);
-  const dataFolder = options.dataFolder ?? (await mkdtemp(join(tmpdir(), 'tollgate-data-')));
+  const dataFolder = options.dataFolder ?? (await newDataFolder('real'));
   const child = startServer({
     PATH: process.env['PATH'],
     TOLLGATE_CONFIG_DIR: folder,

@@ -15,8 +15,10 @@ const collect = vm.runInNewContext('gc');
 process.on('SIGUSR2', () => {
   collect();
   const apps = [...servers].flatMap((server) => server.listeners('request')).filter(({ _router }) => _router);
+  const { heapUsed, external } = process.memoryUsage();
   const held = {
-    heapBytes: process.memoryUsage().heapUsed,
+    heapBytes: heapUsed,
+    bufferBytes: external,
     handles: process.getActiveResourcesInfo().length,
     routes: apps.reduce((sum, { _router }) => sum + _router.stack.length, 0),
   };

@@ -70,3 +70,6 @@ export function assertBooksAreClosed(record: AnyRecord): void {
 export function units(usd: string): bigint {
   return BigInt(usd.replace('.', ''));
 }
+
+/** A Node that instances see: they see the system's programs, and not where a newer one was put for these tests alone. */
+export const NODE_INSIDE = process.execPath.startsWith('/usr/') ? process.execPath : 'node';

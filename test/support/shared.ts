@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { removeDataFolders } from './data-folder';
 import { startDocker, type TestDocker } from './docker';
 import { startPostgres, type TestPostgres } from './postgres';
 import { startRedis, type TestRedis } from './redis';
@@ -38,5 +39,6 @@ export const mochaHooks = {
     await (await redis)?.stop();
     await (await postgres)?.stop();
     await (await docker)?.stop();
+    await removeDataFolders();
   },
 };

@@ -1,0 +1,40 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrate, openDatabase } from '../../core/database';
+import { quiet } from './databases';
+
+const made: string[] = [];
+let prepared: Promise<string> | undefined;
+
+/** A data folder for one gateway; it is there until all tests have ended, for gateways that are started again. */
+export async function newDataFolder(stores: unknown): Promise<string> {
+  const folder = await makeFolder();
+  // The first start of an embedded database takes seconds; the quick start's test tells that story.
+  if (stores === 'embedded') await cp(await preparedFolder(), folder, { recursive: true });
+  return folder;
+}
+
+export async function removeDataFolders(): Promise<void> {
+  await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
+}
+
+/** With an embedded database of this version that has nothing in it. */
+function preparedFolder(): Promise<string> {
+  prepared ??= prepare();
+  return prepared;
+}
+
+async function prepare(): Promise<string> {
+  const dataFolder = await makeFolder();
+  const database = await openDatabase({ dataFolder, log: quiet });
+  await migrate(database);
+  await database.destroy();
+  return dataFolder;
+}
+
+async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-data-'));
+  made.push(folder);
+  return folder;
+}
