@@ -48,7 +48,7 @@ export function sampleUpstream(name: string, models: readonly ModelEntry[], rest
     url: new URL(`https://${name}.example`),
     adapters: [sampleAdapter('messages', ['messages'])],
     adapterSettings: {},
-    credential: 'c',
+    credential: 'sample-credential',
     disabled: undefined,
     tier: 'standard',
     weight: 1,
