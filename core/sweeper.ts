@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { tellChangedKeys } from './account-keys';
 import { type Stores, tellChangedAccounts } from './accounts';
 import { pushCredit } from './credits';
+import { startLoop } from './loop';
 
 /** Brings to the ledger what is in the database and what the process that wrote it did not live to tell the ledger. */
 export interface Sweeper {
@@ -26,33 +27,16 @@ export function startSweeper({
   olderThanMs = OLDER_THAN_MS,
   ...stores
 }: SweeperOptions): Sweeper {
-  let stopped = false;
-  let wake = () => {};
-  const run = async () => {
-    while (!stopped) {
-      try {
-        const accounts = await tellChangedAccounts(stores, olderThanMs);
-        const keys = await tellChangedKeys(stores, olderThanMs);
-        const credits = await sendCredits(stores, olderThanMs);
-        if (accounts + keys + credits > 0)
-          log.warn({ accounts, keys, credits }, 'the ledger was told of changes again');
-      } catch (error) {
-        log.debug({ reason: String(error) }, 'changes cannot be told to the ledger now');
-      }
-      if (stopped) return;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        setTimeout(resolve, everyMs).unref();
-      });
-    }
+  const sweep = async () => {
+    const accounts = await tellChangedAccounts(stores, olderThanMs);
+    const keys = await tellChangedKeys(stores, olderThanMs);
+    const credits = await sendCredits(stores, olderThanMs);
+    if (accounts + keys + credits > 0) log.warn({ accounts, keys, credits }, 'the ledger was told of changes again');
   };
-  const running = run();
   return {
-    stop: async () => {
-      stopped = true;
-      wake();
-      await running;
-    },
+    stop: startLoop(sweep, everyMs, (error) =>
+      log.debug({ reason: String(error) }, 'changes cannot be told to the ledger now'),
+    ),
   };
 }
 

@@ -1,4 +1,5 @@
 import { Gauge } from 'prom-client';
+import { startLoop } from '../loop';
 import { metrics } from '../metrics';
 import type { DrainOptions } from './drain';
 import { recover } from './recovery';
@@ -18,41 +19,21 @@ const ready = new Gauge({
 
 export function startGuardian(options: DrainOptions & { readonly everyMs?: number }): Guardian {
   const { ledger, log, everyMs = LOOK_EVERY_MS } = options;
-  let stopped = false;
   let isTroubled = false;
-  let wake = () => {};
 
   const look = async () => {
-    if (await ledger.isReady()) return;
-    ready.set(0);
-    log.warn('the ledger was lost or has gone back in time; calls are refused while it is compared with Postgres');
-    await recover(options);
-  };
-
-  const run = async () => {
-    while (!stopped) {
-      try {
-        await look();
-        ready.set(1);
-        isTroubled = false;
-      } catch (error) {
-        ready.set(0);
-        if (!isTroubled) log.error({ reason: String(error) }, 'the ledger cannot be looked after; it is tried again');
-        isTroubled = true;
-      }
-      if (stopped) return;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        setTimeout(resolve, everyMs).unref();
-      });
+    if (!(await ledger.isReady())) {
+      ready.set(0);
+      log.warn('the ledger was lost or has gone back in time; calls are refused while it is compared with Postgres');
+      await recover(options);
     }
+    ready.set(1);
+    isTroubled = false;
   };
-  const running = run();
-  return {
-    stop: async () => {
-      stopped = true;
-      wake();
-      await running;
-    },
+  const whenFailed = (error: unknown) => {
+    ready.set(0);
+    if (!isTroubled) log.error({ reason: String(error) }, 'the ledger cannot be looked after; it is tried again');
+    isTroubled = true;
   };
+  return { stop: startLoop(look, everyMs, whenFailed) };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { startLoop } from '../loop';
 import { LEASE_MS, type Ledger, type Payer, RENEW_EVERY_MS } from './ledger';
 import { countExpired } from './ledger-metrics';
 import { ALL_SHARDS } from './shard';
@@ -87,7 +88,7 @@ export function startLeases(options: LeasesOptions): Leases {
     if (expired > 0) log.warn({ expired }, 'holds were given back whose calls have ended without saying so');
   };
 
-  const loops = [startLoop(renewDue, Math.min(1_000, renewEveryMs), log), startLoop(sweep, sweepEveryMs, log)];
+  const loops = [startTold(renewDue, Math.min(1_000, renewEveryMs), log), startTold(sweep, sweepEveryMs, log)];
   return {
     track: (payer, rid) => {
       leases.set(rid, { payer, renewAt: Date.now() + renewEveryMs });
@@ -105,33 +106,17 @@ export function startLeases(options: LeasesOptions): Leases {
   };
 }
 
-/** Runs the work again and again with a pause between; answers what ends it. */
-function startLoop(work: () => Promise<void>, everyMs: number, log: Logger): () => Promise<void> {
-  let stopped = false;
+/** A loop that says once that it fails, and not again until it has worked. */
+function startTold(work: () => Promise<void>, everyMs: number, log: Logger): () => Promise<void> {
   let failing = false;
-  let wake = () => {};
-  const run = async () => {
-    while (!stopped) {
-      try {
-        await work();
-        failing = false;
-      } catch (error) {
-        if (!failing) log.warn({ reason: String(error) }, 'leases cannot be looked after; the ledger is not available');
-        failing = true;
-      }
-      if (stopped) return;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        setTimeout(resolve, everyMs).unref();
-      });
-    }
+  const toldOnce = async () => {
+    await work();
+    failing = false;
   };
-  const running = run();
-  return async () => {
-    stopped = true;
-    wake();
-    await running;
-  };
+  return startLoop(toldOnce, everyMs, (error) => {
+    if (!failing) log.warn({ reason: String(error) }, 'leases cannot be looked after; the ledger is not available');
+    failing = true;
+  });
 }
 
 function* takeWhile<T>(items: Iterable<T>, condition: (item: T) => boolean): Generator<T> {

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
 import { type DataFolderLock, lockDataFolder } from '../data-folder';
 import { newId } from '../ids';
+import { startLoop } from '../loop';
 import { metrics } from '../metrics';
 import { StartFailure } from '../start-failure';
 import type { Drainer } from './drainer';
@@ -148,7 +149,9 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await adopt();
-  const loop = startLoop(check, everyMs, log);
+  const loop = startLoop(check, everyMs, (error) =>
+    log.debug({ reason: String(error) }, 'settles on disk cannot be looked after now'),
+  );
   return {
     keep: (closing) => {
       try {
@@ -195,26 +198,4 @@ async function readWritten(
     { reservations: JSON.stringify(reservations) },
   );
   return rows.map(({ rid }) => rid);
-}
-
-/** Runs the work again and again with a pause between; answers what ends it. */
-function startLoop(work: () => Promise<void>, everyMs: number, log: Logger): () => Promise<void> {
-  let stopped = false;
-  let wake = () => {};
-  const run = async () => {
-    while (!stopped) {
-      await work().catch((error) => log.debug({ reason: String(error) }, 'settles on disk cannot be looked after now'));
-      if (stopped) return;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        setTimeout(resolve, everyMs).unref();
-      });
-    }
-  };
-  const running = run();
-  return async () => {
-    stopped = true;
-    wake();
-    await running;
-  };
 }
