@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { filesUnder, type Import, importsOf, resolveIn, textOf } from '../support/sources';
 
-const ROOMS = ['core', 'policies', 'plugins', 'cli', 'demo', 'bench', 'migrations', 'test'] as const;
+const ROOMS = ['core', 'policies', 'plugins', 'cli', 'console', 'demo', 'bench', 'migrations', 'test'] as const;
 
-const files = [...ROOMS.flatMap((room) => filesUnder(room)), 'server.ts'].filter((path) => /\.[cm]?ts$/.test(path));
+const files = [...ROOMS.flatMap((room) => filesUnder(room)), 'server.ts'].filter((path) =>
+  /\.([cm]?ts|tsx)$/.test(path),
+);
 const known = new Set(files);
 
 /** The files that put the pieces together: they may name things from several places. */
@@ -32,6 +34,7 @@ function objection(from: string, to: string): string | undefined {
   if (own === 'migrations') return other === 'core' ? undefined : 'a migration stands alone';
   if (own.startsWith('policies/')) return other === 'core' ? undefined : 'a policy knows core and itself';
   if (own.startsWith('plugins/')) return other === 'core' ? undefined : 'a plugin knows core and itself';
+  if (own === 'console' || other === 'console') return 'the page speaks HTTP only, and nobody imports it';
   if (own === 'cli') return other === 'core' ? undefined : 'the CLI speaks HTTP, and knows core for what works offline';
   if (other.startsWith('policies') || other.startsWith('plugins')) return `${own} does not know how a call is served`;
   return undefined;
@@ -71,7 +74,8 @@ describe('imports', () => {
       .flatMap((path) =>
         importsOf(path, textOf(path))
           .filter(
-            ({ file }) => file !== undefined && !/\.(json|mjs|lua)$/.test(file) && resolveIn(known, file) === undefined,
+            ({ file }) =>
+              file !== undefined && !/\.(json|mjs|lua|css)$/.test(file) && resolveIn(known, file) === undefined,
           )
           .map(({ from }) => `${path}: ${from}`),
       );
@@ -122,6 +126,9 @@ describe('imports', () => {
       ['bench/rig.ts', 'policies/failover/decide.ts', false],
       ['cli/keys/create.ts', 'core/money.ts', true],
       ['cli/keys/create.ts', 'plugins/operator/index.ts', false],
+      ['console/pages/keys.tsx', 'console/api.ts', true],
+      ['console/pages/keys.tsx', 'core/money.ts', false],
+      ['plugins/console/index.ts', 'console/api.ts', false],
       ['test/core/call.test.ts', 'policies/failover/decide.ts', true],
     ] as const) {
       it(`${allowed ? 'lets' : 'does not let'} ${from} import ${to}`, () =>

@@ -78,8 +78,10 @@ function fileOf(path: string, from: string): string | undefined {
     .join('/');
 }
 
-/** The known file an import means: itself, with `.ts`, or its folder's index. */
+/** The known file an import means: itself, with `.ts` or `.tsx`, or its folder's index. */
 export function resolveIn(files: ReadonlySet<string>, file: string): string | undefined {
   const bare = file.replace(/\.[cm]?[jt]s$/, '');
-  return [file, `${bare}.ts`, `${file}.ts`, posix.join(file, 'index.ts')].find((each) => files.has(each));
+  return [file, `${bare}.ts`, `${file}.ts`, `${file}.tsx`, posix.join(file, 'index.ts')].find((each) =>
+    files.has(each),
+  );
 }
