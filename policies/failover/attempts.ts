@@ -26,6 +26,8 @@ export class Attempts {
   #waiting: readonly Candidate[];
   #retriesLeft: number;
   #askedAtMs = 0;
+  /** The step to whom is asked now was free, for it had not failed lately. */
+  #isOnTrust = false;
 
   constructor(
     private readonly call: AskingCall,
@@ -62,6 +64,7 @@ export class Attempts {
     }
     const { outcome, status } = attempted.failure;
     made.push({ upstream, outcome, status, ms });
+    if (this.#isOnTrust) this.budget.spend();
     gateway.health.failed(candidate, attempted.failure, ms);
     return attempted;
   }
@@ -96,6 +99,7 @@ export class Attempts {
 
   /** Does what was decided about going on: the candidate to ask now, after a wait where one is due. */
   async goOn(decision: Decision & { readonly do: 'next' | 'retry' }, failed: Candidate): Promise<Candidate> {
+    this.#isOnTrust = decision.do === 'next' && !decision.spends;
     if (decision.do === 'next') {
       if (decision.spends) this.budget.spend();
       return this.take() ?? failed;
