@@ -19,6 +19,7 @@ import { type Gateway, type GatewayParts, withConfiguration } from './core/gatew
 import { startHealthExchange } from './core/health-exchange';
 import { startDrainer } from './core/ledger/drainer';
 import { startGuardian } from './core/ledger/guardian';
+import { leaseTimes } from './core/ledger/lease-times';
 import { startLeases } from './core/ledger/leases';
 import type { Ledger } from './core/ledger/ledger';
 import { MemoryLedger } from './core/ledger/memory-ledger';
@@ -103,9 +104,10 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const drainer = startDrainer({ ledger, database, log });
   const outbox = startOutboxWatch({ ledger, drainer, log });
   const sweeper = startSweeper({ ledger, database, log });
-  const spool = await openSpool({ ledger, database, drainer, log, folder: join(dataFolder, 'spool') });
-  const settler = createSettler({ ledger, drainer, log, spool });
-  const leases = startLeases({ ledger, log });
+  const times = leaseTimes(system.ledger.leaseSeconds);
+  const spool = await openSpool({ ledger, database, drainer, log, times, folder: join(dataFolder, 'spool') });
+  const settler = createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs });
+  const leases = startLeases({ ledger, log, times });
   const refusedCalls = startRefusedCalls({ database, log });
   const egress = openEgress();
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });

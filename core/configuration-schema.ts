@@ -1,3 +1,4 @@
+import { LEASE_SECONDS } from './ledger/lease-times';
 import { DURATION, type Settings } from './settings';
 
 /** Decimal USD per million tokens; numbers are exact up to 8 decimals. */
@@ -270,6 +271,22 @@ export const SYSTEM_SCHEMA = {
         consecutiveFailures: { description: 'So many failures in a row.', type: 'integer', minimum: 1, default: 5 },
         outFor: { ...DURATION, description: 'So long, times n at the nth ejection.', default: '30s' },
         outAtMost: { ...DURATION, description: 'Never longer than this.', default: '5m' },
+      },
+    },
+    ledger: {
+      description: 'How holds end by themselves.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        leaseSeconds: {
+          description:
+            'So long after a process died the holds of its calls are given back. Renewals, repeated settles and what waits on disk go by it. A process that stands still for longer loses the price of its open calls.',
+          type: 'integer',
+          minimum: LEASE_SECONDS.least,
+          maximum: LEASE_SECONDS.most,
+          default: LEASE_SECONDS.usual,
+        },
       },
     },
     watchConfig: {

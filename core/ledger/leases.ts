@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { startLoop } from '../loop';
-import { LEASE_MS, type Ledger, type Payer, RENEW_EVERY_MS } from './ledger';
+import { type LeaseTimes, leaseTimes } from './lease-times';
+import type { Ledger, Payer } from './ledger';
 import { countExpired } from './ledger-metrics';
 import { ALL_SHARDS } from './shard';
 
 /** Keeps the holds of this process's open calls, and gives back those whose process is gone. */
 export interface Leases {
+  /** How long a hold lasts that is not renewed. */
+  readonly leaseMs: number;
   /** The call is open: its hold is renewed until it is untracked. */
   track(payer: Payer, rid: string): void;
   untrack(rid: string): void;
@@ -18,18 +21,13 @@ export interface Leases {
 export interface LeasesOptions {
   readonly ledger: Ledger;
   readonly log: Logger;
-  readonly renewEveryMs?: number;
-  readonly sweepEveryMs?: number;
-  readonly pauseMs?: number;
+  /** In the place of those of the usual lease. */
+  readonly times?: Partial<LeaseTimes>;
 }
 
 const AT_ONCE = 32;
 const LOOK_MS = 25;
 const DUE_AT_ONCE = 100;
-const SWEEP_EVERY_MS = 5_000;
-const PAUSE_MS = 60_000;
-/** A renewal that failed is tried again after this; the lease lasts long enough for several. */
-const RETRY_MS = 10_000;
 
 interface Lease {
   readonly payer: Payer;
@@ -41,19 +39,19 @@ interface Lease {
  * be asked, holds are renewed and settles that wait on disk are sent before any is given back.
  */
 export function startLeases(options: LeasesOptions): Leases {
-  const { ledger, log, renewEveryMs = RENEW_EVERY_MS, sweepEveryMs = SWEEP_EVERY_MS, pauseMs = PAUSE_MS } = options;
+  const { ledger, log, times } = options;
+  const { leaseMs, renewEveryMs, retryMs, sweepEveryMs, pauseMs } = { ...leaseTimes(), ...times };
   /** In the order they are due: a renewed lease goes to the end. */
   const leases = new Map<string, Lease>();
 
   const renew = async (rid: string, { payer }: Lease) => {
     try {
-      const { outcome } = await ledger.renew({ ...payer, rid, lifetimeMs: LEASE_MS });
+      const { outcome } = await ledger.renew({ ...payer, rid, lifetimeMs: leaseMs });
       if (outcome !== 'not_open') return;
       leases.delete(rid);
     } catch (error) {
       log.warn({ rid, reason: String(error) }, 'a hold could not be renewed; it is tried again');
-
-      if (leases.has(rid)) leases.set(rid, { payer, renewAt: Date.now() + Math.min(RETRY_MS, renewEveryMs) });
+      if (leases.has(rid)) leases.set(rid, { payer, renewAt: Date.now() + Math.min(retryMs, renewEveryMs) });
     }
   };
 
@@ -74,7 +72,8 @@ export function startLeases(options: LeasesOptions): Leases {
     const isReady = await ledger.isReady().catch(() => false);
     if (!isReady) missedAt = Date.now();
     if (missedAt !== undefined && Date.now() - missedAt < pauseMs) return false;
-    return (await ledger.openedAgoMs()) >= pauseMs;
+    // A clock that was set back since says that it will be opened.
+    return Math.abs(await ledger.openedAgoMs()) >= pauseMs;
   };
 
   const sweep = async () => {
@@ -90,6 +89,7 @@ export function startLeases(options: LeasesOptions): Leases {
 
   const loops = [startTold(renewDue, Math.min(1_000, renewEveryMs), log), startTold(sweep, sweepEveryMs, log)];
   return {
+    leaseMs,
     track: (payer, rid) => {
       leases.set(rid, { payer, renewAt: Date.now() + renewEveryMs });
     },

@@ -239,9 +239,6 @@ export type ClosedEntry = Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8
 
 export const SHARDS = 256;
 
-/** A call's hold is given back when its lease ends; an open call renews it. */
-export const LEASE_MS = 120_000;
-export const RENEW_EVERY_MS = 40_000;
 /** How long a closed reservation is remembered after its row is committed, and a tombstone after it was written. */
 export const CLOSED_MS = 15 * 60_000;
 

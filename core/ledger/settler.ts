@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Drainer } from './drainer';
+import { leaseTimes } from './lease-times';
 import type { Ledger, ReleaseRequest, SettleRequest } from './ledger';
 import { measuredSettle } from './ledger-metrics';
 import type { Spool } from './spool';
@@ -29,12 +30,11 @@ export interface SettlerOptions {
   readonly spool?: Pick<Spool, 'keep'>;
   /** Repetitions at once; above it the lease ends what the ledger does not take. */
   readonly maxPending?: number;
+  readonly giveUpAfterMs?: number;
 }
 
 /** The caller is told something within this. */
 const ANSWER_WITHIN_MS = 240;
-/** Shorter than the lease: later the answer would be `expired`. */
-const GIVE_UP_AFTER_MS = 110_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -43,7 +43,8 @@ type Answer = { readonly outcome: string };
 type Failure = { readonly outcome: 'none'; readonly why: string };
 
 /** Repeating is safe, for the reservation's id makes it so. What this gives up at last, the spool goes on with. */
-export function createSettler({ ledger, drainer, log, spool, maxPending = 10_000 }: SettlerOptions): Settler {
+export function createSettler(options: SettlerOptions): Settler {
+  const { ledger, drainer, log, spool, maxPending = 10_000, giveUpAfterMs = leaseTimes().giveUpAfterMs } = options;
   const underWay = new Set<Promise<unknown>>();
   const sleepers = new Set<() => void>();
   let stopped = false;
@@ -87,7 +88,7 @@ export function createSettler({ ledger, drainer, log, spool, maxPending = 10_000
   };
 
   const repeat = async <T extends Answer>(ask: () => Promise<T>, first: T | Failure): Promise<T | Failure> => {
-    const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
+    const giveUpAt = Date.now() + giveUpAfterMs;
     let answer = first;
     let pauseMs = FIRST_PAUSE_MS;
     while (answer.outcome === 'none' && !stopped && Date.now() + pauseMs < giveUpAt) {

@@ -9,6 +9,7 @@ import { startLoop } from '../loop';
 import { metrics } from '../metrics';
 import { StartFailure } from '../start-failure';
 import type { Drainer } from './drainer';
+import { type LeaseTimes, leaseTimes } from './lease-times';
 import type { Ledger } from './ledger';
 import { measuredSettle } from './ledger-metrics';
 import { insertUsage } from './rows';
@@ -32,13 +33,11 @@ export interface SpoolOptions {
   readonly log: Logger;
   /** Processes may share it: each has a folder of its own in it, and takes over those of processes that are gone. */
   readonly folder: string;
-  readonly everyMs?: number;
-  readonly resendAfterMs?: number;
+  /** In the place of those of the usual lease. */
+  readonly times?: Partial<LeaseTimes>;
   readonly maxBytes?: number;
 }
 
-const CHECK_EVERY_MS = 5_000;
-const RESEND_AFTER_MS = 10_000;
 const MAX_BYTES = 256 * 1_024 * 1_024;
 const LOOK_UP_AT_ONCE = 5_000;
 
@@ -64,7 +63,7 @@ const unkept = new Counter({
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { ledger, database, drainer, log, folder, maxBytes = MAX_BYTES } = options;
-  const { everyMs = CHECK_EVERY_MS, resendAfterMs = RESEND_AFTER_MS } = options;
+  const { spoolEveryMs, resendAfterMs } = { ...leaseTimes(), ...options.times };
   const home = join(folder, newId());
   const locks = new Map<string, DataFolderLock>([[home, await lockDataFolder(home)]]);
   const old: { readonly file: SpoolFile; readonly since: number }[] = [];
@@ -149,7 +148,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await adopt();
-  const loop = startLoop(check, everyMs, (error) =>
+  const loop = startLoop(check, spoolEveryMs, (error) =>
     log.debug({ reason: String(error) }, 'settles on disk cannot be looked after now'),
   );
   return {

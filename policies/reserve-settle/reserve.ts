@@ -2,7 +2,7 @@ import type { ModelRequest } from '../../core/call';
 import { type Candidate, isAllowed } from '../../core/catalog';
 import { ERRORS, fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
-import { LEASE_MS, type ReserveOutcome } from '../../core/ledger/ledger';
+import type { ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { formatUsd } from '../../core/money';
 import type { CallWith } from '../../core/policy';
@@ -67,7 +67,8 @@ async function askOnce(
   const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
   const tokens = tokensFor(request, call.candidates);
   try {
-    const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs: LEASE_MS, record, tokens };
+    const { leaseMs: lifetimeMs } = gateway.leases;
+    const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs, record, tokens };
     return await measuredReserve(gateway.ledger, wanted);
   } catch (error) {
     releaseUnanswered(gateway, call, rid);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { LEASE_MS, type Payer } from '../../core/ledger/ledger';
+import { leaseTimes } from '../../core/ledger/lease-times';
+import type { Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { type Random, seeded } from '../support/random';
@@ -10,6 +11,7 @@ import { installVirtualTime, type VirtualTime } from './virtual-time';
 const START_MS = Date.UTC(2026, 0, 1);
 const PROCESSES = 2;
 const CALLS = 10;
+const LEASE_MS = leaseTimes().leaseMs;
 const HOLD_E8 = 100n;
 
 export interface Simulated {

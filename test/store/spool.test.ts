@@ -40,13 +40,12 @@ describe('the spool', () => {
     for (const close of closings.splice(0).reverse()) await close();
   });
 
-  const open = async (options: { resendAfterMs?: number; maxBytes?: number; everyMs?: number } = {}) => {
-    const spool = await openSpool({
-      ...{ ledger, database, drainer: { nudge: () => undefined }, log: quiet, folder, everyMs: 20, resendAfterMs: 0 },
-      ...options,
+  const open = ({ maxBytes, ...times }: { resendAfterMs?: number; maxBytes?: number; spoolEveryMs?: number } = {}) =>
+    openSpool({
+      ...{ ledger, database, drainer: { nudge: () => undefined }, log: quiet, folder },
+      times: { spoolEveryMs: 20, resendAfterMs: 0, ...times },
+      ...(maxBytes === undefined ? {} : { maxBytes }),
     });
-    return spool;
-  };
   const openUntilEnd = async (options: Parameters<typeof open>[0] = {}): Promise<Spool> => {
     const spool = await open(options);
     closings.push(() => spool.stop());
@@ -91,7 +90,7 @@ describe('the spool', () => {
   });
 
   it('sends again what was kept by a process that was killed before it could send it, once', async () => {
-    const dying = await open({ everyMs: 3_600_000 });
+    const dying = await open({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
     dying.keep({ ...closing, kind: 'settle', costE8: 30n });
@@ -105,7 +104,7 @@ describe('the spool', () => {
   });
 
   it('leaves alone what belongs to a process that is alive', async () => {
-    const other = await openUntilEnd({ everyMs: 3_600_000 });
+    const other = await openUntilEnd({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
     other.keep({ ...closing, kind: 'settle', costE8: 30n });
@@ -148,7 +147,7 @@ describe('the spool', () => {
   });
 
   it('has a bound, above which what is sent is no longer kept', async () => {
-    const spool = await openUntilEnd({ maxBytes: 500, everyMs: 3_600_000 });
+    const spool = await openUntilEnd({ maxBytes: 500, spoolEveryMs: 3_600_000 });
     const payer = await fund();
     for (let each = 0; each < 10; each++) {
       spool.keep({ ...payer, rid: newId(), record: 'x'.repeat(200), kind: 'settle', costE8: 1n });

@@ -38,7 +38,7 @@ describe('leases', () => {
 
   it('renew the hold of an open call again and again, until it is untracked', async () => {
     const { ledger, payer, rid } = await open(60_000);
-    const leases = startLeases({ ledger, log: quiet, renewEveryMs: 20, sweepEveryMs: NEVER_MS });
+    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
     leases.track(payer, rid);
     await until('it is renewed three times', () => ledger.renewed.length >= 3);
     assert.ok((ledger.snapshot().deadlines.get(rid) ?? 0) > Date.now() + 100_000);
@@ -52,7 +52,7 @@ describe('leases', () => {
   it('renew a call no more once it is closed', async () => {
     const { ledger, payer, rid } = await open(60_000);
     await ledger.release({ ...payer, rid, record: '' });
-    const leases = startLeases({ ledger, log: quiet, renewEveryMs: 20, sweepEveryMs: NEVER_MS });
+    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
     leases.track(payer, rid);
     await until('it is asked once', () => ledger.renewed.length === 1);
     await new Promise((wake) => setTimeout(wake, 80));
@@ -63,7 +63,7 @@ describe('leases', () => {
   it('try again when the ledger was not available', async () => {
     const { ledger, payer, rid } = await open(3_600);
     ledger.isDown = true;
-    const leases = startLeases({ ledger, log: quiet, renewEveryMs: 20, sweepEveryMs: NEVER_MS });
+    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
     leases.track(payer, rid);
     await until('it was tried', () => ledger.renewed.length >= 2);
     ledger.isDown = false;
@@ -75,11 +75,25 @@ describe('leases', () => {
     const before = await read('tollgate_ledger_expired_total');
     const { ledger, payer, rid } = await open(0);
     await ledger.reserve(reserveRequest(payer, 100n));
-    const leases = startLeases({ ledger, log: quiet, sweepEveryMs: 20 });
+    const leases = startLeases({ ledger, log: quiet, times: { sweepEveryMs: 20 } });
     await until('it has expired', async () => (await heldOf(ledger, payer.accountId)) === 100n);
     await leases.stop();
     assert.equal(await read('tollgate_ledger_expired_total'), before + 1);
     assert.equal((await ledger.settle({ ...payer, rid, costE8: 1n, record: '' })).outcome, 'expired');
+  });
+
+  it('give back after a step of the clock too, ahead or back, though the ledger then seems to be opened in the future', async () => {
+    for (const step of [3_600_000, -3_600_000]) {
+      let ahead = 0;
+      const ledger = new MemoryLedger({ now: () => Date.now() + ahead });
+      await ledger.open();
+      const payer = await fundedPayer(ledger, 1_000n);
+      ahead = step;
+      await ledger.reserve(reserveRequest(payer, 400n, { lifetimeMs: 0 }));
+      const leases = startLeases({ ledger, log: quiet, times: { sweepEveryMs: 20 } });
+      await until('it has expired', async () => (await heldOf(ledger, payer.accountId)) === 0n);
+      await leases.stop();
+    }
   });
 
   it('ended before a settle came: nothing is charged, and it is counted as late', async () => {
