@@ -17,7 +17,9 @@ import { startExpressGateway } from './core/express-gateway';
 import { openFrontDoor } from './core/front-door';
 import { type Gateway, type GatewayParts, withConfiguration } from './core/gateway';
 import { startHealthExchange } from './core/health-exchange';
-import { startDrainer } from './core/ledger/drainer';
+import type { DrainOptions } from './core/ledger/drain';
+import { type Drainer, startDrainer } from './core/ledger/drainer';
+import { startDrainerThread } from './core/ledger/drainer-thread';
 import { startGuardian } from './core/ledger/guardian';
 import { leaseTimes } from './core/ledger/lease-times';
 import { startLeases } from './core/ledger/leases';
@@ -101,7 +103,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const { ledger, redis } = await openLedger(env['REDIS_URL']);
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
-  const drainer = startDrainer({ ledger, database, log });
+  const drainer = openDrainer({ ledger, database, log }, env);
   const outbox = startOutboxWatch({ ledger, drainer, log });
   const sweeper = startSweeper({ ledger, database, log });
   const times = leaseTimes(system.ledger.leaseSeconds);
@@ -214,6 +216,13 @@ async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledge
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);
   return { ledger: new RedisLedger({ redis }), redis };
+}
+
+/** Beside the calls, where the stores are beside the process. */
+function openDrainer(embedded: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
+  const { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl } = env;
+  if (!redisUrl || !databaseUrl) return startDrainer(embedded);
+  return startDrainerThread({ redisUrl, databaseUrl, log });
 }
 
 /** The endpoints of all plugins, each made with its settings. */

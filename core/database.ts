@@ -37,7 +37,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Knex> {
   return openPostgres(options.databaseUrl, options);
 }
 
-function openPostgres(databaseUrl: string, { log, maxConnections = 10 }: DatabaseOptions): Knex {
+/** @throws StartFailure when `databaseUrl` is none */
+export function openPostgres(
+  databaseUrl: string,
+  { log, maxConnections = 10 }: Pick<DatabaseOptions, 'log' | 'maxConnections'>,
+): Knex {
   const place = placeOf(databaseUrl);
   const database = knex({
     ...common(log),

@@ -5,21 +5,29 @@ import { ALL_SHARDS, shardOf } from './shard';
 export interface Drainer {
   /** Something was written for this account: its shard is drained within about 100 ms. */
   nudge(accountId: string): void;
-  /** Drains everything there is now. Rejects when ledger or database cannot be reached; nothing is lost then. */
-  flush(): Promise<void>;
   /** Drains once more and ends. What cannot be drained now stays in the ledger; the embedded one is gone with its process. */
   stop(): Promise<void>;
   /** Age of the oldest entry at the last look, which is about a second old. */
   oldestAgeMs(): number;
 }
 
+/** The same, told of shards by another thread. */
+export interface ShardDrainer extends Drainer {
+  nudgeShard(shard: number): void;
+}
+
+export interface DrainerOptions extends DrainOptions {
+  /** How long nudges are collected; who tells of them may have done so. */
+  readonly collectMs?: number;
+}
+
 /** Long enough to collect what comes together, short enough for a record to be found soon after its call. */
-const COLLECT_MS = 75;
+export const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 
-export function startDrainer(options: DrainOptions): Drainer {
-  const { ledger, log } = options;
+export function startDrainer(options: DrainerOptions): ShardDrainer {
+  const { ledger, log, collectMs = COLLECT_MS } = options;
   const nudged = new Set<number>();
   let wake: (() => void) | undefined;
   let stopped = false;
@@ -27,7 +35,7 @@ export function startDrainer(options: DrainOptions): Drainer {
   let sweptAt = 0;
   let oldestAt: number | undefined;
 
-  /** Ends with the pause's time, or COLLECT_MS after a nudge; a failure's pause is not cut short. */
+  /** Ends with the pause's time, or collectMs after a nudge; a failure's pause is not cut short. */
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -36,7 +44,7 @@ export function startDrainer(options: DrainOptions): Drainer {
         wake = undefined;
         clearTimeout(timer);
         if (stopped) resolve();
-        else setTimeout(resolve, COLLECT_MS);
+        else setTimeout(resolve, collectMs);
       };
       if (stopped || (failures === 0 && nudged.size > 0)) wake();
     });
@@ -49,7 +57,7 @@ export function startDrainer(options: DrainOptions): Drainer {
   };
 
   const pass = async () => {
-    if (Date.now() - sweptAt > SWEEP_EVERY_MS - COLLECT_MS) await sweep();
+    if (Date.now() - sweptAt > SWEEP_EVERY_MS - collectMs) await sweep();
     const shards = [...nudged];
     nudged.clear();
     try {
@@ -77,14 +85,14 @@ export function startDrainer(options: DrainOptions): Drainer {
   };
   const running = run();
 
+  const nudgeShard = (shard: number) => {
+    nudged.add(shard);
+    if (failures === 0) wake?.();
+  };
+
   return {
-    nudge: (accountId) => {
-      nudged.add(shardOf(accountId));
-      if (failures === 0) wake?.();
-    },
-    flush: async () => {
-      await drainShards(options, ALL_SHARDS);
-    },
+    nudge: (accountId) => nudgeShard(shardOf(accountId)),
+    nudgeShard,
     stop: async () => {
       stopped = true;
       wake?.();

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import type { Knex } from 'knex';
+import { migrate, openPostgres } from '../../core/database';
 import { newId } from '../../core/ids';
-import { startDrainer } from '../../core/ledger/drainer';
+import { startDrainerThread } from '../../core/ledger/drainer-thread';
 import { type Ledger, LedgerUnavailable, type Payer, type SettleRequest } from '../../core/ledger/ledger';
 import { ensureReady } from '../../core/ledger/recovery';
 import { accountPrefix } from '../../core/ledger/redis-keys';
@@ -9,15 +11,19 @@ import { openRedisLedger } from '../../core/ledger/redis-ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { verify } from '../../core/ledger/verify';
 import { checkRedis, connectRedis } from '../../core/redis';
-import { DATABASES, quiet, type TestDatabase } from '../support/databases';
+import { quiet } from '../support/databases';
 import { startCluster, type TestCluster } from '../support/redis-cluster';
+import { newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { hashOf, keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer } from './ledger-rows';
 
+/** Finds its own way to the Cluster. */
+const DRAINER = join(__dirname, '..', 'support', 'scripts', 'drainer-worker.cjs');
+
 describe('the ledger in a Redis Cluster of three primaries', () => {
   let cluster: TestCluster;
-  let test: TestDatabase;
+  let databaseUrl: string;
   let database: Knex;
   let ledger: Ledger;
   const payers: Payer[] = [];
@@ -28,17 +34,16 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     const redis = connectRedis(cluster.url, quiet);
     await checkRedis(redis, 10_000);
     ledger = await openRedisLedger({ redis, log: quiet });
-    const postgres = DATABASES.find(({ name }) => name === 'Postgres');
-    assert.ok(postgres !== undefined);
-    test = await postgres.open();
-    database = test.database;
+    databaseUrl = await newDatabase();
+    database = openPostgres(databaseUrl, { log: quiet });
+    await migrate(database);
     await ensureReady({ ledger, database, log: quiet });
     for (let each = 0; each < 12; each += 1) payers.push(await fund());
   });
   after(async function () {
     this.timeout(60_000);
     await ledger?.close();
-    await test?.close();
+    await database?.destroy();
     await cluster?.stop();
   });
 
@@ -75,7 +80,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
   /** Calls of all customers while something happens to the Cluster; answers what was settled, by account. */
   async function callWhile(happens: () => Promise<void>) {
     const settled = new Map(payers.map(({ accountId }) => [accountId, 0]));
-    const drainer = startDrainer({ ledger, database, log: quiet });
+    const drainer = startDrainerThread({ redisUrl: cluster.url, databaseUrl, log: quiet, program: DRAINER });
     let stopped = false;
     const outcomes = new Set<string>();
     const customer = async (payer: Payer) => {

@@ -1,0 +1,109 @@
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { metrics } from '../metrics';
+import { COLLECT_MS, type Drainer } from './drainer';
+import { shardOf } from './shard';
+
+/** Where the drainer's thread finds the stores: it has connections of its own. */
+export interface DrainerAddresses {
+  readonly redisUrl: string;
+  readonly databaseUrl: string;
+}
+
+export interface DrainerThreadOptions extends DrainerAddresses {
+  readonly log: Logger;
+  /** The thread's program; tests have others. */
+  readonly program?: string;
+}
+
+/** What the drainer's thread is told, and what it tells. */
+export type ToDrainer = { readonly nudged: readonly number[] } | 'stop';
+export interface ToGateway {
+  readonly oldestAgeMs: number;
+}
+
+const PROGRAM = require.resolve('./drainer-worker');
+
+/** A thread that says nothing for longer drains nothing. */
+const SILENCE_MS = 5_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+const restarts = new Counter({
+  name: 'tollgate_ledger_drainer_restarts_total',
+  help: 'How often the thread that moves entries to Postgres ended by itself and was started again.',
+  registers: [metrics],
+});
+
+/**
+ * A drainer beside the calls: reading entries from Redis and writing them to Postgres takes a fifth of what a call takes, in
+ * bursts for which calls would wait. A thread that ends by itself is started again and finds what waits by its first sweep.
+ */
+export function startDrainerThread({ log, program = PROGRAM, ...addresses }: DrainerThreadOptions): Drainer {
+  const nudged = new Set<number>();
+  let telling: NodeJS.Timeout | undefined;
+  let worker: Worker | undefined;
+  let pausing: NodeJS.Timeout | undefined;
+  let pauseMs = FIRST_PAUSE_MS;
+  let ended: () => void = () => undefined;
+  let isStopping = false;
+  let oldestAgeMs = 0;
+  let heardAt = Date.now();
+
+  const tell = (message: ToDrainer) => worker?.postMessage(message);
+
+  const start = () => {
+    let reason: unknown;
+    worker = new Worker(program, { workerData: addresses, name: 'drainer' });
+    worker.on('message', (report: ToGateway) => {
+      oldestAgeMs = report.oldestAgeMs;
+      heardAt = Date.now();
+      pauseMs = FIRST_PAUSE_MS;
+    });
+    worker.on('error', (error) => {
+      reason = error;
+    });
+    worker.on('exit', (code) => {
+      worker = undefined;
+      if (!isStopping) startAgain(reason ?? `it ended with ${code}`);
+      else if (reason !== undefined)
+        log.error({ reason: String(reason) }, 'the drainer broke at its end; entries wait');
+      ended();
+    });
+  };
+
+  const startAgain = (reason: unknown) => {
+    restarts.inc();
+    log.error({ reason: String(reason), againAfterMs: pauseMs }, "the drainer's thread broke; it is started again");
+    pausing = setTimeout(start, pauseMs);
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+  };
+
+  start();
+  return {
+    nudge: (accountId) => {
+      nudged.add(shardOf(accountId));
+      telling ??= setTimeout(() => {
+        telling = undefined;
+        tell({ nudged: [...nudged] });
+        nudged.clear();
+      }, COLLECT_MS).unref();
+    },
+    stop: async () => {
+      isStopping = true;
+      clearTimeout(telling);
+      clearTimeout(pausing);
+      if (worker === undefined) return log.error('the drainer is broken at the end; entries wait');
+      const end = new Promise<void>((resolve) => {
+        ended = resolve;
+      });
+      tell('stop');
+      await end;
+    },
+    oldestAgeMs: () => {
+      const silentMs = Date.now() - heardAt;
+      return oldestAgeMs + (silentMs > SILENCE_MS ? silentMs : 0);
+    },
+  };
+}

@@ -1,0 +1,38 @@
+/** The thread of drainer-thread.ts: a drainer with its own connections to Redis and Postgres. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { pino } from 'pino';
+import { openPostgres } from '../database';
+import { log } from '../log';
+import { connectRedis } from '../redis';
+import { startDrainer } from './drainer';
+import type { DrainerAddresses, ToDrainer, ToGateway } from './drainer-thread';
+import { RedisLedger } from './redis-ledger';
+
+/** One for the transaction of a drain; a second one takes over from one that hangs. */
+const MAX_CONNECTIONS = 2;
+const REPORT_EVERY_MS = 1_000;
+
+function main(): void {
+  const { redisUrl, databaseUrl } = workerData as DrainerAddresses;
+  // The gateway's own connection reports that Redis is not reachable.
+  const ledger = new RedisLedger({ redis: connectRedis(redisUrl, pino({ enabled: false })) });
+  const database = openPostgres(databaseUrl, { log, maxConnections: MAX_CONNECTIONS });
+  // The gateway's thread has collected them.
+  const drainer = startDrainer({ ledger, database, log, collectMs: 0 });
+  const report = () => parentPort?.postMessage({ oldestAgeMs: drainer.oldestAgeMs() } satisfies ToGateway);
+  const reports = setInterval(report, REPORT_EVERY_MS);
+
+  const stop = async () => {
+    await drainer.stop();
+    clearInterval(reports);
+    await ledger.close();
+    await database.destroy();
+    parentPort?.close();
+  };
+  parentPort?.on('message', (message: ToDrainer) => {
+    if (message === 'stop') void stop();
+    else for (const shard of message.nudged) drainer.nudgeShard(shard);
+  });
+}
+
+main();
