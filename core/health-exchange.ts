@@ -54,15 +54,14 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
     const standing = message.asks === true ? health.standing() : [];
     if (standing.length > 0) tell({ news: standing });
   });
+  // Asks and tells: of two nodes that come back together, the one that asks first is not heard by the other.
+  const greet = (): void => tell({ asks: true, news: health.standing() });
   const begin = (): void => {
-    listening.subscribe(CHANNEL).then(
-      () => tell({ asks: true }),
-      () => undefined,
-    );
+    listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
   listening.on('ready', begin);
-  // Whichever of the two connections is there last asks.
-  speaking.on('ready', () => tell({ asks: true }));
+  // Whichever of the two connections is there last greets.
+  speaking.on('ready', greet);
 
   health.onNews((news) => tell({ news: [news] }));
   const timer = setInterval(() => {
