@@ -28,6 +28,7 @@ import { MemoryLedger } from './core/ledger/memory-ledger';
 import { startOutboxWatch } from './core/ledger/outbox-watch';
 import { ensureReady } from './core/ledger/recovery';
 import { RedisLedger } from './core/ledger/redis-ledger';
+import type { ReplicaPolicy } from './core/ledger/replicas';
 import { createSettler } from './core/ledger/settler';
 import { openSpool } from './core/ledger/spool';
 import { LiveConfiguration } from './core/live-configuration';
@@ -100,7 +101,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
   await migrate(database);
-  const { ledger, redis } = await openLedger(env['REDIS_URL']);
+  const { ledger, redis } = await openLedger(env['REDIS_URL'], system.ledger);
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
   const drainer = openDrainer({ ledger, database, log }, env);
@@ -211,11 +212,18 @@ function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database =
 }
 
 /** Without a Redis the ledger is in the process: the embedded default. */
-async function openLedger(redisUrl: string | undefined): Promise<{ ledger: Ledger; redis: RedisClient | undefined }> {
-  if (redisUrl === undefined || redisUrl === '') return { ledger: new MemoryLedger(), redis: undefined };
+async function openLedger(
+  redisUrl: string | undefined,
+  replicas: ReplicaPolicy,
+): Promise<{ ledger: Ledger; redis: RedisClient | undefined }> {
+  if (redisUrl === undefined || redisUrl === '') {
+    if (replicas.waitReplicas > 0)
+      throw new StartFailure('ledger.waitReplicas is set, and the embedded ledger has none.');
+    return { ledger: new MemoryLedger(), redis: undefined };
+  }
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);
-  return { ledger: new RedisLedger({ redis }), redis };
+  return { ledger: new RedisLedger({ redis, replicas: { ...replicas, log } }), redis };
 }
 
 /** Beside the calls, where the stores are beside the process. */

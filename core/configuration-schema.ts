@@ -274,7 +274,7 @@ export const SYSTEM_SCHEMA = {
       },
     },
     ledger: {
-      description: 'How holds end by themselves.',
+      description: 'How holds end by themselves, and how sure it is that what was acknowledged stays.',
       type: 'object',
       additionalProperties: false,
       default: {},
@@ -286,6 +286,27 @@ export const SYSTEM_SCHEMA = {
           minimum: LEASE_SECONDS.least,
           maximum: LEASE_SECONDS.most,
           default: LEASE_SECONDS.usual,
+        },
+        waitReplicas: {
+          description:
+            'So many replicas of Redis must have what the ledger wrote before a caller is told (WAIT); 0 waits for none. Not with a Cluster.',
+          type: 'integer',
+          minimum: 0,
+          maximum: 5,
+          default: 0,
+        },
+        waitTimeoutMs: {
+          description: 'How long it is waited for them.',
+          type: 'integer',
+          minimum: 10,
+          maximum: 120,
+          default: 100,
+        },
+        onTooFew: {
+          description:
+            '`refuse`: the call is answered 503, and what closes a call is repeated until they have it. `warn`: it goes on, and the log and a metric say so.',
+          enum: ['refuse', 'warn'],
+          default: 'refuse',
         },
       },
     },

@@ -14,7 +14,9 @@ export class RedisConnection {
   #corked = false;
   /** The Redis that was last found to hold what Postgres knows, by its replication id; undefined before the first look. */
   #trusted: string | undefined;
-  /** The Redis of this connection, while it is not known to be the trusted one. */
+  /** The Redis at the other end, by what it said when this connection was made. */
+  #met: string | undefined;
+  /** Whether that is not known to be the trusted one. */
   #inDoubt = false;
   #meeting: Promise<void> | undefined;
   #sawNotReady = false;
@@ -27,11 +29,19 @@ export class RedisConnection {
     if (redis.status === 'ready') this.#begin();
   }
 
-  /** From here on the Redis with this id is asked. */
+  /**
+   * From here on the Redis with this id is asked. A connection that is still to another one, a master that was replaced while it
+   * was cut off from all but this process, is made anew. A Cluster's primaries see to that themselves.
+   */
   trust(id: string): void {
     this.#trusted = id;
-    this.#inDoubt = false;
     this.#sawNotReady = false;
+    this.#inDoubt = false;
+    const { redis } = this;
+    if (this.#met === id || !(redis instanceof Redis)) return;
+    void this.#meet().then(() => {
+      if (this.#inDoubt && redis.status === 'ready') redis.disconnect(true);
+    });
   }
 
   /** Whether there is a reason to compare what Redis, whose id this is, holds with what Postgres knows. */
@@ -54,17 +64,19 @@ export class RedisConnection {
   /** On every connect: a script is sent only when it is known that this Redis did not go back in time meanwhile. */
   #begin(): void {
     this.#loadScripts().catch(ignore);
-    if (this.#trusted === undefined) return;
+    void this.#meet();
+  }
+
+  #meet(): Promise<void> {
     const meeting = this.readReplicationId()
-      .then(
-        (id) => id !== this.#trusted,
-        () => true,
-      )
-      .then((isInDoubt) => {
-        this.#inDoubt = isInDoubt;
+      .catch(() => undefined)
+      .then((id) => {
+        this.#met = id;
+        this.#inDoubt = this.#trusted !== undefined && id !== this.#trusted;
         if (this.#meeting === meeting) this.#meeting = undefined;
       });
     this.#meeting = meeting;
+    return meeting;
   }
 
   /** Answers the script's word and the values that come with it. */

@@ -37,6 +37,7 @@ import { firstIdAfter, readEntry, type StreamEntry } from './redis-entry';
 import { LIMIT_FIELDS, limitTexts, readLimits, readSettings, writeSettings } from './redis-key-fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './redis-keys';
 import { describeSnapshot } from './redis-snapshot';
+import { type ReplicaPolicy, Replicas } from './replicas';
 import { ALL_SHARDS } from './shard';
 
 const script = (name: string): LuaScript => loadScript(__dirname, name);
@@ -55,10 +56,11 @@ const DUE = script('due');
 const TRIM = script('trim');
 const RESTORE = script('restore');
 const INSPECT = script('inspect');
+const MARK = script('mark');
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = [
   ...[RESERVE, SETTLE, RELEASE, RENEW, ROLL, EXPIRE, CREDIT],
-  ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE, INSPECT],
+  ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE, INSPECT, MARK],
 ];
 
 /** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
@@ -70,9 +72,25 @@ const LOOK_EVERY_MS = 10_000;
 const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
 const CLOSED = String(CLOSED_MS);
 
+/** Answers that something is so from now on: what a caller goes by, a replica must have. An expiry is found again by itself. */
+const DONE: ReadonlySet<string> = new Set([
+  ...['reserved', 'settled', 'released', 'tombstoned', 'renewed', 'rolled', 'credited', 'set', 'indexed'],
+]);
+
+export interface RedisLedgerOptions {
+  /** Taken over: `close` ends it. */
+  readonly redis: RedisClient;
+  readonly replicas?: ReplicaPolicy & { readonly log: Logger };
+}
+
 /** The ledger on a connection that answers, with its scripts loaded. `close` of the ledger ends the connection. */
-export async function openRedisLedger({ redis, log }: { redis: RedisClient; log: Logger }): Promise<Ledger> {
-  const ledger = new RedisLedger({ redis });
+export async function openRedisLedger(options: {
+  redis: RedisClient;
+  log: Logger;
+  replicas?: ReplicaPolicy;
+}): Promise<Ledger> {
+  const { redis, log, replicas } = options;
+  const ledger = new RedisLedger({ redis, ...(replicas === undefined ? {} : { replicas: { ...replicas, log } }) });
   log.debug({ ready: await ledger.isReady() }, 'the ledger is in Redis');
   return ledger;
 }
@@ -81,14 +99,26 @@ export async function openRedisLedger({ redis, log }: { redis: RedisClient; log:
 export class RedisLedger implements Ledger {
   readonly #calls: RedisConnection;
   readonly #background: RedisConnection;
+  readonly #replicas: Replicas | undefined;
   #lookedAt = 0;
 
-  /** Takes the connection over: `close` ends it. */
-  constructor({ redis }: { redis: RedisClient }) {
+  constructor({ redis, replicas }: RedisLedgerOptions) {
     this.#calls = new RedisConnection(redis, LEDGER_SCRIPTS);
     const background = duplicateRedis(redis, BACKGROUND);
     background.on('error', () => undefined); // The first connection reports that Redis is not reachable.
     this.#background = new RedisConnection(background, LEDGER_SCRIPTS);
+    if (replicas !== undefined && replicas.waitReplicas > 0)
+      this.#replicas = new Replicas({ redis, mark: MARK, policy: replicas, log: replicas.log });
+  }
+
+  async #run(
+    script: LuaScript,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<readonly [string, ...string[]]> {
+    const answer = await this.#calls.run(script, keys, args);
+    if (this.#replicas !== undefined && DONE.has(answer[0])) await this.#replicas.confirm();
+    return answer;
   }
 
   async findKey(hash: string): Promise<FindKeyOutcome> {
@@ -109,7 +139,7 @@ export class RedisLedger implements Ledger {
     const { accountId, keyId, rid, lifetimeMs } = request;
     const p = accountPrefix(accountId);
     const lifetime = lifetimeMs === undefined ? '' : String(lifetimeMs);
-    const [word, value = '', settings = ''] = await this.#calls.run(
+    const [word, value = '', settings = ''] = await this.#run(
       RESERVE,
       [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
       [
@@ -143,7 +173,7 @@ export class RedisLedger implements Ledger {
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
     const { accountId, keyId, rid } = request;
-    const [word, charged = '', shortfall = ''] = await this.#calls.run(SETTLE, closingKeys(request, rid), [
+    const [word, charged = '', shortfall = ''] = await this.#run(SETTLE, closingKeys(request, rid), [
       ...[rid, request.costE8.toString(), accountId, keyId, request.record, request.isLate === true ? 'late' : ''],
       request.tokens === undefined ? '' : String(request.tokens),
     ]);
@@ -163,7 +193,7 @@ export class RedisLedger implements Ledger {
   async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
     const { accountId, keyId, rid, record } = request;
     const args = [rid, accountId, keyId, record, CLOSED];
-    const [word] = await this.#calls.run(RELEASE, closingKeys(request, rid), args);
+    const [word] = await this.#run(RELEASE, closingKeys(request, rid), args);
     switch (word) {
       case 'released':
       case 'tombstoned':
@@ -179,7 +209,7 @@ export class RedisLedger implements Ledger {
   async renew({ accountId, keyId, rid, lifetimeMs, amountE8 = 0n }: RenewRequest): Promise<RenewOutcome> {
     assertAmount(amountE8);
     const p = accountPrefix(accountId);
-    const [word, value = ''] = await this.#calls.run(
+    const [word, value = ''] = await this.#run(
       RENEW,
       [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
       [rid, lifetimeMs === undefined ? '' : String(lifetimeMs), accountId, keyId, amountE8.toString()],
@@ -202,7 +232,7 @@ export class RedisLedger implements Ledger {
     const { accountId, keyId, rid, costE8, record, next } = request;
     assertAmount(costE8);
     assertAmount(next.amountE8);
-    const [word, value = '', shortfall = ''] = await this.#calls.run(
+    const [word, value = '', shortfall = ''] = await this.#run(
       ROLL,
       [...closingKeys(request, rid), `${accountPrefix(accountId)}r:${next.rid}`],
       [rid, costE8.toString(), accountId, keyId, record, next.rid, next.amountE8.toString()],
@@ -229,7 +259,7 @@ export class RedisLedger implements Ledger {
 
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
     const args = [rid, payer.accountId, payer.keyId];
-    const [word] = await this.#calls.run(EXPIRE, closingKeys(payer, rid), args);
+    const [word] = await this.#run(EXPIRE, closingKeys(payer, rid), args);
     switch (word) {
       case 'expired':
       case 'not_due':
@@ -243,7 +273,7 @@ export class RedisLedger implements Ledger {
   async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
     assertAmount(amountE8, -MAX_AMOUNT_E8);
     const p = accountPrefix(accountId);
-    const [word, posted = ''] = await this.#calls.run(
+    const [word, posted = ''] = await this.#run(
       CREDIT,
       [`${p}meta`, `${p}a:${accountId}`, `${p}r:${rid}`, `${p}ob`],
       [rid, amountE8.toString(), accountId, MAX_AMOUNT],
@@ -263,7 +293,7 @@ export class RedisLedger implements Ledger {
 
   async setAccount(accountId: string, status: AccountStatus): Promise<void> {
     const p = accountPrefix(accountId);
-    const [word] = await this.#calls.run(SET_ACCOUNT, [`${p}meta`, `${p}a:${accountId}`], [status]);
+    const [word] = await this.#run(SET_ACCOUNT, [`${p}meta`, `${p}a:${accountId}`], [status]);
     if (word === 'not_ready') throw notReady();
   }
 
@@ -275,10 +305,10 @@ export class RedisLedger implements Ledger {
     const p = accountPrefix(accountId);
     const [limit, ...others] = limitTexts(request);
     const args = [accountId, status, limit ?? '', String(settings.rev), writeSettings(settings), ...others];
-    const [word] = await this.#calls.run(SET_KEY, [`${p}meta`, `${p}k:${keyId}`], args);
+    const [word] = await this.#run(SET_KEY, [`${p}meta`, `${p}k:${keyId}`], args);
     if (word === 'not_ready') throw notReady();
     if (word === 'other_payer') throw unexpected(word, keyId);
-    await this.#calls.run(INDEX_KEY, [keyIndexEntry(hash)], [`${accountId} ${keyId}`]);
+    await this.#run(INDEX_KEY, [keyIndexEntry(hash)], [`${accountId} ${keyId}`]);
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
@@ -389,6 +419,7 @@ export class RedisLedger implements Ledger {
   #trust(id: string): void {
     this.#lookedAt = Date.now();
     this.#calls.trust(id);
+    this.#replicas?.trust(id);
   }
 
   /** Every stream is measured by a few of its entries, which are alike. */
@@ -445,6 +476,7 @@ export class RedisLedger implements Ledger {
   async close(): Promise<void> {
     this.#calls.redis.disconnect();
     this.#background.redis.disconnect();
+    this.#replicas?.close();
   }
 }
 

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { LedgerUnavailable } from '../../core/ledger/ledger';
+import { accountPrefix } from '../../core/ledger/redis-keys';
 import { openRedisLedger } from '../../core/ledger/redis-ledger';
 import { checkRedis, connectRedis } from '../../core/redis';
 import { quiet, temporaryFolder } from '../support/databases';
@@ -45,7 +46,7 @@ describe('the ledger behind sentinels', () => {
     for (const close of closings.splice(0).reverse()) await close();
   });
 
-  it('follows the master to its replica when it is killed, with what the replica has', async function () {
+  it('follows the master to its replica when it is killed under load; what was told while waiting for the replica is all there', async function () {
     this.timeout(60_000);
     const master = await startRedis();
     closings.push(() => master.stop());
@@ -65,12 +66,18 @@ describe('the ledger behind sentinels', () => {
       30_000,
     );
 
-    const redis = connectRedis(`redis+sentinel://127.0.0.1:${sentinel.port}/main`, quiet);
-    await checkRedis(redis, 10_000);
-    const ledger = await openRedisLedger({ redis, log: quiet });
-    closings.push(() => ledger.close());
+    const open = async (waitReplicas: number) => {
+      const redis = connectRedis(`redis+sentinel://127.0.0.1:${sentinel.port}/main`, quiet);
+      await checkRedis(redis, 10_000);
+      const replicas = { waitReplicas, waitTimeoutMs: 100, onTooFew: 'refuse' } as const;
+      const opened = await openRedisLedger({ redis, log: quiet, replicas });
+      closings.push(() => opened.close());
+      return opened;
+    };
+    const ledger = await open(0);
     await ledger.open();
-    const payer = await fundedPayer(ledger, 1_000n);
+    const waiting = await open(1);
+    const payer = await fundedPayer(ledger, 100_000n);
     const other = new Redis(master.url);
     closings.push(() => other.disconnect());
     other.on('error', () => undefined);
@@ -81,7 +88,19 @@ describe('the ledger behind sentinels', () => {
     });
     await other.call('WAIT', 1, 1_000);
 
+    const told: string[] = [];
+    const caller = async () => {
+      for (;;) {
+        const request = reserveRequest(payer, 10n);
+        await waiting.reserve(request);
+        await waiting.settle({ ...request, costE8: 1n });
+        told.push(request.rid);
+      }
+    };
+    const calls = Promise.allSettled(Array.from({ length: 16 }, caller));
+    await until('many were told', () => told.length > 500);
     process.kill(master.pid, 'SIGKILL');
+    await calls;
     const answered = await until(
       'the replica answers in its place',
       async () => {
@@ -100,5 +119,8 @@ describe('the ledger behind sentinels', () => {
     const there = new Redis(replica.url);
     closings.push(() => there.disconnect());
     assert.match(await there.info('replication'), /role:master/);
+    const prefix = accountPrefix(payer.accountId);
+    const states = await Promise.all(told.map((rid) => there.hget(`${prefix}r:${rid}`, 'state')));
+    assert.deepEqual(new Set(states), new Set(['settled']));
   });
 });
