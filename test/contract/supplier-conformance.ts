@@ -250,6 +250,16 @@ function commandChecks(run: Run): SupplierCheck[] {
       },
     },
     {
+      name: "a command's variables decide nothing about what starts it",
+      run: async () => {
+        const programs =
+          'for each in sh bwrap env; do printf "#!/bin/sh\\necho outside\\n" > $each; chmod +x $each; done';
+        await run.shell(programs);
+        assert.equal((await run.shell('echo inside', { env: { PATH: '.' } })).stdout, 'inside\n');
+        await run.shell('rm sh bwrap env');
+      },
+    },
+    {
       name: 'output comes while the command runs',
       run: async () => {
         const { output, exit } = await run.start(

@@ -1,14 +1,23 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { compileCheck } from '../../core/settings';
-import type { InstanceSpec, SupplierDriver, SupplierKind } from '../../core/supplier';
+import type {
+  InstanceReference,
+  InstanceSpec,
+  RunningCommand,
+  SupplierDriver,
+  SupplierKind,
+} from '../../core/supplier';
 import { docker } from '../../plugins/sandbox/suppliers/docker';
 import { processes } from '../../plugins/sandbox/suppliers/process';
 import { findProgram } from '../support/programs';
 import { NODE_INSIDE } from '../support/sandboxes';
 import { sharedDocker } from '../support/shared';
+import { until } from '../support/until';
 import { type SupplierSubject, supplierConformance } from './supplier-conformance';
 
 const SPEC: InstanceSpec = { cpu: 0.5, memoryGiB: 0.0625, volumeGiB: 0, gpu: [], ports: true, settings: {} };
@@ -42,6 +51,60 @@ describe('suppliers', () => {
     webServer: (port) => `exec httpd -f -p ${port}`,
     openUnreachable: () => open(docker, { socket: join(dataFolder, 'nobody.sock') }),
   });
+
+  /** Processes of this machine with these words, whatever holds them in. */
+  const countProcesses = async (words: string): Promise<number> => {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+    const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')));
+    return lines.filter((line) => line.split('\0').join(' ').startsWith(words)).length;
+  };
+
+  /** An instance of its own with a command in it, until the test has ended. */
+  const withCommand = async (
+    driver: SupplierDriver,
+    spec: InstanceSpec,
+    command: string,
+    test: (instance: InstanceReference, id: string, running: RunningCommand) => Promise<void>,
+  ) => {
+    const instance = await driver.create(spec, { name: `tg-${randomUUID()}-1`, tags: {}, birthTtlSeconds: 600 });
+    try {
+      const id = randomUUID();
+      await test(instance, id, await driver.exec(instance, { id, command, env: {} }));
+    } finally {
+      await driver.terminate(instance);
+      await driver.close();
+    }
+  };
+
+  const ATDOCKER: InstanceSpec = { ...SPEC, ports: false, settings: { image: 'tollgate-test:busybox' } };
+
+  it('a command at "docker" that has taken all processes it may is killed with all of them', async () => {
+    const driver = await open(docker, { socket: (await sharedDocker()).socket });
+    const command = '(while :; do sleep 4711 & done) 2>/dev/null; echo full; exec sleep 4712';
+    await withCommand(driver, ATDOCKER, command, async (instance, id, { output, exit }) => {
+      await output[Symbol.asyncIterator]().next();
+      await driver.signal(instance, id, 'SIGKILL');
+      assert.equal((await exit).exitCode, 137);
+      assert.equal(await countProcesses('sleep 471'), 0);
+    });
+  }).timeout(60_000);
+
+  it('whoever in namespaces has left the session and emptied the environment ends with the command and the instance', async () => {
+    findProgram('bwrap');
+    const driver = await open(processes, { isolation: 'bubblewrap' });
+    const command = 'env -i setsid sleep 4713 & echo ready; sleep 4714';
+    await withCommand(driver, SPEC, command, async (instance, id, { output }) => {
+      await output[Symbol.asyncIterator]().next();
+      await until('it has begun', async () => (await countProcesses('sleep 4713')) === 1);
+      await driver.signal(instance, id, 'SIGKILL');
+      await until('none is left of the command', async () => (await countProcesses('sleep 471')) === 0);
+      const next = await driver.exec(instance, { id: randomUUID(), command: 'env -i setsid sleep 4715 &', env: {} });
+      await next.exit;
+      await until('another has begun', async () => (await countProcesses('sleep 4715')) === 1);
+      await driver.terminate(instance);
+      assert.equal(await countProcesses('sleep 4715'), 0);
+    });
+  }).timeout(60_000);
 
   const byNode = (port: number) =>
     `exec "${NODE_INSIDE}" -e "require('http').createServer((_, a) => a.end(require('fs').readFileSync('index.html'))).listen(${port}, '127.0.0.1')"`;

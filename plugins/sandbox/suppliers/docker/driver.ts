@@ -34,7 +34,7 @@ import {
 import { type Answer, Engine, messageOf } from './engine';
 import { folderOf, runExec, shellCommand, startExec } from './exec';
 import { ContainerFiles, type Owner } from './files';
-import { signalCommand } from './group-signal';
+import { SOME_ARE_LEFT, signalCommand } from './group-signal';
 import { type OfferingSettings, readOfferingSettings, type SupplierSettings } from './settings';
 
 /** One container per instance. */
@@ -189,7 +189,10 @@ export class DockerDriver implements SupplierDriver {
   }
 
   async signal(reference: InstanceReference, commandId: string, signal: CommandSignal): Promise<void> {
-    await runExec(this.#engine, reference, { argv: signalCommand(commandId, signal), env: {} });
+    const argv = signalCommand(commandId, signal);
+    const { exitCode } = await runExec(this.#engine, reference, { argv, env: {} });
+    if (exitCode === SOME_ARE_LEFT)
+      throw new Ambiguous(`some of what the command has started in ${reference.name} still runs`);
   }
 
   async dialPort(reference: InstanceReference, port: number): Promise<PortAddress> {

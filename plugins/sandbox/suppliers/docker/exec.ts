@@ -32,7 +32,8 @@ export interface ExecOptions {
 export function shellCommand({ id, command, cwd, env, stdin }: CommandSpec): ExecOptions {
   return {
     argv: ['/bin/sh', '-c', command],
-    env: { ...env, [COMMAND_MARK]: id },
+    // First, and so found soon by who looks for it.
+    env: { [COMMAND_MARK]: id, ...env, [COMMAND_MARK]: id },
     cwd: folderOf(cwd),
     stdin,
   };

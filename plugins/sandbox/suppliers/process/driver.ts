@@ -25,7 +25,7 @@ import {
 } from '../../../../core/supplier';
 import { FolderFiles, gone } from './files';
 import { type Instance, type InstanceFolders, toSummary } from './instance-folder';
-import { bubblewrapOf } from './isolation';
+import { bubblewrapOf, READ_WORDS, variableWords } from './isolation';
 import { listeningAddress } from './listening';
 import { COMMAND_MARK, INSTANCE_MARK, markedProcesses, send, signalMarked } from './marked-processes';
 import { startProcess } from './run';
@@ -122,14 +122,15 @@ export class ProcessDriver implements SupplierDriver {
     const temporary = this.folders.temporaryOf(instance.name);
     const marks = { [INSTANCE_MARK]: instance.name, [COMMAND_MARK]: command.id };
     // Bubblewrap itself stays unmarked: a signal is for the command, whose end bubblewrap then tells.
-    const confined = bubblewrapOf({ files, temporary, cwd, hasNetwork: instance.ports, marks });
+    const confined = bubblewrapOf({ files, temporary, cwd, hasNetwork: instance.ports, marks, more: READ_WORDS });
     const env = { PATH, HOME: home, ...command.env };
-    const { pid, output, exit } = await startProcess({
-      argv: [...(this.hasBubblewrap ? confined : []), '/bin/sh', '-c', command.command],
-      cwd: this.hasBubblewrap ? files : cwd,
-      env: this.hasBubblewrap ? env : { ...env, ...marks },
-      stdin: command.stdin,
-    });
+    const argv = ['/bin/sh', '-c', command.command];
+    const { stdin } = command;
+    const { pid, output, exit } = await startProcess(
+      this.hasBubblewrap
+        ? { argv: [...confined, ...argv], cwd: files, env: { PATH }, words: variableWords(env), stdin }
+        : { argv, cwd, env: { ...env, ...marks }, stdin },
+    );
     this.#groups.set(command.id, { name: instance.name, pid });
     void exit.then(() => this.#groups.delete(command.id));
     return { output, exit };

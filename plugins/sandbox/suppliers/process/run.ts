@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { Readable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import type { CommandExit, OutputFrame, RunningCommand } from '../../../../core/supplier';
 
 /** What a process that holds on to the output may still print after the command itself has ended. */
@@ -12,12 +12,21 @@ export interface RunOptions {
   /** All of its environment: nothing of the gateway's own. */
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: Buffer | undefined;
+  /** What the program reads from its descriptor 3. */
+  readonly words?: readonly string[];
 }
 
 /** Starts a program as the first of a new session and group. Rejects when it cannot be started. */
-export async function startProcess({ argv, cwd, env, stdin }: RunOptions): Promise<RunningCommand & { pid: number }> {
+export async function startProcess({
+  argv,
+  cwd,
+  env,
+  stdin,
+  words: given,
+}: RunOptions): Promise<RunningCommand & { pid: number }> {
   const [program = '', ...words] = argv;
-  const child = spawn(program, words, { cwd, env, detached: true, stdio: 'pipe' });
+  const stdio = Array<'pipe'>(given === undefined ? 3 : 4).fill('pipe');
+  const child = spawn(program, words, { cwd, env, detached: true, stdio });
   const exit = new Promise<CommandExit>((resolve) =>
     child.once('exit', (code, signal) => resolve({ exitCode: code ?? 128 + constants.signals[signal ?? 'SIGKILL'] })),
   );
@@ -26,8 +35,11 @@ export async function startProcess({ argv, cwd, env, stdin }: RunOptions): Promi
     child.once('error', reject);
   });
   // A command that does not read its input closes it.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(stdin);
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(stdin);
+  const descriptor = child.stdio[3] as Writable | undefined;
+  descriptor?.on('error', () => undefined);
+  descriptor?.end(given?.map((word) => `${word}\0`).join(''));
   return { pid: child.pid ?? 0, exit, output: outputOf(child, exit) };
 }
 
