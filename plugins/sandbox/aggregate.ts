@@ -14,6 +14,8 @@ export interface Aggregate {
   readonly settling: readonly Period[];
   /** Lines of the OPEN and SETTLING periods. */
   readonly lines: readonly Line[];
+  /** Somebody waits for a command in it. */
+  readonly isBusy: boolean;
 }
 
 /**
@@ -57,6 +59,7 @@ export function applyChange(
   const unsettled = new Set(periods.filter(({ status }) => status !== 'SETTLED').map(({ id }) => id));
   const dropped = new Set(change.dropLines?.map(lineKey));
   const after: Aggregate = {
+    ...before,
     sandbox: next,
     operation: replace(
       before.operation === undefined ? [] : [before.operation],

@@ -44,11 +44,11 @@ export async function askSupplier(world: World, sandbox: Sandbox, verb: Supplier
     if (error instanceof Rejected || error instanceof NotSupported || error instanceof NotRunning) {
       await note('REJECTED', message);
       const isTemporary = error instanceof NotRunning || (error instanceof Rejected && error.isTemporary);
-      return { seen: 'refusal', verb, message, isTemporary };
+      return { seen: 'refusal', verb, message, isTemporary, isRejected: error instanceof Rejected };
     }
     if (error instanceof RateLimited) {
       await note('NOT_SENT', message);
-      return { seen: 'refusal', verb, message, isTemporary: true };
+      return { seen: 'refusal', verb, message, isTemporary: true, isRejected: false };
     }
     // Also a fault of the driver: nobody knows then what was done.
     await note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);

@@ -111,12 +111,20 @@ export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings
   };
 }
 
-/** The ledger refused the next hold: the period goes on as if its end had not been tried. */
-export function unrollPeriod({ settling, period, segment }: Aggregate): Change {
+/** The ledger refused the next hold: the period goes on as if its end had not been tried. What has ended meanwhile is its own. */
+export function unrollPeriod({ settling, period, segment, lines }: Aggregate): Change {
   const [ending] = settling;
   if (ending === undefined || period === undefined) throw new Error('there is no roll to take back');
+  const moved = lines
+    .filter(({ periodId }) => periodId === period.id)
+    .map((line) => {
+      const begun = lines.find(({ periodId, segmentId }) => periodId === ending.id && segmentId === line.segmentId);
+      const { startsAtMs, amountE8 } = begun ?? { startsAtMs: line.startsAtMs, amountE8: 0n };
+      return { ...line, periodId: ending.id, startsAtMs, amountE8: amountE8 + line.amountE8 };
+    });
   return {
     set: { reservedUntilMs: ending.coversUntilMs },
+    lines: moved,
     dropLines: segment === undefined ? [] : [{ periodId: ending.id, segmentId: segment.id }],
     dropPeriods: [period.id],
     periods: [{ ...ending, status: 'OPEN', dueE8: null, endedAtMs: null }],

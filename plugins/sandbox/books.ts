@@ -3,7 +3,7 @@ import { newId } from '../../core/ids';
 import { type Aggregate, applyChange, type Change } from './aggregate';
 import { fromRow, toRow } from './rows';
 import type { Line, Operation, Period, Sandbox, Segment } from './sandbox';
-import type { SupplierCall } from './world';
+import type { Charge, SupplierCall } from './world';
 
 /** Where sandboxes are kept, for whoever changes them. Every change is written only if nobody else has changed it since it was read. */
 export interface Books {
@@ -17,6 +17,8 @@ export interface Books {
   /** Gives it back until then; unless `revision` is undefined, somebody who changed it meanwhile has said when. */
   release(lease: Lease, revision: number | undefined, nextAtMs: number): Promise<void>;
   noteCall(call: SupplierCall): Promise<void>;
+  /** What the ledger has charged from this hold, once its entry is written; the ledger itself forgets it after a while. */
+  chargeOf(period: Period): Promise<Charge | undefined>;
 }
 
 export interface Lease {
@@ -35,7 +37,9 @@ const LOAD = `
      WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS periods,
     (SELECT coalesce(jsonb_agg(to_jsonb(line)), '[]') FROM billing_lines AS line
      JOIN billing_periods AS period ON period.id = line.period_id
-     WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS lines
+     WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS lines,
+    EXISTS (SELECT FROM sandbox_commands AS command
+            WHERE command.sandbox_id = sandbox.id AND command.status = 'RUNNING' AND NOT command.background) AS busy
   FROM sandboxes AS sandbox WHERE sandbox.id = :id`;
 
 type Json = Record<string, unknown>;
@@ -43,7 +47,14 @@ type Json = Record<string, unknown>;
 /** One query, so that all of it is of one moment. */
 async function load(database: Knex, id: string): Promise<Aggregate | undefined> {
   const { rows } = await database.raw<{
-    rows: { sandbox: Json; operation: Json | null; segment: Json | null; periods: Json[]; lines: Json[] }[];
+    rows: {
+      sandbox: Json;
+      operation: Json | null;
+      segment: Json | null;
+      periods: Json[];
+      lines: Json[];
+      busy: boolean;
+    }[];
   }>(LOAD, { id });
   const [row] = rows;
   if (row === undefined) return undefined;
@@ -55,6 +66,7 @@ async function load(database: Knex, id: string): Promise<Aggregate | undefined> 
     period: periods.find(({ status }) => status === 'OPEN'),
     settling: periods.filter(({ status }) => status === 'SETTLING'),
     lines: row.lines.map((each) => fromRow<Line>(each)),
+    isBusy: row.busy,
   };
 }
 
@@ -138,6 +150,12 @@ export function openBooks(database: Knex, announce: (transaction: Knex, id: stri
     },
     noteCall: async (call) => {
       await database('sandbox_supplier_calls').insert(toRow({ id: newId(), ...call }));
+    },
+    chargeOf: async ({ accountId, holdId }) => {
+      const [entry] = await database('ledger_entries')
+        .where({ account_id: accountId, rid: holdId, kind: 'charge' })
+        .select({ amountE8: 'amount_e8', shortfallE8: 'shortfall_e8' });
+      return entry && { chargedE8: -BigInt(entry.amountE8), shortfallE8: BigInt(entry.shortfallE8) };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { newId } from '../../core/ids';
-import type { InstanceReference } from '../../core/supplier';
+import type { Found } from '../../core/supplier';
 import type { Aggregate, Change } from './aggregate';
 import { closeSegment, dueE8, endPeriod, newSegment, reachOf } from './billing';
 import { type BilledState, hourlyE8 } from './offering';
@@ -28,15 +28,16 @@ export function confirm(
   aggregate: Aggregate,
   state: BilledState,
   {
-    reference,
+    inspection: { reference, incarnation },
     asked,
     nowMs,
     timings,
-  }: { reference: InstanceReference; asked: boolean; nowMs: number; timings: Timings },
+  }: { inspection: Found; asked: boolean; nowMs: number; timings: Timings },
 ): Change {
   const { sandbox, operation, segment, period } = aggregate;
   const seen = {
     supplierRef: reference,
+    incarnation: incarnation === '' ? sandbox.incarnation : incarnation,
     confirmedAtMs: nowMs,
     lastConfirmedState: state,
     silentTries: 0,

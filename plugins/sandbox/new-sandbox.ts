@@ -37,6 +37,7 @@ export function newSandbox(
     eventSequence: 0,
     segmentSequence: 0,
     supplierRef: null,
+    incarnation: null,
     createSentAtMs: null,
     actionSentAtMs: null,
     confirmedAtMs: null,

@@ -4,7 +4,7 @@ import { unrollPeriod } from './billing';
 import { settlePeriod } from './lifecycle';
 import type { Action, Seen } from './plan';
 import type { Period, Sandbox } from './sandbox';
-import { type Step, stepAfter, type World } from './world';
+import { type Charge, type Step, stepAfter, type World } from './world';
 
 function payerOf({ accountId, keyId }: Period): Payer {
   return { accountId, keyId };
@@ -33,26 +33,31 @@ export async function renew(
   const amountE8 = reservedE8 > period.reservedE8 ? reservedE8 : period.reservedE8;
   const request = { ...payerOf(period), rid: period.holdId, lifetimeMs: undefined, amountE8 };
   const answer = await answerOf(world.ledger.renew(request));
-  if (answer === undefined) return { aggregate, seen: { ...seen, ledgerSilent: true } };
+  if (answer === undefined) return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
   if (answer.outcome === 'not_open')
     return { aggregate, seen: (await reserveAgain(world, period, amountE8)) ? seen : { ...seen, refused: true } };
   if (answer.outcome !== 'renewed') return { aggregate, seen: { ...seen, refused: true } };
-  // Money first, then longer life at the supplier.
-  const longer = await world.commit(aggregate, {
-    set: { reservedUntilMs: coversUntilMs },
-    periods: [{ ...period, reservedE8: amountE8, coversUntilMs }],
+  // Money first, then longer life at the supplier; without it, it is not paid for as long.
+  const isLonger = await prolong(world, aggregate.sandbox, coversUntilMs);
+  const cover = isLonger ? { coversUntilMs } : {};
+  const written = await world.commit(aggregate, {
+    set: isLonger ? { reservedUntilMs: coversUntilMs } : {},
+    periods: [{ ...period, reservedE8: amountE8, ...cover }],
   });
-  if (longer?.sandbox.supplierRef) await prolong(world, longer.sandbox, coversUntilMs);
-  return stepAfter(longer, seen);
+  return stepAfter(written, isLonger ? seen : { ...seen, moneyWaits: 'supplier' });
 }
 
-async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): Promise<void> {
-  const driver = world.driverOf(sandbox);
-  if (driver.capabilities.ttl === 'none' || sandbox.supplierRef === null) return;
-  // One that failed is made good by the next renewal, minutes before the instance would end.
-  await driver
-    .setDeadline(sandbox.supplierRef, new Date(coversUntilMs + world.timings.endingReserveMs))
-    .catch(() => undefined);
+/** False when the supplier may end it before. */
+async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): Promise<boolean> {
+  if (sandbox.supplierRef === null) return true;
+  try {
+    const driver = world.driverOf(sandbox);
+    if (driver.capabilities.ttl === 'none') return true;
+    await driver.setDeadline(sandbox.supplierRef, new Date(coversUntilMs + world.timings.endingReserveMs));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The ledger has lost the hold, which recovery did not know of either: it is taken anew. */
@@ -60,11 +65,6 @@ async function reserveAgain({ ledger }: World, period: Period, amountE8: bigint)
   const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
   const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined, record: '' }));
   return answer?.outcome === 'reserved';
-}
-
-interface Charge {
-  readonly chargedE8: bigint;
-  readonly shortfallE8: bigint;
 }
 
 /** Has the ledger charge what a period is due, and take the hold of the next in the same step where there is one. */
@@ -77,13 +77,21 @@ export async function settle(
   const due = period.dueE8 ?? 0n;
   const next = nextOf(aggregate, period);
   const outcome = next === undefined ? await charge(world, period, due) : await roll(world, period, due, next);
-  if (outcome === 'silent') return { aggregate, seen: { ...seen, ledgerSilent: true } };
-  if (outcome !== 'refused')
-    return stepAfter(await world.commit(aggregate, settlePeriod(aggregate, outcome, world.now())), seen);
+  if (outcome === 'silent') return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
+  if (outcome !== 'refused') {
+    const change = settlePeriod(aggregate, outcome, world.now());
+    if (next?.status !== 'OPEN' || (await prolong(world, aggregate.sandbox, next.coversUntilMs)))
+      return stepAfter(await world.commit(aggregate, change), seen);
+    // The next period's hold is there, its longer life is not: as after a renewal that came to nothing.
+    const { coversUntilMs } = period;
+    const periods = [...(change.periods ?? []), { ...next, coversUntilMs }];
+    const set = { ...change.set, reservedUntilMs: coversUntilMs };
+    return stepAfter(await world.commit(aggregate, { ...change, set, periods }), { ...seen, moneyWaits: 'supplier' });
+  }
   if (next?.status === 'OPEN')
     return stepAfter(await world.commit(aggregate, unrollPeriod(aggregate)), { ...seen, refused: true });
   const alone = await charge(world, period, due);
-  if (alone === 'silent') return { aggregate, seen: { ...seen, ledgerSilent: true } };
+  if (alone === 'silent') return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
   return stepAfter(await world.commit(aggregate, settlePeriod(aggregate, alone, world.now())), seen);
 }
 
@@ -100,10 +108,13 @@ async function charge(world: World, period: Period, costE8: bigint): Promise<Cha
   const answer = await answerOf(world.ledger.settle({ ...request, costE8 }));
   if (answer === undefined) return 'silent';
   if (answer.outcome === 'settled') return answer;
-  if (answer.outcome === 'unknown_reservation' && (await reserveAgain(world, period, period.reservedE8))) {
-    return charge(world, period, costE8);
-  }
-  return { chargedE8: 0n, shortfallE8: costE8 };
+  if (answer.outcome !== 'unknown_reservation') return { chargedE8: 0n, shortfallE8: costE8 };
+  // Charged so long ago that the ledger has forgotten it, or else the hold was lost with a ledger.
+  const before = await world.chargeOf(period);
+  if (before !== undefined) return before;
+  const late = await answerOf(world.ledger.settle({ ...request, costE8, isLate: true }));
+  if (late === undefined) return 'silent';
+  return late.outcome === 'settled' ? late : { chargedE8: 0n, shortfallE8: costE8 };
 }
 
 async function roll(
@@ -118,8 +129,8 @@ async function roll(
   );
   if (answer === undefined) return 'silent';
   if (answer.outcome === 'rolled' || answer.outcome === 'settled') return answer;
-  if (answer.outcome === 'unknown_reservation' && (await reserveAgain(world, period, period.reservedE8))) {
-    return roll(world, period, costE8, next);
-  }
-  return 'refused';
+  if (answer.outcome !== 'unknown_reservation') return 'refused';
+  const before = await world.chargeOf(period);
+  if (before !== undefined) return before;
+  return (await reserveAgain(world, period, period.reservedE8)) ? roll(world, period, costE8, next) : 'refused';
 }

@@ -1,5 +1,5 @@
 import { parseUsd } from '../../core/money';
-import type { Inspection } from '../../core/supplier';
+import type { Found, Inspection } from '../../core/supplier';
 import type { Aggregate, Change } from './aggregate';
 import { coverFor, currentHourlyE8, dueE8, rollPeriod } from './billing';
 import { confirm, endInstance, giveUp, mustEnd, postponed, refuseOperation, request, silence } from './lifecycle';
@@ -15,13 +15,20 @@ export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'termin
 export type Observation =
   | { readonly seen: 'instance'; readonly inspection: Inspection; readonly asked: boolean }
   | { readonly seen: 'silence'; readonly verb: SupplierVerb; readonly message: string }
-  | { readonly seen: 'refusal'; readonly verb: SupplierVerb; readonly message: string; readonly isTemporary: boolean };
+  | {
+      readonly seen: 'refusal';
+      readonly verb: SupplierVerb;
+      readonly message: string;
+      readonly isTemporary: boolean;
+      /** The supplier's word that nothing was made; otherwise it may not even have looked. */
+      readonly isRejected: boolean;
+    };
 
 /** What this visit knows beside the row. */
 export interface Seen {
   readonly observation?: Observation;
-  /** The ledger did not answer: money waits, the supplier does not. */
-  readonly ledgerSilent?: boolean;
+  /** Who did not do its part of what pays the time ahead; everything else goes on. */
+  readonly moneyWaits?: 'ledger' | 'supplier';
   /** The ledger refused to pay for the time ahead. */
   readonly refused?: boolean;
 }
@@ -37,14 +44,14 @@ export function plan(aggregate: Aggregate, seen: Seen, nowMs: number, timings: T
   const { sandbox, settling } = aggregate;
   if (isFinal(sandbox.observedState)) return [];
   const [first] = settling;
-  if (first !== undefined && seen.ledgerSilent !== true) return [{ kind: 'settle', period: first }];
+  if (first !== undefined && seen.moneyWaits !== 'ledger') return [{ kind: 'settle', period: first }];
   if (seen.observation !== undefined) return [record(absorb(aggregate, seen.observation, nowMs, timings))];
   if (sandbox.endedAtMs !== null) return [];
   if (sandbox.nextAtMs > nowMs) return [];
   if (mustEnd(aggregate)) return planEnd(aggregate, nowMs, timings);
   const byRule = planRules(aggregate, nowMs, timings);
   if (byRule !== undefined) return [record(byRule)];
-  const money = seen.ledgerSilent === true ? undefined : planMoney(aggregate, nowMs, timings);
+  const money = seen.moneyWaits !== undefined ? undefined : planMoney(aggregate, nowMs, timings);
   if (money !== undefined && seen.refused !== true) return [money];
   const wayOut = seen.refused === true ? unpaid(aggregate, nowMs, timings) : undefined;
   if (wayOut !== undefined) return [record(wayOut)];
@@ -63,17 +70,19 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
   const { inspection, asked } = observation;
   if (inspection.kind === 'gone') return absorbAbsence(aggregate, inspection.endedAt?.getTime(), asked, nowMs, timings);
   const { reference, state } = inspection;
-  if (state === 'ended') {
-    const change = { confirmedAtMs: sandbox.confirmedAtMs ?? nowMs, supplierRef: reference };
+  const isOther = isAnother(aggregate, inspection);
+  if (state === 'ended' || isOther) {
+    const change = { confirmedAtMs: sandbox.confirmedAtMs ?? nowMs, supplierRef: sandbox.supplierRef ?? reference };
     const stoppedAtMs = sandbox.stoppedAtMs ?? within(sandbox.confirmedAtMs, inspection.endedAt?.getTime(), nowMs);
     if (mustEnd(aggregate)) {
       const later = sandbox.actionSentAtMs === null ? {} : postponed(sandbox.attempts, nowMs);
       return { set: { ...change, stoppedAtMs, ...later } };
     }
-    const lost = giveUp({ code: 'SUPPLIER_LOST', message: 'The instance stopped by itself.' }, stoppedAtMs);
+    const message = isOther ? 'The instance was replaced or started anew.' : 'The instance stopped by itself.';
+    const lost = giveUp({ code: 'SUPPLIER_LOST', message }, stoppedAtMs);
     return { ...lost, set: { ...lost.set, ...change } };
   }
-  const confirmed = confirm(aggregate, BILLED[state], { reference, asked, nowMs, timings });
+  const confirmed = confirm(aggregate, BILLED[state], { inspection, asked, nowMs, timings });
   // Still there although it was ended, or not yet in the state that was asked for: later again.
   const isInVain = asked && state !== 'starting' && sandbox.desiredState !== BILLED[state];
   const isStillThere = mustEnd(aggregate) && sandbox.actionSentAtMs !== null;
@@ -84,16 +93,30 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
 
 const BILLED = { starting: 'PROVISIONING', running: 'RUNNING', suspended: 'SUSPENDED' } as const;
 
+/**
+ * Not the instance that was confirmed last: replaced, or started anew, so that what was in its memory is lost and what it
+ * did meanwhile is not known. Only a suspension that keeps no memory lets it be started anew, by its resumption.
+ */
+function isAnother({ sandbox, segment }: Aggregate, { reference, state, incarnation }: Found): boolean {
+  if (sandbox.supplierRef === null || sandbox.incarnation === null) return false;
+  if (sandbox.supplierRef.id !== reference.id) return true;
+  const hasRun = segment?.state === 'RUNNING';
+  if (state === 'starting') return hasRun;
+  const keepsMemory = sandbox.offering.lifecycle.suspension.preserves === 'memory';
+  const isSame = incarnation === '' || incarnation === sandbox.incarnation;
+  return !isSame && (keepsMemory || (hasRun && state === 'running'));
+}
+
 function absorbRefusal(
   aggregate: Aggregate,
-  { verb, message, isTemporary }: Extract<Observation, { seen: 'refusal' }>,
+  { verb, message, isTemporary, isRejected }: Extract<Observation, { seen: 'refusal' }>,
   nowMs: number,
 ): Change {
   const { sandbox } = aggregate;
+  const endedAtMs = sandbox.confirmedAtMs ?? nowMs;
+  if (verb === 'create' && isRejected && mustEnd(aggregate))
+    return endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs });
   if (verb === 'create' && !isTemporary) {
-    const endedAtMs = sandbox.confirmedAtMs ?? nowMs;
-    if (mustEnd(aggregate))
-      return endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs });
     return endInstance(aggregate, { finalState: 'FAILED', failure: { code: 'SUPPLIER_REJECTED', message }, endedAtMs });
   }
   if ((verb === 'suspend' || verb === 'resume') && !isTemporary) {
@@ -151,7 +174,7 @@ function planRules(aggregate: Aggregate, nowMs: number, timings: Timings): Chang
     if (nowMs < provisionBy(aggregate)) return undefined;
     return giveUp({ code: 'PROVISIONING_TIMEOUT', message: 'The supplier did not have it running in time.' }, null);
   }
-  if (sandbox.observedState === 'UNKNOWN' || sandbox.desiredState !== null) return undefined;
+  if (sandbox.observedState === 'UNKNOWN') return undefined;
   const end = (cause: string) => request(aggregate, 'TERMINATE', { cause, source: 'policy', nowMs });
   if (nowMs >= lifetimeEnd(aggregate)) return end('MAX_LIFETIME');
   if (nowMs >= runtimeEnd(aggregate)) return end('MAX_CONTINUOUS_RUNTIME');
@@ -160,7 +183,7 @@ function planRules(aggregate: Aggregate, nowMs: number, timings: Timings): Chang
     const soFar = sandbox.totalCostE8 + dueE8(aggregate, nowMs);
     if (soFar + ending >= parseUsd(policy.maxTotalCostUsd)) return end('MAX_TOTAL_COST');
   }
-  if (nowMs < idleEnd(aggregate)) return undefined;
+  if (sandbox.desiredState !== null || nowMs < idleEnd(aggregate, nowMs)) return undefined;
   if (!offering.lifecycle.suspension.supported) return end('IDLE_TIMEOUT');
   return request(aggregate, 'SUSPEND', { cause: 'IDLE_TIMEOUT', source: 'policy', nowMs });
 }
@@ -182,11 +205,11 @@ function runtimeEnd({ sandbox, segment }: Aggregate): number {
     : Number.POSITIVE_INFINITY;
 }
 
-function idleEnd({ sandbox, segment }: Aggregate): number {
+function idleEnd({ sandbox, segment, isBusy }: Aggregate, nowMs: number): number {
   const { idleTimeoutSeconds } = sandbox.policy;
-  return idleTimeoutSeconds === null || segment?.state !== 'RUNNING'
-    ? Number.POSITIVE_INFINITY
-    : Math.max(sandbox.lastUsedAtMs, segment.startsAtMs) + idleTimeoutSeconds * 1_000;
+  if (idleTimeoutSeconds === null || segment?.state !== 'RUNNING') return Number.POSITIVE_INFINITY;
+  const lastUsedAtMs = isBusy ? nowMs : Math.max(sandbox.lastUsedAtMs, segment.startsAtMs);
+  return lastUsedAtMs + idleTimeoutSeconds * 1_000;
 }
 
 /** When the cost reaches the ceiling at this price. */
@@ -211,12 +234,11 @@ function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Actio
   return { kind: 'renew', period, ...cover };
 }
 
-/** The money ends: the policy's way out, before the paid time does. Until then it is tried again. undefined: the way out is under way. */
+/** The money ends: the policy's way out, before the paid time does. undefined: there is time yet, and it is tried again, or the way out is under way. */
 function unpaid(aggregate: Aggregate, nowMs: number, timings: Timings): Change | undefined {
   const { sandbox, period } = aggregate;
   const coversUntilMs = period?.coversUntilMs ?? nowMs;
-  const wayOutMs = coversUntilMs - timings.endingReserveMs;
-  if (nowMs < wayOutMs) return { set: { nextAtMs: Math.min(wayOutMs, nowMs + timings.renewBeforeMs / 18) } };
+  if (nowMs < coversUntilMs - timings.endingReserveMs) return undefined;
   const mayWait =
     sandbox.policy.onFundsExhausted === 'suspend' &&
     sandbox.offering.lifecycle.suspension.supported &&
@@ -265,8 +287,18 @@ export function nextVisit(aggregate: Aggregate, nowMs: number, timings: Timings)
   if (sandbox.lastConfirmedState === null || sandbox.lastConfirmedState === 'PROVISIONING')
     times.push(provisionBy(aggregate));
   else
-    times.push(lifetimeEnd(aggregate), runtimeEnd(aggregate), idleEnd(aggregate), costEnd(aggregate, nowMs, timings));
-  if (period !== undefined) times.push(period.coversUntilMs - timings.renewBeforeMs);
+    times.push(
+      lifetimeEnd(aggregate),
+      runtimeEnd(aggregate),
+      idleEnd(aggregate, nowMs),
+      costEnd(aggregate, nowMs, timings),
+    );
+  if (period !== undefined) {
+    const renewAtMs = period.coversUntilMs - timings.renewBeforeMs;
+    // A renewal that came to nothing is tried again, and at the latest when the way out is to be taken.
+    times.push(renewAtMs > nowMs ? renewAtMs : nowMs + timings.renewBeforeMs / 18);
+    times.push(period.coversUntilMs - timings.endingReserveMs);
+  }
   // What is past and was not acted on waits for something else.
   return Math.min(...times.filter((time) => time > nowMs).map((time) => Math.max(time, nowMs + SHORTEST_PAUSE_MS)));
 }

@@ -51,7 +51,7 @@ export async function redeemable(
   if (quote.usedBy !== null) throw fail('QUOTE_USED', { param: 'selection.quoteId' });
   if (quote.expiresAtMs <= nowMs) throw fail('QUOTE_EXPIRED', { param: 'selection.quoteId' });
   const now = offered.find(({ offering }) => offering.id === quote.offeringId);
-  if (now === undefined || now.revision !== quote.offeringRevision) throw fail('OFFERING_CHANGED');
+  if (now?.isEnabled !== true || now.revision !== quote.offeringRevision) throw fail('OFFERING_CHANGED');
   return now;
 }
 

@@ -9,7 +9,7 @@ import type { World } from './world';
 /** Steps of one visit at most; what is left is done by the next. */
 const STEPS_AT_MOST = 30;
 const FAILED_VISIT_AGAIN_MS = 5_000;
-const LEDGER_AGAIN_MS = 2_000;
+const MONEY_AGAIN_MS = 2_000;
 
 export interface Reconciler {
   /** Whoever waits for something due is woken. */
@@ -19,7 +19,7 @@ export interface Reconciler {
 
 export interface ReconcilerOptions {
   readonly books: Books;
-  readonly world: Omit<World, 'commit' | 'noteCall'>;
+  readonly world: Omit<World, 'commit' | 'noteCall' | 'chargeOf'>;
   readonly log: Logger;
   readonly atOnce?: number;
 }
@@ -36,6 +36,7 @@ export async function visit(
   const world: World = {
     ...given,
     noteCall: (call) => books.noteCall(call),
+    chargeOf: (period) => books.chargeOf(period),
     commit: async (before, change) => {
       const written = await books.commit(before, change, given.now());
       if (written !== undefined) return written;
@@ -53,7 +54,7 @@ export async function visit(
   }
   const nowMs = given.now();
   const nextAtMs = isFinal(aggregate.sandbox.observedState) ? nowMs : nextVisit(aggregate, nowMs, given.timings);
-  const soonestMs = seen.ledgerSilent === true ? Math.min(nextAtMs, nowMs + LEDGER_AGAIN_MS) : nextAtMs;
+  const soonestMs = seen.moneyWaits === 'ledger' ? Math.min(nextAtMs, nowMs + MONEY_AGAIN_MS) : nextAtMs;
   await books.release(lease, aggregate.sandbox.revision, soonestMs);
   return soonestMs;
 }

@@ -46,9 +46,9 @@ export async function ask(
     if (before !== undefined) return before;
     requireVersion(aggregate, asked);
     const answer = answerNow(aggregate, asked.verb);
-    if (answer === 'noop') return insertNoop(service, id, asked);
-    if (answer !== undefined) return answer;
-    const operation = await tryRequest(service, aggregate, asked);
+    if (answer !== undefined && answer !== 'noop') return answer;
+    const operation =
+      answer === 'noop' ? await insertNoop(service, id, asked) : await tryRequest(service, aggregate, asked);
     if (operation !== undefined) return operation;
     await new Promise((wake) => setTimeout(wake, TRY_AGAIN_MS));
   }
@@ -59,12 +59,10 @@ async function findOperation({ database }: SandboxService, sandboxId: string, { 
   if (idempotencyKey === undefined) return undefined;
   const [row]: Record<string, unknown>[] = await database('sandbox_operations').where({
     sandbox_id: sandboxId,
+    type: verb,
     idempotency_key: idempotencyKey,
   });
-  if (row === undefined) return undefined;
-  const operation = fromRow<Operation>(row);
-  if (operation.type !== verb) throw fail('IDEMPOTENCY_CONFLICT', { param: 'idempotencyKey' });
-  return operation;
+  return row === undefined ? undefined : fromRow<Operation>(row);
 }
 
 function requireVersion({ sandbox }: Aggregate, { ifMatch }: Asked): void {
@@ -89,7 +87,12 @@ function answerNow({ sandbox, operation }: Aggregate, verb: Verb): 'noop' | Oper
   return undefined;
 }
 
-async function insertNoop({ database }: SandboxService, sandboxId: string, asked: Asked): Promise<Operation> {
+/** undefined when the same request was faster. */
+async function insertNoop(
+  { database }: SandboxService,
+  sandboxId: string,
+  asked: Asked,
+): Promise<Operation | undefined> {
   const nowMs = Date.now();
   const operation: Operation = {
     id: newId(),
@@ -105,8 +108,8 @@ async function insertNoop({ database }: SandboxService, sandboxId: string, asked
     result: null,
     noop: true,
   };
-  await database('sandbox_operations').insert(toRow(operation));
-  return operation;
+  const inserted = await database('sandbox_operations').insert(toRow(operation)).onConflict().ignore().returning('id');
+  return inserted.length === 0 ? undefined : operation;
 }
 
 /** undefined when somebody else was faster. */

@@ -47,6 +47,8 @@ export interface Sandbox {
   readonly eventSequence: number;
   readonly segmentSequence: number;
   readonly supplierRef: InstanceReference | null;
+  /** Of the instance that was confirmed to run; another one is not it. */
+  readonly incarnation: string | null;
   /** When a create was last sent; null: there cannot be an instance. */
   readonly createSentAtMs: number | null;
   /** When a suspension, resumption or termination was first sent, while nothing has been seen since. */

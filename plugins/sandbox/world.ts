@@ -2,7 +2,7 @@ import type { Ledger } from '../../core/ledger/ledger';
 import type { SupplierDriver, Tags } from '../../core/supplier';
 import type { Aggregate, Change } from './aggregate';
 import type { Seen, SupplierVerb } from './plan';
-import type { Sandbox } from './sandbox';
+import type { Period, Sandbox } from './sandbox';
 import type { Timings } from './timings';
 
 /** How a call of the supplier ended, for the books. */
@@ -17,6 +17,12 @@ export interface SupplierCall {
   readonly endedAtMs: number;
 }
 
+/** What the ledger has taken for a period; the rest of what was due is the shortfall. */
+export interface Charge {
+  readonly chargedE8: bigint;
+  readonly shortfallE8: bigint;
+}
+
 /** What a step needs of the world; tests have their own clock, supplier and books. */
 export interface World {
   readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release' | 'renew' | 'roll'>;
@@ -27,6 +33,7 @@ export interface World {
   /** Writes a change; answers what is there then, or undefined when the lease is lost. */
   commit(aggregate: Aggregate, change: Change): Promise<Aggregate | undefined>;
   noteCall(call: SupplierCall): Promise<void>;
+  chargeOf(period: Period): Promise<Charge | undefined>;
 }
 
 export interface Step {

@@ -52,7 +52,7 @@ describe('The life of a sandbox', function () {
     assertBooksAreClosed(ended);
   });
 
-  it('asked twice with one key is one operation; another verb under that key is a conflict', async () => {
+  it('asked twice with one key is one operation of that verb, and the key of the creation ends it too', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await running(key, 'operations');
     const body = { idempotencyKey: 'pause' };
@@ -62,8 +62,17 @@ describe('The life of a sandbox', function () {
     await waitForState(gateway, key, id, 'SUSPENDED');
     const done = await get(key, `/v1/sandboxes/${id}/operations/${one.json.id}`);
     assert.equal(done.status, 'SUCCEEDED');
-    assert.equal((await ask(key, id, 'resume', { body })).json.error.code, 'IDEMPOTENCY_CONFLICT');
-    await terminate(gateway, key, id);
+    assert.equal((await ask(key, id, 'resume', { body })).status, 202);
+    await waitForState(gateway, key, id, 'RUNNING');
+    const same = { body: { idempotencyKey: 'operations' } };
+    const ending = await ask(key, id, 'terminate', same);
+    assert.deepEqual([ending.status, ending.json.type], [202, 'TERMINATE']);
+    await waitForState(gateway, key, id, 'TERMINATED');
+    // Of several at once, one is written.
+    const again = { body: { idempotencyKey: 'after the end' } };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ask(key, id, 'terminate', again)));
+    assert.deepEqual([...new Set(answers.map(({ status, json }) => `${status} ${json.noop} ${json.id}`))].length, 1);
+    assert.equal(answers[0]?.json.noop, true);
   });
 
   it('is resumed only with the money for running', async () => {

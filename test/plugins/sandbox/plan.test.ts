@@ -44,14 +44,14 @@ function running(set: Partial<Sandbox> = {}, period: Partial<Period> = {}): Aggr
   };
 }
 
-function instance(state: 'starting' | 'running' | 'suspended' | 'ended', asked = false): Seen {
+function instance(state: 'starting' | 'running' | 'suspended' | 'ended', asked = false, incarnation = ''): Seen {
   const inspection = {
     kind: 'found',
     reference: REFERENCE,
     state,
     tags: {},
     createdAt: new Date(NOW_MS),
-    incarnation: '',
+    incarnation,
     endedAt: undefined,
   } as const;
   return { observation: { seen: 'instance', inspection, asked } };
@@ -60,11 +60,16 @@ function instance(state: 'starting' | 'running' | 'suspended' | 'ended', asked =
 const gone = (asked: boolean): Seen => ({ observation: { seen: 'instance', inspection: { kind: 'gone' }, asked } });
 const silent: Seen = { observation: { seen: 'silence', verb: 'inspect', message: 'no answer' } };
 const refusal = (verb: 'create' | 'suspend', isTemporary: boolean): Seen => ({
-  observation: { seen: 'refusal', verb, message: 'no', isTemporary } satisfies Observation,
+  observation: { seen: 'refusal', verb, message: 'no', isTemporary, isRejected: true } satisfies Observation,
 });
 
 const suspendedAt = { observedState: 'SUSPENDED', lastConfirmedState: 'SUSPENDED' } as const;
 const ending = { desiredState: 'TERMINATED' } as const;
+
+const WITHOUT_MEMORY = {
+  ...provisioning.sandbox.offering,
+  lifecycle: { ...provisioning.sandbox.offering.lifecycle, suspension: { supported: true, preserves: 'filesystem' } },
+} as const;
 
 /** What is done next, and of the sandbox what it changes. */
 const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothing', Partial<Sandbox>?][] = [
@@ -189,12 +194,11 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     'renew',
   ],
   [
-    'a hold that is refused is asked for again',
-    running({ confirmedAtMs: NOW_MS + 7 * MINUTE_MS }),
+    'while a hold is refused, what was asked for is done',
+    running({ confirmedAtMs: NOW_MS + 7 * MINUTE_MS, desiredState: 'SUSPENDED' }),
     { refused: true },
     7 * MINUTE_MS,
-    'record',
-    { nextAtMs: NOW_MS + 7 * MINUTE_MS + 10_000 },
+    'suspend',
   ],
   [
     'a minute before the money ends the sandbox does',
@@ -233,12 +237,77 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
   [
     'money waits for the ledger, the supplier does not',
     running({ ...ending, confirmedAtMs: NOW_MS + 9 * MINUTE_MS }),
-    { ledgerSilent: true },
+    { moneyWaits: 'ledger' },
     9 * MINUTE_MS,
     'terminate',
   ],
+  [
+    'what is being ended and cannot be made, for now, is not there',
+    withSet(provisioning, { ...ending, createSentAtMs: NOW_MS }),
+    refusal('create', true),
+    1_000,
+    'record',
+    { finalState: 'TERMINATED', endedAtMs: NOW_MS + 1_000 },
+  ],
+  [
+    'its lifetime ends what cannot be suspended, too',
+    running({ desiredState: 'SUSPENDED', policy: { ...provisioning.sandbox.policy, maxLifetimeSeconds: 60 } }),
+    {},
+    61_000,
+    'record',
+    { desiredState: 'TERMINATED' },
+  ],
+  [
+    'what was started anew is lost, at the last confirmation',
+    running({ incarnation: 'one' }),
+    instance('running', false, 'two'),
+    60_000,
+    'record',
+    { finalState: 'FAILED', stoppedAtMs: NOW_MS },
+  ],
+  [
+    'so is what is being started anew',
+    running({ incarnation: 'one' }),
+    instance('starting'),
+    60_000,
+    'record',
+    { finalState: 'FAILED', stoppedAtMs: NOW_MS },
+  ],
+  [
+    'what has another id is another instance',
+    running({ incarnation: 'one', supplierRef: { id: 'i0', name: REFERENCE.name } }),
+    instance('running', false, 'one'),
+    60_000,
+    'record',
+    { finalState: 'FAILED', supplierRef: { id: 'i0', name: REFERENCE.name } },
+  ],
+  [
+    'what was started anew while it is ended costs nothing from the last confirmation on',
+    running({ ...ending, incarnation: 'one' }),
+    instance('running', false, 'two'),
+    60_000,
+    'record',
+    { stoppedAtMs: NOW_MS, confirmedAtMs: NOW_MS },
+  ],
+  [
+    'what keeps no memory is started anew to be resumed',
+    {
+      ...withSet(running(), { ...suspendedAt, desiredState: 'RUNNING', incarnation: 'one', offering: WITHOUT_MEMORY }),
+      segment: undefined,
+    },
+    instance('running', true, 'two'),
+    1_000,
+    'record',
+    { observedState: 'RUNNING', incarnation: 'two' },
+  ],
+  ['what is used is not idle', { ...idle(), isBusy: true }, {}, 31_000, 'nothing'],
+  ['what is not used is', idle(), {}, 31_000, 'record', { desiredState: 'SUSPENDED' }],
   ['what has ended is left alone', running({ observedState: 'TERMINATED' }), {}, 0, 'nothing'],
 ];
+
+function idle(): Aggregate {
+  return running({ policy: { ...provisioning.sandbox.policy, idleTimeoutSeconds: 30 } });
+}
 
 function withSet(aggregate: Aggregate, set: Partial<Sandbox>): Aggregate {
   return { ...aggregate, sandbox: { ...aggregate.sandbox, ...set } };
@@ -258,8 +327,10 @@ describe('the plan of a sandbox', () => {
 
   it('comes again when the next thing is due', () => {
     assert.equal(nextVisit(running(), NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 60_000);
-    const idle = running({ policy: { ...provisioning.sandbox.policy, idleTimeoutSeconds: 30 } });
-    assert.equal(nextVisit(idle, NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 30_000);
+    assert.equal(nextVisit(idle(), NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 30_000);
+    // A hold that was refused is asked for again.
+    const unpaid = running({ confirmedAtMs: NOW_MS + 7 * MINUTE_MS });
+    assert.equal(nextVisit(unpaid, NOW_MS + 7 * MINUTE_MS, DEFAULT_TIMINGS), NOW_MS + 7 * MINUTE_MS + 10_000);
     const moving = running({ desiredState: 'SUSPENDED' });
     assert.equal(nextVisit(moving, NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 2_000);
   });

@@ -30,10 +30,11 @@ export interface ExecOptions {
 }
 
 export function shellCommand({ id, command, cwd, env, stdin }: CommandSpec): ExecOptions {
+  const { [COMMAND_MARK]: _, ...variables } = env;
   return {
     argv: ['/bin/sh', '-c', command],
     // First, and so found soon by who looks for it.
-    env: { [COMMAND_MARK]: id, ...env, [COMMAND_MARK]: id },
+    env: { [COMMAND_MARK]: id, ...variables },
     cwd: folderOf(cwd),
     stdin,
   };

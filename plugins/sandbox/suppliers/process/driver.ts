@@ -27,7 +27,7 @@ import { FolderFiles, gone } from './files';
 import { type Instance, type InstanceFolders, toSummary } from './instance-folder';
 import { bubblewrapOf, READ_WORDS, variableWords } from './isolation';
 import { listeningAddress } from './listening';
-import { COMMAND_MARK, INSTANCE_MARK, markedProcesses, send, signalMarked } from './marked-processes';
+import { COMMAND_MARK, INSTANCE_MARK, markedProcesses, send, signalMarked, startOfMachine } from './marked-processes';
 import { startProcess } from './run';
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -75,7 +75,13 @@ export class ProcessDriver implements SupplierDriver {
   async inspect({ id, name }: InstanceReference): Promise<Inspection> {
     const instance = await this.folders.find(name);
     if (instance?.id !== id) return { kind: 'gone' };
-    return { kind: 'found', ...toSummary(instance), incarnation: id, endedAt: undefined };
+    // When the machine, or the container this runs in, was started anew, nothing runs of it any more.
+    return {
+      kind: 'found',
+      ...toSummary(instance),
+      incarnation: `${id} ${await startOfMachine()}`,
+      endedAt: undefined,
+    };
   }
 
   async *list(tags: Tags): AsyncGenerator<InstanceSummary> {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, readlink, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readdir, readlink, rmdir, unlink } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import {
   type FileContent,
@@ -71,8 +71,23 @@ export class FolderFiles implements SupplierFiles {
     if (last === undefined) throw new FileFailure('not-allowed', "the instance's own folder cannot be removed");
     // A link itself is removed, so its own name is not followed.
     const target = [...(await follow(root, names.slice(0, -1))), last];
-    await inFolderOf(root, target, (place) => rm(place, { recursive: true }));
+    await inFolderOf(root, target, removeAt);
   }
+}
+
+/** Goes down through folders that were opened, so that none becomes a link on the way. @throws ENOENT */
+async function removeAt(place: string): Promise<void> {
+  if (!(await lstat(place)).isDirectory()) return unlink(place);
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  const handle = await open(place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  try {
+    const opened = `/proc/self/fd/${handle.fd}`;
+    const folder = (await readlink(opened).catch(() => undefined)) === undefined ? place : opened;
+    for (const name of await readdir(folder)) await removeAt(join(folder, name)).catch(unlessMissing);
+  } finally {
+    await handle.close();
+  }
+  await rmdir(place);
 }
 
 /** The same place without links. What is not there is left as it was said. */

@@ -2,26 +2,40 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 
 const LISTEN = '0A';
 
+/**
+ * Addresses that are dialled, as the kernel writes them, and how. At another address of this machine somebody else may listen
+ * on the same port.
+ */
+const DIALLED: Readonly<Record<string, string>> = {
+  '00000000': '127.0.0.1',
+  '0100007F': '127.0.0.1',
+  [`${'0'.repeat(32)}`]: '[::1]',
+  [`${'0'.repeat(24)}01000000`]: '[::1]',
+};
+
 /** Where these processes, and no others, listen on a port of this machine; undefined when they do not. */
 export async function listeningAddress(pids: readonly number[], port: number): Promise<string | undefined> {
   const owned = await socketsOf(pids);
-  for (const [file, loopback] of [
-    ['/proc/net/tcp', '127.0.0.1'],
-    ['/proc/net/tcp6', '[::1]'],
-  ] as const) {
-    const inodes = await listeners(file, port);
-    if (inodes.some((inode) => owned.has(inode))) return loopback;
+  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const found = (await listeners(file, port)).filter(({ address }) => address !== undefined);
+    if (found.length > 0 && found.every(({ inode }) => owned.has(inode))) return found[0]?.address;
   }
   return undefined;
 }
 
+interface Listener {
+  /** Where it is dialled, if it is. */
+  readonly address: string | undefined;
+  readonly inode: string;
+}
+
 /** `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`, addresses as `hex:hex port`. */
-async function listeners(file: string, port: number): Promise<readonly string[]> {
-  const wanted = port.toString(16).toUpperCase().padStart(4, '0');
+async function listeners(file: string, wanted: number): Promise<readonly Listener[]> {
   const lines = (await readFile(file, 'latin1').catch(() => '')).split('\n').slice(1);
   return lines.flatMap((line) => {
     const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
-    return state === LISTEN && local.endsWith(`:${wanted}`) ? [inode] : [];
+    const [address = '', port = ''] = local.split(':');
+    return state === LISTEN && Number.parseInt(port, 16) === wanted ? [{ address: DIALLED[address], inode }] : [];
   });
 }
 

@@ -1,7 +1,9 @@
+import type { ClosedEntry } from '../../../../core/ledger/ledger';
 import { type Aggregate, applyChange, type Change } from '../../../../plugins/sandbox/aggregate';
 import type { Books, Lease } from '../../../../plugins/sandbox/books';
 import type { Line, Operation, Period, SandboxEvent, Segment } from '../../../../plugins/sandbox/sandbox';
 import { isFinal } from '../../../../plugins/sandbox/states';
+import type { Charge } from '../../../../plugins/sandbox/world';
 
 /** One sandbox's books in memory, with all rows that were ever written; the same rules as the tables'. */
 export class MemoryBooks implements Books {
@@ -10,6 +12,8 @@ export class MemoryBooks implements Books {
   readonly periods = new Map<string, Period>();
   readonly lines = new Map<string, Line>();
   readonly events: SandboxEvent[] = [];
+  /** Entries of the ledger that are written. */
+  readonly drained: ClosedEntry[] = [];
   #leaseUntilMs = 0;
 
   constructor(public aggregate: Aggregate) {
@@ -57,6 +61,11 @@ export class MemoryBooks implements Books {
   }
 
   async noteCall(): Promise<void> {}
+
+  async chargeOf({ holdId }: Period): Promise<Charge | undefined> {
+    const entry = this.drained.find(({ rid, kind }) => rid === holdId && kind === 'charge');
+    return entry && { chargedE8: -entry.amountE8, shortfallE8: entry.shortfallE8 };
+  }
 
   #write({ operations = [], segments = [], periods = [], lines = [], dropPeriods = [], dropLines = [] }: Change): void {
     for (const row of operations) this.operations.set(row.id, row);

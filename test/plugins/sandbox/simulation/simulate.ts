@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '../../../../core/ids';
+import { CLOSED_MS } from '../../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
+import { shardOf } from '../../../../core/ledger/shard';
 import type { Aggregate } from '../../../../plugins/sandbox/aggregate';
 import { newOperation, request } from '../../../../plugins/sandbox/lifecycle';
 import { type Offering, readOffering } from '../../../../plugins/sandbox/offering';
@@ -151,6 +153,17 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     tagsOf: () => ({}),
   };
 
+  /** So long that the ledger has forgotten what it was told before, and only its entries say it. */
+  async function allAreDown(): Promise<void> {
+    const shard = shardOf(payer.accountId);
+    for (const [, entries] of await ledger.readOutbox([shard], 1_000)) {
+      books.drained.push(...entries);
+      await ledger.trimOutbox(shard, entries);
+    }
+    nowMs += CLOSED_MS + 1;
+    slackMs += CLOSED_MS + 1;
+  }
+
   async function callerAsks(): Promise<void> {
     const { sandbox } = books.aggregate;
     if (isFinal(sandbox.observedState) || sandbox.desiredState !== null || sandbox.finalState !== null) return;
@@ -185,6 +198,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
       crashes += 1;
+      if (chance(0.1)) await allAreDown();
     } finally {
       depth -= 1;
     }
@@ -269,6 +283,7 @@ export function accepted(
     eventSequence: 1,
     segmentSequence: 0,
     supplierRef: null,
+    incarnation: null,
     createSentAtMs: null,
     actionSentAtMs: null,
     confirmedAtMs: null,
@@ -303,7 +318,7 @@ export function accepted(
     settledAtMs: null,
   };
   const operation = newOperation(id, 'CREATE', { cause: 'caller', idempotencyKey: 'key', nowMs });
-  return { sandbox, operation, segment: undefined, period, settling: [], lines: [] };
+  return { sandbox, operation, segment: undefined, period, settling: [], lines: [], isBusy: false };
 }
 
 function offeringOf({ hourlyUsd }: Simulation): { offering: Offering; spec: Sandbox['spec'] } {
