@@ -136,18 +136,50 @@ export async function revokeKey(stores: Stores, keyId: string, actor: string): P
   return withMoney(stores, await pushKey(stores, keyId));
 }
 
+/** The key of this account. @throws NOT_FOUND */
+export async function findKey(stores: Stores, accountId: string, keyId: string): Promise<AccountKey> {
+  const row: KeyRow | undefined = UUID.test(keyId)
+    ? await stores.database('api_keys').where({ id: keyId, account_id: accountId }).first()
+    : undefined;
+  if (row === undefined) throw noKey();
+  return withMoney(stores, row);
+}
+
+/** When calls with these keys last began, by their ids; without those that were never used. */
+export async function readLastUses(database: Knex, keyIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+  const { rows } = await database.raw<{ rows: { id: string; at: Date }[] }>(
+    `SELECT id, at FROM unnest(?::uuid[]) AS id, LATERAL (
+       SELECT created_at AS at FROM usage_records WHERE key_id = id ORDER BY created_at DESC LIMIT 1) AS last`,
+    [[...keyIds]],
+  );
+  return new Map(rows.map(({ id, at }) => [id, at]));
+}
+
+export interface KeyFilters {
+  /** Stands in the name, the id or what is shown of the key. */
+  readonly search?: string | undefined;
+  readonly status?: KeyStatus | undefined;
+}
+
 /** @throws NOT_FOUND for an account that is not there. Newest first. */
 export async function listKeys(
   stores: Stores,
   accountId: string,
   { limit, cursor }: PageRequest,
+  { search, status }: KeyFilters = {},
 ): Promise<Page<AccountKey>> {
   await requireAccount(stores.database, accountId);
   const query = stores
     .database<KeyRow>('api_keys')
-    .where({ account_id: accountId })
+    .where({ account_id: accountId, ...(status !== undefined && { status }) })
     .orderBy('id', 'desc')
     .limit(limit + 1);
+  if (search !== undefined) {
+    const pattern = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    query.whereRaw("(name ILIKE :pattern OR id::text ILIKE :pattern OR prefix || '…' || suffix ILIKE :pattern)", {
+      pattern,
+    });
+  }
   const after = decodeIdCursor(cursor);
   const rows: KeyRow[] = await (after === undefined ? query : query.where('id', '<', after));
   const page = toPage(

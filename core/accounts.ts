@@ -21,7 +21,7 @@ export interface Account {
   readonly money: AccountState | undefined;
 }
 
-interface AccountRow {
+export interface AccountRow {
   readonly id: string;
   readonly name: string;
   readonly status: AccountStatus;
@@ -46,7 +46,7 @@ export async function createAccount(stores: Stores, name: string, actor: string)
 
 /** @throws NOT_FOUND */
 export async function readAccount(stores: Stores, accountId: string): Promise<Account> {
-  return withMoney(stores, await findRow(stores.database, accountId));
+  return withMoney(stores, await readAccountRow(stores.database, accountId));
 }
 
 /** Newest first. */
@@ -114,7 +114,7 @@ export async function tellChangedAccounts(stores: Stores, olderThanMs: number): 
 
 /** @throws NOT_FOUND */
 export async function requireAccount(database: Knex, accountId: string): Promise<void> {
-  await findRow(database, accountId);
+  await readAccountRow(database, accountId);
 }
 
 /** Adds to LEDGER_UNAVAILABLE what was written already, so that whoever asked can go on from there. */
@@ -127,7 +127,8 @@ export async function naming<T>(details: Readonly<Record<string, unknown>>, work
   }
 }
 
-async function findRow(database: Knex, accountId: string): Promise<AccountRow> {
+/** Without its money: asks the database only. @throws NOT_FOUND */
+export async function readAccountRow(database: Knex, accountId: string): Promise<AccountRow> {
   const row = UUID.test(accountId)
     ? await database<AccountRow>('accounts').where({ id: accountId }).first()
     : undefined;

@@ -107,6 +107,18 @@ export const ERRORS = {
     retryable: false,
     summary: 'The API key is missing, malformed, unknown or revoked.',
   },
+  NOT_SIGNED_IN: {
+    status: 401,
+    type: 'authentication_error',
+    retryable: false,
+    summary: 'Nobody is signed in to the console, or the session has ended.',
+  },
+  SIGN_IN_FAILED: {
+    status: 401,
+    type: 'authentication_error',
+    retryable: false,
+    summary: 'Address and password do not belong together, or the link was used or is too old.',
+  },
   INSUFFICIENT_BALANCE: {
     status: 402,
     type: 'Payment Required',
@@ -265,6 +277,12 @@ export const ERRORS = {
     type: 'rate_limit_error',
     retryable: true,
     summary: "The key's own limit of calls or tokens by the minute; `Retry-After` says when to come back.",
+  },
+  SIGN_IN_SLOWED: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: 'Too many attempts to sign in; `Retry-After` says when the next one is taken.',
   },
   RATE_LIMITED: {
     status: 429,

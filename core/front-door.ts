@@ -9,6 +9,7 @@ import type { OwnHosts, Route } from './plugin';
 import { checkHead } from './request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from './request-target';
 import { compileRoutes, confirmedKey, serveVisit, toVisit } from './router';
+import { signedIn } from './signed-in';
 import { takeUpgrades } from './upgrades';
 
 export interface FrontDoorOptions {
@@ -30,7 +31,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
   const publicRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'public'));
   const directRoutes = compileRoutes(options.routes.filter((route) => route.listener === 'public' && route.anyHost));
   const adminRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'admin'));
-  const identify = confirmedKey(gateway.keys);
+  const who = { identify: confirmedKey(gateway.keys), signedIn: signedIn(gateway.database) };
   let calls = compileCallTable(gateway.configuration.pipelines, gateway);
 
   return {
@@ -55,7 +56,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
       if (place.is === 'call') return place.serve;
       const isDirect = isDirectHost(hostOf(request));
       const routes = isDirect ? directRoutes : publicRoutes;
-      if (routes.methodsOf(pathOf(request)).length > 0) void routes.serve(request, response, { identify });
+      if (routes.methodsOf(pathOf(request)).length > 0) void routes.serve(request, response, who);
       else if (place.is === 'other-method') refuse(request, response, otherMethod(place.allow));
       else refuse(request, response, isDirect ? notDirect() : notFound(request));
       return undefined;

@@ -5,6 +5,7 @@ import type { Catalog } from './catalog';
 import type { ErrorCode } from './errors';
 import type { Gateway } from './gateway';
 import type { Reader } from './query';
+import type { Session } from './sessions';
 import type { Problem, Schema, Settings } from './settings';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
@@ -20,8 +21,19 @@ export interface Visit {
 }
 
 export type Handler = (visit: Visit, request: IncomingMessage, response: ServerResponse) => Promise<void>;
+/** Of a route that shows or changes what an account owns, whoever of the account asks. */
+export type AccountHandler = (
+  visit: Visit & { readonly accountId: string },
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void>;
 export type KeyHandler = (
-  visit: Visit & { readonly key: CallKey },
+  visit: Visit & { readonly accountId: string; readonly key: CallKey },
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void>;
+export type SessionHandler = (
+  visit: Visit & { readonly accountId: string; readonly session: Session },
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
@@ -41,7 +53,8 @@ export interface OwnHosts {
 }
 
 /**
- * One endpoint of our own API. `listener: public` with `auth: key` runs after the API key was found to be valid;
+ * One endpoint of our own API. `listener: public` with `auth: key` runs after the API key was found to be valid, with
+ * `auth: session` after the session of a person of the console was;
  * everything on the admin listener has shown the admin token. A handler answers or throws; what it throws is rendered
  * through the error catalogue.
  */
@@ -72,6 +85,10 @@ export type Route = {
   readonly anyHost?: true;
 } & (
   | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
+  /** Of the console, and in docs/console.md instead of the OpenAPI document: what its page asks before anybody has signed in, … */
+  | { readonly listener: 'public'; readonly auth: 'page'; readonly handle: Handler }
+  /** … and after. Changes must come from the page itself. */
+  | { readonly listener: 'public'; readonly auth: 'session'; readonly handle: SessionHandler }
   | {
       readonly listener: 'public';
       readonly auth: 'none';
@@ -81,6 +98,9 @@ export type Route = {
     }
   | { readonly listener: 'admin'; readonly handle: Handler }
 );
+
+/** A route whose handler needs to know no more than the account. */
+export type AccountRoute = Omit<Extract<Route, { auth: 'key' }>, 'handle'> & { readonly handle: AccountHandler };
 
 export interface RouteAnswer {
   readonly description: string;

@@ -2,17 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ApiKeys } from './api-keys';
 import type { CallKey } from './call';
+import { beginConsoleAnswer, refuseOtherSites } from './console-requests';
 import { fail, type GatewayError } from './errors';
 import { newRequestId, sendError, setRequestId } from './http';
 import { log as standardLog } from './log';
 import type { Handler, Route, UpgradeHandler, Visit } from './plugin';
 import { pathOf } from './request-target';
 import { RouteTable } from './route-table';
+import type { Session } from './sessions';
 import { describeFault, toGatewayError } from './thrown';
 
 export interface ServeOptions {
   /** Who shows which valid key; `confirmedKey(keys)`. Routes with `auth: 'key'` cannot be served without it. */
   readonly identify?: (request: IncomingMessage) => Promise<CallKey>;
+  /** Who is signed in; `signedIn(database)`. Routes with `auth: 'session'` cannot be served without it. */
+  readonly signedIn?: (request: IncomingMessage) => Promise<Session>;
   readonly log?: Logger;
 }
 
@@ -91,11 +95,20 @@ async function answer(
   visit: Visit,
   request: IncomingMessage,
   response: ServerResponse,
-  { identify }: ServeOptions,
+  { identify, signedIn }: ServeOptions,
 ): Promise<void> {
   if (route.listener === 'admin' || route.auth === 'none') return route.handle(visit, request, response);
-  if (identify === undefined) throw new Error(`${route.path} needs a key, and this listener cannot identify one`);
-  await route.handle({ ...visit, key: await identify(request) }, request, response);
+  if (route.auth === 'key') {
+    if (identify === undefined) throw new Error(`${route.path} needs a key, and this listener cannot identify one`);
+    const key = await identify(request);
+    return route.handle({ ...visit, accountId: key.accountId, key }, request, response);
+  }
+  beginConsoleAnswer(response);
+  refuseOtherSites(request);
+  if (route.auth === 'page') return route.handle(visit, request, response);
+  if (signedIn === undefined) throw new Error(`${route.path} needs a session, and this listener cannot find one`);
+  const session = await signedIn(request);
+  await route.handle({ ...visit, accountId: session.user.accountId, session }, request, response);
 }
 
 function methodNotAllowed(allow: readonly string[]): GatewayError {

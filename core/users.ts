@@ -24,7 +24,7 @@ export interface UserChanges {
   readonly status?: UserStatus | undefined;
 }
 
-interface UserRow {
+export interface UserRow {
   readonly id: string;
   readonly account_id: string;
   readonly email: string;
@@ -46,7 +46,7 @@ export async function createUser(
   const row: UserRow = {
     id: newId(),
     account_id: accountId,
-    email: canonical(wanted.email),
+    email: canonicalEmail(wanted.email),
     password_hash: await hashPassword(wanted.password),
     status: 'active',
     created_at: now,
@@ -83,7 +83,14 @@ export async function listUsers(
   return toPage(rows, limit, (row) => [row.id], toUser);
 }
 
-/** A new password, or a change of status, also ends the sessions that are open. @throws NOT_FOUND */
+/** @throws NOT_FOUND */
+export async function findUser(database: Knex, userId: string): Promise<User> {
+  const row = UUID.test(userId) ? await database<UserRow>('users').where({ id: userId }).first() : undefined;
+  if (row === undefined) throw noUser();
+  return toUser(row);
+}
+
+/** A new password, or a change of status, also ends the sessions and links that are open. @throws NOT_FOUND */
 export async function updateUser(
   database: Knex,
   userId: string,
@@ -98,7 +105,8 @@ export async function updateUser(
     if (before === undefined) throw noUser();
     const changes = { ...renewed, status: status ?? before.status };
     await transaction('users').where({ id: userId }).update(changes);
-    await transaction('user_sessions').where({ user_id: userId }).delete();
+    for (const table of ['user_sessions', 'sign_in_links'])
+      await transaction(table).where({ user_id: userId }).delete();
     await writeAudit(transaction, {
       actor,
       action: 'user.update',
@@ -113,14 +121,14 @@ export async function updateUser(
 /** Who this is; undefined, always after the same time, for a wrong address, a wrong password and a disabled user. */
 export async function findBySignIn(database: Knex, email: string, password: string): Promise<User | undefined> {
   const row = await database<UserRow>('users')
-    .where({ email: canonical(email) })
+    .where({ email: canonicalEmail(email) })
     .first();
   const isRight = await verifyPassword(password, row?.password_hash);
   return row !== undefined && isRight && row.status === 'active' ? toUser(row) : undefined;
 }
 
 /** However somebody writes an address, it is the same person. */
-function canonical(email: string): string {
+export function canonicalEmail(email: string): string {
   return email.normalize('NFC').toLowerCase();
 }
 
@@ -128,7 +136,7 @@ function noUser(): GatewayError {
   return fail('NOT_FOUND', { message: 'There is no such user.' });
 }
 
-function toUser(row: UserRow): User {
+export function toUser(row: UserRow): User {
   return {
     id: row.id,
     accountId: row.account_id,

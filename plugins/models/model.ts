@@ -7,13 +7,6 @@ import type { UpstreamHealth } from '../../core/upstream-health';
 /** The upstreams' release dates are not known: the epoch says so in the field that both SDKs expect. */
 const UNKNOWN_DATE = new Date(0);
 
-/** The entries that calls can go to now: neither disabled nor taken out by an operator. */
-export function routableEntries({ entries }: Model, health: UpstreamHealth): Model['entries'] {
-  return entries.filter(
-    ({ upstream: { name, disabled } }) => disabled === undefined && !health.upstream(name).isTakenOut,
-  );
-}
-
 /** Those that would be asked at this moment; of a model whose upstreams are all ejected, all of them. */
 function available(entries: Model['entries'], health: UpstreamHealth): number {
   const nowMs = health.now();

@@ -4,8 +4,9 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { KeyHandler, Route } from '../../core/plugin';
+import { routableEntries } from '../../core/routable-entries';
 import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
-import { MODEL, routableEntries, toJson } from './model';
+import { MODEL, toJson } from './model';
 
 /** The list is the same under every strategy: clients ask below the base address they call. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];

@@ -8,13 +8,18 @@ import { mapValues, toOpenApi } from './schema';
 /** The paths of our own endpoints on one listener. */
 export function routePaths(routes: readonly Route[], listener: Route['listener']): Record<string, object> {
   const paths: Record<string, Record<string, object>> = {};
-  for (const route of routes.filter((each) => each.listener === listener)) {
+  for (const route of routes.filter((each) => each.listener === listener && !isOfConsole(each))) {
     const path = route.path.replaceAll('...}', '}');
     // What answers to every method is told as the one that clients would use.
     const method = route.method === '*' ? 'post' : route.method.toLowerCase();
     paths[path] = { ...paths[path], [method]: operation(route, method) };
   }
   return paths;
+}
+
+/** The console's interface changes with its page, and is described in docs/console.md. */
+function isOfConsole(route: Route): boolean {
+  return route.listener === 'public' && (route.auth === 'page' || route.auth === 'session');
 }
 
 function operation(route: Route, method: string): object {

@@ -6,13 +6,14 @@ import {
   type Stores,
   setAccountStatus,
 } from '../../core/accounts';
+import { showUsd, TEXT } from '../../core/fields';
 import { jsonBody, sendJson } from '../../core/http';
 import type { AccountStatus } from '../../core/ledger/ledger';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
 import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
-import { ADMIN, NOTHING, showUsd, TEXT } from './fields';
+import { ADMIN, NOTHING } from './fields';
 
 const NEW_ACCOUNT = {
   type: 'object',

@@ -1,12 +1,13 @@
 import type { Stores } from '../../core/accounts';
 import { addCredit } from '../../core/credits';
 import { fail } from '../../core/errors';
+import { AMOUNT, readAmount, TEXT } from '../../core/fields';
 import { jsonBody, sendJson } from '../../core/http';
 import { formatUsd } from '../../core/money';
 import type { Route } from '../../core/plugin';
 import type { Settings } from '../../core/settings';
 import { object, orNull, shape } from '../../core/shape';
-import { ADMIN, AMOUNT, readAmount, TEXT } from './fields';
+import { ADMIN } from './fields';
 
 const NEW_CREDIT = {
   type: 'object',

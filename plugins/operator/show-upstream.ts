@@ -1,13 +1,10 @@
 import { TIERS, type Upstream } from '../../core/catalog';
-import { formatUsd } from '../../core/money';
-import type { Price } from '../../core/price';
 import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
+import { PRICE_PER_MILLION, showPrice } from '../../core/show-price';
 import type { TakenOut } from '../../core/taken-out-upstreams';
 import type { UpstreamGauge } from '../../core/upstream-gauge';
 import type { UpstreamHealth } from '../../core/upstream-health';
-
-/** In one word, what matters most first. */
-export type UpstreamState = 'disabled' | 'taken-out' | 'ejected' | 'probing' | 'resting' | 'available';
+import { rounded, UPSTREAM_STATES, upstreamState } from '../../core/upstream-state';
 
 /** An upstream as operators see it: configuration, health as this node knows it, prices. */
 export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOut: TakenOut | undefined): object {
@@ -20,7 +17,7 @@ export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOu
     adapters: upstream.adapters.map(({ name }) => name),
     tier: upstream.tier,
     weight: upstream.weight,
-    state: stateOf(upstream, gauge, nowMs),
+    state: upstreamState(upstream, gauge, nowMs),
     disabledReason: upstream.disabled ?? null,
     takenOut:
       takenOut === undefined
@@ -52,48 +49,10 @@ function failuresOf({ failures }: UpstreamGauge): number {
   return all;
 }
 
-function stateOf(upstream: Upstream, gauge: UpstreamGauge, nowMs: number): UpstreamState {
-  if (upstream.disabled !== undefined) return 'disabled';
-  if (gauge.isTakenOut) return 'taken-out';
-  const state = gauge.ejection.state(nowMs);
-  if (state === 'probing') return 'probing';
-  if (state !== 'in') return 'ejected';
-  return gauge.restsUntilMs > nowMs ? 'resting' : 'available';
-}
-
-function showPrice(price: Price): object {
-  return {
-    ...rates(price),
-    above: price.above === undefined ? null : { tokens: price.above.tokens, ...rates(price.above) },
-  };
-}
-
-function rates(price: Omit<Price, 'above'>): object {
-  return {
-    input: formatUsd(price.inputE8),
-    output: formatUsd(price.outputE8),
-    cacheWrite: formatUsd(price.cacheWriteE8),
-    cacheWrite1h: formatUsd(price.cacheWrite1hE8),
-    cacheRead: formatUsd(price.cacheReadE8),
-  };
-}
-
 /** A moment of the monotonic clock as people read it. */
 function toTime(atMs: number | undefined, nowMs: number): string | null {
   return atMs === undefined ? null : new Date(Date.now() + atMs - nowMs).toISOString();
 }
-
-function rounded(value: number | undefined, digits = 0): number | null {
-  return value === undefined ? null : Number(value.toFixed(digits));
-}
-
-const RATES = {
-  input: shape.usd,
-  output: shape.usd,
-  cacheWrite: shape.usd,
-  cacheWrite1h: shape.usd,
-  cacheRead: shape.usd,
-};
 
 /** What `showUpstream` answers, as the OpenAPI document says it. */
 export const UPSTREAM = object({
@@ -102,7 +61,7 @@ export const UPSTREAM = object({
   adapters: shape.texts,
   tier: oneOf(...TIERS),
   weight: shape.number,
-  state: oneOf('disabled', 'taken-out', 'ejected', 'probing', 'resting', 'available'),
+  state: oneOf(...UPSTREAM_STATES),
   disabledReason: orNull(shape.text),
   takenOut: orNull(object({ since: shape.time, by: shape.text, reason: orNull(shape.text) })),
   ejectedUntil: orNull(shape.time),
@@ -121,7 +80,7 @@ export const UPSTREAM = object({
       maxOutput: shape.integer,
       firstTokenMs: orNull(shape.number),
       wholeAnswerMs: orNull(shape.number),
-      pricePerMillion: object({ ...RATES, above: orNull(object({ tokens: shape.integer, ...RATES })) }),
+      pricePerMillion: PRICE_PER_MILLION,
     }),
   ),
 });

@@ -1,6 +1,7 @@
 import { writeAudit } from '../../core/audit';
 import type { ModelEntry, Upstream } from '../../core/catalog';
 import { fail, type GatewayError } from '../../core/errors';
+import { TEXT } from '../../core/fields';
 import type { Gateway } from '../../core/gateway';
 import { jsonBody, sendJson } from '../../core/http';
 import type { Route, Visit } from '../../core/plugin';
@@ -8,7 +9,7 @@ import type { Settings } from '../../core/settings';
 import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
 import { bringBackUpstream, listTakenOut, takeOutUpstream } from '../../core/taken-out-upstreams';
 import type { Protocol, UpstreamAdapter } from '../../core/upstream';
-import { ADMIN, NOTHING, TEXT } from './fields';
+import { ADMIN, NOTHING } from './fields';
 import { showUpstream, UPSTREAM } from './show-upstream';
 import { callUpstream } from './test-upstream';
 

@@ -1,11 +1,14 @@
 import type { Knex } from 'knex';
+import { PASSWORD } from '../../core/fields';
 import { jsonBody, sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
+import { saidPublicUrl } from '../../core/public-url';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
-import { object, oneOf, pageOf as pageShape, shape } from '../../core/shape';
+import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../core/shape';
+import { makeSignInLink } from '../../core/sign-in-links';
 import { createUser, listUsers, type User, updateUser } from '../../core/users';
-import { ADMIN, TEXT } from './fields';
+import { ADMIN, NOTHING } from './fields';
 
 const EMAIL = {
   type: 'string',
@@ -13,9 +16,6 @@ const EMAIL = {
   pattern: '^[^@\\s\\p{Cc}\\p{Cs}]+@[^@\\s\\p{Cc}\\p{Cs}]+$',
   'x-expected': 'an e-mail address',
 } as const;
-
-/** Length is what counts; which characters is for the person to choose. */
-const PASSWORD = { ...TEXT, minLength: 12 } as const;
 
 const NEW_USER = {
   type: 'object',
@@ -34,6 +34,7 @@ const USER_CHANGES = {
 /** People who sign in to the console. No answer and no audit row has a password or what is stored of it. */
 export function userRoutes(database: Knex): Route[] {
   const readNewUser = jsonBody<Settings<typeof NEW_USER>>(NEW_USER);
+  const readNothing = jsonBody<Settings<typeof NOTHING>>(NOTHING);
   const readChanges = jsonBody<Settings<typeof USER_CHANGES>>(USER_CHANGES);
   return [
     {
@@ -74,6 +75,24 @@ export function userRoutes(database: Knex): Route[] {
         sendJson(response, 200, toJson(await updateUser(database, params['userId'] ?? '', changes, ADMIN)));
       },
     },
+    {
+      listener: 'admin',
+      method: 'POST',
+      path: '/admin/v1/users/{userId}/sign-in-link',
+      summary: 'Make a link that signs a user in to the console once, within an hour; it is in this answer only.',
+      body: NOTHING,
+      answers: { 201: { description: 'The link.', schema: LINK } },
+      errors: ['CONFLICT'],
+      handle: async ({ params }, request, response) => {
+        await readNothing(request);
+        const { token, expiresAt } = await makeSignInLink(database, params['userId'] ?? '', LINK_LIFETIME_MS, ADMIN);
+        // In the fragment, which browsers send to nobody: no log has it.
+        const path = `/console/sign-in#token=${token}`;
+        const publicUrl = saidPublicUrl();
+        const url = publicUrl === undefined ? null : publicUrl + path;
+        sendJson(response, 201, { url, path, expiresAt: expiresAt.toISOString() }, { 'cache-control': 'no-store' });
+      },
+    },
   ];
 }
 
@@ -95,4 +114,12 @@ const USER = object({
   status: oneOf('active', 'disabled'),
   createdAt: shape.time,
   passwordChangedAt: shape.time,
+});
+
+const LINK_LIFETIME_MS = 3_600_000;
+
+const LINK = object({
+  url: orNull({ type: 'string', description: 'Null where PUBLIC_URL is not set: then `path` of the public listener.' }),
+  path: shape.text,
+  expiresAt: shape.time,
 });

@@ -68,7 +68,10 @@ function selectRecords(database: Knex): Knex.QueryBuilder {
 }
 
 /** Written as the indexes are: see migrations/2026-11-21-search-usage-records.ts. */
-function narrow(query: Knex.QueryBuilder, { account, from, to, key, model, upstream, status }: UsageFilters): void {
+export function narrow(
+  query: Knex.QueryBuilder,
+  { account, from, to, key, model, upstream, status }: UsageFilters,
+): void {
   if (account !== undefined) query.where('usage.account_id', account);
   if (from !== undefined) query.where('usage.created_at', '>=', from);
   if (to !== undefined) query.where('usage.created_at', '<', to);

@@ -44,6 +44,7 @@ const CHANGES: Readonly<Record<string, Example>> = {
     body: { email: 'new@example.com', password: 'correct horse battery' },
   },
   'PATCH /admin/v1/users/{userId}': { body: { status: 'disabled' } },
+  'POST /admin/v1/users/{userId}/sign-in-link': { body: {} },
   'POST /admin/v1/config/reload': { body: {} },
   'POST /admin/v1/upstreams/{name}/eject': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/upstreams/{name}/restore': {

@@ -5,12 +5,17 @@ import type { Gateway } from '../../core/gateway';
 import type { Ledger } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { confirmedKey } from '../../core/router';
+import { compileCheck } from '../../core/settings';
+import { signedIn } from '../../core/signed-in';
 import { UpstreamHealth } from '../../core/upstream-health';
+import consolePlugin from '../../plugins/console';
 import models from '../../plugins/models';
 import operator from '../../plugins/operator';
 import usage from '../../plugins/usage';
 import { DATABASES, quiet } from './databases';
 import { serveRoutes } from './serve';
+
+export const PASSWORD = 'correct horse battery';
 
 export interface TestAnswer {
   readonly status: number;
@@ -28,19 +33,27 @@ export interface TestDesk {
   admin(method: string, path: string, body?: unknown): Promise<TestAnswer>;
   /** A call of the public listener with an API key. */
   get(path: string, apiKey: string): Promise<TestAnswer>;
+  /** A new user of an account, who signs in with `PASSWORD`. */
+  person(accountId: string): Promise<{ userId: string; email: string }>;
   /** A new account with a key, and money when there is an amount. */
   customer(amountUsd?: string): Promise<{ accountId: string; keyId: string; apiKey: string }>;
   close(): Promise<void>;
 }
 
-/** The plugins of the desk on real servers, with a real database and the ledger of the embedded default. */
+/** The plugins of the desk, and the console, on real servers, with a real database and the ledger of the embedded default. */
 export async function openDesk(
   name: 'Postgres' | 'PGlite',
   {
     wrap = (ledger) => ledger,
     catalog = buildCatalog([]),
     egress,
-  }: { wrap?: (ledger: Ledger) => Ledger; catalog?: Gateway['catalog']; egress?: Gateway['egress'] } = {},
+    settings = {},
+  }: {
+    wrap?: (ledger: Ledger) => Ledger;
+    catalog?: Gateway['catalog'];
+    egress?: Gateway['egress'];
+    settings?: object;
+  } = {},
 ): Promise<TestDesk> {
   const opened = await DATABASES.find((each) => each.name === name)?.open();
   if (opened === undefined) throw new Error(`no database ${name}`);
@@ -50,11 +63,15 @@ export async function openDesk(
   const ledger = wrap(memory);
   const keys = openApiKeys({ ledger, log: quiet });
   const gateway = { database, ledger, keys, health: new UpstreamHealth(), egress, catalog, log: quiet } as Gateway;
-  const routes = [operator, usage, models].flatMap((plugin) => plugin.routes?.({}, gateway) ?? []);
+  const routes = [operator, usage, models, consolePlugin].flatMap((plugin) => {
+    const checked = compileCheck(plugin.schema)(plugin === consolePlugin ? settings : {});
+    if ('problems' in checked) throw new Error(JSON.stringify(checked.problems));
+    return plugin.routes?.(checked.value, gateway) ?? [];
+  });
   const adminServer = await serveRoutes(routes.filter((route) => route.listener === 'admin'));
   const publicServer = await serveRoutes(
     routes.filter((route) => route.listener === 'public'),
-    { identify: confirmedKey(keys) },
+    { identify: confirmedKey(keys), signedIn: signedIn(database) },
   );
 
   async function admin(method: string, path: string, body?: unknown): Promise<TestAnswer> {
@@ -64,6 +81,7 @@ export async function openDesk(
   }
 
   let credits = 0;
+  let people = 0;
   return {
     database,
     ledger,
@@ -79,6 +97,12 @@ export async function openDesk(
       if (amountUsd !== undefined) await admin('POST', `/accounts/${account.id}/credits`, credit);
       return { accountId: account.id, keyId: key.id, apiKey: key.key };
     },
+    person: async (accountId) => {
+      people += 1;
+      const email = `person-${people}@example.com`;
+      const { body } = await admin('POST', `/accounts/${accountId}/users`, { email, password: PASSWORD });
+      return { userId: body.id, email };
+    },
     close: async () => {
       await adminServer.close();
       await publicServer.close();
@@ -87,7 +111,7 @@ export async function openDesk(
   };
 }
 
-async function toAnswer(response: Response): Promise<TestAnswer> {
+export async function toAnswer(response: Response): Promise<TestAnswer> {
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json');
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import type { AccountRoute } from '../../../core/plugin';
 import { readQuery, wordReader } from '../../../core/query';
 import { listOf, object, oneOf } from '../../../core/shape';
 import { SEGMENTS, showEvent, showOperation, showPeriod, showSegment } from '../record';
@@ -39,7 +39,7 @@ const PAGE = object({
   ...PAGE_NUMBERS,
 });
 
-export function audit({ database }: SandboxService): Route {
+export function audit({ database }: SandboxService): AccountRoute {
   return {
     listener: 'public',
     auth: 'key',
@@ -49,9 +49,9 @@ export function audit({ database }: SandboxService): Route {
     query: READERS,
     answers: { 200: { description: 'A page of them.', schema: PAGE } },
     errors: ['SANDBOX_NOT_FOUND'],
-    handle: async ({ key, params, query }, _request, response) => {
+    handle: async ({ accountId, params, query }, _request, response) => {
       const { kind = 'operations', page = 1, pageSize = 50 } = readQuery(query, READERS);
-      const { id } = await findSandbox(database, key.accountId, params['id'] ?? '');
+      const { id } = await findSandbox(database, accountId, params['id'] ?? '');
       const { items, total } = await readPage(database, kind, id, page, pageSize);
       sendJson(response, 200, { items, kind, page, pageSize, total });
     },

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../core/errors';
 import { jsonBody, sendJson } from '../../../core/http';
-import type { KeyHandler, Route } from '../../../core/plugin';
+import type { AccountHandler, AccountRoute } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
 import { IDEMPOTENCY_KEY, readIdempotencyKey } from '../creation';
 import { showOperation } from '../record';
@@ -44,18 +44,18 @@ const SAID = {
 } as const;
 
 /** POST …/suspend, …/resume, …/terminate, and DELETE, which is terminate. */
-export function changeState(service: SandboxService): readonly Route[] {
+export function changeState(service: SandboxService): readonly AccountRoute[] {
   const readBody = jsonBody<Settings<typeof BODY>>(BODY);
   const handle =
-    (verb: Verb): KeyHandler =>
-    async ({ key, params }, request, response) => {
+    (verb: Verb): AccountHandler =>
+    async ({ accountId, params }, request, response) => {
       const body = await readBody(request);
       const idempotencyKey = body.idempotencyKey === undefined ? undefined : readIdempotencyKey(body.idempotencyKey);
       const ifMatch = readIfMatch(request);
-      const operation = await ask(service, key, params['id'] ?? '', { verb, idempotencyKey, ifMatch });
+      const operation = await ask(service, { accountId }, params['id'] ?? '', { verb, idempotencyKey, ifMatch });
       sendJson(response, operation.noop ? 200 : 202, showOperation(operation));
     };
-  const post = (verb: Verb, word: string, summary: string, errors: readonly ErrorCode[]): Route => ({
+  const post = (verb: Verb, word: string, summary: string, errors: readonly ErrorCode[]): AccountRoute => ({
     listener: 'public',
     auth: 'key',
     method: 'POST',
@@ -66,19 +66,20 @@ export function changeState(service: SandboxService): readonly Route[] {
     errors,
     handle: handle(verb),
   });
+  const remove: AccountRoute = {
+    listener: 'public',
+    auth: 'key',
+    method: 'DELETE',
+    path: '/v1/sandboxes/{id}',
+    summary: 'End a sandbox; the same as terminate.',
+    ...SAID,
+    errors: TERMINATE_ERRORS,
+    handle: handle('TERMINATE'),
+  };
   return [
     post('SUSPEND', 'suspend', 'Suspend a running sandbox.', SUSPEND_ERRORS),
     post('RESUME', 'resume', 'Resume a suspended sandbox.', RESUME_ERRORS),
     post('TERMINATE', 'terminate', 'End a sandbox; always accepted.', TERMINATE_ERRORS),
-    {
-      listener: 'public',
-      auth: 'key',
-      method: 'DELETE',
-      path: '/v1/sandboxes/{id}',
-      summary: 'End a sandbox; the same as terminate.',
-      ...SAID,
-      errors: TERMINATE_ERRORS,
-      handle: handle('TERMINATE'),
-    },
+    remove,
   ];
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import type { AccountRoute } from '../../../core/plugin';
 import { readQuery, readText, readTime, wordReader } from '../../../core/query';
 import { listOf, object, shape } from '../../../core/shape';
 import { showSandbox } from '../record';
@@ -28,7 +28,7 @@ const PAGE = object({
   ...PAGE_NUMBERS,
 });
 
-export function history({ database }: SandboxService): Route {
+export function history({ database }: SandboxService): AccountRoute {
   return {
     listener: 'public',
     auth: 'key',
@@ -37,9 +37,9 @@ export function history({ database }: SandboxService): Route {
     summary: 'Sandboxes of all times, newest first, with how many are in each state.',
     query: READERS,
     answers: { 200: { description: 'A page of sandboxes.', schema: PAGE } },
-    handle: async ({ key, query }, _request, response) => {
+    handle: async ({ accountId, query }, _request, response) => {
       const { state = 'ALL', search, from, to, page = 1, pageSize = 50 } = readQuery(query, READERS);
-      const found = () => narrow(database('sandboxes'), key.accountId, { search, from, to });
+      const found = () => narrow(database('sandboxes'), accountId, { search, from, to });
       const counted: { observed_state: string; count: bigint }[] = await found()
         .groupBy('observed_state')
         .select('observed_state')

@@ -4,6 +4,7 @@ import { adminList } from './admin-list';
 import { adminOrphans } from './admin-orphans';
 import { audit } from './audit';
 import { changeState } from './change-state';
+import { consoleRoutes } from './console';
 import { createQuote } from './create-quote';
 import { createSandbox } from './create-sandbox';
 import { history } from './history';
@@ -14,6 +15,7 @@ import { showSandbox } from './show-sandbox';
 
 /** One endpoint per file; contract section 8.1. */
 export function sandboxRoutes(service: SandboxService): readonly Route[] {
+  const changes = changeState(service);
   return [
     listOfferings(service),
     createQuote(service),
@@ -21,9 +23,10 @@ export function sandboxRoutes(service: SandboxService): readonly Route[] {
     listSandboxes(service),
     history(service),
     showSandbox(service),
-    ...changeState(service),
+    ...changes,
     showOperation(service),
     audit(service),
+    ...consoleRoutes([history(service), showSandbox(service), audit(service), ...changes]),
     adminList(service),
     adminOrphans(service),
   ];

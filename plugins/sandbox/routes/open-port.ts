@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
+import { publicUrlOf } from '../../../core/public-url';
 import { mapOf, object, oneOf, shape } from '../../../core/shape';
 import { openRunning, RUNNING_ERRORS } from '../access';
 import type { InsideService } from '../inside';
@@ -35,12 +35,6 @@ export function openPort(service: InsideService): Route {
       });
     },
   };
-}
-
-/** How the caller has reached us, unless it is said. */
-function publicUrlOf({ headers }: IncomingMessage): string {
-  const said = process.env['PUBLIC_URL'] ?? '';
-  return (said === '' ? `http://${headers.host ?? 'localhost'}` : said).replace(/\/+$/, '');
 }
 
 const OPENED = object({

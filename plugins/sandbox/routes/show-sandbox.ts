@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import type { AccountRoute } from '../../../core/plugin';
 import { integerReader, readQuery, wordsReader } from '../../../core/query';
 import { readRecord, type SandboxRecord } from '../record';
 import type { SandboxService } from '../service';
@@ -18,7 +18,7 @@ const READERS = {
 /** News may be lost: it is looked for this often all the same. */
 const LOOK_EVERY_MS = 2_000;
 
-export function showSandbox(service: SandboxService): Route {
+export function showSandbox(service: SandboxService): AccountRoute {
   return {
     listener: 'public',
     auth: 'key',
@@ -28,9 +28,9 @@ export function showSandbox(service: SandboxService): Route {
     query: READERS,
     answers: { 200: { description: 'Its record.', schema: RECORD, headers: ETAG } },
     errors: ['SANDBOX_NOT_FOUND'],
-    handle: async ({ key, params, query }, request, response) => {
+    handle: async ({ accountId, params, query }, request, response) => {
       const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, READERS);
-      const read = () => readRecord(service.database, key.accountId, params['id'] ?? '');
+      const read = () => readRecord(service.database, accountId, params['id'] ?? '');
       const record =
         waitFor === undefined ? await read() : await waitUntil(service, request, read, waitFor, waitSeconds);
       sendJson(response, 200, record, { etag: etagOf(record.stateVersion) });

@@ -1,0 +1,34 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { fail } from './errors';
+import { saidPublicUrl } from './public-url';
+
+const SAFE_METHODS = ['GET', 'HEAD'];
+
+export function isChange({ method = 'GET' }: IncomingMessage): boolean {
+  return !SAFE_METHODS.includes(method);
+}
+
+/** What is said to one person is kept by no cache, and read as what it says it is. */
+export function beginConsoleAnswer(response: ServerResponse): void {
+  response.setHeader('cache-control', 'no-store');
+  response.setHeader('x-content-type-options', 'nosniff');
+  response.setHeader('referrer-policy', 'no-referrer');
+}
+
+/**
+ * Only our own page may send changes. Browsers say where a request comes from, and no page can make them say something else;
+ * whoever says nothing is no browser with our page in it. @throws FORBIDDEN
+ */
+export function refuseOtherSites(request: IncomingMessage): void {
+  if (!isChange(request)) return;
+  const { 'sec-fetch-site': site, origin, host } = request.headers;
+  if (site === undefined ? isOwnOrigin(origin, host) : site === 'same-origin') return;
+  throw fail('FORBIDDEN', { message: 'This is taken from the console’s own page only, not from another site.' });
+}
+
+/** A proxy may have changed the Host header: then `PUBLIC_URL` says what our origin is. */
+function isOwnOrigin(origin: string | undefined, host: string | undefined): boolean {
+  if (origin === undefined || !URL.canParse(origin)) return false;
+  const publicUrl = saidPublicUrl();
+  return new URL(origin).host === host || (publicUrl !== undefined && origin === new URL(publicUrl).origin);
+}
