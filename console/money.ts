@@ -1,0 +1,69 @@
+/** Amounts as they are shown. They come as decimal text and are never made into floating-point numbers. */
+
+const DECIMALS = 8;
+const UNITS_PER_USD = 10n ** BigInt(DECIMALS);
+
+/** In units of 1e-8 USD. */
+export function readUsd(text: string): bigint {
+  const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(text) ?? [];
+  const units = BigInt(whole) * UNITS_PER_USD + BigInt(fraction.padEnd(DECIMALS, '0'));
+  return sign === '-' ? -units : units;
+}
+
+/** All of it: at least two decimals, and no zeros behind the last digit that counts. */
+export function exactUsd(text: string): string {
+  return write(readUsd(text), 2);
+}
+
+/** With all eight decimals, so that amounts stand below each other. */
+export function fullUsd(text: string): string {
+  return write(readUsd(text), DECIMALS);
+}
+
+/** For a quick look: cents, or of less than a dollar the first three digits that count. */
+export function shortUsd(text: string): string {
+  const units = readUsd(text);
+  const size = units < 0n ? -units : units;
+  if (size >= UNITS_PER_USD || size === 0n) return write(roundTo(units, 2), 2);
+  const leadingZeros = DECIMALS - size.toString().length;
+  return write(roundTo(units, Math.min(DECIMALS, leadingZeros + 3)), 2);
+}
+
+export function addUsd(amounts: readonly string[]): string {
+  return toText(amounts.reduce((sum, each) => sum + readUsd(each), 0n));
+}
+
+/** For pixels only: how far up a chart. */
+export function toHeight(text: string): number {
+  return Number(readUsd(text)) / Number(UNITS_PER_USD);
+}
+
+/** The share of `part` in `whole`, from 0 to 1. */
+export function shareOf(part: string, whole: string): number {
+  const total = readUsd(whole);
+  return total <= 0n ? 0 : Math.min(1, Math.max(0, Number((readUsd(part) * 10_000n) / total) / 10_000));
+}
+
+/** How much more `now` is than `before`, in percent; undefined where there is nothing to compare with. */
+export function changeInPercent(now: string, before: string): number | undefined {
+  const base = readUsd(before);
+  return base === 0n ? undefined : Number(((readUsd(now) - base) * 1_000n) / base) / 10;
+}
+
+function toText(units: bigint): string {
+  const size = (units < 0n ? -units : units).toString().padStart(DECIMALS + 1, '0');
+  return `${units < 0n ? '-' : ''}${size.slice(0, -DECIMALS)}.${size.slice(-DECIMALS)}`;
+}
+
+function write(units: bigint, leastDecimals: number): string {
+  const [whole = '0', fraction = ''] = toText(units < 0n ? -units : units).split('.');
+  const kept = fraction.replace(/0+$/, '').padEnd(leastDecimals, '0');
+  return `${units < 0n ? '−' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${kept}`;
+}
+
+/** Half up, away from zero. */
+function roundTo(units: bigint, decimals: number): bigint {
+  const step = 10n ** BigInt(DECIMALS - decimals);
+  const half = units < 0n ? -step / 2n : step / 2n;
+  return ((units + half) / step) * step;
+}

@@ -1,0 +1,167 @@
+import { useState } from 'preact/hooks';
+import { ask, type Failure } from '../../api';
+import { exactUsd } from '../../money';
+import { Dialog } from '../../parts/dialog';
+import { Field } from '../../parts/field';
+import { Failed } from '../../parts/states';
+import { toFailure } from '../../resource';
+import type { ApiKey, NewApiKey } from '../../shapes';
+import { ModelChoice } from './model-choice';
+
+interface CreateProps {
+  readonly apiKey?: undefined;
+  readonly onMade: (made: NewApiKey) => void;
+  readonly onClose: () => void;
+}
+
+interface EditProps {
+  readonly apiKey: ApiKey;
+  readonly onChanged: () => void;
+  readonly onClose: () => void;
+}
+
+const LIMITS = [
+  { name: 'balanceLimit', label: 'In all' },
+  { name: 'dailyLimit', label: 'A day' },
+  { name: 'monthlyLimit', label: 'A month' },
+] as const;
+
+const RATES = [
+  { name: 'callsPerMinute', label: 'Calls a minute' },
+  { name: 'tokensPerMinute', label: 'Tokens a minute' },
+] as const;
+
+type Texts = Readonly<Record<(typeof LIMITS)[number]['name'] | (typeof RATES)[number]['name'], string>>;
+
+/** Makes a key, or changes one. An empty limit is none. */
+export function KeyDialog(props: CreateProps | EditProps) {
+  const { apiKey, onClose } = props;
+  const [name, setName] = useState(apiKey?.name ?? '');
+  const [texts, setTexts] = useState<Texts>(() => textsOf(apiKey));
+  const [models, setModels] = useState<readonly string[] | null>(apiKey?.allowedModels ?? null);
+  const [failure, setFailure] = useState<Failure>();
+  const [isBusy, setBusy] = useState(false);
+
+  const save = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      if (props.apiKey === undefined) {
+        const body = { name, ...givenOf(texts), ...(models !== null && { allowedModels: models }) };
+        props.onMade(await ask<NewApiKey>('keys', { method: 'POST', body }));
+      } else {
+        const body = { name, ...changedOf(texts), allowedModels: models };
+        await ask(`keys/${props.apiKey.id}`, { method: 'PATCH', body });
+        props.onChanged();
+      }
+    } catch (error) {
+      setFailure(toFailure(error));
+      setBusy(false);
+    }
+  };
+  const errorOf = (field: string) => (failure?.more.param === field ? failure.message : undefined);
+  const isOfField = failure?.more.param !== undefined && ['name', ...Object.keys(texts)].includes(failure.more.param);
+  const inputOf = (field: keyof Texts) => ({
+    value: texts[field],
+    onInput: (event: { currentTarget: HTMLInputElement }) =>
+      setTexts({ ...texts, [field]: event.currentTarget.value.trim() }),
+  });
+
+  return (
+    <Dialog title={apiKey === undefined ? 'Create a key' : 'Edit the key'} onClose={onClose}>
+      <form class="form" onSubmit={save}>
+        <Field label="Name" hint="Who or what calls with it." error={errorOf('name')}>
+          {(control) => (
+            <input
+              {...control}
+              type="text"
+              required
+              maxLength={200}
+              autocomplete="off"
+              value={name}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <fieldset class="group">
+          <legend>Spending limit</legend>
+          <div class="fields">
+            {LIMITS.map((limit) => (
+              <Field key={limit.name} label={limit.label} sign="$" error={errorOf(limit.name)}>
+                {(control) => (
+                  <input
+                    {...control}
+                    {...inputOf(limit.name)}
+                    type="text"
+                    inputMode="decimal"
+                    pattern="\d+(\.\d{1,8})?"
+                    title="Dollars, such as 25 or 0.5"
+                    placeholder="None"
+                    autocomplete="off"
+                  />
+                )}
+              </Field>
+            ))}
+          </div>
+        </fieldset>
+        <fieldset class="group">
+          <legend>Rate limit</legend>
+          <div class="fields">
+            {RATES.map((rate) => (
+              <Field key={rate.name} label={rate.label} error={errorOf(rate.name)}>
+                {(control) => (
+                  <input
+                    {...control}
+                    {...inputOf(rate.name)}
+                    type="text"
+                    inputMode="numeric"
+                    pattern="[1-9]\d{0,8}"
+                    title="A whole number from 1"
+                    placeholder="None"
+                    autocomplete="off"
+                  />
+                )}
+              </Field>
+            ))}
+          </div>
+        </fieldset>
+        <ModelChoice chosen={models} onChange={setModels} />
+        {failure !== undefined && !isOfField && <Failed failure={failure} />}
+        <div class="dialog-feet">
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="button primary" disabled={isBusy}>
+            {apiKey === undefined ? 'Create the key' : 'Save'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function textsOf(key: ApiKey | undefined): Texts {
+  const usd = (amount: string | null | undefined) =>
+    amount === null || amount === undefined ? '' : exactUsd(amount).replace(/[$,]/g, '');
+  const count = (number: number | null | undefined) => (number === null || number === undefined ? '' : String(number));
+  return {
+    balanceLimit: usd(key?.balanceLimit),
+    dailyLimit: usd(key?.dailyLimit),
+    monthlyLimit: usd(key?.monthlyLimit),
+    callsPerMinute: count(key?.callsPerMinute),
+    tokensPerMinute: count(key?.tokensPerMinute),
+  };
+}
+
+/** Every limit as the interface wants it; null where the field is empty. */
+function changedOf(texts: Texts): Record<string, string | number | null> {
+  return {
+    ...Object.fromEntries(LIMITS.map(({ name }) => [name, texts[name] === '' ? null : texts[name]])),
+    ...Object.fromEntries(RATES.map(({ name }) => [name, texts[name] === '' ? null : Number(texts[name])])),
+  };
+}
+
+function givenOf(texts: Texts): Record<string, string | number | null> {
+  return Object.fromEntries(Object.entries(changedOf(texts)).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,136 @@
+import { exactUsd } from '../../money';
+import type { Period, SandboxRecord, Segment } from '../../shapes';
+import { showClock, showDay, showMoment } from '../../times';
+import { toWords } from './states';
+
+type Pictured = Pick<SandboxRecord, 'createdAt' | 'observedState' | 'events' | 'usageSegments' | 'billingPeriods'>;
+
+interface Bar {
+  readonly key: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly look: string;
+  readonly text: string;
+  readonly title: string;
+}
+
+const TICKS = 5;
+
+/** A life drawn to scale: what it was, what that cost, and how it was paid; each lane is a table below. */
+export function BillPicture({ record }: { readonly record: Pictured }) {
+  const nowMs = Date.now();
+  const [beginMs, endMs] = spanOf(record, nowMs);
+  const share = (ms: number) => Math.min(100, Math.max(0, ((ms - beginMs) / (endMs - beginMs)) * 100));
+  const lanes = [
+    { name: 'State', bars: stateBars(record, nowMs) },
+    { name: 'Usage', bars: record.usageSegments.map((each) => segmentBar(each, nowMs)) },
+    { name: 'Paid', bars: record.billingPeriods.map((each) => periodBar(each)) },
+  ];
+  const isRunning = record.observedState !== 'TERMINATED' && record.observedState !== 'FAILED';
+  const showTick = endMs - beginMs > 36 * 3_600_000 ? showDay : endMs - beginMs > 600_000 ? showClock : showSeconds;
+  return (
+    <div
+      class="bill"
+      role="img"
+      aria-label="State, usage and billing periods over time; the tables below have the figures"
+    >
+      {lanes.map(({ name, bars }) => (
+        <div class="lane" key={name}>
+          <span class="lane-name">{name}</span>
+          <div class="lane-bars">
+            {bars.map(({ key, fromMs, toMs, look, text, title }) => (
+              <span
+                key={key}
+                class={`bar ${look}`}
+                title={title}
+                style={{ left: `${share(fromMs)}%`, width: `${Math.max(0.35, share(toMs) - share(fromMs))}%` }}
+              >
+                <span class="cut">{text}</span>
+              </span>
+            ))}
+            {isRunning && endMs > nowMs && <span class="now" style={{ left: `${share(nowMs)}%` }} />}
+          </div>
+        </div>
+      ))}
+      <div class="lane ticks">
+        <span class="lane-name" />
+        <div class="lane-bars">
+          {Array.from({ length: TICKS }, (_, index) => {
+            const at = index / (TICKS - 1);
+            return (
+              <span key={at} class="tick figure" style={{ left: `${at * 100}%` }}>
+                {showTick(beginMs + at * (endMs - beginMs))}
+              </span>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function showSeconds(ms: number): string {
+  return new Date(ms).toLocaleTimeString('en-US', { hourCycle: 'h23' });
+}
+
+/** From the first thing that is shown to the last that is paid for. */
+function spanOf(record: Pictured, nowMs: number): readonly [number, number] {
+  const isOver = record.observedState === 'TERMINATED' || record.observedState === 'FAILED';
+  const { events, usageSegments, billingPeriods } = record;
+  const firsts = [events[0]?.createdAt, usageSegments[0]?.startsAt, billingPeriods[0]?.startedAt];
+  const known = firsts.filter((each) => each !== undefined).map((each) => Date.parse(each));
+  const beginMs = Math.min(...(known.length === 0 ? [Date.parse(record.createdAt)] : known));
+  const lasts = [
+    events.at(-1)?.createdAt,
+    usageSegments.at(-1)?.endsAt,
+    ...billingPeriods.map((each) => each.endedAt ?? each.coversUntil),
+  ];
+  const ends = lasts.filter((each) => each !== undefined && each !== null).map((each) => Date.parse(each));
+  const endMs = Math.max(beginMs + 1_000, ...ends, ...(isOver ? [] : [nowMs]));
+  return [beginMs, endMs];
+}
+
+function stateBars({ events, observedState }: Pictured, nowMs: number): readonly Bar[] {
+  // Several events may tell of one state.
+  const changes = events.filter((each, index) => each.currentState !== events[index - 1]?.currentState);
+  return changes
+    .filter(({ currentState }) => currentState !== 'TERMINATED' && currentState !== 'FAILED')
+    .map((event) => {
+      const next = changes[changes.indexOf(event) + 1];
+      const isOver = observedState === 'TERMINATED' || observedState === 'FAILED';
+      const fromMs = Date.parse(event.createdAt);
+      const toMs = next === undefined ? (isOver ? fromMs : nowMs) : Date.parse(next.createdAt);
+      const text = toWords(event.currentState);
+      return {
+        key: event.id,
+        fromMs,
+        toMs,
+        look: `state-${event.currentState.toLowerCase()}`,
+        text,
+        title: `${text} from ${showMoment(fromMs)}`,
+      };
+    });
+}
+
+function segmentBar({ id, state, startsAt, endsAt, amount, hourlyUsd }: Segment, nowMs: number): Bar {
+  return {
+    key: id,
+    fromMs: Date.parse(startsAt),
+    toMs: endsAt === null ? nowMs : Date.parse(endsAt),
+    look: `state-${state.toLowerCase()} is-usage${endsAt === null ? ' is-open' : ''}`,
+    text: exactUsd(amount),
+    title: `${toWords(state)} at ${exactUsd(hourlyUsd)} an hour: ${exactUsd(amount)}${endsAt === null ? ' so far' : ''}`,
+  };
+}
+
+function periodBar({ id, startedAt, endedAt, coversUntil, amount, reservedAmount }: Period): Bar {
+  const isOpen = amount === null;
+  return {
+    key: id,
+    fromMs: Date.parse(startedAt),
+    toMs: Date.parse(endedAt ?? coversUntil),
+    look: isOpen ? 'period is-open' : 'period',
+    text: isOpen ? `${exactUsd(reservedAmount)} held` : exactUsd(amount),
+    title: isOpen ? `Open: ${exactUsd(reservedAmount)} held` : `Settled: ${exactUsd(amount)}`,
+  };
+}

@@ -1,0 +1,100 @@
+import type { ComponentChildren } from 'preact';
+import { fullUsd } from '../../money';
+import { showMaybe } from '../../numbers';
+import type { UsageRecord } from '../../shapes';
+import { showDuration } from '../../times';
+import { Status } from './status';
+
+export interface Column {
+  readonly id: string;
+  readonly title: string;
+  readonly isNumber?: boolean;
+  /** Of the usual columns, those that step back where there is less room. */
+  readonly room?: 'from-m' | 'from-l';
+  readonly cell: (record: UsageRecord) => ComponentChildren;
+}
+
+const none = <span class="faint">–</span>;
+const text = (value: string | null) => value ?? none;
+const mono = (value: string | null) => (value === null ? none : <span class="mono">{value}</span>);
+const took = (ms: number | null) => (ms === null ? none : showDuration(ms));
+
+/** What can stand in the table beside the time, in its order. */
+export const COLUMNS: readonly Column[] = [
+  { id: 'status', title: 'Status', cell: (record) => <Status record={record} /> },
+  {
+    id: 'model',
+    title: 'Model',
+
+    cell: ({ model, modelRequested }) => mono(model ?? modelRequested),
+  },
+  { id: 'key', title: 'Key', room: 'from-m', cell: ({ keyName }) => text(keyName) },
+  {
+    id: 'upstream',
+    title: 'Upstream',
+    room: 'from-l',
+    cell: ({ upstream, attempts }) => (
+      <>
+        {mono(upstream)}
+        {attempts > 1 && <span class="tag">{attempts} attempts</span>}
+      </>
+    ),
+  },
+  { id: 'input', title: 'Input', isNumber: true, room: 'from-m', cell: ({ inputTokens }) => showMaybe(inputTokens) },
+  {
+    id: 'output',
+    title: 'Output',
+    isNumber: true,
+    room: 'from-m',
+    cell: ({ outputTokens }) => showMaybe(outputTokens),
+  },
+  { id: 'cacheRead', title: 'Cache read', isNumber: true, cell: ({ cacheReadTokens }) => showMaybe(cacheReadTokens) },
+  {
+    id: 'cacheWrite',
+    title: 'Cache write',
+    isNumber: true,
+    cell: ({ cacheCreationTokens }) => showMaybe(cacheCreationTokens),
+  },
+  { id: 'total', title: 'Tokens', isNumber: true, cell: ({ totalTokens }) => showMaybe(totalTokens) },
+  {
+    id: 'firstToken',
+    title: 'First token',
+    isNumber: true,
+    room: 'from-l',
+    cell: ({ firstTokenMs }) => took(firstTokenMs),
+  },
+  {
+    id: 'duration',
+    title: 'Duration',
+    isNumber: true,
+    room: 'from-m',
+    cell: ({ responseTimeMs }) => took(responseTimeMs),
+  },
+  { id: 'cost', title: 'Cost', isNumber: true, cell: ({ cost }) => <Cost usd={cost} /> },
+  { id: 'billing', title: 'Billing', cell: ({ billing }) => billing },
+  { id: 'protocol', title: 'Protocol', cell: ({ protocol }) => protocol },
+  { id: 'strategy', title: 'Strategy', cell: ({ strategy }) => text(strategy) },
+  { id: 'stream', title: 'Stream', cell: ({ stream }) => (stream ? 'yes' : 'no') },
+  { id: 'asked', title: 'Model asked for', cell: ({ modelRequested }) => mono(modelRequested) },
+  { id: 'error', title: 'Error', cell: ({ errorCode }) => mono(errorCode) },
+  { id: 'source', title: 'Answered by', cell: ({ source }) => source },
+  { id: 'path', title: 'Path', cell: ({ path }) => mono(path) },
+  { id: 'requestId', title: 'Request id', cell: ({ requestId }) => mono(requestId) },
+  { id: 'revision', title: 'Configuration', cell: ({ configRevision }) => mono(configRevision) },
+];
+
+export const USUAL_COLUMNS: readonly string[] = [
+  ...['status', 'model', 'key', 'upstream', 'input', 'output'],
+  ...['firstToken', 'duration', 'cost'],
+];
+
+/** All decimals, so that amounts stand below each other; the zeros at the end step back. */
+function Cost({ usd }: { readonly usd: string }) {
+  const [, shown = '', zeros = ''] = /^(.*?\.\d\d\d*?)(0*)$/.exec(fullUsd(usd)) ?? [];
+  return (
+    <>
+      {shown}
+      {zeros !== '' && <span class="zeros">{zeros}</span>}
+    </>
+  );
+}

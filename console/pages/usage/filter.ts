@@ -1,0 +1,64 @@
+import { withQuery } from '../../api';
+
+/** What the records are narrowed to. It stands in the address, so that it can be kept, sent and gone back to. */
+export interface Filter {
+  readonly range: Range;
+  readonly key: string | undefined;
+  readonly model: string | undefined;
+  readonly upstream: string | undefined;
+  readonly status: string | undefined;
+}
+
+export type Range =
+  | { readonly preset: Preset }
+  | { readonly preset: undefined; readonly from: string | undefined; readonly to: string | undefined };
+
+export const PRESETS = {
+  '1h': { text: 'Last hour', hours: 1 },
+  '24h': { text: 'Last 24 hours', hours: 24 },
+  '7d': { text: 'Last 7 days', hours: 7 * 24 },
+  '30d': { text: 'Last 30 days', hours: 30 * 24 },
+  '90d': { text: 'Last 90 days', hours: 90 * 24 },
+} as const;
+
+export type Preset = keyof typeof PRESETS;
+
+const STANDARD: Preset = '7d';
+
+export function readFilter(query: URLSearchParams): Filter {
+  const some = (name: string) => query.get(name) ?? undefined;
+  return {
+    range: readRange(query),
+    key: some('key'),
+    model: some('model'),
+    upstream: some('upstream'),
+    status: some('status'),
+  };
+}
+
+function readRange(query: URLSearchParams): Range {
+  const [from, to] = [query.get('from') ?? undefined, query.get('to') ?? undefined];
+  if (from !== undefined || to !== undefined) return { preset: undefined, from, to };
+  const preset = query.get('range') ?? '';
+  return { preset: Object.hasOwn(PRESETS, preset) ? (preset as Preset) : STANDARD };
+}
+
+/** The parts of the address that say a range; what is undefined is taken out. */
+export function writeRange(range: Range): Record<string, string | undefined> {
+  if (range.preset === undefined) return { range: undefined, from: range.from, to: range.to };
+  return { range: range.preset === STANDARD ? undefined : range.preset, from: undefined, to: undefined };
+}
+
+/** As the interface asks for it. A preset reaches to whatever comes next: it has no end. */
+export function toQuery(filter: Filter, nowMs: number): Readonly<Record<string, string | undefined>> {
+  const { range, key, model, upstream, status } = filter;
+  const times =
+    range.preset === undefined
+      ? { from: range.from, to: range.to }
+      : { from: new Date(nowMs - PRESETS[range.preset].hours * 3_600_000).toISOString(), to: undefined };
+  return { ...times, key, model, upstream, status };
+}
+
+export function pathOf(part: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  return withQuery(`usage${part}`, query);
+}

@@ -1,0 +1,143 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { apiUrl } from '../../api';
+import { Icon } from '../../parts/icon';
+import { Pager, usePages } from '../../parts/pager';
+import { Empty, Failed } from '../../parts/states';
+import { useResource } from '../../resource';
+import { changeQuery, hrefOf, place } from '../../router';
+import type { List, Totals, UsageRecord } from '../../shapes';
+import { recall, store } from '../../storage';
+import { COLUMNS, USUAL_COLUMNS } from './columns';
+import { ColumnsMenu } from './columns-menu';
+import { pathOf, readFilter, toQuery } from './filter';
+import { FilterBar } from './filter-bar';
+import { RecordSheet } from './record-sheet';
+import { RecordsTable } from './records-table';
+import { TotalsStrip } from './totals-strip';
+import { UsageChart } from './usage-chart';
+
+const PAGE_ROWS = 50;
+const EVERY_MS = 1_500;
+/** Totals and chart count all records: not with every new one. */
+const SUMS_EVERY_MS = 4_000;
+
+const COLUMNS_NAME = 'tollgate-usage-columns';
+
+export function UsagePage() {
+  const { query } = place.value;
+  // What belongs to the chart and the sheet changes no record.
+  const asked = ['range', 'from', 'to', 'key', 'model', 'upstream', 'status'].map((name) => query.get(name)).join('\n');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the filter is made anew when what was asked for changes
+  const { filter, wanted } = useMemo(() => {
+    const read = readFilter(query);
+    return { filter: read, wanted: toQuery(read, Date.now()) };
+  }, [asked]);
+  const list = pathOf('', { ...wanted, limit: PAGE_ROWS });
+  const pages = usePages(list);
+  const [isLive, setLive] = useState(true);
+  const canBeLive = filter.range.preset !== undefined && pages.number === 1;
+  const records = useResource<List<UsageRecord>>(pathOf('', { ...wanted, limit: PAGE_ROWS, cursor: pages.cursor }), {
+    everyMs: isLive && canBeLive ? EVERY_MS : undefined,
+  });
+  const round = useSlowed(records.version, SUMS_EVERY_MS);
+  const totals = useResource<Totals>(pathOf('/totals', wanted), { round });
+  const [columns, setColumns] = useState(recallColumns);
+  const chooseColumns = (chosen: readonly string[]) => {
+    setColumns(chosen);
+    store(COLUMNS_NAME, chosen.join());
+  };
+
+  const { data, failure } = records;
+  const nextCursor = data?.nextCursor ?? null;
+  const isFiltered = [filter.key, filter.model, filter.upstream, filter.status].some((each) => each !== undefined);
+  const opened = query.get('record') ?? undefined;
+  return (
+    <div class="page">
+      <header class="page-head">
+        <h1>Usage</h1>
+        <span class="grow" />
+        <button
+          type="button"
+          class="button live"
+          aria-pressed={isLive && canBeLive}
+          disabled={!canBeLive}
+          title={canBeLive ? 'New records show by themselves' : 'Only the newest page of a range that ends now is live'}
+          onClick={() => setLive(!isLive)}
+        >
+          <span class="dot" aria-hidden="true" /> Live
+        </button>
+        <a class="button" href={apiUrl(pathOf('.csv', wanted))} download="usage.csv">
+          <Icon name="download" /> CSV
+        </a>
+      </header>
+      <FilterBar filter={filter} />
+      <TotalsStrip totals={totals.data} isStale={totals.isLoading} />
+      {totals.failure !== undefined && <Failed failure={totals.failure} onRetry={totals.reload} />}
+      <UsageChart wanted={wanted} round={round} />
+      {failure !== undefined && <Failed failure={failure} onRetry={records.reload} />}
+      <section class="panel" aria-labelledby="records-title">
+        <header class="panel-head">
+          <h2 id="records-title">Records</h2>
+          <span class="grow" />
+          <ColumnsMenu chosen={columns} onChange={chooseColumns} />
+        </header>
+        {data?.items.length === 0 && !records.isLoading ? (
+          <NoRecords isFiltered={isFiltered} />
+        ) : (
+          <RecordsTable
+            records={data?.items}
+            columns={COLUMNS.filter(({ id }) => columns.includes(id))}
+            isStale={records.isLoading && data !== undefined}
+            opened={opened}
+            isLive={isLive && canBeLive}
+          />
+        )}
+      </section>
+      <Pager
+        page={pages.number}
+        onNewer={pages.number > 1 ? pages.newer : undefined}
+        onOlder={nextCursor === null ? undefined : () => pages.older(nextCursor)}
+      />
+      {opened !== undefined && (
+        <RecordSheet requestId={opened} onClose={() => changeQuery({ record: undefined }, { replace: true })} />
+      )}
+    </div>
+  );
+}
+
+function recallColumns(): readonly string[] {
+  const kept = recall(COLUMNS_NAME)
+    ?.split(',')
+    .filter((id) => COLUMNS.some((each) => each.id === id));
+  return kept === undefined || kept.length === 0 ? USUAL_COLUMNS : kept;
+}
+
+/** A number that follows another at once, and then not again for so long. */
+function useSlowed(value: number, everyMs: number): number {
+  const [slowed, setSlowed] = useState({ value, atMs: 0 });
+  useEffect(() => {
+    if (slowed.value === value) return;
+    const wait = Math.max(0, slowed.atMs + everyMs - Date.now());
+    const timer = setTimeout(() => setSlowed({ value, atMs: Date.now() }), wait);
+    return () => clearTimeout(timer);
+  }, [value, slowed, everyMs]);
+  return slowed.value;
+}
+
+function NoRecords({ isFiltered }: { readonly isFiltered: boolean }) {
+  return isFiltered ? (
+    <Empty icon="search" title="No record fits">
+      <p class="quiet">Take a filter away, or look at a longer range.</p>
+      <a class="button" href={hrefOf('/usage')}>
+        Clear the filters
+      </a>
+    </Empty>
+  ) : (
+    <Empty icon="usage" title="No calls in this range">
+      <p class="quiet">
+        Each call has a record here a moment after it ended. The <a href={hrefOf('/')}>overview</a> has a first call to
+        paste.
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,215 @@
+import { effect } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { theme } from '../theme';
+
+export interface ChartSeries {
+  readonly name: string;
+  /** For heights only; what is said of a point is `tell`. */
+  readonly values: readonly (number | null)[];
+}
+
+interface Props {
+  /** What it shows, for those who do not see it. */
+  readonly label: string;
+  /** Of each point, in the order of the values. */
+  readonly names: readonly string[];
+  /** Of the axis: shorter, and only some are drawn; none where the words are empty. */
+  readonly ticks: readonly string[];
+  readonly series: readonly ChartSeries[];
+  /** Bars on top of each other, or a line for each. */
+  readonly kind: 'stack' | 'lines';
+  readonly height: number;
+  readonly tell: (series: number, point: number) => string;
+  /** Of the whole point, where the parts add up to something. */
+  readonly tellSum?: (point: number) => string;
+  readonly axis: (value: number) => string;
+}
+
+/** Where the pointer is. */
+interface Pointed {
+  readonly point: number;
+  readonly left: number;
+  /** There is more room on the left. */
+  readonly isFarRight: boolean;
+}
+
+/** The palette has this many; who asks for more gets the last, which is grey. */
+const COLOURS = 8;
+const seriesClass = (index: number) => `series-${Math.min(index, COLOURS - 1) + 1}`;
+
+/** Drawn by uPlot; colours are the stylesheet's, in the theme of the moment. */
+export function Chart(props: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const plot = useRef<uPlot | undefined>(undefined);
+  const [pointed, setPointed] = useState<Pointed>();
+  const { kind, height, series, label } = props;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another kind or number of series is another plot
+  useEffect(() => {
+    const place = frame.current;
+    if (place === null) return;
+    const made = new uPlot(optionsOf(latest, place.clientWidth, setPointed), dataOf(latest.current), place);
+    plot.current = made;
+    const observer = new ResizeObserver(() => made.setSize({ width: place.clientWidth, height }));
+    observer.observe(place);
+    const dark = window.matchMedia('(prefers-color-scheme: dark)');
+    const redraw = () => made.redraw(false, true);
+    dark.addEventListener('change', redraw);
+    const stop = effect(() => {
+      if (theme.value !== undefined) redraw();
+    });
+    return () => {
+      stop();
+      dark.removeEventListener('change', redraw);
+      observer.disconnect();
+      made.destroy();
+    };
+  }, [kind, height, series.length]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what it draws, it reads from the newest props
+  useEffect(() => plot.current?.setData(dataOf(latest.current)), [props.series, props.names]);
+
+  return (
+    <div class="chart">
+      <div ref={frame} class="chart-frame" role="img" aria-label={label} style={{ height: `${height}px` }} />
+      {pointed !== undefined && props.names[pointed.point] !== undefined && <Tip {...props} {...pointed} />}
+    </div>
+  );
+}
+
+function Tip({ names, series, tell, tellSum, point, left, isFarRight }: Props & Pointed) {
+  const shown = series
+    .map((each, index) => ({ name: each.name, index, value: each.values[point] ?? null }))
+    .filter(({ value }) => value !== null && value !== 0);
+  return (
+    <div class={isFarRight ? 'chart-tip is-left' : 'chart-tip'} style={{ left: `${left}px` }} aria-hidden="true">
+      <p class="chart-tip-head">
+        <span>{names[point]}</span>
+        {tellSum !== undefined && <strong class="figure">{tellSum(point)}</strong>}
+      </p>
+      {shown.map(({ name, index }) => (
+        <p key={index}>
+          <span class={`swatch ${seriesClass(index)}`} />
+          <span class="cut">{name}</span>
+          <span class="figure">{tell(index, point)}</span>
+        </p>
+      ))}
+      {shown.length === 0 && <p class="faint">Nothing</p>}
+    </div>
+  );
+}
+
+/** Which colour is what, and what it comes to. */
+export function Legend({ items }: { readonly items: readonly { readonly name: string; readonly value?: string }[] }) {
+  return (
+    <ul class="legend">
+      {items.map(({ name, value }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two may have one name
+        <li key={index}>
+          <span class={`swatch ${seriesClass(index)}`} aria-hidden="true" />
+          <span class="cut">{name}</span>
+          {value !== undefined && <span class="quiet figure">{value}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Highest first, so that each bar of a stack is drawn over the one that reaches higher. */
+function dataOf({ kind, series, names }: Props): uPlot.AlignedData {
+  const points = names.map((_, index) => index);
+  if (kind === 'lines') return [points, ...series.map((each) => [...each.values])];
+  const heights: number[][] = [];
+  for (const each of series) {
+    const below = heights.at(-1);
+    heights.push(points.map((point) => (below?.[point] ?? 0) + (each.values[point] ?? 0)));
+  }
+  return [points, ...heights.reverse()];
+}
+
+function optionsOf(
+  latest: { readonly current: Props },
+  width: number,
+  point: (pointed: Pointed | undefined) => void,
+): uPlot.Options {
+  const { kind, height, series } = latest.current;
+  const isStack = kind === 'stack';
+  const bars = uPlot.paths.bars?.({ size: [0.72, 56], gap: 0 });
+  const drawn = series.map((_, index): uPlot.Series => {
+    const colour = () => colourOf(`--series-${Math.min(isStack ? series.length - 1 - index : index, COLOURS - 1) + 1}`);
+    return isStack
+      ? { fill: colour, width: 0, points: { show: false }, ...(bars !== undefined && { paths: bars }) }
+      : { stroke: colour, width: 1.75, points: { size: 4, fill: colour } };
+  });
+  const quiet = () => colourOf('--text-3');
+  const line = () => colourOf('--line');
+  const font = '11px Inter, ui-sans-serif, system-ui, sans-serif';
+  return {
+    width,
+    height,
+    legend: { show: false },
+    padding: [10, 8, 0, 0],
+    cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { show: !isStack } },
+    scales: {
+      x: { time: false, range: () => [-0.6, Math.max(latest.current.names.length - 0.4, 0.6)] },
+      y: { range: (_, __, top) => [0, top > 0 ? top * 1.08 : 1] },
+    },
+    axes: [
+      {
+        stroke: quiet,
+        font,
+        size: 26,
+        gap: 6,
+        grid: { show: false },
+        ticks: { show: false },
+        splits: (plot) => tickPlaces(latest.current.ticks, plot.width),
+        values: (_, places) => places.map((each) => latest.current.ticks[each] ?? ''),
+      },
+      {
+        stroke: quiet,
+        font,
+        size: (_, values) => 18 + 6.2 * Math.max(3, ...(values ?? []).map((each) => each.length)),
+        gap: 6,
+        space: 38,
+        grid: { stroke: line, width: 1 },
+        ticks: { show: false },
+        values: (_, values) => values.map((each) => latest.current.axis(each)),
+      },
+    ],
+    series: [{}, ...drawn],
+    hooks: {
+      setCursor: [
+        (plot) => {
+          const { idx, left = -1 } = plot.cursor;
+          if (typeof idx !== 'number' || left < 0) return point(undefined);
+          const at = plot.over.offsetLeft + plot.valToPos(idx, 'x');
+          point({ point: idx, left: at, isFarRight: at > plot.width * 0.6 });
+        },
+      ],
+    },
+  };
+}
+
+/** So many that their words do not touch. */
+function tickPlaces(ticks: readonly string[], width: number): number[] {
+  const apart = (84 / width) * ticks.length;
+  const places = ticks.flatMap((words, place) => (words === '' ? [] : [place]));
+  // The first day may be a few hours only.
+  if ((places[1] ?? apart) - (places[0] ?? 0) < apart / 2) places.shift();
+  const step = Math.max(1, Math.ceil(places.length / Math.max(2, Math.floor(width / 84))));
+  return places.filter((_, index) => index % step === 0);
+}
+
+/** A custom property as the canvas wants it: the colour that the theme of the moment makes of it. */
+function colourOf(property: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = `var(${property})`;
+  document.body.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}

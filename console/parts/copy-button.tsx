@@ -1,0 +1,63 @@
+import { useEffect, useState } from 'preact/hooks';
+import { announce } from './announce';
+import { Icon } from './icon';
+
+interface Props {
+  readonly text: string;
+  /** What is copied: `Copy the key`. */
+  readonly label: string;
+  /** Also as words on the button. */
+  readonly words?: string;
+  readonly kind?: 'primary';
+}
+
+export function CopyButton({ text, label, words, kind }: Props) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return;
+    const timer = setTimeout(() => setCopied(false), 2_000);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+
+  const copy = async (event: MouseEvent) => {
+    event.stopPropagation();
+    if (!(await toClipboard(text))) return announce('It could not be copied: select the text instead.');
+    setCopied(true);
+    announce('Copied.');
+  };
+  const look = words === undefined ? 'button icon-button' : kind === 'primary' ? 'button primary' : 'button';
+  return (
+    <button
+      type="button"
+      class={look}
+      aria-label={label}
+      title={words === undefined ? label : undefined}
+      onClick={copy}
+    >
+      <Icon name={isCopied ? 'check' : 'copy'} />
+      {words !== undefined && <span>{isCopied ? 'Copied' : words}</span>}
+    </button>
+  );
+}
+
+async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
+}
+
+/** The clipboard's own interface is only there on https and localhost. */
+function copyBySelection(text: string): boolean {
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.className = 'unseen';
+  // Inside the open dialog, if there is one: the rest of the page cannot be focused.
+  (document.querySelector('dialog[open]') ?? document.body).append(field);
+  field.select();
+  const isDone = document.execCommand('copy');
+  field.remove();
+  return isDone;
+}

@@ -1,0 +1,53 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { Icon } from './icon';
+
+interface Props {
+  readonly title: string;
+  /** Escape, the cross, or a click beside it. */
+  readonly onClose: () => void;
+  /** A sheet at the side for looking at one of many; else a box in the middle for one decision. */
+  readonly kind?: 'sheet';
+  /** What must not be closed by accident has no cross and is not left by Escape. */
+  readonly isFirm?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** The browser's own modal dialog: it keeps the focus inside and gives it back afterwards. */
+export function Dialog({ title, onClose, kind, isFirm = false, children }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    return () => element?.close();
+  }, []);
+
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard leaves by Escape, which is `cancel`
+    <dialog
+      ref={dialog}
+      class={kind ?? 'box'}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (!isFirm) onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === dialog.current && !isFirm) onClose();
+      }}
+    >
+      <div class="dialog-inside">
+        <header class="dialog-head">
+          <h2 id={titleId}>{title}</h2>
+          {!isFirm && (
+            <button type="button" class="button icon-button" aria-label="Close" onClick={onClose}>
+              <Icon name="close" />
+            </button>
+          )}
+        </header>
+        <div class="dialog-body">{children}</div>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,16 @@
+import { CopyButton } from './copy-button';
+
+/** Lines to be pasted elsewhere. */
+export function Snippet({ name, text }: { readonly name: string; readonly text: string | undefined }) {
+  return (
+    <div class="snippet">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      <section tabIndex={0} aria-label={`Example: ${name}`}>
+        <pre>
+          <code>{text ?? '\n\n\n\n\n\n\n\n'}</code>
+        </pre>
+      </section>
+      {text !== undefined && <CopyButton text={text} label="Copy the example" />}
+    </div>
+  );
+}

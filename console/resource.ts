@@ -1,0 +1,80 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { exchange, Failure } from './api';
+
+/** What a part of the page needs from the gateway, and how far that is. */
+export interface Resource<T> {
+  /** What came last; while something else is fetched it is of the path before. */
+  readonly data: T | undefined;
+  /** Why the last round failed; what came before stays. */
+  readonly failure: Failure | undefined;
+  readonly isLoading: boolean;
+  /** Grows by one whenever what came was new. */
+  readonly version: number;
+  readonly reload: () => void;
+}
+
+interface State<T> {
+  readonly data: T | undefined;
+  readonly failure: Failure | undefined;
+  readonly isLoading: boolean;
+  readonly version: number;
+}
+
+interface Options {
+  /** Asks again so long after each answer while the page is looked at; with its tag, so that what is not new costs nothing. */
+  readonly everyMs?: number | undefined;
+  /** Another number asks again at once. */
+  readonly round?: number;
+}
+
+/** Fetches a path of the interface, again when it changes; undefined fetches nothing. */
+export function useResource<T>(path: string | undefined, { everyMs, round = 0 }: Options = {}): Resource<T> {
+  const [state, setState] = useState<State<T>>({ data: undefined, failure: undefined, isLoading: true, version: 0 });
+  const [attempt, setAttempt] = useState(0);
+  const reload = useCallback(() => setAttempt((before) => before + 1), []);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt or round fetches the same path again
+  useEffect(() => {
+    if (path === undefined) return;
+    const aborter = new AbortController();
+    const { signal } = aborter;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let etag: string | undefined;
+    const fetchOnce = async () => {
+      try {
+        const answer = await exchange<T>(path, { signal, ifNoneMatch: etag });
+        if (signal.aborted) return;
+        etag = answer.etag;
+        const { data } = answer;
+        setState((before) => ({
+          data: data ?? before.data,
+          failure: undefined,
+          isLoading: false,
+          version: data === undefined ? before.version : before.version + 1,
+        }));
+      } catch (error) {
+        if (!signal.aborted) setState((before) => ({ ...before, failure: toFailure(error), isLoading: false }));
+      }
+    };
+    const again = async () => {
+      if (document.visibilityState === 'visible') await fetchOnce();
+      if (!signal.aborted) timer = setTimeout(again, everyMs);
+    };
+    setState((before) => ({ ...before, isLoading: true }));
+    void fetchOnce().then(() => {
+      if (everyMs !== undefined && !signal.aborted) timer = setTimeout(again, everyMs);
+    });
+    return () => {
+      aborter.abort();
+      clearTimeout(timer);
+    };
+  }, [path, everyMs, attempt, round]);
+
+  return { ...state, reload };
+}
+
+export function toFailure(error: unknown): Failure {
+  return error instanceof Failure
+    ? error
+    : new Failure(0, 'BROKEN', error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,73 @@
+import { signal } from '@preact/signals';
+
+/** Where the page is, and how it goes elsewhere without being loaded anew. */
+
+export const ROOT = '/console';
+
+export interface Place {
+  /** Below `/console`: `/`, `/usage`, `/sandboxes/…` */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+export const place = signal<Place>(readPlace());
+
+function readPlace(): Place {
+  const path = window.location.pathname.slice(ROOT.length).replace(/\/+$/, '');
+  return { path: path === '' ? '/' : path, query: new URLSearchParams(window.location.search) };
+}
+
+export function hrefOf(path: string): string {
+  return path === '/' ? ROOT : `${ROOT}${path}`;
+}
+
+/** Goes to a path below `/console`. */
+export function go(path: string, { replace = false } = {}): void {
+  window.history[replace ? 'replaceState' : 'pushState'](null, '', hrefOf(path));
+  const before = place.value.path;
+  place.value = readPlace();
+  if (place.value.path !== before) window.scrollTo(0, 0);
+}
+
+/** Changes parts of the query; undefined or empty removes. */
+export function changeQuery(
+  changes: Readonly<Record<string, string | undefined>>,
+  options?: { replace?: boolean },
+): void {
+  const query = new URLSearchParams(place.value.query);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === '') query.delete(name);
+    else query.set(name, value);
+  }
+  go(`${place.value.path}${query.size === 0 ? '' : `?${query}`}`, options);
+}
+
+/** Links inside the console change the page; a new tab, a download or another site is the browser's. */
+function onClick(event: MouseEvent): void {
+  if (
+    event.defaultPrevented ||
+    event.button !== 0 ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    event.altKey
+  ) {
+    return;
+  }
+  const link = event.target instanceof Element ? event.target.closest('a') : null;
+  if (link === null || link.target !== '' || link.hasAttribute('download') || link.origin !== window.location.origin) {
+    return;
+  }
+  const isInside = link.pathname === ROOT || link.pathname.startsWith(`${ROOT}/`);
+  const isAnchor = link.getAttribute('href')?.startsWith('#') ?? true;
+  if (!isInside || isAnchor || link.pathname.startsWith(`${ROOT}/api/`)) return;
+  event.preventDefault();
+  go(`${link.pathname.slice(ROOT.length)}${link.search}`);
+}
+
+export function startRouter(): void {
+  window.addEventListener('popstate', () => {
+    place.value = readPlace();
+  });
+  document.addEventListener('click', onClick);
+}
