@@ -310,6 +310,11 @@ export const SYSTEM_SCHEMA = {
         },
       },
     },
+    clientIdle: {
+      ...DURATION,
+      description: 'A client that takes nothing of its answer for so long is treated as one that has left.',
+      default: '10m',
+    },
     watchConfig: {
       description: 'gateway.config.yml is reloaded when it changes; a file with mistakes is refused, and said so.',
       type: 'boolean',

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { ModelRequest } from '../../core/call';
 import { type CallWith, definePolicy } from '../../core/policy';
+import { DURATION, parseDuration } from '../../core/settings';
 import { BufferedBytes } from './buffered-bytes';
 import { checkFields } from './check-fields';
 import { CallObserver } from './observe-call';
-import { checkBodyHeaders, REQUEST_BODY_LIMITS, readBody } from './read-body';
+import { type BodyLimits, checkBodyHeaders, REQUEST_BODY_LIMITS, readBody } from './read-body';
 import { selectHeaders } from './select-headers';
 
 /** What the model sees of an image is not its bytes; contract section 6. */
@@ -26,12 +27,19 @@ export default definePolicy({
         items: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
         default: ['anthropic-', 'protoa-'],
       },
+      bodyTimeout: { ...DURATION, description: 'A body has to be here by then.', default: '120s' },
+      slowBodyTimeout: { ...DURATION, description: 'How long a body may be slower than 1 KB/s.', default: '30s' },
     },
   },
   needs: ['key'],
   provides: ['request'],
-  prepare: ({ forwardHeaderPrefixes }) => {
-    return async (call, request) => ({ request: await readRequest(call, request, forwardHeaderPrefixes) });
+  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }) => {
+    const limits = {
+      ...REQUEST_BODY_LIMITS,
+      totalMs: parseDuration(bodyTimeout),
+      slowMs: parseDuration(slowBodyTimeout),
+    };
+    return async (call, request) => ({ request: await readRequest(call, request, forwardHeaderPrefixes, limits) });
   },
 });
 
@@ -39,11 +47,12 @@ async function readRequest(
   call: CallWith<'key'>,
   request: IncomingMessage,
   prefixes: readonly string[],
+  limits: BodyLimits,
 ): Promise<ModelRequest> {
   checkBodyHeaders(request);
   const { protocol } = call;
   const observer = new CallObserver(protocol);
-  const chunks = await readBody(request, observer, REQUEST_BODY_LIMITS, BUFFERED.of(call, announcedBytes(request)));
+  const chunks = await readBody(request, observer, limits, BUFFERED.of(call, announcedBytes(request)));
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const textBytes = byteLength - observer.imageBytes;

@@ -12,17 +12,15 @@ export interface BodyLimits {
   /** How long a body may be slower than `minBytesPerSecond`. */
   readonly slowMs: number;
   readonly minBytesPerSecond: number;
-  /** How often the pace is looked at; divides the two times above. */
-  readonly lookMs: number;
 }
 
-/** Contract section 3. */
-export const REQUEST_BODY_LIMITS: BodyLimits = {
+/** How often the pace is looked at while a body may be slow. */
+const LOOKS = 6;
+
+/** Contract section 3; the times are settings. */
+export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
   maxBytes: 20_971_520,
-  totalMs: 120_000,
-  slowMs: 30_000,
   minBytesPerSecond: 1_024,
-  lookMs: 5_000,
 };
 
 /**
@@ -137,7 +135,7 @@ class Pace {
   constructor(limits: BodyLimits, refuse: (error: GatewayError) => void) {
     this.#limits = limits;
     this.#refuse = refuse;
-    this.#timer = setInterval(() => this.#look(), limits.lookMs);
+    this.#timer = setInterval(() => this.#look(), limits.slowMs / LOOKS);
   }
 
   stop(): void {
@@ -145,10 +143,11 @@ class Pace {
   }
 
   #look(): void {
-    const { totalMs, slowMs, lookMs, minBytesPerSecond } = this.#limits;
+    const { totalMs, slowMs, minBytesPerSecond } = this.#limits;
     this.#looks.push(this.receivedBytes);
-    const passedMs = (this.#looks.length - 1) * lookMs;
-    const before = this.#looks[this.#looks.length - 1 - slowMs / lookMs];
+    const looked = this.#looks.length - 1;
+    const passedMs = (looked * slowMs) / LOOKS;
+    const before = this.#looks[looked - LOOKS];
     const isSlow = before !== undefined && this.receivedBytes - before < (minBytesPerSecond * slowMs) / 1_000;
     if (passedMs >= totalMs || isSlow) this.#refuse(fail('BODY_TIMEOUT'));
   }

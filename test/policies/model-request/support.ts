@@ -14,7 +14,11 @@ export interface Sent {
   readonly pieceBytes?: number;
 }
 
-const PREFIXES = { forwardHeaderPrefixes: ['anthropic-', 'protoa-'] };
+const SETTINGS = {
+  forwardHeaderPrefixes: ['anthropic-', 'protoa-'],
+  bodyTimeout: '120s',
+  slowBodyTimeout: '30s',
+};
 
 /** A request as Node would hand it over, its body not yet sent. */
 export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
@@ -27,11 +31,11 @@ export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
 
 export function runPolicy(
   request: IncomingMessage,
-  settings: unknown = PREFIXES,
+  settings: object = {},
 ): { call: Call; result: Promise<ModelRequest> } {
   const response = new EventEmitter() as unknown as ServerResponse;
   const call = new Call(request, response);
-  const step = modelRequest.prepare(settings, {} as Gateway);
+  const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {} as Gateway);
   const result = step(call, request, response).then((fields) => {
     if (fields?.request === undefined) throw new Error('no request was left');
     return fields.request;
