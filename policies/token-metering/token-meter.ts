@@ -33,10 +33,10 @@ export class TokenMeter implements Meter {
     this.#before = [];
   }
 
-  /** Input is charged once: as the first reports it, and only otherwise as who goes on does. */
+  /** Input is charged once: as the first reports it, and only otherwise as who goes on does, less what had been said. */
   goOn(candidate: Candidate): void {
     const beginner = this.#candidate ?? candidate;
-    const input = !this.#hasInputBefore() && this.#isInputUsable() ? this.#usage : UNKNOWN_USAGE;
+    const input = !this.#hasInputBefore() && this.#isInputUsable() ? this.#input() : UNKNOWN_USAGE;
     const before = [...this.#before, { candidate: beginner, usage: { ...input, outputTokens: this.#relayed() } }];
     this.begin(candidate);
     this.#before = before;
@@ -61,7 +61,8 @@ export class TokenMeter implements Meter {
       return { ...this.#inAll(usage), isEstimate: true, billing: 'estimated' };
     }
     const billing = this.#before.length === 0 ? 'actual' : 'estimated';
-    return { ...this.#inAll(this.#usage), isEstimate: false, billing };
+    const usage = { ...this.#input(), outputTokens: this.#usage.outputTokens };
+    return { ...this.#inAll(usage), isEstimate: false, billing };
   }
 
   readPartial(): Counted {
@@ -89,8 +90,14 @@ export class TokenMeter implements Meter {
     return Math.max(reported, this.#relayedTokens());
   }
 
+  /** Who goes on counts the text it went on from as input; that has been charged as the output it was. */
   #input(): Usage {
-    if (this.#isInputUsable()) return this.#usage;
+    if (this.#isInputUsable()) {
+      const said = this.#before.reduce((sum, { usage }) => sum + (usage.outputTokens ?? 0), 0);
+      return said === 0
+        ? this.#usage
+        : { ...this.#usage, inputTokens: Math.max(0, (this.#usage.inputTokens ?? 0) - said) };
+    }
     const context = this.#candidate?.model.context ?? Number.POSITIVE_INFINITY;
     return { ...UNKNOWN_USAGE, inputTokens: Math.min(this.#request.inputTokensEstimate, context) };
   }

@@ -137,7 +137,7 @@ describe('the meter', () => {
       });
     });
 
-    it('has the input as the second reports it, where the first did not come to it', () => {
+    it('has the input as the second reports it, less what had been said, where the first did not come to it', () => {
       const made = meter();
       made.note({ content: true, contentBytes: 14 });
       made.goOn(OTHER);
@@ -145,8 +145,17 @@ describe('the meter', () => {
       const { parts } = made.read();
       assert.deepEqual(parts, [
         { candidate: CANDIDATE, usage: usage(undefined, 4) },
-        { candidate: OTHER, usage: usage(14, 7) },
+        { candidate: OTHER, usage: usage(10, 7) },
       ]);
+      assert.equal(made.readPartial().usage.inputTokens, 10);
+    });
+
+    it('has no input below zero, when more had been said than the second counts', () => {
+      const made = meter();
+      made.note({ content: true, contentBytes: 100 });
+      made.goOn(OTHER);
+      made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
+      assert.equal(made.read().usage.inputTokens, 0);
     });
 
     it('has an estimate where nobody reports anything, and all of it when the client leaves', () => {
