@@ -193,6 +193,12 @@ export interface CallFields {
 
 export type CallField = keyof CallFields;
 
+/** What later steps of a pipeline may do, for those before them; as it is configured. */
+export interface Foretold {
+  /** failover: when a stream breaks, somebody else may go on with it. */
+  readonly mayBeContinued?: boolean;
+}
+
 /** What the usage record says beside tokens and money; written as it becomes known. */
 export interface CallFacts {
   strategy: string | undefined;
@@ -249,7 +255,11 @@ export class Call implements Partial<CallFields> {
   #isInStep = false;
   #isClosed = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    readonly foretold: Foretold = {},
+  ) {
     const url = request.url ?? '/';
     const query = url.indexOf('?');
     this.path = query === -1 ? url : url.slice(0, query);

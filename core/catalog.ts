@@ -55,6 +55,11 @@ export interface Candidate {
   readonly adapter: UpstreamAdapter;
 }
 
+/** Can take up an answer that somebody else has begun. */
+export function canGoOn({ upstream, adapter }: Candidate): boolean {
+  return upstream.prefill && adapter.continuation !== undefined;
+}
+
 export interface Entry {
   readonly upstream: Upstream;
   readonly model: ModelEntry;

@@ -7,9 +7,10 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import { createRequire } from 'node:module';
 import { format } from 'node:util';
 import type { Logger } from 'pino';
-import { Call } from './call';
+import type { Call } from './call';
 import type { Configuration, PipelineSettings } from './configuration';
 import type { SystemSettings } from './configuration-schema';
+import type { ServedCall } from './fast-lane';
 import type { Gateway } from './gateway';
 import { type PreparedStep, prepareStep, runStep } from './pipeline';
 import type { Plugin } from './plugin';
@@ -115,13 +116,14 @@ async function runInExpress(
   next: () => void,
   gateway: Gateway,
 ): Promise<void> {
-  request[CALL] ??= new Call(request, response);
-  if (await runStep(prepared, request[CALL], request, response, gateway)) next();
+  const call = request[CALL];
+  if (call === undefined) throw new Error('a policy was reached without a call');
+  if (await runStep(prepared, call, request, response, gateway)) next();
 }
 
 export interface Served {
-  /** Answers everything on the public listener that is no call (our own API, 404, 405); for a call returns what serves it. */
-  readonly answerUnlessCall: (request: IncomingMessage, response: ServerResponse) => Listener | undefined;
+  /** Answers everything on the public listener that is no call (our own API, 404, 405); for a call returns how it is served. */
+  readonly answerUnlessCall: (request: IncomingMessage, response: ServerResponse) => ServedCall | undefined;
   /** Calls are served without Express. */
   readonly fastLane: boolean;
   /** Everything on the admin listener goes through here first; `next` is Express Gateway's own admin API. */
@@ -320,8 +322,10 @@ function mountRoutes(load: NodeJS.Require, served: Served, entrance: Entrance): 
   plugins.load = (context) => {
     const loaded = original(context);
     loaded.gatewayRoutes.push((app: ExpressApp) => {
-      app.use((request, response, next) => {
-        if (served.answerUnlessCall(request, response) === undefined) return;
+      app.use((request: RequestWithCall, response, next) => {
+        const place = served.answerUnlessCall(request, response);
+        if (place === undefined) return;
+        request[CALL] = place.open(request, response);
         if (entrance.pipelines === undefined) next();
         else entrance.pipelines(request, response, next);
       });
@@ -347,7 +351,7 @@ function takeOver(server: Server, { answerUnlessCall, fastLane }: Served): void 
   if (!fastLane) return;
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    answerUnlessCall(request, response)?.(request, response);
+    answerUnlessCall(request, response)?.serve(request, response);
   });
 }
 

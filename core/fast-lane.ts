@@ -1,8 +1,9 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Call } from './call';
 import type { EndpointSettings, PipelineSettings } from './configuration';
 import type { Listener } from './express-gateway';
 import type { Gateway } from './gateway';
-import { compilePipeline } from './pipeline';
+import { compilePipeline, foretoldBy } from './pipeline';
 import { hostOf, isDirectHost, pathOf } from './request-target';
 
 /**
@@ -14,14 +15,21 @@ export interface CallTable {
 }
 
 export type CallPlace =
-  | { readonly is: 'call'; readonly serve: Listener }
+  | ServedCall
   | { readonly is: 'other-method'; readonly allow: readonly string[] }
   | { readonly is: 'nothing' };
+
+export interface ServedCall {
+  readonly is: 'call';
+  /** The call as the pipeline's steps take it; whoever runs them without `serve` begins with this. */
+  open(request: IncomingMessage, response: ServerResponse): Call;
+  readonly serve: Listener;
+}
 
 interface Mount {
   readonly host: ((host: string) => boolean) | undefined;
   readonly methods: readonly string[] | undefined;
-  readonly place: CallPlace & { is: 'call' };
+  readonly place: ServedCall;
 }
 
 const NOTHING: CallPlace = { is: 'nothing' };
@@ -30,10 +38,13 @@ export function compileCallTable(pipelines: readonly PipelineSettings[], gateway
   const byPath = new Map<string, Mount[]>();
   for (const pipeline of pipelines) {
     const run = compilePipeline(pipeline, gateway);
-    const place = {
+    const foretold = foretoldBy(pipeline);
+    const open: ServedCall['open'] = (request, response) => new Call(request, response, foretold);
+    const place: ServedCall = {
       is: 'call',
-      serve: (request, response) => void run(request, response),
-    } as const satisfies CallPlace;
+      open,
+      serve: (request, response) => void run(open(request, response), request, response),
+    };
     for (const endpoint of pipeline.endpoints) {
       const mount: Mount = { host: hostTest(endpoint), methods: endpoint.methods, place };
       for (const path of endpoint.paths) byPath.set(path, [...(byPath.get(path) ?? []), mount]);

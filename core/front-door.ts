@@ -53,7 +53,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
         return undefined;
       }
       const place = calls.find(request);
-      if (place.is === 'call') return place.serve;
+      if (place.is === 'call') return place;
       const isDirect = isDirectHost(hostOf(request));
       const routes = isDirect ? directRoutes : publicRoutes;
       if (routes.methodsOf(pathOf(request)).length > 0) void routes.serve(request, response, who);

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Call, ClientLeft } from './call';
+import { type Call, ClientLeft, type Foretold } from './call';
 import type { PipelineSettings } from './configuration';
 import { fail, type GatewayError } from './errors';
 import type { Gateway } from './gateway';
@@ -22,14 +22,17 @@ export function prepareStep(policy: Policy, settings: unknown, gateway: Gateway)
 export function compilePipeline(
   pipeline: PipelineSettings,
   gateway: Gateway,
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+): (call: Call, request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const steps = pipeline.steps.map(({ policy, settings }) => prepareStep(policy, settings, gateway));
-  return (request, response) => {
-    const call = new Call(request, response);
-    return call.inStep(async () => {
+  return (call, request, response) =>
+    call.inStep(async () => {
       for (const each of steps) if (!(await answerOrGoOn(each, call, request, response, gateway))) return;
     });
-  };
+}
+
+/** What the steps of a pipeline tell those before them. */
+export function foretoldBy({ steps }: PipelineSettings): Foretold {
+  return Object.assign({}, ...steps.map(({ policy, settings }) => policy.foretells?.(settings))) as Foretold;
 }
 
 /** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */

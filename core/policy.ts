@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Call, CallField, CallFields } from './call';
+import type { Call, CallField, CallFields, Foretold } from './call';
 import type { Gateway } from './gateway';
 import type { Schema, Settings } from './settings';
 
@@ -27,6 +27,8 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
   readonly provides: readonly P[];
   /** It always answers or throws: a pipeline must end with such a policy. */
   readonly answers?: true;
+  /** What the steps before it should know of it. */
+  foretells?(settings: Settings<S>): Foretold;
   /** Runs once per configuration and pipeline; everything that can be built ahead is built here. No side effects. */
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
 }
@@ -39,6 +41,7 @@ export interface Policy {
   readonly needs: readonly CallField[];
   readonly provides: readonly CallField[];
   readonly answers?: true;
+  foretells?(settings: unknown): Foretold;
   prepare(settings: unknown, gateway: Gateway): AnyStep;
 }
 

@@ -1,12 +1,7 @@
 import type { BrokenStream, GoOn, ModelRequest, StreamAnswer } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
+import { type Candidate, canGoOn } from '../../core/catalog';
 import type { Attempts } from './attempts';
 import type { Failure } from './decide';
-
-/** Can take up an answer that somebody else has begun. */
-export function canGoOn({ upstream, adapter }: Candidate): boolean {
-  return upstream.prefill && adapter.continuation !== undefined;
-}
 
 /**
  * Finds somebody to go on with an answer that breaks off: the candidates not asked yet that say they can, then the one that

@@ -1,11 +1,12 @@
 import { type Answer, ClientLeft } from '../../core/call';
+import { canGoOn } from '../../core/catalog';
 import type { Gateway } from '../../core/gateway';
 import { type CallWith, definePolicy } from '../../core/policy';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AttemptSettings, Attempts, type RelayedAnswer } from './attempts';
 import type { Failure } from './decide';
 import { errorOfAll } from './failure-answer';
-import { canGoOn, goOnWith } from './go-on';
+import { goOnWith } from './go-on';
 import { RetryBudget } from './retry-budget';
 
 /** One for the process, whatever is configured how often: outages do not keep to pipelines. */
@@ -45,7 +46,8 @@ export default definePolicy({
   },
   needs: ['request', 'candidates', 'meter'],
   provides: ['answer'],
-  prepare: ({ preambleHold, relayLastError, ...bounds }, gateway) => {
+  foretells: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
+  prepare: ({ preambleHold, relayLastError, midStream: _foretold, ...bounds }, gateway) => {
     const settings = { ...bounds, preambleHoldMs: parseDuration(preambleHold), relayLastError };
     return async (call) => {
       BUDGET.noteCall();
@@ -57,7 +59,6 @@ export default definePolicy({
 type FailoverCall = CallWith<'request' | 'candidates' | 'meter'>;
 interface FailoverSettings extends AttemptSettings {
   readonly relayLastError: boolean;
-  readonly midStream: 'error' | 'continue';
 }
 
 /** Asks one candidate after the other, as `decide` says, until one answers. */
@@ -66,14 +67,14 @@ async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway:
   const failures: Failure[] = [];
   let relay: RelayedAnswer | undefined;
   let candidate = attempts.take();
-  while (candidate !== undefined) {
+  while (candidate !== undefined && !call.hasLeft) {
     call.meter.begin(candidate);
     const attempted = await attempts.ask(candidate, call.request);
     if ('answer' in attempted) {
       const { answer } = attempted;
       if (answer.kind !== 'stream') return answer;
       call.facts.firstTokenMs = Math.round(performance.now() - call.startedMs);
-      const mayGoOn = settings.midStream === 'continue' && call.request.choices === 1 && call.candidates.some(canGoOn);
+      const mayGoOn = call.foretold.mayBeContinued && call.request.choices === 1 && call.candidates.some(canGoOn);
       return mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer;
     }
     const { failure } = attempted;
@@ -85,9 +86,9 @@ async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway:
     relay?.chunks.cancel();
     candidate = await attempts.goOn(decision, candidate);
   }
-  if (call.hasLeft) throw new ClientLeft();
-  if (relay !== undefined && isForTheCaller(failures.at(-1), settings)) return relay;
+  if (!call.hasLeft && relay !== undefined && isForTheCaller(failures.at(-1), settings)) return relay;
   relay?.chunks.cancel();
+  if (call.hasLeft) throw new ClientLeft();
   throw errorOfAll(attempts.made, failures);
 }
 

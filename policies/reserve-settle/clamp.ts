@@ -1,4 +1,4 @@
-import type { ModelRequest } from '../../core/call';
+import type { Foretold, ModelRequest } from '../../core/call';
 import type { Candidate } from '../../core/catalog';
 import { holdFor, mostOutputTokens } from './hold';
 
@@ -16,9 +16,10 @@ export function clampTo(
   availableE8: bigint,
   request: ModelRequest,
   candidates: readonly Candidate[],
+  foretold: Foretold,
 ): ModelRequest | undefined {
   const isAffordable = (maxOutputTokens: number): boolean =>
-    holdFor({ ...request, maxOutputTokens }, candidates) <= availableE8;
+    holdFor({ ...request, maxOutputTokens }, candidates, foretold) <= availableE8;
   if (!isAffordable(1)) return undefined;
   let most = 1;
   let tooMany = mostOutputTokens(request, candidates) + 1;

@@ -1,5 +1,5 @@
-import type { ModelRequest } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
+import type { Foretold, ModelRequest } from '../../core/call';
+import { type Candidate, canGoOn } from '../../core/catalog';
 import { dearestCost, dearestRates } from '../../core/price';
 
 /** Further apart than this, plain numbers say surely which of two costs is the higher. */
@@ -9,8 +9,8 @@ const SURELY_LESS = 1 - 1e-9;
  * The most a call can cost: the dearest of its candidates, each at its dearest prices and its own bounds of tokens. Plain numbers
  * find the few that can be the dearest; those are counted exactly.
  */
-export function holdFor(request: ModelRequest, candidates: readonly Candidate[]): bigint {
-  if (mayBeContinued(request, candidates)) return holdForBoth(request, candidates);
+export function holdFor(request: ModelRequest, candidates: readonly Candidate[], foretold: Foretold): bigint {
+  if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates);
   let dearest = 0;
   for (const { model } of candidates) dearest = Math.max(dearest, roughCost(request, model));
   let holdE8 = 0n;
@@ -42,8 +42,12 @@ function roughCost(request: ModelRequest, model: Candidate['model']): number {
 }
 
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */
-function mayBeContinued({ stream, choices }: ModelRequest, candidates: readonly Candidate[]): boolean {
-  return stream && choices === 1 && candidates.some(({ upstream }) => upstream.prefill);
+function mayBeContinued(
+  { stream, choices }: ModelRequest,
+  candidates: readonly Candidate[],
+  foretold: Foretold,
+): boolean {
+  return foretold.mayBeContinued === true && stream && choices === 1 && candidates.some(canGoOn);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../core/call';
-import { type Candidate, isAllowed } from '../../core/catalog';
+import { isAllowed } from '../../core/catalog';
 import { ERRORS, fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import type { ReserveOutcome } from '../../core/ledger/ledger';
@@ -28,12 +28,12 @@ export async function reserve(
   rid: string,
   onInsufficient: 'reject' | 'clamp',
 ): Promise<Covered> {
-  let covered = cover(call.request, call.candidates);
+  let covered = cover(call.request, call);
   let outcome = await ask(gateway, call, rid, covered);
   for (let tries = 0; onInsufficient === 'clamp' && 'availableE8' in outcome && tries < CLAMPS_AT_MOST; tries += 1) {
-    const clamped = clampTo(outcome.availableE8, call.request, call.candidates);
+    const clamped = clampTo(outcome.availableE8, call.request, call.candidates, call.foretold);
     if (clamped === undefined) break;
-    covered = cover(clamped, call.candidates);
+    covered = cover(clamped, call);
     outcome = await ask(gateway, call, rid, covered);
   }
   if (outcome.outcome !== 'reserved') throw refusalOf(outcome, covered.heldE8);
@@ -41,8 +41,8 @@ export async function reserve(
   return covered;
 }
 
-function cover(request: ModelRequest, candidates: readonly Candidate[]): Covered {
-  return { request, heldE8: holdFor(request, candidates) };
+function cover(request: ModelRequest, { candidates, foretold }: PayingCall): Covered {
+  return { request, heldE8: holdFor(request, candidates, foretold) };
 }
 
 /** Asks the ledger; with a key whose settings this process had not heard of, once more. */

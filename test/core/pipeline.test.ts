@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
-import { type Call, ClientLeft } from '../../core/call';
+import { Call, ClientLeft } from '../../core/call';
 import type { PipelineSettings } from '../../core/configuration';
 import { fail } from '../../core/errors';
 import { LedgerUnavailable } from '../../core/ledger/ledger';
@@ -26,12 +27,16 @@ function pipelineOf(steps: readonly AnyStep[]): PipelineSettings {
   };
 }
 
+function runPipeline(pipeline: PipelineSettings, request: IncomingMessage, response: SampleResponse): Promise<void> {
+  return compilePipeline(pipeline, sampleGateway())(new Call(request, response), request, response);
+}
+
 /** Runs the steps on one request; `seen` is what they wrote down. */
 async function run(...steps: readonly ((seen: string[]) => AnyStep)[]) {
   const seen: string[] = [];
   const request = sampleRequest('POST', '/v1/messages');
   const response = new SampleResponse(request);
-  await compilePipeline(pipelineOf(steps.map((step) => step(seen))), sampleGateway())(request, response);
+  await runPipeline(pipelineOf(steps.map((step) => step(seen))), request, response);
   return { seen, response };
 }
 
@@ -279,7 +284,7 @@ describe('a pipeline', () => {
         response.end();
         return undefined;
       };
-      await compilePipeline(pipelineOf([note]), sampleGateway())(request, new SampleResponse(request));
+      await runPipeline(pipelineOf([note]), request, new SampleResponse(request));
     }
     expect(seen).to.deep.equal(['messages /v1/messages', 'chat /cost/v1/chat/completions']);
   });

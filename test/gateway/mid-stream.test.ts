@@ -14,6 +14,7 @@ import {
   messagesErrorStream,
   messagesFailure,
   messagesStream,
+  neverAnswer,
   type Script,
   startUpstream,
   type TestUpstream,
@@ -117,13 +118,14 @@ describe('A stream that breaks after content', function () {
         expect(textOf(protocol, answer.text)).to.equal('one two three three four.');
         expectOneStream(protocol, answer.text);
         expect(answer.headers['x-routing-provider']).to.equal(`first-${story}`);
-        // 14 bytes were relayed: 4 tokens at the first one's price, with the input; 7 at the second one's.
+        // 14 bytes were relayed: 4 tokens at the first one's price, 7 at the second one's. Messages tell the input at once, at the
+        // first one's price; Chat at the end, and the second one's count has those 4 tokens in it.
         const isMessages = protocol === 'messages';
-        const cost = isMessages ? '0.00327000' : '0.00639000';
+        const cost = isMessages ? '0.00327000' : '0.00636600';
         const record = await recordOf(answer);
         expect(record).to.include({
           billing: 'estimated',
-          inputTokens: isMessages ? 1_000 : 1_020,
+          inputTokens: isMessages ? 1_000 : 1_016,
           outputTokens: 11,
           cost,
           attempts: 2,
@@ -201,6 +203,24 @@ describe('A stream that breaks after content', function () {
     });
   }
 
+  it('holds more beforehand only where somebody may go on', async () => {
+    first.always(neverAnswer());
+    second.always(chatFailure(400));
+    const held = async (prefix: string): Promise<number> => {
+      // Without a limit both could say as much as one.
+      const asked = call('chat', { max_tokens: undefined }, prefix);
+      const { heldUsd } = await until('it is held for', async () => {
+        const balance = await gateway.balance(key);
+        return Number(balance.heldUsd) > 0 ? balance : undefined;
+      });
+      await asked;
+      await until('it is given back', async () => Number((await gateway.balance(key)).heldUsd) === 0);
+      return Number(heldUsd);
+    };
+    const twice = await held('');
+    expect(await held('/cost')).to.be.within(1_024 * 30e-6, twice - 1_024 * 30e-6 + 1e-8);
+  });
+
   it('an error event in the middle is withheld when somebody goes on, and told when nobody can', async () => {
     const error = messagesErrorStream({ afterEvents: 4 });
     first.always(error);
@@ -233,7 +253,7 @@ describe('A stream that breaks after content', function () {
       })
       .finalChatCompletion();
     expect(completion.choices[0]?.message.content).to.equal('one two three three four.');
-    expect(completion.usage).to.include({ prompt_tokens: 1_020, completion_tokens: 11, total_tokens: 1_031 });
+    expect(completion.usage).to.include({ prompt_tokens: 1_016, completion_tokens: 11, total_tokens: 1_027 });
   });
 
   it('an unstreamed answer that breaks off is asked of the next candidate', async () => {

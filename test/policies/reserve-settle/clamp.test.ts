@@ -1,14 +1,21 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { ModelRequest } from '../../../core/call';
-import { clampTo } from '../../../policies/reserve-settle/clamp';
-import { holdFor } from '../../../policies/reserve-settle/hold';
+import type { Candidate } from '../../../core/catalog';
+import chat from '../../../plugins/upstreams/chat';
+import { clampTo as clampWith } from '../../../policies/reserve-settle/clamp';
+import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
 /** One unit per input token, of which a call has 1,000, and ten per output token. */
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
+
+const FORETOLD = { mayBeContinued: true };
+const holdFor = (request: ModelRequest, candidates: readonly Candidate[]) => holdOf(request, candidates, FORETOLD);
+const clampTo = (availableE8: bigint, request: ModelRequest, candidates: readonly Candidate[]) =>
+  clampWith(availableE8, request, candidates, FORETOLD);
 
 const named = (limits: Record<string, unknown>, rest: Partial<ModelRequest> = {}) =>
   sampleModelRequest({
@@ -59,7 +66,7 @@ describe('a call whose money does not suffice', () => {
             const { upstream, ...each } = sampleCandidate(`u${index}`, {
               model: { ...simple, price: samplePrice(input, output), maxOutput },
             });
-            return { ...each, upstream: { ...upstream, prefill } };
+            return { ...each, adapter: chat, upstream: { ...upstream, prefill } };
           });
           const request = named({}, { maxOutputTokens, ...rest });
           fc.pre(holdFor(request, candidates) > availableE8);

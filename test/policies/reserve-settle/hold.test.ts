@@ -1,14 +1,20 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
+import type { ModelRequest } from '../../../core/call';
+import type { Candidate } from '../../../core/catalog';
 import { costOf } from '../../../core/price';
 import { UNKNOWN_USAGE } from '../../../core/usage';
-import { holdFor } from '../../../policies/reserve-settle/hold';
+import chat from '../../../plugins/upstreams/chat';
+import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
 /** One unit per input token and ten per output token. */
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
+
+const holdFor = (request: ModelRequest, candidates: readonly Candidate[], mayBeContinued = true): bigint =>
+  holdOf(request, candidates, { mayBeContinued });
 
 describe('the hold', () => {
   it('covers the input and the output the caller allows', () => {
@@ -50,7 +56,7 @@ describe('the hold', () => {
 
   describe('of a stream that somebody may go on with', () => {
     const begins = sampleCandidate('a', { model: { ...simple, price: samplePrice(3_000_000n, 1_000_000n) } });
-    const goesOn = { ...candidate, upstream: { ...candidate.upstream, prefill: true } };
+    const goesOn = { ...candidate, adapter: chat, upstream: { ...candidate.upstream, prefill: true } };
     const both = [begins, goesOn];
 
     it('covers the input where it is dearest, and the output where that is', () => {
@@ -68,6 +74,13 @@ describe('the hold', () => {
       expect(holdFor(sampleModelRequest({ stream: true }), [begins, candidate])).to.equal(dearer);
       const many = sampleModelRequest({ stream: true, choices: 2, maxOutputTokens: 7 });
       expect(holdFor(many, both)).to.equal(3_000n + 14n);
+    });
+
+    it('is that of one answer where nobody is let to go on, or speaks a dialect that cannot', () => {
+      const request = sampleModelRequest({ stream: true });
+      expect(holdFor(request, both, false)).to.equal(3_100n);
+      const mute = { ...goesOn, adapter: { ...chat, continuation: undefined } as unknown as typeof chat };
+      expect(holdFor(request, [begins, mute])).to.equal(3_100n);
     });
   });
 
