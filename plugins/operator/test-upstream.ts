@@ -1,8 +1,8 @@
-import { applyBodyEdits } from '../../core/body-edits';
-import type { RequestBody } from '../../core/call';
+import { askUpstream, type UpstreamCall } from '../../core/ask-upstream';
+import type { MemberPlace } from '../../core/call';
 import type { ModelEntry, Upstream } from '../../core/catalog';
 import { classifyDialFailure, type Egress } from '../../core/egress';
-import { decodedChunks, Exchange } from '../../core/exchange';
+import { decodedChunks } from '../../core/exchange';
 import { findMembers } from '../../core/json-members';
 import { isAnswer, parseJson } from '../../core/read-answer';
 import type { Protocol, UpstreamAdapter } from '../../core/upstream';
@@ -38,7 +38,7 @@ export async function callUpstream(
   { adapter, protocol }: { readonly adapter: UpstreamAdapter; readonly protocol: Protocol },
 ): Promise<TestResult> {
   const startedMs = performance.now();
-  const exchange = ask(egress, upstream, model, adapter, protocol);
+  const exchange = askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
   const patience = setTimeout(
     () => exchange.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
     PATIENCE_MS,
@@ -73,43 +73,18 @@ function without(credential: string | undefined, text: string): string {
   return credential === undefined ? text : text.replaceAll(credential, '[credential]');
 }
 
-function ask(
-  egress: Egress,
-  upstream: Upstream,
-  model: ModelEntry,
-  adapter: UpstreamAdapter,
-  protocol: Protocol,
-): Exchange {
-  const asked = { model: model.name, ...QUESTION[protocol] };
-  const bytes = Buffer.from(JSON.stringify(asked));
-  const members = findMembers([bytes]) ?? new Map();
-  const body: RequestBody = { chunks: [bytes], byteLength: bytes.length, members };
-  const wanted = adapter.request(
-    {
-      protocol,
-      model: model.name,
-      stream: false,
-      query: '',
-      headers: { 'content-type': 'application/json', accept: 'application/json' },
-      members: new Map(Object.entries(asked).map(([key, value]) => [key, JSON.stringify(value)])),
-      streamUsage: upstream.streamUsage,
-    },
-    upstream.adapterSettings,
-  );
-  const edited = applyBodyEdits(body, wanted.edits);
-  const base = upstream.url.pathname.replace(/\/$/, '');
-  return new Exchange(egress.pool(upstream), {
-    method: 'POST',
-    path: base + wanted.path,
-    headers: {
-      'content-type': 'application/json',
-      'content-length': String(edited.byteLength),
-      'accept-encoding': 'identity',
-      ...wanted.headers,
-      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
-    },
-    body: Buffer.concat(edited.chunks),
-  });
+/** The question as a client would have sent it. */
+function question(protocol: Protocol, model: string): UpstreamCall {
+  const bytes = Buffer.from(JSON.stringify({ model, ...QUESTION[protocol] }));
+  const places = findMembers([bytes]) ?? new Map<string, MemberPlace>();
+  return {
+    protocol,
+    stream: false,
+    query: '',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    members: new Map([...places].map(([name, { valueStart, end }]) => [name, bytes.toString('utf8', valueStart, end)])),
+    body: { chunks: [bytes], byteLength: bytes.length, members: places },
+  };
 }
 
 async function readText(chunks: { take(): Promise<Buffer | undefined> }): Promise<string> {

@@ -1,11 +1,8 @@
-import { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
-import { applyBodyEdits } from '../../core/body-edits';
+import { askUpstream } from '../../core/ask-upstream';
 import type { Call, ModelRequest } from '../../core/call';
 import type { Candidate, Upstream } from '../../core/catalog';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/egress';
-import { Exchange } from '../../core/exchange';
-import type { BodyEdit, ModelCall, UpstreamRequest } from '../../core/upstream';
+import type { Exchange } from '../../core/exchange';
 
 /** Asks a candidate; resolves when the head of its answer is there. */
 export async function send(
@@ -15,12 +12,12 @@ export async function send(
   patience: Patience,
 ): Promise<Exchange> {
   try {
-    return await answering(sendOnce(candidate, request, egress.pool(candidate.upstream)), patience);
+    return await answering(askUpstream(candidate, request, egress.pool(candidate.upstream)), patience);
   } catch (error) {
     // The upstream closed an idle connection at the very moment it was used again, and never saw the request.
     const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
     if (!isFree) throw error;
-    return answering(sendOnce(candidate, request, egress.fresh(candidate.upstream), true), patience);
+    return answering(askUpstream(candidate, request, egress.fresh(candidate.upstream), true), patience);
   }
 }
 
@@ -29,49 +26,6 @@ async function answering(exchange: Exchange, patience: Patience): Promise<Exchan
   await exchange.head;
   patience.headArrived();
   return exchange;
-}
-
-/** Bodies up to this size go out as one buffer. */
-const ONE_BUFFER_BYTES = 64 * 1024;
-
-function sendOnce(
-  { upstream, model, adapter }: Candidate,
-  request: ModelRequest,
-  dispatcher: Dispatcher,
-  reset = false,
-): Exchange {
-  const call = { ...request, model: model.name, streamUsage: upstream.streamUsage };
-  const wanted = adapter.request(call, upstream.adapterSettings);
-  const { chunks, byteLength } = applyBodyEdits(request.body, [
-    ...(request.edits ?? []),
-    ...wanted.edits,
-    ...prefillOf(adapter, call),
-  ]);
-  return new Exchange(dispatcher, {
-    method: 'POST',
-    reset,
-    path: basePath(upstream.url) + wanted.path,
-    headers: {
-      ...request.headers,
-      'content-length': String(byteLength),
-      'accept-encoding': 'identity',
-      ...wanted.headers,
-      ...authorization(upstream, adapter),
-    },
-    body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
-  });
-}
-
-function prefillOf({ continuation }: Candidate['adapter'], call: ModelRequest & ModelCall): readonly BodyEdit[] {
-  return call.beginning === undefined ? [] : (continuation?.prefill(call, call.beginning) ?? []);
-}
-
-function basePath({ pathname }: URL): string {
-  return pathname.endsWith('/') ? pathname.slice(0, -1) : pathname;
-}
-
-function authorization(upstream: Upstream, adapter: Candidate['adapter']): UpstreamRequest['headers'] {
-  return adapter.authorize(upstream.credential ?? '', upstream.adapterSettings);
 }
 
 /** Connecting and waiting for the head of the answer together take at most this long; spec section 8. */

@@ -1,0 +1,51 @@
+import { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { applyBodyEdits } from './body-edits';
+import type { ModelRequest } from './call';
+import type { Candidate } from './catalog';
+import { Exchange } from './exchange';
+import type { BodyEdit, ModelCall } from './upstream';
+
+/** What of a call goes to an upstream. */
+export type UpstreamCall = Omit<ModelCall, 'model' | 'streamUsage'> &
+  Pick<ModelRequest, 'body' | 'edits' | 'beginning'>;
+
+/** Bodies up to this size go out as one buffer. */
+const ONE_BUFFER_BYTES = 64 * 1024;
+
+/** Asks a candidate once, in its adapter's dialect and with the platform's credential. `reset`: on a connection of its own. */
+export function askUpstream(
+  { upstream, model, adapter }: Candidate,
+  request: UpstreamCall,
+  dispatcher: Dispatcher,
+  reset = false,
+): Exchange {
+  const call = { ...request, model: model.name, streamUsage: upstream.streamUsage };
+  const wanted = adapter.request(call, upstream.adapterSettings);
+  const { chunks, byteLength } = applyBodyEdits(request.body, [
+    ...(request.edits ?? []),
+    ...wanted.edits,
+    ...prefillOf(adapter, call),
+  ]);
+  return new Exchange(dispatcher, {
+    method: 'POST',
+    reset,
+    path: basePath(upstream.url) + wanted.path,
+    headers: {
+      ...request.headers,
+      'content-length': String(byteLength),
+      'accept-encoding': 'identity',
+      ...wanted.headers,
+      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
+    },
+    body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
+  });
+}
+
+function prefillOf({ continuation }: Candidate['adapter'], call: UpstreamCall & ModelCall): readonly BodyEdit[] {
+  return call.beginning === undefined ? [] : (continuation?.prefill(call, call.beginning) ?? []);
+}
+
+function basePath({ pathname }: URL): string {
+  return pathname.endsWith('/') ? pathname.slice(0, -1) : pathname;
+}
