@@ -280,10 +280,21 @@ function asJson(models: readonly string[] | null): string | null {
 
 /** Asked for calls that want to be explained, and for no others: it is a query. A database that is away says no. */
 export async function mayDebug(database: Knex, keyId: string): Promise<boolean> {
-  try {
-    const row = await database('api_keys').where({ id: keyId }).first<Pick<KeyRow, 'debug'> | undefined>('debug');
-    return row?.debug === true;
-  } catch {
-    return false;
-  }
+  const nowMs = performance.now();
+  const known = DEBUGGING.get(keyId);
+  if (known !== undefined && nowMs < known.untilMs) return known.may;
+  const may = await isDebugKey(database, keyId).catch(() => false);
+  if (DEBUGGING.size >= REMEMBERED_AT_MOST) DEBUGGING.clear();
+  DEBUGGING.set(keyId, { may, untilMs: nowMs + BELIEVED_MS });
+  return may;
+}
+
+/** Whoever wants every call explained does not ask the database with every call. */
+const BELIEVED_MS = 5_000;
+const REMEMBERED_AT_MOST = 1_000;
+const DEBUGGING = new Map<string, { readonly may: boolean; readonly untilMs: number }>();
+
+async function isDebugKey(database: Knex, keyId: string): Promise<boolean> {
+  const row = await database('api_keys').where({ id: keyId }).first<Pick<KeyRow, 'debug'> | undefined>('debug');
+  return row?.debug === true;
 }

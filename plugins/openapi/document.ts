@@ -34,6 +34,7 @@ export function publicDocument(gateway: Gateway): object {
         Fallback: header('Whether another upstream than the first served it.', 'boolean'),
         Cost: header('USD charged, 8 decimals; not on streams.', 'string'),
         Tokens: header('Tokens; not on streams.', 'integer'),
+        Routing: header('Why the call went where it went, as JSON; for keys that may debug and ask for it.', 'string'),
       },
       schemas: { ...ERROR_SCHEMAS, MessagesRequest: MESSAGES_REQUEST, ChatRequest: CHAT_REQUEST },
     },

@@ -48,6 +48,7 @@ function modelOperation(
     summary: `A model call in the ${name} protocol (${pipeline.name}).`,
     tags: ['models'],
     ...(hosts.length > 0 && { servers: [...(isAnyHost(endpoint) ? [{ url: '/' }] : []), ...hosts.map(directServer)] }),
+    parameters: [DEBUG],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}Request` } } },
@@ -83,6 +84,13 @@ function asks({ steps }: PipelineSettings): (upstream: string) => boolean {
   return (name) => lists.every((list) => list.includes(name));
 }
 
+const DEBUG = {
+  name: 'x-tollgate-debug',
+  in: 'header',
+  description: 'Asks why the call goes where it goes; ignored from keys that may not debug.',
+  schema: { type: 'string', enum: ['routing'] },
+};
+
 const ANSWER_HEADERS = Object.fromEntries(
   [
     ['X-SVC-Source', 'Source'],
@@ -94,6 +102,7 @@ const ANSWER_HEADERS = Object.fromEntries(
     ['X-AI-Tokens-Input', 'Tokens'],
     ['X-AI-Tokens-Output', 'Tokens'],
     ['X-AI-Tokens-Total', 'Tokens'],
+    ['X-Tollgate-Routing', 'Routing'],
   ].map(([header, component]) => [header, { $ref: `#/components/headers/${component}` }]),
 );
 
@@ -114,6 +123,7 @@ const MODEL_CALL_ERRORS: readonly ErrorCode[] = [
   'BODY_TOO_LARGE',
   'UNSUPPORTED_MEDIA_TYPE',
   'UPSTREAM_RATE_LIMITED',
+  'KEY_RATE_LIMITED',
   'INTERNAL_ERROR',
   'ALL_PROVIDERS_FAILED',
   'LEDGER_UNAVAILABLE',

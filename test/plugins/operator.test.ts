@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { mayDebug } from '../../core/account-keys';
 import { hashApiKey, isApiKey } from '../../core/api-key-format';
 import { newId } from '../../core/ids';
 import { type Ledger, LedgerUnavailable } from '../../core/ledger/ledger';
@@ -146,6 +147,23 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       );
       assert.ok(everything.includes(hashApiKey(apiKey)) && !everything.includes(apiKey));
       assert.equal((await desk.get('/v1/balance', apiKey)).status, 200);
+    });
+
+    it('knows which keys may debug, and asks the database once for many calls', async () => {
+      const { accountId } = await desk.customer();
+      const make = async (debug: boolean): Promise<string> =>
+        (await desk.admin('POST', `/accounts/${accountId}/keys`, { name: 'app', debug })).body.id;
+      let asked = 0;
+      const count = () => {
+        asked += 1;
+      };
+      const keys = [await make(true), await make(false)];
+      desk.database.on('query', count);
+      for (let call = 0; call < 5; call += 1) {
+        assert.deepEqual(await Promise.all(keys.map((key) => mayDebug(desk.database, key))), [true, false]);
+      }
+      desk.database.removeListener('query', count);
+      assert.equal(asked, 2);
     });
 
     it('changes a key: the ledger has the new limit and a newer revision', async () => {
