@@ -67,6 +67,17 @@ describe('a choice', () => {
     expect(namesOf(choose(field, wish()))).to.deep.equal(['a', 'b']);
   });
 
+  it('lets the call that probes go on to the others when all of them are ejected', () => {
+    answerAll();
+    eject('a');
+    nowMs += 20_000;
+    for (const name of ['b', 'c']) eject(name);
+    nowMs += 10_000;
+    const choice = choose(field, wish());
+    expect(namesOf(choice)).to.deep.equal(['a', 'b', 'c']);
+    expect(choice.asks).to.equal(field.gauges[0]);
+  });
+
   it('puts who asked for time behind all others', () => {
     answerAll();
     health.failed(at('a'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
