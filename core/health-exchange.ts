@@ -90,7 +90,11 @@ const checkMessage = compileCheck<Message>({
     asks: FLAG,
     news: {
       type: 'array',
-      items: { type: 'object', required: ['upstream', 'is'], properties: { upstream: TEXT, is: TEXT, forMs: COUNT } },
+      items: {
+        type: 'object',
+        required: ['upstream', 'is'],
+        properties: { upstream: TEXT, is: TEXT, forMs: { ...COUNT, default: 0 } },
+      },
     },
     observed: {
       type: 'array',

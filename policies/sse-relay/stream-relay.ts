@@ -34,6 +34,7 @@ export class StreamRelay {
   #break: Break | undefined;
   /** The client has left, and the upstream is read on without it. */
   #drain: DrainBounds | undefined;
+  readonly #stopListening: () => void;
 
   constructor(
     private readonly call: AnsweredCall,
@@ -45,13 +46,18 @@ export class StreamRelay {
     this.#follower = answer.goOn === undefined ? undefined : answer.candidate.adapter.continuation?.follow();
     // What is written to a connection that is just closing is nobody's fault.
     response.on('error', () => undefined);
-    call.onLeave(() => this.#clientLeft());
+    this.#stopListening = call.onLeave(() => this.#clientLeft());
   }
 
   async run(): Promise<void> {
-    do await this.#relayAnswer();
-    while (await this.#goesOn());
-    this.#drain?.stop();
+    try {
+      do await this.#relayAnswer();
+      while (await this.#goesOn());
+    } finally {
+      // Who leaves while the end is on its way has nothing more to be drained.
+      this.#stopListening();
+      this.#drain?.stop();
+    }
     await this.#settleAsItStands();
     if (this.call.hasLeft) return void this.response.destroy();
     const last = this.#isWhole ? this.#rest() : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome));

@@ -99,6 +99,18 @@ describe('A client that leaves a stream', () => {
     expect(sent.isCancelled).to.equal(true);
   });
 
+  it('after its end, where streams are drained, leaves nothing running', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
+    const done = relay(said('1234'), 'drain');
+    // What was given to the connection is not taken any more.
+    response.end = () => response;
+    sent.end();
+    await done;
+    const before = timers();
+    response.clientLeaves();
+    expect(timers()).to.equal(before);
+  });
+
   it('after its stop reason, where streams are drained, pays what the upstream says it was', async () => {
     const done = relay(said('1234') + FINISH, 'drain');
     response.clientLeaves();
