@@ -1,15 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import { insertUsage, type UsageRow } from '../../core/ledger/rows';
+import { CHAT_BODY, CHAT_PATH } from '../bodies';
 import { cpuSeconds, peakResidentBytes, quiet, resetPeak, residentBytes } from '../measure';
+import { startUpstreamNginx } from '../nginx';
 import type { Rig } from '../rig';
 import { attempt, type Scenario } from '../scenario';
 import { type RunningTollgate, runTollgate } from '../subjects/tollgate';
 import type { Figures, Round } from '../table';
 import { fillUsageRecords, patientDatabase, RARE_KEY, RARE_MODEL, RARE_UPSTREAM } from '../usage-records';
+import { runWrk } from '../wrk';
 
 const PAGE_MS = 50;
 const CSV = 'CSV';
+const CSV_QUARTER = 'CSV of a quarter of it';
+const FOUND = 'record of a call that has just ended';
 const INSERT = 'insert';
 const INSERT_FEW = 'insert, without the indexes of filters';
 
@@ -48,29 +54,45 @@ export const usage: Scenario = {
   name: 'usage',
   summary: 'pages of 100 and the CSV of many usage records, over HTTP, and the price of writing them',
   includes: () => false,
-  defaults: { rounds: 3, records: 1_000_000, pages: 20 },
-  layout: ({ records }) => ({
+  defaults: { rounds: 3, records: 1_000_000, pages: 20, seconds: 10, connections: 8 },
+  layout: ({ records, connections }) => ({
     columns: [
       { key: 'p50Ms', title: 'p50 ms', digits: 1 },
+      { key: 'p99Ms', title: 'p99 ms', digits: 1 },
       { key: 'worstMs', title: 'worst ms', digits: 1 },
+      { key: 'callsPerSecond', title: 'calls/s', digits: 0 },
       { key: 'rowsPerSecond', title: 'rows/s', digits: 0 },
       { key: 'growthMebibytes', title: 'MiB more', digits: 1 },
+      {
+        key: 'moreThanQuarter',
+        title: 'MiB more than a quarter',
+        digits: 1,
+        of: 'growthMebibytes',
+        against: CSV_QUARTER,
+        how: 'difference',
+      },
       { key: 'databaseMicros', title: 'Postgres µs/row', digits: 1 },
     ],
-    targets: Object.keys(PAGES).map((subject) => ({
-      what: `a page in ≤ ${PAGE_MS} ms`,
-      subject,
-      column: 'p50Ms',
-      atMost: PAGE_MS,
-    })),
+    targets: [
+      ...Object.keys(PAGES).map((subject) => ({
+        what: `a page in ≤ ${PAGE_MS} ms`,
+        subject,
+        column: 'p50Ms',
+        atMost: PAGE_MS,
+      })),
+      { what: 'memory that does not grow with the file', subject: CSV, column: 'moreThanQuarter', atMost: 16 },
+      { what: 'found within 1 s', subject: FOUND, column: 'p99Ms', atMost: 1_000 },
+    ],
     notes: [
       `${records} records in several partitions, 6 of 10 of the account that asks; see bench/usage-records.ts.`,
       'MiB more: highest resident memory of the gateway during the export less that before it.',
+      `${FOUND}: from the last byte of its answer until GET /v1/usage/{requestId} has it, with ${connections} other connections calling without a pause.`,
       'Postgres µs/row: CPU of the database for batches of 4,096 as the drainer writes them, into tables of their own.',
     ],
   }),
-  run: async (rig, _subjects, { rounds, records, pages }) => {
-    const tollgate = await runTollgate(rig, { upstreamUrl: 'http://127.0.0.1:9', fastLane: true });
+  run: async (rig, _subjects, { rounds, records, pages, seconds, connections }) => {
+    const upstream = await startUpstreamNginx(rig);
+    const tollgate = await runTollgate(rig, { upstreamUrl: upstream.url, fastLane: true });
     const database = patientDatabase(tollgate.databaseUrl);
     rig.onStop(() => database.destroy());
     rig.options.progress(`usage: making ${records} records`);
@@ -85,7 +107,9 @@ export const usage: Scenario = {
       };
       for (const [name, asked] of Object.entries(PAGES))
         await measure(name, () => askPages(tollgate, fill(asked, values), pages));
+      await measure(CSV_QUARTER, () => exportAll(tollgate, database, firstQuarter()));
       await measure(CSV, () => exportAll(tollgate, database));
+      await measure(FOUND, () => findRecords(rig, tollgate, { seconds, connections }));
       for (const name of [INSERT, INSERT_FEW]) await measure(name, () => writeRows(rig, tollgate, name === INSERT));
       rig.options.progress(`round ${round + 1}/${rounds} done`);
       done.push(figures);
@@ -131,18 +155,34 @@ async function askPages(tollgate: RunningTollgate, asked: string, pages: number)
   return { p50Ms: times[Math.floor(times.length / 2)] ?? 0, worstMs: times.at(-1) ?? 0 };
 }
 
-/** The whole account as CSV, whose costs must add up to what the database says. */
-async function exportAll(tollgate: RunningTollgate, database: Knex): Promise<Figures> {
+/** Of the 90 days that the records are spread over. */
+function firstQuarter(): Period {
+  const now = new Date();
+  const from = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
+  return { from: new Date(from), to: new Date(from + 22.5 * 86_400_000) };
+}
+
+interface Period {
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** The account's records as CSV, whose costs must add up to what the database says. */
+async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Period): Promise<Figures> {
   const { accountId, key } = tollgate.customer;
   const pids = [tollgate.program.pid];
   const before = residentBytes(pids);
   resetPeak(pids);
   const startedMs = performance.now();
-  const response = await fetch(`${tollgate.url}/v1/usage.csv`, { headers: { 'x-api-key': key } });
+  const query = period === undefined ? '' : `?from=${period.from.toISOString()}&to=${period.to.toISOString()}`;
+  const response = await fetch(`${tollgate.url}/v1/usage.csv${query}`, { headers: { 'x-api-key': key } });
   const { rows, costE8 } = await addUp(response);
   const seconds = (performance.now() - startedMs) / 1_000;
   const there = await database('usage_records')
     .where({ account_id: accountId })
+    .modify((rows) => {
+      if (period !== undefined) rows.where('created_at', '>=', period.from).where('created_at', '<', period.to);
+    })
     .count('* as rows')
     .sum('cost_e8 as cost')
     .first();
@@ -151,6 +191,40 @@ async function exportAll(tollgate: RunningTollgate, database: Knex): Promise<Fig
   const growthMebibytes = Math.max(0, peakResidentBytes(pids) - before) / 2 ** 20;
   return { rowsPerSecond: rows / seconds, growthMebibytes };
 }
+
+/** One call after the other beside the load, each looked for until its record is there. */
+async function findRecords(
+  rig: Rig,
+  { url, customer }: RunningTollgate,
+  load: { readonly seconds: number; readonly connections: number },
+): Promise<Figures> {
+  const headers = { 'x-api-key': customer.key, 'content-type': 'application/json' };
+  const call = { url: url + CHAT_PATH, headers, body: CHAT_BODY };
+  let isOver = false;
+  const loaded = runWrk(rig, { ...call, ...load }).finally(() => {
+    isOver = true;
+  });
+  const times: number[] = [];
+  while (!isOver) {
+    const answer = await fetch(call.url, { method: 'POST', headers, body: call.body });
+    await answer.arrayBuffer();
+    const endedMs = performance.now();
+    const asked = `${url}/v1/usage/${answer.headers.get('x-svc-request-id')}`;
+    for (let found = false; !found; ) {
+      const record = await fetch(asked, { headers });
+      await record.arrayBuffer();
+      found = record.ok;
+      if (!found) await sleep(LOOK_AGAIN_MS);
+    }
+    times.push(performance.now() - endedMs);
+  }
+  const { callsPerSecond } = await loaded;
+  times.sort((one, two) => one - two);
+  const at = (share: number) => times[Math.floor(times.length * share)] ?? 0;
+  return { p50Ms: at(0.5), p99Ms: at(0.99), worstMs: times.at(-1) ?? 0, callsPerSecond };
+}
+
+const LOOK_AGAIN_MS = 5;
 
 async function addUp(response: Response): Promise<{ rows: number; costE8: bigint }> {
   let rest = '';
