@@ -35,11 +35,11 @@ export function AccountMenu() {
       <Popover
         up
         look="account-button"
-        name={`Account ${account.name}, ${user.email}`}
         label={
           <>
             <Icon name="user" />
             <span class="account-names">
+              <span class="unseen">Account </span>
               <span class="cut">{account.name}</span>
               <span class="cut faint">{user.email}</span>
             </span>

@@ -14,7 +14,10 @@ export const session = signal<SessionState>({ is: 'unknown' });
 
 whenSignedOut(() => {
   setCsrfToken(undefined);
-  session.value = { is: 'signed-out', ended: session.value.is === 'signed-in' };
+  // Several requests may come back with the same news.
+  if (session.value.is !== 'signed-out') {
+    session.value = { is: 'signed-out', ended: session.value.is === 'signed-in' };
+  }
 });
 
 export function keepSession(answer: Session): void {

@@ -13,6 +13,7 @@ const DEBIAN_PACKAGES: Readonly<Record<string, string>> = {
   runc: 'docker.io',
   busybox: 'busybox-static',
   bwrap: 'bubblewrap',
+  chromium: 'chromium',
 };
 
 /** Finds a program the tests need; on Debian, as root, installs its package when it is missing. */

@@ -22,8 +22,8 @@ export function SegmentsTable({ segments }: { readonly segments: readonly Segmen
               <th scope="col" class="number">
                 Time
               </th>
-              <th scope="col" class="number">
-                an hour
+              <th scope="col" class="number from-m">
+                An hour
               </th>
               <th scope="col" class="number">
                 Amount
@@ -41,7 +41,7 @@ export function SegmentsTable({ segments }: { readonly segments: readonly Segmen
                   {showDuration(seconds === null ? Date.now() - Date.parse(startsAt) : seconds * 1_000)}
                   {endsAt === null && <span class="faint"> so far</span>}
                 </td>
-                <td class="number quiet">{exactUsd(hourlyUsd)}</td>
+                <td class="number quiet from-m">{exactUsd(hourlyUsd)}</td>
                 <td class="number">{fullUsd(amount)}</td>
               </tr>
             ))}

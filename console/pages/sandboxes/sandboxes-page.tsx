@@ -19,7 +19,7 @@ const WHICH = [
 ] as const;
 
 const PAGE_ROWS = 50;
-const EVERY_MS = 3_000;
+const EVERY_MS = 2_000;
 
 export function SandboxesPage() {
   const { query } = place.value;

@@ -126,7 +126,7 @@ function Tokens({ record }: { readonly record: ExplainedRecord }) {
               Tokens
             </th>
             <th scope="col" class="number">
-              per million
+              Per million
             </th>
           </tr>
         </thead>

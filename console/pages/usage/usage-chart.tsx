@@ -146,7 +146,7 @@ function Latency({ data }: { readonly data: Series }) {
         kind="lines"
         height={HEIGHT}
         tell={show}
-        axis={(ms) => (ms === 0 ? '0' : showDuration(ms))}
+        axis={(ms) => (ms < 1_000 ? `${ms} ms` : `${ms / 1_000} s`)}
       />
       <Legend items={PERCENTILES.map((name) => ({ name }))} />
       <Figures names={names} columns={PERCENTILES} cell={show} />

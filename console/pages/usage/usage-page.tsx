@@ -47,7 +47,12 @@ export function UsagePage() {
     store(COLUMNS_NAME, chosen.join());
   };
 
-  const { data, failure } = records;
+  const { data } = records;
+  const failure = records.failure ?? totals.failure;
+  const reloadAll = () => {
+    records.reload();
+    totals.reload();
+  };
   const nextCursor = data?.nextCursor ?? null;
   const isFiltered = [filter.key, filter.model, filter.upstream, filter.status].some((each) => each !== undefined);
   const opened = query.get('record') ?? undefined;
@@ -71,10 +76,9 @@ export function UsagePage() {
         </a>
       </header>
       <FilterBar filter={filter} />
+      {failure !== undefined && <Failed failure={failure} onRetry={reloadAll} />}
       <TotalsStrip totals={totals.data} isStale={totals.isLoading} />
-      {totals.failure !== undefined && <Failed failure={totals.failure} onRetry={totals.reload} />}
       <UsageChart wanted={wanted} round={round} />
-      {failure !== undefined && <Failed failure={failure} onRetry={records.reload} />}
       <section class="panel" aria-labelledby="records-title">
         <header class="panel-head">
           <h2 id="records-title">Records</h2>

@@ -1,0 +1,23 @@
+import { openConsole, type TestConsole } from '../support/console-page';
+import { journey } from './journey';
+import { pages } from './pages';
+import { sandboxes } from './sandboxes';
+import { sessions } from './sessions';
+
+/** One gateway and one browser for all of it. */
+describe('the console in a real browser', function () {
+  this.timeout(30_000);
+  let opened: TestConsole;
+
+  before(async function () {
+    this.timeout(180_000);
+    opened = await openConsole();
+  });
+  after(() => opened?.stop());
+
+  const the = () => opened;
+  journey(the);
+  sessions(the);
+  sandboxes(the);
+  pages(the);
+});

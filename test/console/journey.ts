@@ -1,0 +1,173 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import type { ConsoleWindow, TestConsole } from '../support/console-page';
+import { CREDIT_USD } from '../support/console-page';
+import { MODEL } from '../support/gateway';
+import { units } from '../support/sandboxes';
+import { until } from '../support/until';
+import { messagesAnswer, messagesFailure } from '../support/upstream';
+
+/** A record is to be seen so soon after its call has ended. */
+const SEEN_WITHIN_MS = 2_000;
+
+/** What somebody does on the first day, from one step to the next. */
+export function journey(the: () => TestConsole): void {
+  describe('from signing in to a revoked key', () => {
+    let window: ConsoleWindow;
+    let page: ConsoleWindow['page'];
+    let apiKey: string;
+    let csv: string;
+
+    before(async () => {
+      window = await the().openWindow({ acceptDownloads: true });
+      page = window.page;
+      for (const upstream of the().upstreams) {
+        upstream.always(messagesAnswer({ text: 'Hi there', usage: { input: 1_000, output: 200 } }));
+      }
+    });
+    after(() => window?.[Symbol.asyncDispose]());
+
+    const client = () => new Anthropic({ baseURL: the().gateway.url, apiKey, maxRetries: 0 });
+    const say = (words: string) =>
+      client().messages.create({ model: MODEL, max_tokens: 300, messages: [{ role: 'user', content: words }] });
+    const rows = () => page.getByRole('table', { name: 'Usage records' }).locator('tbody tr');
+
+    it('a password that is wrong is refused in words, the right one shows the page that was asked for', async () => {
+      await page.goto('/console/keys');
+      await page.getByLabel('E-mail address').fill(the().email);
+      await page.getByLabel('Password').fill('not the password');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('Address and password do not belong together.').waitFor();
+      await page.getByLabel('Password').fill(the().password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'API keys' }).waitFor();
+      expect(new URL(page.url()).pathname).to.equal('/console/keys');
+    });
+
+    it('a key is made, and shown this once', async () => {
+      await page.getByRole('button', { name: 'Create a key' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill('journey');
+      await dialog.getByLabel('In all').fill('1.5');
+      await dialog.getByLabel('Calls a minute').fill('60');
+      await dialog.getByText('Only these').click();
+      await dialog.getByLabel(MODEL).check();
+      await dialog.getByRole('button', { name: 'Create the key' }).click();
+      apiKey = (await dialog.locator('.secret code').textContent()) ?? '';
+      expect(apiKey).to.match(/^sk-svc-[0-9A-Za-z]{46}$/);
+      await page.keyboard.press('Escape');
+      expect(await dialog.isVisible(), 'Escape does not lose the key').to.equal(true);
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      const row = page.getByRole('row', { name: /journey/ });
+      expect(await row.textContent())
+        .to.contain(`${apiKey.slice(0, 11)}…${apiKey.slice(-4)}`)
+        .and.contain('of $1.50');
+      expect(await page.content()).not.to.contain(apiKey);
+    });
+
+    it('its call by an SDK is among the records within two seconds, by itself', async () => {
+      await page.getByRole('link', { name: 'Usage', exact: true }).click();
+      await page.getByText('No calls in this range').waitFor();
+      await say('Hello');
+      const endedAtMs = Date.now();
+      await rows().first().waitFor();
+      expect(Date.now() - endedAtMs).to.be.lessThan(SEEN_WITHIN_MS);
+      const text = await rows().first().textContent();
+      expect(text).to.contain(MODEL).and.contain('journey').and.contain('$0.00600000');
+    });
+
+    it('a call that another upstream answered tells why, attempt by attempt', async () => {
+      the().upstreams[0].next(messagesFailure(529), messagesFailure(529));
+      await say('Hello again');
+      const row = rows().filter({ hasText: 'attempts' });
+      await row.getByRole('link').click();
+      const sheet = page.getByRole('dialog');
+      await sheet.getByText('$0.00600000').first().waitFor();
+      const attempts = await sheet.locator('.attempts li').allTextContents();
+      expect(attempts.length).to.be.greaterThan(1);
+      expect(attempts[0]).to.contain('first').and.contain('529');
+      expect(attempts.at(-1)).to.contain('second').and.contain('answered');
+      await page.keyboard.press('Escape');
+      expect(await sheet.isVisible()).to.equal(false);
+    });
+
+    it('a filter stands in the address, and the CSV is exactly what it finds', async () => {
+      await the().gateway.call('/v1/messages', {
+        key: the().key,
+        body: { model: MODEL, max_tokens: 300, messages: [{ role: 'user', content: 'Not of the journey' }] },
+      });
+      await until('three records', async () => (await rows().count()) === 3);
+      await page.getByRole('button', { name: 'Key' }).click();
+      await page.getByRole('combobox').fill('jour');
+      await page.getByRole('option', { name: /journey/ }).click();
+      await until('two records', async () => (await rows().count()) === 2);
+      expect(new URL(page.url()).searchParams.get('key')).to.match(/^[0-9a-f-]{36}$/);
+      await page.reload();
+      await until('two records again', async () => (await rows().count()) === 2);
+
+      const download = page.waitForEvent('download');
+      await page.getByRole('link', { name: 'CSV' }).click();
+      csv = await textOf(await (await download).createReadStream());
+      const lines = csv.trimEnd().split('\r\n');
+      expect(lines).to.have.length(3);
+      expect(lines.slice(1).every((line) => line.includes('journey'))).to.equal(true);
+    });
+
+    it('and its sum is what the ledger took', async () => {
+      const [head = '', ...lines] = csv.trimEnd().split('\r\n');
+      const at = head.split(',').indexOf('cost');
+      const sum = lines.reduce((total, line) => total + units(line.split(',')[at] ?? ''), 0n);
+      const balance = await the().gateway.balance(apiKey);
+      expect(units(balance.key['spentUsd'] ?? '')).to.equal(sum);
+      expect(units(balance.balanceUsd)).to.equal(units(`${CREDIT_USD}.00000000`) - sum - 600_000n);
+      await page.locator('.stat', { hasText: 'Cost' }).getByText('$0.012', { exact: true }).first().waitFor();
+    });
+
+    it('columns are chosen, and kept', async () => {
+      await page.getByRole('button', { name: 'Columns' }).click();
+      await page.getByLabel('Request id').check();
+      await page.getByLabel('Upstream', { exact: true }).uncheck();
+      await page.reload();
+      await rows().first().waitFor();
+      const heads = await page.getByRole('table', { name: 'Usage records' }).locator('thead th').allTextContents();
+      expect(heads).to.include('Request id').and.not.include('Upstream');
+    });
+
+    it('the overview has what is left, the models with their prices, and a call to paste', async () => {
+      await page.getByRole('link', { name: 'Overview', exact: true }).click();
+      await page.getByText('$19.98', { exact: true }).first().waitFor();
+      const models = await page.getByRole('table', { name: /Models/ }).textContent();
+      expect(models).to.contain(MODEL).and.contain('$3.00').and.contain('$15.00');
+      expect(await page.getByRole('region', { name: 'Example: curl' }).textContent()).to.contain(
+        `${the().gateway.url}/v1/messages`,
+      );
+      await page.getByText('OpenAI · TypeScript').click();
+      const snippet = await page.getByRole('region', { name: /Example: OpenAI/ }).textContent();
+      expect(snippet).to.contain(`baseURL: '${the().gateway.url}/v1'`);
+    });
+
+    it('a key is revoked only when that is confirmed, and then its next call is refused', async () => {
+      await page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click();
+      await page.getByRole('button', { name: 'Revoke journey' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click();
+      expect((await say('Still there?')).type).to.equal('message');
+      await page.getByRole('button', { name: 'Revoke journey' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke the key' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      const refused = await say('And now?').catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(Anthropic.AuthenticationError);
+      await until(
+        'the key left the list',
+        async () => (await page.getByRole('row', { name: /journey/ }).count()) === 0,
+      );
+    });
+
+    it('the browser had nothing to complain of', () => expect(window.complaints).to.deep.equal([]));
+  });
+}
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) text += String(chunk);
+  return text;
+}

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import type { AxeResults } from 'axe-core';
+import { expect } from 'chai';
+import type { ConsoleWindow, TestConsole } from '../support/console-page';
+import { createSandbox, creation, terminate } from '../support/sandboxes';
+import { until } from '../support/until';
+
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const WIDTHS = [360, 1_024, 1_680];
+
+/** What every page has to be, whatever is on it. */
+export function pages(the: () => TestConsole): void {
+  describe('every page', () => {
+    let sandboxPath: string;
+    let sandboxId: string;
+
+    before(async () => {
+      ({ id: sandboxId } = await createSandbox(the().gateway, the().key, creation('looked at')));
+      sandboxPath = `/console/sandboxes/${sandboxId}`;
+    });
+    after(async () => {
+      await terminate(the().gateway, the().key, sandboxId);
+    });
+
+    /** The page, and what one does to see the rest of it. */
+    const all = (): readonly (readonly [string, ((page: ConsoleWindow['page']) => Promise<void>)?])[] => [
+      ['/console'],
+      ['/console/usage'],
+      ['/console/usage', async (page) => page.locator('tr.opens a').first().click()],
+      ['/console/usage', async (page) => page.getByRole('button', { name: 'Model' }).click()],
+      ['/console/keys'],
+      ['/console/keys', async (page) => page.getByRole('button', { name: 'Create a key' }).click()],
+      ['/console/sandboxes'],
+      [sandboxPath],
+      ['/console/nowhere'],
+    ];
+
+    // Only colours differ.
+    for (const [colorScheme, rules] of [
+      ['light', undefined],
+      ['dark', ['color-contrast', 'link-in-text-block']],
+    ] as const) {
+      it(`is usable by everybody in the ${colorScheme} theme, and breaks no rule of its own`, async () => {
+        await using window = await the().signIn('/console', { colorScheme });
+        for (const [path, open] of all()) {
+          await show(window.page, path);
+          await open?.(window.page);
+          expect(await findingsOf(window.page, rules), path).to.deep.equal([]);
+        }
+        expect(window.complaints).to.deep.equal([]);
+      }).timeout(60_000);
+    }
+
+    it('the sign-in too', async () => {
+      await using window = await the().openWindow();
+      await window.page.goto('/console');
+      await window.page.getByRole('button', { name: 'Sign in' }).waitFor();
+      expect(await findingsOf(window.page)).to.deep.equal([]);
+      expect(window.complaints).to.deep.equal([]);
+    });
+
+    it('fits from a phone to a wide screen', async () => {
+      await using window = await the().signIn('/console');
+      for (const path of new Set(all().map(([each]) => each))) {
+        await show(window.page, path);
+        for (const width of WIDTHS) {
+          await window.page.setViewportSize({ width, height: 800 });
+          const wider = await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
+          expect(wider, `${path} at ${width}`).to.be.at.most(0);
+        }
+      }
+    });
+
+    it('loads nothing from elsewhere, and is light', async () => {
+      await using window = await the().openWindow();
+      const { page } = window;
+      let bytes = 0;
+      const elsewhere: string[] = [];
+      page.on('response', async (response) => {
+        if (!response.url().startsWith(the().gateway.url)) elsewhere.push(response.url());
+      });
+      page.on('requestfinished', async (request) => {
+        const sizes = await request.sizes();
+        bytes += sizes.responseBodySize;
+      });
+      await page.goto('/console');
+      await page.getByRole('button', { name: 'Sign in' }).waitFor();
+      expect(elsewhere).to.deep.equal([]);
+      expect(bytes).to.be.within(10_000, 200 * 1_024);
+    });
+  });
+}
+
+/** Goes there, and waits until all of it is there. */
+async function show(page: ConsoleWindow['page'], path: string): Promise<void> {
+  await page.goto(path);
+  await page.locator('main h1').waitFor();
+  await until(`${path} is complete`, async () => (await page.locator('.bone, .chart-bone').count()) === 0);
+}
+
+/** What axe finds that keeps somebody from using the page. */
+async function findingsOf(page: ConsoleWindow['page'], rules?: readonly string[]): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify({ runOnly: rules })})`)) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+    );
+}

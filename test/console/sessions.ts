@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import type { TestConsole } from '../support/console-page';
+
+/** Who is signed in, and what comes of those who are not. */
+export function sessions(the: () => TestConsole): void {
+  describe('who is signed in', () => {
+    it('after signing out the old cookie opens nothing', async () => {
+      await using window = await the().signIn('/console/keys');
+      const { page } = window;
+      const [cookie] = await page.context().cookies();
+      expect(cookie).to.include({ httpOnly: true, sameSite: 'Strict' });
+      await page.getByRole('button', { name: /^Account/ }).click();
+      await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+      await page.getByRole('heading', { name: 'Sign in to Tollgate' }).waitFor();
+      const answer = await fetch(`${the().gateway.url}/console/api/keys`, {
+        headers: { cookie: `${cookie?.name}=${cookie?.value}` },
+      });
+      expect(answer.status).to.equal(401);
+    });
+
+    it('a session that ends shows the sign-in, and then the page where one was', async () => {
+      await using window = await the().signIn('/console/usage?status=200&by=key');
+      const { page } = window;
+      await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
+      await page.context().clearCookies();
+      await page.getByText('Your session has ended.').waitFor();
+      await page.getByLabel('E-mail address').fill(the().email);
+      await page.getByLabel('Password').fill(the().password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
+      expect(new URL(page.url()).search).to.equal('?status=200&by=key');
+    });
+
+    it('a one-time link signs in once, and stays in no history', async () => {
+      const users = await the().gateway.admin('GET', `/admin/v1/accounts/${the().accountId}/users`);
+      const link = await the().gateway.admin('POST', `/admin/v1/users/${users.json.items[0].id}/sign-in-link`, {});
+      for (const isFirst of [true, false]) {
+        await using window = await the().openWindow();
+        const { page } = window;
+        await page.goto(link.json.path);
+        if (isFirst) await page.getByRole('heading', { name: 'Overview' }).waitFor();
+        else await page.getByText('This link was used already').waitFor();
+        expect(new URL(page.url()).hash).to.equal('');
+      }
+    });
+
+    it('a key whose name is a page is shown as text', async () => {
+      const name = '<img src=x onerror="document.title=\'run\'">';
+      await the().gateway.admin('POST', `/admin/v1/accounts/${the().accountId}/keys`, { name });
+      await using window = await the().signIn('/console/keys');
+      const { page, complaints } = window;
+      await page.getByRole('link', { name }).waitFor();
+      expect(await page.locator('main img').count()).to.equal(0);
+      expect(await page.title()).to.equal('API keys · Tollgate');
+      expect(complaints).to.deep.equal([]);
+    });
+  });
+}

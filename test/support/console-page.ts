@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { startBrowser } from './browser';
+import { startGateway, type TestGateway } from './gateway';
+import { SANDBOX_GATEWAY } from './sandboxes';
+import { PROJECT } from './sources';
+import { startUpstream, type TestUpstream } from './upstream';
+
+/** A gateway with the page as it is now, somebody to sign in, and a browser. */
+export interface TestConsole {
+  readonly gateway: TestGateway;
+  readonly browser: Browser;
+  /** Of the two upstreams of the one model, the one that is asked first, and the other. */
+  readonly upstreams: readonly [TestUpstream, TestUpstream];
+  readonly accountId: string;
+  /** A key that was there before. */
+  readonly key: string;
+  readonly email: string;
+  readonly password: string;
+  /** A window nobody is signed in to. */
+  openWindow(options?: BrowserContextOptions): Promise<ConsoleWindow>;
+  /** A window on this page of the console, signed in by a one-time link. */
+  signIn(path: string, options?: BrowserContextOptions): Promise<ConsoleWindow>;
+  stop(): Promise<void>;
+}
+
+export interface ConsoleWindow extends AsyncDisposable {
+  readonly page: Page;
+  /** What the browser complained of: scripts that failed, and what the content security policy kept out. */
+  readonly complaints: readonly string[];
+}
+
+/** Nothing moves, so that nothing has to be waited for. */
+const STILL = { timezoneId: 'Europe/Berlin', reducedMotion: 'reduce' } as const;
+
+const EMAIL = 'ana@acme.example';
+const PASSWORD = 'correct horse battery';
+/** What the account has been given. */
+export const CREDIT_USD = '20';
+
+export async function openConsole(): Promise<TestConsole> {
+  await promisify(execFile)(
+    process.execPath,
+    [join(PROJECT, 'node_modules/vite/bin/vite.js'), 'build', 'console', '--logLevel', 'warn'],
+    { cwd: PROJECT },
+  );
+  const [first, second] = [await startUpstream(), await startUpstream()];
+  const gateway = await startGateway({
+    ...SANDBOX_GATEWAY,
+    stores: 'real',
+    upstreams: {
+      first: { url: first.url, tier: 'official' },
+      second: { url: second.url },
+    },
+  });
+  const { accountId, key } = await gateway.newCustomer(CREDIT_USD, { name: 'first key' });
+  const user = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, {
+    email: EMAIL,
+    password: PASSWORD,
+  });
+  const browser = await startBrowser();
+
+  const openWindow = async (options: BrowserContextOptions = {}): Promise<ConsoleWindow> => {
+    const context = await browser.newContext({ baseURL: gateway.url, ...STILL, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => {
+      // That an answer was an error is the page's to say, and the browser says it too.
+      const isAnswer = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
+      if (['error', 'warning'].includes(message.type()) && !isAnswer) complaints.push(message.text());
+    });
+    return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+  };
+
+  return {
+    gateway,
+    browser,
+    upstreams: [first, second],
+    accountId,
+    key,
+    email: EMAIL,
+    password: PASSWORD,
+    openWindow,
+    signIn: async (path, options) => {
+      const link = await gateway.admin('POST', `/admin/v1/users/${user.json.id}/sign-in-link`, {});
+      const window = await openWindow(options);
+      await window.page.goto(link.json.path);
+      await window.page.getByRole('navigation', { name: 'Pages' }).waitFor();
+      if (path !== '/console') await window.page.goto(path);
+      return window;
+    },
+    stop: async () => {
+      await browser.close();
+      await gateway.stop();
+      await first.stop();
+      await second.stop();
+    },
+  };
+}
