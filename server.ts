@@ -32,6 +32,7 @@ import { RedisLedger } from './core/ledger/redis-ledger';
 import type { ReplicaPolicy } from './core/ledger/replicas';
 import { createSettler } from './core/ledger/settler';
 import { openSpool } from './core/ledger/spool';
+import { openSpoolFolder } from './core/ledger/spool-folder';
 import { LiveConfiguration } from './core/live-configuration';
 import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
@@ -110,7 +111,8 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   const outbox = startOutboxWatch({ ledger, drainer, log });
   const sweeper = startSweeper({ ledger, database, log });
   const times = leaseTimes(system.ledger.leaseSeconds);
-  const spool = await openSpool({ ledger, database, drainer, log, times, folder: join(dataFolder, 'spool') });
+  const folder = await openSpoolFolder(join(dataFolder, 'spool'));
+  const spool = openSpool({ ledger, database, drainer, log, times, folder });
   const settler = createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs });
   const leases = startLeases({ ledger, log, times });
   const refusedCalls = startRefusedCalls({ database, log });

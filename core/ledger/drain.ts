@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import type { Ledger, OutboxEntry } from './ledger';
+import { type Ledger, type OutboxEntry, SHARDS } from './ledger';
 import { continueChains } from './rebase';
 import { insertEntries, insertUsage, type UsageRow, usageRowOf } from './rows';
 import { ALL_SHARDS } from './shard';
@@ -58,25 +58,24 @@ async function drainGroup(
   shards: readonly number[],
 ): Promise<{ full: readonly number[]; taken: readonly number[] }> {
   const perShard = Math.floor(ENTRIES_AT_ONCE / shards.length);
-  const heads = await options.ledger.readOutbox(shards, perShard);
-  if (heads.size === 0) return { full: [], taken: [] };
-  const committed = await commit(options, heads);
+  const heads = await commit(options, shards, perShard);
   // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
-  await Promise.all(committed.map((shard) => options.ledger.trimOutbox(shard, heads.get(shard) ?? [])));
+  const some = [...heads].filter(([, entries]) => entries.length > 0);
+  await Promise.all(some.map(([shard, entries]) => options.ledger.trimOutbox(shard, entries)));
   return {
-    full: committed.filter((shard) => heads.get(shard)?.length === perShard),
-    taken: [...heads.keys()].filter((shard) => !committed.includes(shard)),
+    full: [...heads.keys()].filter((shard) => heads.get(shard)?.length === perShard),
+    taken: shards.filter((shard) => !heads.has(shard)),
   };
 }
 
-async function commit(
-  { database, log, isRecovery = false }: DrainOptions,
-  heads: ReadonlyMap<number, readonly OutboxEntry[]>,
-): Promise<readonly number[]> {
+type Heads = ReadonlyMap<number, readonly OutboxEntry[]>;
+
+async function commit(options: DrainOptions, shards: readonly number[], perShard: number): Promise<Heads> {
+  const { log, isRecovery = false } = options;
   const chained = (trx: Knex, entries: readonly OutboxEntry[]) =>
     isRecovery ? continueChains(trx, entries) : Promise.resolve(entries);
   try {
-    return await writeLocked(database, heads, async (trx, found) => {
+    return await writeLocked(options, shards, perShard, async (trx, found) => {
       const entries = await chained(trx, found);
       await write(trx, entries, entries.map(usageRowOf));
     });
@@ -86,24 +85,33 @@ async function commit(
       { reason: (error as Error).message },
       'a usage record cannot be written; its batch is written one by one',
     );
-    return writeLocked(database, heads, async (trx, found) => writeOneByOne(trx, await chained(trx, found), log));
+    return writeLocked(options, shards, perShard, async (trx, found) =>
+      writeOneByOne(trx, await chained(trx, found), log),
+    );
   }
 }
 
-/** One transaction for the shards nobody else is draining; answers which they were once it is committed. */
+/**
+ * One transaction for the shards nobody else is draining; answers what was read of them, once it is committed. They are read
+ * under their locks: a recovery, which takes them too, then knows that nothing is on its way from a ledger that was lost.
+ */
 function writeLocked(
-  database: Knex,
-  heads: ReadonlyMap<number, readonly OutboxEntry[]>,
+  { ledger, database }: DrainOptions,
+  shards: readonly number[],
+  perShard: number,
   work: (trx: Knex, entries: readonly OutboxEntry[]) => Promise<void>,
-): Promise<readonly number[]> {
+): Promise<Heads> {
   return database.transaction(async (trx) => {
-    const locked = await lockShards(trx, [...heads.keys()]);
-    await work(
-      trx,
-      locked.flatMap((shard) => heads.get(shard) ?? []),
-    );
-    return locked;
+    const locked = await lockShards(trx, shards);
+    const heads = await ledger.readOutbox(locked, perShard);
+    if (heads.size > 0) await work(trx, [...heads.values()].flat());
+    return new Map(locked.map((shard) => [shard, heads.get(shard) ?? []]));
   });
+}
+
+/** Waits for whoever is draining. Nobody drains until the transaction ends. */
+export async function lockAllShards(trx: Knex): Promise<void> {
+  await trx.raw(`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, shard) FROM generate_series(0, ${SHARDS - 1}) AS shard`);
 }
 
 async function lockShards(trx: Knex, shards: readonly number[]): Promise<readonly number[]> {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { resendCredits } from './credits';
-import { type DrainOptions, drainShards, findWaiting } from './drain';
+import { type DrainOptions, drainShards, findWaiting, lockAllShards } from './drain';
 import { readOpenHolds } from './hold-sources';
 import { dayOf, monthOf } from './key-limits';
 import {
@@ -39,20 +39,31 @@ export async function ensureReady(options: DrainOptions): Promise<void> {
  */
 export async function recover(given: DrainOptions): Promise<void> {
   const options = { ...given, isRecovery: true };
-  const { ledger, database, log } = options;
-  await drainAll(options);
-  const accounts = await database.transaction(async (trx) => {
+  const { log } = options;
+  let accounts: number | 'again' | undefined;
+  do {
+    await drainAll(options);
+    accounts = await restoreLocked(options);
+  } while (accounts === 'again');
+  const credits = await resendCredits(options);
+  if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres, and filled');
+}
+
+/** How many accounts were compared; undefined when another process has done it, `again` when there is more to drain first. */
+function restoreLocked(options: DrainOptions): Promise<number | 'again' | undefined> {
+  const { ledger, database } = options;
+  return database.transaction(async (trx) => {
     // Another process may take long to recover, and so may this one.
     await trx.raw('SET LOCAL statement_timeout = 0');
     await trx.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
     if (await ledger.isReady()) return undefined;
+    await lockAllShards(trx);
+    if ((await findWaiting(ledger)).size > 0) return 'again';
     const restored = await restoreAccounts(options, trx);
     await ledger.open();
     return restored;
   });
-  const credits = await resendCredits(options);
-  if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres, and filled');
 }
 
 /** Also waits for the shards another process is draining: what they hold must be in Postgres before it is read. */

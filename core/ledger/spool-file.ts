@@ -8,41 +8,50 @@ export interface Closing extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
 }
 
 /** One file of closings, one line each, appended in order and never changed. */
-export class SpoolFile {
-  readonly path: string;
+export interface SpoolFile {
   /** The account of each reservation that is not known to be done. */
   readonly waiting: Map<string, string>;
+  readonly bytes: number;
+  append(closing: Closing): void;
+  closings(): Promise<readonly Closing[]>;
+  /** Nothing is appended after this. */
+  close(): void;
+  remove(): Promise<void>;
+}
+
+export class FileOnDisk implements SpoolFile {
+  readonly waiting = new Map<string, string>();
   bytes = 0;
+  readonly #path: string;
   #descriptor: number | undefined;
 
-  private constructor(path: string, waiting: Map<string, string>) {
-    this.path = path;
-    this.waiting = waiting;
+  private constructor(path: string) {
+    this.#path = path;
   }
 
-  static create(path: string): SpoolFile {
-    const file = new SpoolFile(path, new Map());
+  static create(path: string): FileOnDisk {
+    const file = new FileOnDisk(path);
     file.#descriptor = openSync(path, 'a', 0o600);
     return file;
   }
 
   /** One that another process has left. */
-  static async read(path: string): Promise<SpoolFile> {
-    const file = new SpoolFile(path, new Map());
+  static async read(path: string): Promise<FileOnDisk> {
+    const file = new FileOnDisk(path);
     for (const { rid, accountId } of await file.closings()) file.waiting.set(rid, accountId);
     return file;
   }
 
   /** Handed to the system, not to the disk: it survives the end of this process, and a call does not wait for a disk. */
   append({ kind, accountId, keyId, rid, costE8, record }: Closing): void {
-    if (this.#descriptor === undefined) throw new Error(`${this.path} is closed`);
+    if (this.#descriptor === undefined) throw new Error(`${this.#path} is closed`);
     this.bytes += writeSync(this.#descriptor, `${kind}\t${accountId}\t${keyId}\t${rid}\t${costE8}\t${record}\n`);
     this.waiting.set(rid, accountId);
   }
 
   /** A last line that was cut off, because its process was killed while it wrote, was never sent either. */
   async closings(): Promise<readonly Closing[]> {
-    const text = await readFile(this.path, 'utf8');
+    const text = await readFile(this.#path, 'utf8');
     this.bytes = Buffer.byteLength(text);
     return text.split('\n').slice(0, -1).flatMap(parseLine);
   }
@@ -54,7 +63,7 @@ export class SpoolFile {
 
   async remove(): Promise<void> {
     this.close();
-    await rm(this.path, { force: true });
+    await rm(this.#path, { force: true });
   }
 }
 

@@ -1,19 +1,15 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
-import { type DataFolderLock, lockDataFolder } from '../data-folder';
-import { newId } from '../ids';
 import { startLoop } from '../loop';
 import { metrics } from '../metrics';
-import { StartFailure } from '../start-failure';
 import type { Drainer } from './drainer';
 import { type LeaseTimes, leaseTimes } from './lease-times';
 import type { Ledger } from './ledger';
 import { measuredSettle } from './ledger-metrics';
 import { insertUsage } from './rows';
-import { type Closing, SpoolFile } from './spool-file';
+import type { Closing, SpoolFile } from './spool-file';
+import type { SpoolFolder } from './spool-folder';
 
 /**
  * What closes reservations, on this machine's disk before it is sent, until Postgres has its row: a ledger that loses what
@@ -31,8 +27,8 @@ export interface SpoolOptions {
   readonly database: Knex;
   readonly drainer: Pick<Drainer, 'nudge'>;
   readonly log: Logger;
-  /** Processes may share it: each has a folder of its own in it, and takes over those of processes that are gone. */
-  readonly folder: string;
+  /** Closed with the spool. */
+  readonly folder: SpoolFolder;
   /** In the place of those of the usual lease. */
   readonly times?: Partial<LeaseTimes>;
   readonly maxBytes?: number;
@@ -61,39 +57,19 @@ const unkept = new Counter({
   registers: [metrics],
 });
 
-export async function openSpool(options: SpoolOptions): Promise<Spool> {
+export function openSpool(options: SpoolOptions): Spool {
   const { ledger, database, drainer, log, folder, maxBytes = MAX_BYTES } = options;
   const { spoolEveryMs, resendAfterMs } = { ...leaseTimes(), ...options.times };
-  const home = join(folder, newId());
-  const locks = new Map<string, DataFolderLock>([[home, await lockDataFolder(home)]]);
-  const old: { readonly file: SpoolFile; readonly since: number }[] = [];
+  const old: { readonly file: SpoolFile; readonly since: number }[] = folder.left.map((file) => ({ file, since: 0 }));
   let isComplaining = false;
   let current: SpoolFile | undefined;
-  let count = 0;
-
-  /** Files of processes that are gone, with their folders. */
-  const adopt = async () => {
-    for (const name of await readdir(folder)) {
-      const other = join(folder, name);
-      if (locks.has(other)) continue;
-      try {
-        locks.set(other, await lockDataFolder(other));
-      } catch (error) {
-        if (error instanceof StartFailure) continue; // Its process is alive.
-        throw error;
-      }
-      for (const file of (await readdir(other)).filter((each) => each.endsWith('.spool'))) {
-        old.push({ file: await SpoolFile.read(join(other, file)), since: 0 });
-      }
-    }
-    if (old.length > 0) log.warn({ files: old.length }, 'settles of processes that are gone are taken over');
-  };
+  if (old.length > 0) log.warn({ files: old.length }, 'settles of processes that are gone are taken over');
 
   const bytes = () => old.reduce((sum, { file }) => sum + file.bytes, current?.bytes ?? 0);
 
   const append = (closing: Closing) => {
     if (bytes() > maxBytes) throw new Error(`the spool has ${maxBytes} bytes`);
-    current ??= SpoolFile.create(join(home, `${count++}.spool`));
+    current ??= folder.create();
     current.append(closing);
   };
 
@@ -146,8 +122,6 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     return 'recorded';
   };
 
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await adopt();
   const loop = startLoop(check, spoolEveryMs, (error) =>
     log.debug({ reason: String(error) }, 'settles on disk cannot be looked after now'),
   );
@@ -165,11 +139,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     stop: async () => {
       await loop();
       await check().catch((error) => log.warn({ reason: String(error) }, 'settles wait on disk for the next start'));
-      const kept = new Set(old.map(({ file }) => join(file.path, '..')));
-      for (const [path, lock] of locks) {
-        await lock.release();
-        if (!kept.has(path)) await rm(path, { recursive: true, force: true });
-      }
+      await folder.close();
     },
   };
 }

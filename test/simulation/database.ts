@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import { CLOSED_MS } from '../../core/ledger/ledger';
+import { ALL_SHARDS } from '../../core/ledger/shard';
 
 export interface EntryRow {
   readonly accountId: string;
@@ -8,6 +10,8 @@ export interface EntryRow {
   readonly keyId: string | null;
   readonly amountE8: string;
   readonly postedE8: string;
+  readonly shortfallE8: string;
+  readonly writtenAt: number;
 }
 
 export interface RecordRow {
@@ -15,62 +19,165 @@ export interface RecordRow {
   readonly costE8: string;
 }
 
+/** An account with one key and one credit: what was written before the story begins. */
+export interface AccountRow {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly limitE8: bigint | undefined;
+  readonly creditRid: string;
+  readonly creditE8: bigint;
+}
+
+type Values = Readonly<Record<string, string>>;
+type Gate = <T>(work: () => T) => Promise<T>;
+
+/** How long who waits for a lock waits before it looks again. */
+const LOCK_LOOK_MS = 20;
+
 /**
- * The tables as the drainer writes them, for a simulation: it knows the three statements of a drain by their text, and one
+ * The tables as drainer, recovery and spool use them, for a simulation: it knows their statements by their text, and one
  * that it does not know is a failure of the simulation. Transactions are all or nothing; locks are held to their end.
+ * What a transaction has written is seen by all once it is committed.
  */
 export class SimulatedDatabase {
+  readonly accounts: AccountRow[] = [];
   readonly entries = new Map<string, EntryRow>();
   readonly records = new Map<string, RecordRow>();
-  readonly #locks = new Map<number, Owner>();
+  /** The end of each account's chain, as the statement that writes entries keeps it. */
+  readonly #chains = new Map<string, EntryRow>();
+  readonly #closedBy = new Set<string>();
+  readonly #locks = new Map<number | string, Owner>();
 
   /** What one process is given; each statement and each commit goes through its gate. */
-  connect(gate: <T>(work: () => T) => Promise<T>, isDead: () => boolean): Knex {
+  connect(gate: Gate, isDead: () => boolean): Knex {
     const transaction = async <T>(work: (trx: Knex) => Promise<T>): Promise<T> => {
-      const own = { isDead };
+      const own: Owner = { isDead };
       const pending: (() => void)[] = [];
       try {
-        const raw = (sql: string, values: Record<string, string>) =>
-          gate(() => this.#answer(sql, values, own, pending));
-        const done = await work({ raw } as unknown as Knex);
+        const done = await work(this.#session(gate, own, (write) => pending.push(write)));
         await gate(() => {
           for (const write of pending) write();
         });
         return done;
       } finally {
-        for (const [shard, owner] of this.#locks) if (owner === own) this.#locks.delete(shard);
+        for (const [lock, owner] of this.#locks) if (owner === own) this.#locks.delete(lock);
       }
     };
-    return { transaction } as unknown as Knex;
+    const session = this.#session(gate, { isDead }, (write) => write());
+    return Object.assign(session, { transaction }) as unknown as Knex;
   }
 
-  #answer(sql: string, values: Record<string, string>, own: Owner, pending: (() => void)[]): { rows: object[] } {
-    if (sql.includes('pg_try_advisory_xact_lock')) return { rows: this.#lock(values['shards'], own) };
-    const rows = JSON.parse(values['rows'] ?? '[]') as unknown[];
-    if (sql.includes('INSERT INTO ledger_entries')) pending.push(() => this.#insertEntries(rows as EntryRow[]));
-    else if (sql.includes('INSERT INTO usage_records')) pending.push(() => this.#insertRecords(rows as UsageJson[]));
-    else throw new Error(`the simulated database does not know: ${sql.slice(0, 80)}`);
-    return { rows: [] };
+  #session(gate: Gate, own: Owner, write: (work: () => void) => void): Knex {
+    const raw = async (sql: string, values: Values | readonly number[] = {}) => {
+      if (Array.isArray(values)) return this.#waitForLocks(gate, own, values.map(String));
+      if (sql.includes('generate_series')) return this.#waitForLocks(gate, own, ALL_SHARDS);
+      return gate(() => ({ rows: this.#answer(sql, values as Values, own, write) }));
+    };
+    const table = () => ({ count: () => gate(() => [{ count: BigInt(this.accounts.length) }]) });
+    return Object.assign(table, { raw }) as unknown as Knex;
   }
 
-  #lock(shards: string | undefined, own: Owner): object[] {
-    const wanted = JSON.parse(shards ?? '[]') as number[];
-    // The connection of a process that died is gone, and its locks with it.
-    const free = wanted.filter((shard) => this.#locks.get(shard)?.isDead() ?? true);
+  #answer(sql: string, values: Values, own: Owner, write: (work: () => void) => void): readonly object[] {
+    const list = <T>(name: string) => JSON.parse(values[name] ?? '[]') as T[];
+    if (sql.startsWith('SET LOCAL')) return [];
+    if (sql.includes('pg_try_advisory_xact_lock')) return this.#lock(list('shards'), own);
+    if (sql.includes('INSERT INTO ledger_entries')) return this.#insertEntries(list('rows'), write);
+    if (sql.includes('INSERT INTO usage_records')) {
+      write(() => this.#insertRecords(list('rows')));
+      return [];
+    }
+    if (sql.includes('FROM accounts AS account LEFT JOIN ledger_accounts')) return this.#ends(values['after'] ?? '');
+    if (sql.includes('FROM api_keys AS key')) return this.#keys();
+    if (sql.includes('entry.written_at >')) return this.#closedLately();
+    if (sql.includes('FROM credits AS credit')) return this.#creditsWithoutEntry(values['after'] ?? '');
+    if (sql.includes('FROM ledger_accounts')) return [...this.#chains.values()].map(toChain);
+    if (sql.includes('entry.kind = wanted.kind'))
+      return list<EntryRow>('wanted').filter((wanted) => this.entries.has(keyOf(wanted)));
+    if (sql.includes('entry.rid = wanted.rid'))
+      return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
+    throw new Error(`the simulated database does not know: ${sql.slice(0, 80)}`);
+  }
+
+  async #waitForLocks(gate: Gate, own: Owner, wanted: readonly (number | string)[]): Promise<object> {
+    for (;;) {
+      const areMine = await gate(() => {
+        if (!wanted.every((lock) => this.#isFree(lock))) return false;
+        for (const lock of wanted) this.#locks.set(lock, own);
+        return true;
+      });
+      if (areMine) return {};
+      await new Promise((wake) => setTimeout(wake, LOCK_LOOK_MS));
+    }
+  }
+
+  #lock(wanted: readonly number[], own: Owner): object[] {
+    const free = wanted.filter((shard) => this.#isFree(shard));
     for (const shard of free) this.#locks.set(shard, own);
     return free.map((shard) => ({ shard }));
   }
 
-  #insertEntries(rows: readonly EntryRow[]): void {
-    for (const row of rows) {
-      const key = `${row.accountId} ${row.rid} ${row.kind}`;
-      if (!this.entries.has(key)) this.entries.set(key, row);
+  /** The connection of a process that died is gone, and its locks with it. */
+  #isFree(lock: number | string): boolean {
+    return this.#locks.get(lock)?.isDead() ?? true;
+  }
+
+  /** Answers, as the statement does, the accounts of which a new entry has a number their chain is past. */
+  #insertEntries(rows: readonly Omit<EntryRow, 'writtenAt'>[], write: (work: () => void) => void): object[] {
+    const fresh = rows.filter((row) => !this.entries.has(keyOf(row)));
+    write(() => {
+      for (const row of fresh) {
+        if (this.entries.has(keyOf(row))) continue;
+        const entry = { ...row, writtenAt: Date.now() };
+        this.entries.set(keyOf(row), entry);
+        this.#closedBy.add(row.rid);
+        this.#chains.set(row.accountId, entry);
+      }
+    });
+    return fresh.filter(({ accountId, seq }) => seq <= (this.#chains.get(accountId)?.seq ?? 0));
+  }
+
+  /** A record without a reservation is given the one that comes later. */
+  #insertRecords(rows: readonly UsageJson[]): void {
+    for (const { requestId, rid, costE8 } of rows) {
+      const there = this.records.get(requestId);
+      if (there === undefined || (there.rid === null && rid !== null)) this.records.set(requestId, { rid, costE8 });
     }
   }
 
-  #insertRecords(rows: readonly UsageJson[]): void {
-    for (const { requestId, rid, costE8 } of rows)
-      if (!this.records.has(requestId)) this.records.set(requestId, { rid, costE8 });
+  #ends(after: string): object[] {
+    const rest = this.accounts.filter(({ accountId }) => accountId > after);
+    return rest
+      .sort((one, other) => (one.accountId < other.accountId ? -1 : 1))
+      .map(({ accountId }) => {
+        const { seq = 0, postedE8 = '0' } = this.#chains.get(accountId) ?? {};
+        return { id: accountId, status: 'active', seq: String(seq), posted: postedE8 };
+      });
+  }
+
+  #keys(): object[] {
+    return this.accounts.map(({ accountId, keyId, limitE8 }) => ({
+      ...{ accountId, keyId, name: 'key', hash: keyId, status: 'active', rev: 0, allowedModels: null },
+      ...{ limit: limitE8 === undefined ? null : String(limitE8), dailyLimit: null, monthlyLimit: null },
+      ...{ callsPerMinute: null, tokensPerMinute: null, spent: String(this.#spentBy(keyId)) },
+    }));
+  }
+
+  #spentBy(keyId: string): bigint {
+    const charges = [...this.entries.values()].filter((entry) => entry.keyId === keyId && entry.kind === 'charge');
+    return charges.reduce((sum, { amountE8 }) => sum - BigInt(amountE8), 0n);
+  }
+
+  #closedLately(): object[] {
+    const since = Date.now() - CLOSED_MS;
+    return [...this.entries.values()]
+      .filter(({ writtenAt }) => writtenAt > since)
+      .map(({ amountE8, shortfallE8, ...entry }) => ({ ...entry, amount: amountE8, shortfall: shortfallE8 }));
+  }
+
+  #creditsWithoutEntry(after: string): object[] {
+    return this.accounts
+      .filter(({ creditRid }) => creditRid > after && !this.#closedBy.has(creditRid))
+      .map(({ creditRid, accountId, creditE8 }) => ({ rid: creditRid, accountId, amount: String(creditE8) }));
   }
 }
 
@@ -80,4 +187,12 @@ interface Owner {
 
 interface UsageJson extends RecordRow {
   readonly requestId: string;
+}
+
+function keyOf({ accountId, rid, kind }: Pick<EntryRow, 'accountId' | 'rid' | 'kind'>): string {
+  return `${accountId} ${rid} ${kind}`;
+}
+
+function toChain({ accountId, seq, postedE8 }: EntryRow): object {
+  return { accountId, seq: BigInt(seq), posted: postedE8 };
 }

@@ -1,27 +1,33 @@
 import type { Knex } from 'knex';
 import { startDrainer } from '../../core/ledger/drainer';
+import { startGuardian } from '../../core/ledger/guardian';
+import type { LeaseTimes } from '../../core/ledger/lease-times';
 import { startLeases } from '../../core/ledger/leases';
 import { type Ledger, LedgerUnavailable } from '../../core/ledger/ledger';
 import { createSettler } from '../../core/ledger/settler';
+import { openSpool } from '../../core/ledger/spool';
 import { quiet } from '../support/databases';
 import type { Random } from '../support/random';
 import type { SimulatedDatabase } from './database';
+import type { SimulatedSpoolFolder } from './spool-folder';
 
 /** One in so many operations fails before it is done, and as many after it. */
 const FAILS_ONE_IN = 25;
 
 export interface World {
-  readonly ledger: Ledger;
+  /** The one there is at the moment. */
+  readonly ledger: () => Ledger;
   readonly database: SimulatedDatabase;
   readonly random: Random;
+  readonly times: LeaseTimes;
   /** Where there are accounts. */
   readonly shards: ReadonlySet<number>;
-  /** While it is bad, answers are late or lost. */
+  /** While it is bad, answers are late or lost, and processes die. */
   readonly weather: { isBad: boolean };
 }
 
 /**
- * A process of the gateway with the real settler, leases and drainer. All it does to the world goes through its gate: there
+ * A process of the gateway with the real settler, spool, leases, drainer and guardian. All it does to the world goes through its gate: there
  * time passes, answers are lost, and there it dies, before or after what it was doing.
  */
 export class SimulatedProcess {
@@ -29,13 +35,16 @@ export class SimulatedProcess {
   readonly leases;
   readonly ledger: Ledger;
   readonly #drainer;
+  readonly #spool;
+  readonly #guardian;
   readonly #random: Random;
   readonly #weather: World['weather'];
   #die: () => void = () => undefined;
   /** Operations it has left to live; the one that reaches 0 may still be done, and nobody hears of it. */
   #operationsLeft: number;
 
-  constructor({ ledger, database, random, weather, shards }: World, operationsLeft: number) {
+  constructor(world: World, disk: SimulatedSpoolFolder, operationsLeft: number) {
+    const { ledger, database, random, weather, shards, times } = world;
     this.#random = random;
     this.#weather = weather;
     this.#operationsLeft = operationsLeft;
@@ -44,9 +53,15 @@ export class SimulatedProcess {
       (work) => this.#pass(work, () => new Error('the connection was lost')),
       () => this.isDead,
     );
-    this.#drainer = startDrainer({ ledger: this.ledger, database: connected, log: quiet });
-    this.settler = createSettler({ ledger: this.ledger, drainer: this.#drainer, log: quiet });
-    this.leases = startLeases({ ledger: this.ledger, log: quiet });
+    const stores = { ledger: this.ledger, database: connected, log: quiet };
+    this.#guardian = startGuardian(stores);
+    this.#drainer = startDrainer(stores);
+    this.#spool = openSpool({ ...stores, drainer: this.#drainer, folder: disk.open(), times });
+    const { giveUpAfterMs } = times;
+    this.settler = createSettler({
+      ...{ ledger: this.ledger, drainer: this.#drainer, log: quiet, spool: this.#spool, giveUpAfterMs },
+    });
+    this.leases = startLeases({ ledger: this.ledger, log: quiet, times });
   }
 
   /** Resolves at its death. */
@@ -62,20 +77,23 @@ export class SimulatedProcess {
   async stop(): Promise<void> {
     await this.settler.stop();
     await this.leases.stop();
+    await this.#guardian.stop();
     await this.#drainer.stop();
+    await this.#spool.stop();
   }
 
-  #flaky(ledger: Ledger, shards: ReadonlySet<number>): Ledger {
-    return new Proxy(ledger, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== 'function') return member;
+  #flaky(ledger: () => Ledger, shards: ReadonlySet<number>): Ledger {
+    return new Proxy({} as Ledger, {
+      get: (_, name) => {
         // Nobody lives in most of the 256 shards, and each is asked every few seconds.
         return (...args: unknown[]) =>
           name === 'due' && !shards.has(Number(args[0]))
             ? Promise.resolve([])
             : this.#pass(
-                () => Reflect.apply(member, target, args) as unknown,
+                () => {
+                  const there = ledger();
+                  return Reflect.apply(Reflect.get(there, name), there, args) as unknown;
+                },
                 () => new LedgerUnavailable('simulated'),
               );
       },
@@ -84,7 +102,7 @@ export class SimulatedProcess {
 
   async #pass<T>(work: () => T | Promise<T>, failure: () => Error): Promise<T> {
     if (this.isDead) return forever();
-    this.#operationsLeft -= 1;
+    if (this.#weather.isBad) this.#operationsLeft -= 1;
     // The last one: in half of the lives it is done, in the other half it is not.
     const isLast = this.isDead;
     if (isLast) this.#die();

@@ -9,7 +9,7 @@ import type { Ledger, Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { ensureReady, recover } from '../../core/ledger/recovery';
 import { openRedisLedger } from '../../core/ledger/redis-ledger';
-import { ALL_SHARDS } from '../../core/ledger/shard';
+import { ALL_SHARDS, shardOf } from '../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../core/redis';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { emptyRedis } from '../support/shared';
@@ -192,6 +192,42 @@ for (const database of DATABASES) {
     });
   }
 }
+
+describe('recovery while a drain is on its way', () => {
+  it('waits for what was read of the ledger before it was lost', async function () {
+    this.timeout(60_000);
+    const test = await DATABASES[0]?.open();
+    assert.ok(test !== undefined);
+    redisUrl = await emptyRedis();
+    const ledger = await openRedis();
+    await ledger.open();
+    const payer = newPayer();
+    await insertPayer(test.database, payer);
+    await ledger.setAccount(payer.accountId, 'active');
+    const rid = newId();
+    await insertCredit(test.database, payer.accountId, rid, 70n);
+    await ledger.credit({ accountId: payer.accountId, rid, amountE8: 70n });
+    const other = new Redis(redisUrl);
+    let recovered: Promise<void> | undefined;
+    const losing = instead(ledger, {
+      readOutbox: async (...args: Parameters<Ledger['readOutbox']>) => {
+        const heads = await ledger.readOutbox(...args);
+        await other.flushall();
+        recovered = recover({ ledger, database: test.database, log: quiet });
+        await Promise.race([recovered, new Promise((wake) => setTimeout(wake, 300))]);
+        return heads;
+      },
+    });
+    await drainShards({ ledger: losing, database: test.database, log: quiet }, [shardOf(payer.accountId)]);
+    await recovered;
+    other.disconnect();
+    const account = await ledger.readAccount(payer.accountId);
+    assert.deepEqual([account?.postedE8, account?.seq], [70n, 1]);
+    assert.deepEqual((await ledger.readOutbox(ALL_SHARDS, 1)).size, 0, 'the credit is not given a second time');
+    await ledger.close();
+    await test.close();
+  });
+});
 
 describe('recovery with an outbox that is left', () => {
   it('drains it before it reads Postgres', async function () {

@@ -10,6 +10,7 @@ import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { recover } from '../../core/ledger/recovery';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 import { openSpool, type Spool } from '../../core/ledger/spool';
+import { openSpoolFolder } from '../../core/ledger/spool-folder';
 import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../support/databases';
 import { until } from '../support/until';
 import { keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
@@ -40,9 +41,16 @@ describe('the spool', () => {
     for (const close of closings.splice(0).reverse()) await close();
   });
 
-  const open = ({ maxBytes, ...times }: { resendAfterMs?: number; maxBytes?: number; spoolEveryMs?: number } = {}) =>
+  const open = async ({
+    maxBytes,
+    ...times
+  }: {
+    resendAfterMs?: number;
+    maxBytes?: number;
+    spoolEveryMs?: number;
+  } = {}) =>
     openSpool({
-      ...{ ledger, database, drainer: { nudge: () => undefined }, log: quiet, folder },
+      ...{ ledger, database, drainer: { nudge: () => undefined }, log: quiet, folder: await openSpoolFolder(folder) },
       times: { spoolEveryMs: 20, resendAfterMs: 0, ...times },
       ...(maxBytes === undefined ? {} : { maxBytes }),
     });
