@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { naming, pushAccount, requireAccount, type Stores } from './accounts';
-import { writeAudit } from './audit';
+import { type AuditEntry, writeAudit } from './audit';
 import { fail } from './errors';
 import { newId, timeOfId } from './ids';
 import type { CreditOutcome } from './ledger/ledger';
@@ -15,6 +15,9 @@ export interface NewCredit {
   readonly idempotencyKey: string;
   readonly note: string | undefined;
 }
+
+/** What is said of a credit in the audit log, where it is more than that it was given. */
+export type CreditReason = Pick<AuditEntry, 'action' | 'before'> & { readonly after: object };
 
 export interface Credit extends NewCredit {
   /** UUIDv7, and the `rid` of its ledger entry. */
@@ -43,9 +46,14 @@ interface CreditRow {
  * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (above the largest balance),
  * LEDGER_UNAVAILABLE (the row is there; a repetition completes it)
  */
-export async function addCredit(stores: Stores, wanted: NewCredit, actor: string): Promise<Credit> {
+export async function addCredit(
+  stores: Stores,
+  wanted: NewCredit,
+  actor: string,
+  reason?: CreditReason,
+): Promise<Credit> {
   await requireAccount(stores.database, wanted.accountId);
-  const { row, repeated } = await writeOnce(stores.database, wanted, actor);
+  const { row, repeated } = await writeOnce(stores.database, wanted, actor, reason);
   if (row.amount_e8 !== wanted.amountE8) {
     throw fail('CONFLICT', {
       param: 'idempotencyKey',
@@ -73,6 +81,7 @@ async function writeOnce(
   database: Knex,
   { accountId, amountE8, idempotencyKey, note }: NewCredit,
   actor: string,
+  reason?: CreditReason,
 ): Promise<{ row: CreditRow; repeated: boolean }> {
   const id = newId();
   const row: CreditRow = {
@@ -94,7 +103,8 @@ async function writeOnce(
         actor,
         action: amountE8 < 0n ? 'account.debit' : 'account.credit',
         subject: `account:${accountId}`,
-        after: { creditId: id, amountUsd: formatUsd(amountE8), idempotencyKey, note: row.note },
+        ...reason,
+        after: { creditId: id, amountUsd: formatUsd(amountE8), idempotencyKey, note: row.note, ...reason?.after },
       });
       return { row, repeated: false };
     }

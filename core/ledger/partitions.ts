@@ -48,6 +48,17 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
   return changed;
 }
 
+/** Of what was written before this, rows of one table or both were dropped; undefined when none ever were. */
+export async function droppedBefore(database: Knex): Promise<Date | undefined> {
+  const starts: number[] = [];
+  for (const table of TABLES) {
+    const [oldest] = byMonth((await partitionsOf(database, table)).map(({ name }) => name));
+    if (oldest?.startsWith(`${table}_to_`) === false)
+      starts.push(Date.parse(`${oldest.slice(-7).replace('_', '-')}-01`));
+  }
+  return starts.length === 0 ? undefined : new Date(Math.max(...starts));
+}
+
 /** What the default partition has of the month moves with it; it is empty but after months in which nobody made any. */
 async function createMonth(trx: Knex, table: Table, now: Date, ahead: number): Promise<readonly string[]> {
   const start = monthStart(now, ahead);
@@ -72,9 +83,15 @@ async function createMonth(trx: Knex, table: Table, now: Date, ahead: number): P
 async function olderThan(trx: Knex, table: Table, now: Date, months: number | undefined): Promise<readonly string[]> {
   if (months === undefined) return [];
   const oldestKept = suffixOf(monthStart(now, -months));
-  return (await partitionsOf(trx, table))
-    .map(({ name }) => name)
-    .filter((name) => /_\d{4}_\d{2}$/.test(name) && name.slice(-7) < oldestKept)
+  return byMonth((await partitionsOf(trx, table)).map(({ name }) => name)).filter(
+    (name) => name.slice(-7) < oldestKept,
+  );
+}
+
+/** Those of months, oldest first. */
+function byMonth(names: readonly string[]): readonly string[] {
+  return names
+    .filter((name) => /_\d{4}_\d{2}$/.test(name))
     .sort((one, other) => (one.slice(-7) < other.slice(-7) ? -1 : 1));
 }
 

@@ -1,6 +1,6 @@
 import type { Stores } from '../accounts';
 import { writeAudit } from '../audit';
-import { addCredit, pushCredit } from '../credits';
+import { addCredit, type CreditReason, pushCredit } from '../credits';
 import { COMPENSATION, type Violation } from './invariants';
 
 /** What was done about a violation: a word, or null where no entry can make it good and a person has to look. */
@@ -13,15 +13,16 @@ export type Repair = 'expired' | 'credit_sent' | 'charge_credited' | null;
  */
 export async function repair(stores: Stores, violation: Violation, actor: string): Promise<Repair> {
   const done = await compensate(stores, violation, actor);
-  if (done === null) return null;
-  const { invariant, accountId, seq, rid, expected, found } = violation;
+  // A credit is written together with what is said of it.
+  if (done === null || done === 'charge_credited') return done;
   await stores.database.transaction((transaction) =>
-    writeAudit(transaction, {
-      ...{ actor, action: 'ledger.repair', subject: `account:${accountId}` },
-      ...{ before: { invariant, seq, rid, expected, found }, after: { repair: done } },
-    }),
+    writeAudit(transaction, { actor, subject: `account:${violation.accountId}`, ...reasonOf(violation, done) }),
   );
   return done;
+}
+
+function reasonOf({ invariant, seq, rid, expected, found }: Violation, repair: Repair): CreditReason {
+  return { action: 'ledger.repair', before: { invariant, seq, rid, expected, found }, after: { repair } };
 }
 
 async function compensate(stores: Stores, violation: Violation, actor: string): Promise<Repair> {
@@ -39,7 +40,8 @@ async function compensate(stores: Stores, violation: Violation, actor: string): 
     const amountE8 = await chargedBy(stores, accountId, rid, seq);
     if (amountE8 === 0n) return null;
     const note = `Entry ${seq} charged a reservation that was closed before.`;
-    await addCredit(stores, { accountId, amountE8, idempotencyKey: COMPENSATION + rid, note }, actor);
+    const wanted = { accountId, amountE8, idempotencyKey: COMPENSATION + rid, note };
+    await addCredit(stores, wanted, actor, reasonOf(violation, 'charge_credited'));
     return 'charge_credited';
   }
   return null;

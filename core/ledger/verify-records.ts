@@ -1,8 +1,10 @@
 import type { Knex } from 'knex';
 import { PATIENCE_MS, type Violation, violation } from './invariants';
+import { droppedBefore } from './partitions';
 
 /** Usage records are compared a day at a time, so that no statement takes long. */
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** Places that are named of one account page and day; where there are more, these say enough. */
 const NAMED = 100;
 
@@ -45,19 +47,26 @@ interface Uneven {
   readonly cost: string | null;
 }
 
-/** One usage record per closed reservation of a call, with the same amount, and the reverse, over the last days. */
+/**
+ * One usage record per closed reservation of a call, with the same amount, and the reverse, over the last days: as far back as
+ * there are both, and that one hour more by which an entry may be later than its record.
+ */
 export async function compareRecords(
   database: Knex,
   accountIds: readonly string[],
   days: number,
+  now = Date.now(),
 ): Promise<readonly Violation[]> {
   const found: Violation[] = [];
   const ids = JSON.stringify(accountIds);
-  const now = Date.now();
+  const dropped = await droppedBefore(database);
+  const earliest = dropped === undefined ? 0 : dropped.getTime() + HOUR_MS;
   for (let day = days; day > 0; day -= 1) {
-    const from = new Date(now - day * DAY_MS).toISOString();
     // The newest day ends in the future: clocks of nodes differ.
-    const to = new Date(now - (day === 1 ? -1 : day - 1) * DAY_MS).toISOString();
+    const end = now - (day === 1 ? -1 : day - 1) * DAY_MS;
+    if (end <= earliest) continue;
+    const from = new Date(Math.max(earliest, now - day * DAY_MS)).toISOString();
+    const to = new Date(end).toISOString();
     const { rows: uneven } = await database.raw<{ rows: Uneven[] }>(UNEVEN, { accountIds: ids, from, to });
     found.push(...uneven.map(describe));
     const { rows: alone } = await database.raw<{ rows: Pick<Uneven, 'accountId' | 'rid' | 'keyId'>[] }>(ALONE, {

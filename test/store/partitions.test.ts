@@ -8,7 +8,7 @@ import type { OutboxEntry, Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { keepPartitions } from '../../core/ledger/partitions';
 import { insertEntries, insertUsage } from '../../core/ledger/rows';
-import { compareCredits } from '../../core/ledger/verify-records';
+import { compareCredits, compareRecords } from '../../core/ledger/verify-records';
 import { migrate } from '../../core/migrate';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { newDatabase } from '../support/shared';
@@ -135,6 +135,24 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await compareCredits(database, [payer.accountId]), []);
       const repeated = await pushCredit({ database, ledger }, credit.rid, 'test');
       assert.deepEqual(repeated, { outcome: 'credited', postedE8: 100n });
+    });
+
+    it('what was dropped of one table is not missed in the other; what is left is', async () => {
+      const payer = newPayer();
+      for (const month of ['2029-01', '2029-04']) await keep(`${month}-01T00:00:00Z`);
+      const times = ['2029-01-15T00:00:00Z', '2029-02-01T00:30:00Z', '2029-02-15T00:00:00Z', '2029-03-15T00:00:00Z'];
+      await write(...times.map((time, index) => entryAt(payer, time, index + 1, -1n, -1n - BigInt(index))));
+      const compare = async () => {
+        const found = await compareRecords(database, [payer.accountId], 100, Date.parse('2029-04-02T00:00:00Z'));
+        return found.map(({ invariant, seq }) => `${invariant} ${seq}`);
+      };
+      assert.deepEqual(await compare(), []);
+      await keep('2029-04-01T00:00:00Z', { usageMonths: 2 });
+      assert.deepEqual(await compare(), []);
+      await keep('2029-04-01T00:00:00Z', { entryMonths: 1 });
+      assert.deepEqual(await compare(), []);
+      await database('usage_records').where({ account_id: payer.accountId }).delete();
+      assert.deepEqual(await compare(), ['record_missing 4']);
     });
 
     it('an entry is written once, and counted once in the sums beside it', async () => {

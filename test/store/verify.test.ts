@@ -316,8 +316,19 @@ describe('verification of the ledger', () => {
         { ...charge, kind: 'expire', seq: 2, amount_e8: 0, posted_e8: 1_000 },
         { ...charge, amount_e8: -300, posted_e8: 700 },
       ]);
-      const { repairs } = await mend(customer);
-      assert.ok(repairs.includes('charge_credited'));
+      const found = (await look(ledger, database, accountId)).find(({ invariant }) => invariant === 'closed_twice');
+      assert.ok(found !== undefined);
+      const away = instead(ledger, { credit: () => Promise.reject(new LedgerUnavailable('away')) });
+      await assert.rejects(repair({ ledger: away, database }, found, 'admin'));
+      const audits = () =>
+        database('audit_log')
+          .where({ subject: `account:${accountId}` })
+          .select('action');
+      assert.deepEqual(await audits(), [{ action: 'ledger.repair' }], 'the credit and what is said of it are one');
+      assert.equal((await database('credits').where({ account_id: accountId, amount_e8: 300 })).length, 1);
+      assert.equal(await repair({ ledger, database }, found, 'admin'), 'charge_credited');
+      await mend(customer);
+      assert.equal((await audits()).length, 1);
       assert.equal((await ledger.readAccount(accountId))?.postedE8, 1_000n);
       assert.ok(!(await look(ledger, database, accountId)).some(({ invariant }) => invariant === 'closed_twice'));
       await mend(customer);
