@@ -80,6 +80,26 @@ const RULES: readonly Rule[] = [
   { kind: 'argument', pattern: /ARGV\[2\](?! \.\.)/g, into: 'ARGV[1]' },
 ];
 
+/** For scripts so short that the others find little in them. */
+const RULES_FOR_SHORT_ONES: readonly Rule[] = [
+  { kind: 'another key', pattern: /(?<!#)KEYS\[\w+\]/g, into: (found) => `${found} .. 'x'` },
+  { kind: 'another value', pattern: /ARGV\[\d\]/g, into: (found) => `${found} .. '0'` },
+  { kind: 'no value', pattern: /ARGV\[\d\]/g, into: "''" },
+  { kind: 'number', pattern: /(?<= )\d+(?=[ ,)])/g, into: (found) => String(Number(found) + 1) },
+  { kind: 'fewer', pattern: /#KEYS/g, into: '#KEYS - 1' },
+  { kind: 'command', pattern: /'(SET|PEXPIRE|ZRANGEBYSCORE|MINID|-inf)'/g, into: (found) => COMMANDS[found] ?? found },
+];
+
+const SHORT = 12;
+
+const COMMANDS: Readonly<Record<string, string>> = {
+  "'SET'": "'APPEND'",
+  "'PEXPIRE'": "'EXPIRE'",
+  "'ZRANGEBYSCORE'": "'ZREVRANGEBYSCORE'",
+  "'MINID'": "'MAXLEN'",
+  "'-inf'": "'+inf'",
+};
+
 const FIELDS: Readonly<Record<string, string>> = {
   "'available'": "'held'",
   "'held'": "'available'",
@@ -93,7 +113,9 @@ export function mutantsOf(subject: Subject): readonly Mutant[] {
   const first = lines.findIndex((line, index) => index > 0 && !line.startsWith('--'));
   const head = `${lines.slice(0, first).join('\n')}\n`;
   const body = lines.slice(first).join('\n');
-  return [...RULES.flatMap((rule) => applyTo(rule, body)), ...otherWords(subject.answers, body)]
+  const found = [...RULES.flatMap((rule) => applyTo(rule, body)), ...otherWords(subject.answers, body)];
+  if (found.length < SHORT) found.push(...RULES_FOR_SHORT_ONES.flatMap((rule) => applyTo(rule, body)));
+  return found
     .filter(({ to }) => to !== body)
     .map(({ at, kind, from, to }) => ({
       name: subject.name,

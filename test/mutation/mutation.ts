@@ -31,6 +31,7 @@ const PARTS: Readonly<Record<string, string>> = {
 
 /** Which tests look at the mutants of a script, those that are likeliest to notice first. */
 function stagesOf(name: string): readonly Stage[] {
+  if (name === 'mark') return [{ name: 'replicas', files: ['replicas.test.ts'], grep: /./ }];
   const contract = ['redis-ledger.test.ts'];
   return [
     { name: 'its part', files: contract, grep: new RegExp(`contract: in Redis (${PARTS[name] ?? name})`) },

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import { newId } from '../../core/ids';
+import { dayOf } from '../../core/ledger/key-limits';
 import { LedgerUnavailable } from '../../core/ledger/ledger';
 import { accountPrefix } from '../../core/ledger/redis-keys';
-import { openRedisLedger } from '../../core/ledger/redis-ledger';
+import { LEDGER_SCRIPTS, openRedisLedger } from '../../core/ledger/redis-ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../core/redis';
 import { quiet } from '../support/databases';
@@ -70,6 +71,30 @@ describe('the ledger in Redis', () => {
     const shard = shardOf(payer.accountId);
     await ledger.trimOutbox(shard, (await ledger.readOutbox([shard], 10)).get(shard) ?? []);
     assert.deepEqual(await Promise.all([closed.rid, open.rid].map(minutesLeft)), [15, 'for ever']);
+  });
+});
+
+describe('the ledger in Redis: the calendar', () => {
+  afterEach(closeAll);
+
+  it('of its scripts is that of everybody, for every day of 430 years', async () => {
+    const { source } = LEDGER_SCRIPTS.find(({ name }) => name === 'reserve') ?? { source: '' };
+    // What the scripts share of it stands before their first check.
+    const shared = source.slice(0, source.indexOf("\nif redis.call('HEXISTS'"));
+    const months = `${shared}
+      local months = {}
+      for day = ARGV[1], ARGV[2] do table.insert(months, month_of(day)) end
+      return months`;
+    const redis = openOther(await emptyRedis());
+    const lastDay = dayOf(Date.UTC(2400, 2, 1));
+    for (let first = 0; first <= lastDay; first += 5_000) {
+      const last = Math.min(first + 4_999, lastDay);
+      const found = (await redis.eval(months, 0, first, last)) as number[];
+      found.forEach((month, index) => {
+        const date = new Date((first + index) * 86_400_000);
+        assert.equal(month, date.getUTCFullYear() * 12 + date.getUTCMonth() + 1, date.toISOString());
+      });
+    }
   });
 });
 
