@@ -107,6 +107,8 @@ export function createSettler(options: SettlerOptions): Settler {
   const settleAtLast = async (request: SettleRequest): Promise<bigint> => {
     const answer = await insist(request.rid, () => measuredSettle(ledger, request));
     if (answer?.outcome === 'settled') {
+      // The caller is told less than the cost: a ledger that is lost now must not be told more.
+      if (answer.shortfallE8 > 0n) spool?.keep({ ...request, kind: 'settle', costE8: answer.chargedE8 });
       drainer.nudge(request.accountId);
       return answer.chargedE8;
     }

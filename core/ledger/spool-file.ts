@@ -7,14 +7,14 @@ export interface Closing extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
   readonly kind: 'settle' | 'release';
 }
 
-/** One file of closings, one line each, appended in order and never changed. */
+/** One file of closings, one line each, appended in order and never changed. Of several of a reservation the last counts. */
 export interface SpoolFile {
   /** The account of each reservation that is not known to be done. */
   readonly waiting: Map<string, string>;
   readonly bytes: number;
   append(closing: Closing): void;
   closings(): Promise<readonly Closing[]>;
-  /** Nothing is appended after this. */
+  /** What is appended after this opens it again. */
   close(): void;
   remove(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export class FileOnDisk implements SpoolFile {
 
   static create(path: string): FileOnDisk {
     const file = new FileOnDisk(path);
-    file.#descriptor = openSync(path, 'a', 0o600);
+    file.#open();
     return file;
   }
 
@@ -44,8 +44,7 @@ export class FileOnDisk implements SpoolFile {
 
   /** Handed to the system, not to the disk: it survives the end of this process, and a call does not wait for a disk. */
   append({ kind, accountId, keyId, rid, costE8, record }: Closing): void {
-    if (this.#descriptor === undefined) throw new Error(`${this.#path} is closed`);
-    this.bytes += writeSync(this.#descriptor, `${kind}\t${accountId}\t${keyId}\t${rid}\t${costE8}\t${record}\n`);
+    this.bytes += writeSync(this.#open(), `${kind}\t${accountId}\t${keyId}\t${rid}\t${costE8}\t${record}\n`);
     this.waiting.set(rid, accountId);
   }
 
@@ -54,6 +53,11 @@ export class FileOnDisk implements SpoolFile {
     const text = await readFile(this.#path, 'utf8');
     this.bytes = Buffer.byteLength(text);
     return text.split('\n').slice(0, -1).flatMap(parseLine);
+  }
+
+  #open(): number {
+    this.#descriptor ??= openSync(this.#path, 'a', 0o600);
+    return this.#descriptor;
   }
 
   close(): void {

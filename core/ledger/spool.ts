@@ -16,7 +16,7 @@ import type { SpoolFolder } from './spool-folder';
  * it acknowledged is told again, and so is one that could not be reached before this process ended.
  */
 export interface Spool {
-  /** Before it is sent. Never throws: a full disk takes a safety net away, not the service. */
+  /** Before it is sent, and again when something else than its cost was charged. Never throws: a full disk takes a safety net away, not the service. */
   keep(closing: Closing): void;
   /** Drops what Postgres has by now. What is left waits for the next process that uses the folder. */
   stop(): Promise<void>;
@@ -69,6 +69,8 @@ export function openSpool(options: SpoolOptions): Spool {
 
   const append = (closing: Closing) => {
     if (bytes() > maxBytes) throw new Error(`the spool has ${maxBytes} bytes`);
+    const before = old.find(({ file }) => file.waiting.has(closing.rid))?.file;
+    if (before !== undefined) return before.append(closing);
     current ??= folder.create();
     current.append(closing);
   };
@@ -93,7 +95,7 @@ export function openSpool(options: SpoolOptions): Spool {
   };
 
   const resend = async (file: SpoolFile) => {
-    for (const closing of await file.closings()) {
+    for (const closing of lastOfEach(await file.closings())) {
       if (!file.waiting.has(closing.rid)) continue;
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
       resent.inc({ outcome });
@@ -142,6 +144,10 @@ export function openSpool(options: SpoolOptions): Spool {
       await folder.close();
     },
   };
+}
+
+function lastOfEach(closings: readonly Closing[]): Iterable<Closing> {
+  return new Map(closings.map((closing) => [closing.rid, closing])).values();
 }
 
 /** A reservation has one closing row, whatever closed it. */

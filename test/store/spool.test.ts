@@ -8,6 +8,7 @@ import { drainShards } from '../../core/ledger/drain';
 import type { Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { recover } from '../../core/ledger/recovery';
+import { createSettler } from '../../core/ledger/settler';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 import { openSpool, type Spool } from '../../core/ledger/spool';
 import { openSpoolFolder } from '../../core/ledger/spool-folder';
@@ -138,6 +139,29 @@ describe('the spool', () => {
     await until('all is forgotten', async () => (await files()) === 0);
     assert.deepEqual(await amounts(payer), [1_000n, -100n, -200n]);
     assert.equal((await database('usage_records').where({ account_id: payer.accountId })).length, 2);
+  });
+
+  it('charges no more than was told, when it is charged again and there is money by now', async () => {
+    const payer = await fund();
+    const closing = await reserve(payer);
+    const rest = reserveRequest(payer, 600n);
+    await ledger.reserve(rest);
+    await drain();
+    const there = () => ledger;
+    const current = new Proxy(ledger, { get: (_, name) => Reflect.get(there(), name).bind(there()) });
+    const drainer = { nudge: () => undefined };
+    const spool = openSpool({
+      ...{ ledger: current, database, drainer, log: quiet, folder: await openSpoolFolder(folder) },
+      times: { spoolEveryMs: 20, resendAfterMs: 100 },
+    });
+    closings.push(() => spool.stop());
+    const settler = createSettler({ ledger: current, drainer, log: quiet, spool });
+    assert.deepEqual(await settler.settle({ ...closing, costE8: 500n }), { chargedE8: 400n, inTime: true });
+    ledger = new MemoryLedger();
+    await recover({ ledger, database, log: quiet });
+    await until('it is charged', async () => (await ledger.readAccount(payer.accountId))?.seq === 2);
+    await drain();
+    assert.deepEqual(await amounts(payer), [1_000n, -400n]);
   });
 
   it('writes the record of a call whose release the ledger lost', async () => {
