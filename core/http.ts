@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BodyPace, PACE_LIMITS } from './body-pace';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError } from './errors';
 import { takeRandom } from './random';
 import { compileCheck, type Problem, type Schema } from './settings';
@@ -76,19 +77,39 @@ function discardRest(request: IncomingMessage, response: ServerResponse): void {
 export function jsonBody<T>(schema: Schema, maxBytes = 65_536): (request: IncomingMessage) => Promise<T> {
   const check = compileCheck<T>(schema);
   return async (request) => {
-    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
-    const chunks: Buffer[] = [];
-    let byteLength = 0;
-    // Leaving the loop must not destroy the request: its answer would have nowhere to go.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      byteLength += chunk.length;
-      if (byteLength > maxBytes) throw fail('BODY_TOO_LARGE', { message: `The body has more than ${maxBytes} bytes.` });
-      chunks.push(chunk);
-    }
-    const checked = check(byteLength === 0 ? {} : parseJson(Buffer.concat(chunks)));
+    const body = await readBytes(request, maxBytes);
+    const checked = check(body.length === 0 ? {} : parseJson(body));
     if ('problems' in checked) throw invalidField(checked.problems);
     return checked.value;
   };
+}
+
+/** A whole body, as it came. @throws UNSUPPORTED_MEDIA_TYPE when it is compressed, BODY_TOO_LARGE, BODY_TIMEOUT */
+export function readBytes(request: IncomingMessage, maxBytes: number, pace = PACE_LIMITS): Promise<Buffer> {
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const stop = (error: Error) => {
+      watched.stop();
+      // What is left of it stays in the request, for whoever sends the refusal.
+      request.off('data', take).pause();
+      reject(error);
+    };
+    const watched = new BodyPace(pace, stop);
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk);
+      watched.receivedBytes += chunk.length;
+      if (watched.receivedBytes > maxBytes)
+        stop(fail('BODY_TOO_LARGE', { message: `The body has more than ${maxBytes} bytes.` }));
+    };
+    request.on('data', take);
+    request.once('end', () => {
+      watched.stop();
+      resolve(Buffer.concat(chunks));
+    });
+    request.once('error', stop);
+    request.once('close', () => stop(new Error('the client left')));
+  });
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });

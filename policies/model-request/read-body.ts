@@ -1,21 +1,14 @@
 import type { IncomingMessage } from 'node:http';
+import { BodyPace, type PaceLimits } from '../../core/body-pace';
 import { ClientLeft } from '../../core/call';
-import { fail, type GatewayError } from '../../core/errors';
+import { fail } from '../../core/errors';
 import { JsonError, type JsonObserver, JsonScanner } from '../../core/json-scanner';
 import { BodyChunks } from './body-chunks';
 import type { Buffering } from './buffered-bytes';
 
-export interface BodyLimits {
+export interface BodyLimits extends PaceLimits {
   readonly maxBytes: number;
-  /** The whole body has to be here by then. */
-  readonly totalMs: number;
-  /** How long a body may be slower than `minBytesPerSecond`. */
-  readonly slowMs: number;
-  readonly minBytesPerSecond: number;
 }
-
-/** How often the pace is looked at while a body may be slow. */
-const LOOKS = 6;
 
 /** Contract section 3; the times are settings. */
 export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
@@ -53,7 +46,7 @@ export function readBody(
   return new Promise((resolve, reject) => {
     const scanner = new JsonScanner(observer);
     const chunks = new BodyChunks();
-    const pace = new Pace(limits, stopWith);
+    const pace = new BodyPace(limits, stopWith);
     let bytesThisTurn = 0;
     let stopped = false;
 
@@ -120,35 +113,4 @@ function ignore(): void {}
 function asRefusal(error: unknown): unknown {
   if (!(error instanceof JsonError)) return error;
   return fail('INVALID_JSON', { message: `The body is not valid JSON: ${error.message}.`, cause: error });
-}
-
-/** Watches that a body arrives in time and not too slowly. */
-class Pace {
-  receivedBytes = 0;
-
-  readonly #limits: BodyLimits;
-  readonly #timer: NodeJS.Timeout;
-  readonly #refuse: (error: GatewayError) => void;
-  /** What had been received at each look. */
-  readonly #looks: number[] = [0];
-
-  constructor(limits: BodyLimits, refuse: (error: GatewayError) => void) {
-    this.#limits = limits;
-    this.#refuse = refuse;
-    this.#timer = setInterval(() => this.#look(), limits.slowMs / LOOKS);
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  #look(): void {
-    const { totalMs, slowMs, minBytesPerSecond } = this.#limits;
-    this.#looks.push(this.receivedBytes);
-    const looked = this.#looks.length - 1;
-    const passedMs = (looked * slowMs) / LOOKS;
-    const before = this.#looks[looked - LOOKS];
-    const isSlow = before !== undefined && this.receivedBytes - before < (minBytesPerSecond * slowMs) / 1_000;
-    if (passedMs >= totalMs || isSlow) this.#refuse(fail('BODY_TIMEOUT'));
-  }
 }
