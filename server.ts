@@ -42,6 +42,7 @@ import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
+import { readRole } from './core/role';
 import { parseDuration } from './core/settings';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
@@ -100,6 +101,7 @@ function readArguments(given: readonly string[]): boolean {
 async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins, configFolder: string): Promise<void> {
   const { env } = process;
   refuseHalfOfTheStores(env);
+  const role = readRole(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
@@ -142,7 +144,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   routes = routesOf(plugins, gatewayOfPlugins);
   const hosts = hostsOf(plugins, gatewayOfPlugins);
   const first = withConfiguration(parts, always(live.current));
-  const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane });
+  const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane, role });
   const manifests = plugins.map(({ manifest }) => manifest);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
   live.take(async (next) => {

@@ -8,6 +8,7 @@ import { newRequestId, sendError } from './http';
 import type { OwnHosts, Route } from './plugin';
 import { checkHead } from './request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from './request-target';
+import type { Role } from './role';
 import { compileRoutes, confirmedKey, serveVisit, toVisit } from './router';
 import { signedIn } from './signed-in';
 import { takeUpgrades } from './upgrades';
@@ -17,6 +18,7 @@ export interface FrontDoorOptions {
   readonly hosts: readonly OwnHosts[];
   readonly adminToken: AdminToken;
   readonly fastLane: boolean;
+  readonly role: Role;
 }
 
 export interface FrontDoor extends Served {
@@ -28,15 +30,19 @@ export interface FrontDoor extends Served {
 
 /** Who answers what: calls, our own API, 405, 404; the admin listener behind its token. */
 export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): FrontDoor {
-  const publicRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'public'));
-  const directRoutes = compileRoutes(options.routes.filter((route) => route.listener === 'public' && route.anyHost));
-  const adminRoutes = compileRoutes(options.routes.filter(({ listener }) => listener === 'admin'));
+  const isWorker = options.role === 'worker';
+  const served = options.routes.filter(({ inWorkers }) => !isWorker || inWorkers === true);
+  const hosts = isWorker ? [] : options.hosts;
+  const publicRoutes = compileRoutes(served.filter(({ listener }) => listener === 'public'));
+  const directRoutes = compileRoutes(served.filter((route) => route.listener === 'public' && route.anyHost));
+  const adminRoutes = compileRoutes(served.filter(({ listener }) => listener === 'admin'));
   const who = { identify: confirmedKey(gateway.keys), signedIn: signedIn(gateway.database) };
-  let calls = compileCallTable(gateway.configuration.pipelines, gateway);
+  const callsOf = (of: Gateway) => compileCallTable(isWorker ? [] : of.configuration.pipelines, of);
+  let calls = callsOf(gateway);
 
   return {
     prepare: (next) => {
-      const table = compileCallTable(next.configuration.pipelines, next);
+      const table = callsOf(next);
       return () => {
         calls = table;
       };
@@ -47,7 +53,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
         refuse(request, response, wrongTarget);
         return undefined;
       }
-      const owner = options.hosts.find(({ owns }) => owns(hostOf(request)));
+      const owner = hosts.find(({ owns }) => owns(hostOf(request)));
       if (owner !== undefined) {
         void serveVisit(toVisit(request, {}), owner.handle, request, response);
         return undefined;
@@ -61,7 +67,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
       else refuse(request, response, isDirect ? notDirect() : notFound(request));
       return undefined;
     },
-    takeUpgrades: (server) => takeUpgrades(server, publicRoutes, options.hosts),
+    takeUpgrades: (server) => takeUpgrades(server, publicRoutes, hosts),
     fastLane: options.fastLane,
     admin: (request, response, expressGateway) => {
       const wrongTarget = checkHead(request) ?? settleTarget(request);
@@ -69,6 +75,7 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
       else if (!showsToken(request, options.adminToken))
         refuse(request, response, fail('INVALID_API_KEY', { message: NO_TOKEN }));
       else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, {});
+      else if (isWorker) refuse(request, response, notFound(request));
       else if (request.method === 'GET') expressGateway(request, response);
       else refuse(request, response, fail('FORBIDDEN', { message: READ_ONLY }));
     },

@@ -83,6 +83,8 @@ export type Route = {
   readonly billing?: { readonly type: string; readonly [detail: string]: unknown };
   /** It is there at the direct addresses of upstreams too. */
   readonly anyHost?: true;
+  /** It is there in processes that serve nobody (`ROLE=worker`) too: it says how the process is. */
+  readonly inWorkers?: true;
 } & (
   | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
   /** Of the console, and in docs/console.md instead of the OpenAPI document: what its page asks before anybody has signed in, … */

@@ -39,6 +39,7 @@ const LOOK_EVERY_MS = 1_000;
  */
 export async function openRunning(service: SandboxService, accountId: string, id: string): Promise<RunningSandbox> {
   const deadlineMs = Date.now() + RESUMED_WITHIN_MS;
+  let isAsked = false;
   for (;;) {
     const sandbox = await findSandbox(service.database, accountId, id);
     const { observedState, desiredState, supplierRef: reference } = sandbox;
@@ -46,11 +47,13 @@ export async function openRunning(service: SandboxService, accountId: string, id
     if (observedState === 'RUNNING' && desiredState === null && reference !== null) {
       return { sandbox, driver: service.driverOf(sandbox.supplier), reference };
     }
-    if (!isResumable(sandbox) || Date.now() > deadlineMs) {
+    const isStill = observedState === 'SUSPENDED' && desiredState === null;
+    // Asked for and still suspended: the supplier has refused.
+    if (!isResumable(sandbox) || (isStill && isAsked) || Date.now() > deadlineMs) {
       throw fail('SANDBOX_NOT_RUNNING', { details: { observedState } });
     }
     const news = service.changes.next(id, LOOK_EVERY_MS);
-    if (observedState === 'SUSPENDED' && desiredState === null) await resume(service, accountId, id);
+    if (isStill) isAsked = await resume(service, accountId, id);
     await news;
   }
 }
@@ -61,11 +64,13 @@ function isResumable({ policy, observedState, desiredState }: Sandbox): boolean 
   return observedState === 'SUSPENDED' || (observedState === 'RUNNING' && desiredState === 'SUSPENDED');
 }
 
-/** Somebody else may be faster, with this or with another state. */
-async function resume(service: SandboxService, accountId: string, id: string): Promise<void> {
+/** False when somebody else was faster, with this or with another state. */
+async function resume(service: SandboxService, accountId: string, id: string): Promise<boolean> {
   try {
     await ask(service, { accountId }, id, { verb: 'RESUME', cause: 'access' });
+    return true;
   } catch (error) {
-    if (!(error instanceof GatewayError && error.code === 'STATE_CHANGE_IN_PROGRESS')) throw error;
+    if (error instanceof GatewayError && error.code === 'STATE_CHANGE_IN_PROGRESS') return false;
+    throw error;
   }
 }

@@ -18,8 +18,6 @@ import type { SupplierCall, World } from './world';
 export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
   const startedAtMs = world.now();
   const note = async (outcome: SupplierCall['outcome'], message: string | null) => {
-    // A look that was answered is no news.
-    if (verb === 'inspect' && outcome === 'OK') return;
     const call = {
       sandboxId: sandbox.id,
       supplier: sandbox.supplier,
@@ -34,6 +32,10 @@ export async function askSupplier(world: World, sandbox: Sandbox, verb: Supplier
     const reference = await send(world, sandbox, verb);
     await note('OK', null);
     const inspection = await world.driverOf(sandbox).inspect(reference);
+    const isEnding = sandbox.desiredState === 'TERMINATED' || sandbox.finalState !== null;
+    const isLost = inspection.kind === 'gone' && sandbox.goneSinceMs !== null && !isEnding;
+    if (isLost && (await world.areTooManyGone(sandbox.supplier)))
+      return { seen: 'silence', verb, message: 'Too many instances of this supplier are gone at once.' };
     return { seen: 'instance', inspection, asked: verb !== 'inspect' };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

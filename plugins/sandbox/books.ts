@@ -17,6 +17,8 @@ export interface Books {
   /** Gives it back until then; unless `revision` is undefined, somebody who changed it meanwhile has said when. */
   release(lease: Lease, revision: number | undefined, nextAtMs: number): Promise<void>;
   noteCall(call: SupplierCall): Promise<void>;
+  /** How many of a supplier's instances it says are gone without having been ended, and of how many. */
+  countGone(supplier: string): Promise<{ readonly gone: number; readonly all: number }>;
   /** What the ledger has charged from this hold, once its entry is written; the ledger itself forgets it after a while. */
   chargeOf(period: Period): Promise<Charge | undefined>;
 }
@@ -150,6 +152,14 @@ export function openBooks(database: Knex, announce: (transaction: Knex, id: stri
     },
     noteCall: async (call) => {
       await database('sandbox_supplier_calls').insert(toRow({ id: newId(), ...call }));
+    },
+    countGone: async (supplier) => {
+      const { rows } = await database.raw<{ rows: { gone: number; all: number }[] }>(
+        `SELECT count(gone_since)::int AS gone, count(*)::int AS all FROM sandboxes
+         WHERE supplier = ? AND supplier_ref IS NOT NULL AND observed_state NOT IN ('FAILED', 'TERMINATED')`,
+        [supplier],
+      );
+      return rows[0] ?? { gone: 0, all: 0 };
     },
     chargeOf: async ({ accountId, holdId }) => {
       const [entry] = await database('ledger_entries')

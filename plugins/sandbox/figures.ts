@@ -29,6 +29,13 @@ export const sweepsStopped = new Counter({
   registers: [metrics],
 });
 
+export const lossesStopped = new Counter({
+  name: 'tollgate_sandbox_losses_stopped_total',
+  help: 'Instances not taken for lost because too many of their supplier were gone at once: somebody must look.',
+  labelNames: ['supplier'],
+  registers: [metrics],
+});
+
 export const invariantsBroken = new Gauge({
   name: 'tollgate_sandbox_invariants_broken',
   help: 'How often the books of the sandboxes contradict themselves; anything above 0 is an alarm.',

@@ -1,7 +1,7 @@
 import type { Gateway } from '../../core/gateway';
 import { registerHoldSource } from '../../core/ledger/hold-sources';
 import { definePlugin } from '../../core/plugin';
-import { StartFailure } from '../../core/start-failure';
+import { readRole } from '../../core/role';
 import { registerSupplier } from '../../core/supplier';
 import { createInside, type InsideService, runInside } from './inside';
 import { checkOfferings, OFFERINGS } from './offering';
@@ -12,6 +12,7 @@ import { portHosts } from './routes/proxy-port';
 import { createService, openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker';
 import { processes } from './suppliers/process';
+import { readInstallation } from './tags';
 import { readTimings, TIMINGS } from './timings';
 import { refuseUnisolated } from './unisolated';
 import { startWorker } from './worker';
@@ -28,15 +29,6 @@ function servicesOf(gateway: Gateway): Services {
   const made = services.get(gateway);
   if (made === undefined) throw new Error('the routes of the sandbox plugin are made first');
   return made;
-}
-
-/** What a process does: serve, keep sandboxes true, or both. */
-const ROLES = { all: { works: true }, gateway: { works: false }, worker: { works: true } } as const;
-
-function readRole(): keyof typeof ROLES {
-  const role = process.env['ROLE'] ?? 'all';
-  if (Object.hasOwn(ROLES, role)) return role as keyof typeof ROLES;
-  throw new StartFailure(`ROLE is "${role}", but it must be one of ${Object.keys(ROLES).join(', ')}.`);
 }
 
 /** Sandboxes; contract section 8. */
@@ -58,15 +50,21 @@ export default definePlugin({
         },
       },
       environment: {
-        description: 'Tells the instances of this installation from those of others at the same supplier.',
+        description:
+          'Tells the instances of this installation from those of others at the same supplier; default: its database does.',
         type: 'string',
         pattern: '^[a-z0-9-]{1,40}$',
-        default: 'tollgate',
       },
       allowUnisolated: {
         description: 'Sandboxes without any isolation may be offered on a listener that others can reach.',
         type: 'boolean',
         default: false,
+      },
+      endedDays: {
+        description:
+          'Sandboxes that ended longer ago are forgotten with all that was written down of them; absent: never.',
+        type: 'integer',
+        minimum: 1,
       },
       ...TIMINGS,
     },
@@ -90,7 +88,9 @@ export default definePlugin({
     refuseUnisolated(service, settings.allowUnisolated);
     await service.changes.listen();
     const stopInside = runInside(inside);
-    const stopWorker = ROLES[readRole()].works ? startWorker(service, settings.environment) : async () => {};
+    const works = readRole(process.env) !== 'gateway';
+    const environment = settings.environment ?? (await readInstallation(gateway.database));
+    const stopWorker = works ? startWorker(service, { ...settings, environment }) : async () => {};
     return async () => {
       await stopInside();
       await stopWorker();

@@ -4,7 +4,7 @@ export type Metadata = Readonly<Record<string, unknown>>;
 
 const MOST_BYTES = 16_384;
 const SECRET_NAME =
-  /(^|[_.-])(api[_-]?key|access[_-]?key|secret|token|passw(or)?d|passphrase|private[_-]?key|credentials?|authorization|bearer)$/i;
+  /(^|[_.-])((api|access|secret|private|signing|encryption)[_-]?keys?|secrets?|token|passw(or)?ds?|pwd|passphrase|credentials?|authorization|bearer|cookies?)$/i;
 const SECRET_VALUE = [
   /\bsk-[A-Za-z0-9_-]{16,}/,
   /\b(gh[pousr]_|github_pat_|glpat-|xox[abposr]-|npm_)[A-Za-z0-9_-]{16,}/,
@@ -13,6 +13,8 @@ const SECRET_VALUE = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
   /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/,
   /\bBearer\s+[A-Za-z0-9._~+/-]{16,}/i,
+  /\b[rs]k_(live|test)_[A-Za-z0-9]{16,}/,
+  /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i,
 ];
 
 /**
@@ -44,10 +46,15 @@ function look(value: unknown, path: string, depth: number): void {
   for (const [name, member] of Object.entries(value)) {
     const at = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
     if (UNKEEPABLE.test(name)) throw invalid(path, 'has a name that cannot be kept');
+    if (SECRET_VALUE.some((pattern) => pattern.test(name))) throw invalid(path, 'has a name that looks like a secret');
     const isSecretName = SECRET_NAME.test(name.replaceAll(/([a-z])([A-Z])/g, '$1_$2'));
-    if (isSecretName && typeof member === 'string' && member !== '') throw invalid(at, 'is named like a secret');
+    if (isSecretName && holdsText(member)) throw invalid(at, 'is named like a secret');
     look(member, at, depth + 1);
   }
+}
+
+function holdsText(value: unknown): boolean {
+  return Array.isArray(value) ? value.some(holdsText) : typeof value === 'string' && value !== '';
 }
 
 function invalid(param: string, why: string) {

@@ -1,5 +1,5 @@
-import type { CallKey } from '../../core/call';
 import { newId } from '../../core/ids';
+import type { Payer } from '../../core/ledger/ledger';
 import { parseUsd } from '../../core/money';
 import type { Creation } from './creation';
 import type { OfferedInstance } from './offering';
@@ -7,7 +7,7 @@ import type { Period, Sandbox } from './sandbox';
 
 /** As it is before anything has happened: nobody sees it yet. */
 export function newSandbox(
-  { accountId, keyId }: CallKey,
+  { accountId, keyId }: Payer,
   { idempotencyKey, requestHash, policy, metadata, selection }: Creation,
   { offering, spec, provisioningLimitMs }: OfferedInstance,
   nowMs: number,

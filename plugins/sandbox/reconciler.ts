@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { describeFault } from '../../core/thrown';
 import { apply } from './apply';
 import type { Books, Lease } from './books';
+import { lossesStopped } from './figures';
+import { isTooMany } from './orphans';
 import { nextVisit, plan, type Seen } from './plan';
 import { isFinal } from './states';
 import type { World } from './world';
@@ -19,7 +21,7 @@ export interface Reconciler {
 
 export interface ReconcilerOptions {
   readonly books: Books;
-  readonly world: Omit<World, 'commit' | 'noteCall' | 'chargeOf'>;
+  readonly world: Omit<World, 'commit' | 'noteCall' | 'chargeOf' | 'areTooManyGone'>;
   readonly log: Logger;
   readonly atOnce?: number;
 }
@@ -37,6 +39,12 @@ export async function visit(
     ...given,
     noteCall: (call) => books.noteCall(call),
     chargeOf: (period) => books.chargeOf(period),
+    areTooManyGone: async (supplier) => {
+      const { gone, all } = await books.countGone(supplier);
+      if (!isTooMany(gone, all)) return false;
+      lossesStopped.inc({ supplier });
+      return true;
+    },
     commit: async (before, change) => {
       const written = await books.commit(before, change, given.now());
       if (written !== undefined) return written;

@@ -8,8 +8,8 @@ import { StartFailure } from '../../core/start-failure';
 import { findSupplier, type SupplierDriver, supplierNames } from '../../core/supplier';
 import { type Books, openBooks } from './books';
 import { type Changes, openChanges } from './changes';
-import type { OfferedInstance } from './offering';
-import { offeredNow } from './offerings';
+import type { OfferedInstance, OfferingsSection } from './offering';
+import { readOfferings } from './offerings';
 import { SupplierHealth } from './supplier-health';
 import type { Timings } from './timings';
 
@@ -23,6 +23,8 @@ export interface SandboxService {
   readonly changes: Changes;
   /** The offerings of the configuration in force. */
   offerings(): readonly OfferedInstance[];
+  /** Those of another one, by its sections. */
+  offeringsOf(section: (name: string) => unknown): readonly OfferedInstance[];
   /** The suppliers that are open, by name. */
   readonly drivers: ReadonlyMap<string, SupplierDriver>;
   /** @throws SUPPLIER_UNAVAILABLE */
@@ -61,7 +63,12 @@ async function openSupplier(
     );
   }
   const dataFolder = join(process.env['DATA_DIR'] ?? '.tollgate', 'suppliers', name);
-  return kind.open(checked.value, { log: log.child({ supplier: name }), dataFolder });
+  const opened = await kind.open(checked.value, { log: log.child({ supplier: name }), dataFolder });
+  if (opened.capabilities.uniqueName) return opened;
+  await opened.close();
+  throw new StartFailure(
+    `${where}: the driver "${driver}" cannot name its instances uniquely (capabilities.uniqueName): after a lost answer nobody could tell whether a sandbox is there, and a second one would be made.`,
+  );
 }
 
 export function createService(
@@ -73,6 +80,8 @@ export function createService(
   const { database, log } = gateway;
   const changes = openChanges(database, log);
   const health = new SupplierHealth();
+  const offeringsOf: SandboxService['offeringsOf'] = (section) =>
+    readOfferings(section('offerings') as OfferingsSection | undefined, drivers, holdSeconds);
   const driverOf = (supplier: string) => {
     const driver = drivers.get(supplier);
     if (driver === undefined) throw fail('SUPPLIER_UNAVAILABLE', { retryAfterSeconds: 30 });
@@ -87,7 +96,8 @@ export function createService(
     changes,
     drivers,
     health,
-    offerings: () => offeredNow(gateway, drivers, holdSeconds),
+    offerings: () => offeringsOf((name) => gateway.section(name)),
+    offeringsOf,
     driverOf,
     requireSupplier: (supplier) => {
       driverOf(supplier);

@@ -1,20 +1,27 @@
+import { startLoop } from '../../core/loop';
+import { describeFault } from '../../core/thrown';
 import { cancelStale } from './admission-sweep';
 import type { Books } from './books';
 import { cleanUp } from './cleanup';
 import { invariantsBroken, orphansFound, supplierCallSeconds, supplierCalls, sweepsStopped } from './figures';
 import { checkInvariants } from './invariants';
-import { startLoop } from './loop';
 import { OrphanSweep } from './orphans';
 import { forgetQuotes } from './quotes';
 import { startReconciler } from './reconciler';
+import { forgetEnded } from './retention';
 import type { SandboxService } from './service';
 import { instanceTags } from './tags';
 
 const ADMISSIONS_EVERY_MS = 5_000;
 const CLEANUP_EVERY_MS = 5_000;
+const FORGET_EVERY_MS = 300_000;
+const DAY_MS = 86_400_000;
 
 /** What keeps sandboxes true: in every process, or in those with ROLE=worker alone; any number at once. */
-export function startWorker(service: SandboxService, environment: string): () => Promise<void> {
+export function startWorker(
+  service: SandboxService,
+  { environment, endedDays }: { readonly environment: string; readonly endedDays?: number | undefined },
+): () => Promise<void> {
   const { database, gateway, log, timings, changes, drivers } = service;
   const reconciler = startReconciler({
     books: countingCalls(service),
@@ -28,26 +35,31 @@ export function startWorker(service: SandboxService, environment: string): () =>
     },
   });
   const sweep = new OrphanSweep({ database, log, environment, timings });
+  const loop = (name: string, everyMs: number, work: () => Promise<void>) => {
+    let failing = false;
+    const watched = async () => {
+      await work();
+      failing = false;
+    };
+    return startLoop(watched, everyMs, (error) => {
+      if (!failing) log.error({ loop: name, error: describeFault(error) }, 'a loop of the sandboxes fails');
+      failing = true;
+    });
+  };
   const loops = [
-    startLoop(
-      'admissions',
-      ADMISSIONS_EVERY_MS,
-      async () => {
-        const cancelled = await cancelStale(database, gateway.ledger, Date.now() - timings.admissionWithinMs);
-        if (cancelled > 0) log.warn({ cancelled }, 'creations that nobody finished were cancelled');
-      },
-      log,
-    ),
-    startLoop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep), log),
-    startLoop(
-      'cleanup',
-      CLEANUP_EVERY_MS,
-      async () => {
-        await cleanUp(database, (supplier) => drivers.get(supplier), Date.now());
-      },
-      log,
-    ),
-    startLoop('invariants', timings.invariantsEveryMs, () => audit(service), log),
+    loop('admissions', ADMISSIONS_EVERY_MS, async () => {
+      const cancelled = await cancelStale(database, gateway.ledger, Date.now() - timings.admissionWithinMs);
+      if (cancelled > 0) log.warn({ cancelled }, 'creations that nobody finished were cancelled');
+    }),
+    loop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep)),
+    loop('cleanup', CLEANUP_EVERY_MS, async () => {
+      await cleanUp(database, (supplier) => drivers.get(supplier), Date.now());
+    }),
+    loop('invariants', timings.invariantsEveryMs, () => audit(service)),
+    loop('retention', FORGET_EVERY_MS, async () => {
+      await forgetQuotes(database, Date.now());
+      if (endedDays !== undefined) await forgetEnded(database, Date.now() - endedDays * DAY_MS);
+    }),
   ];
   const stopListening = changes.onAny(reconciler.wake);
   return async () => {
@@ -62,6 +74,8 @@ function countingCalls({ books, health }: SandboxService): Books {
     ...books,
     noteCall: async (call) => {
       const { supplier, verb, outcome, startedAtMs, endedAtMs } = call;
+      // A look that was answered is no news, but that the supplier is there.
+      if (verb === 'inspect' && outcome === 'OK') return health.answered(supplier);
       supplierCalls.inc({ supplier, verb, outcome });
       supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
       if (outcome === 'NOT_SENT' || outcome === 'AMBIGUOUS') health.failed(supplier);
@@ -94,5 +108,4 @@ async function audit({ database, log }: SandboxService): Promise<void> {
     invariantsBroken.set({ invariant }, count);
     if (count > 0) log.error({ invariant, count }, 'the books of the sandboxes contradict themselves');
   }
-  await forgetQuotes(database, nowMs);
 }

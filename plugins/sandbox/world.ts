@@ -34,6 +34,8 @@ export interface World {
   commit(aggregate: Aggregate, change: Change): Promise<Aggregate | undefined>;
   noteCall(call: SupplierCall): Promise<void>;
   chargeOf(period: Period): Promise<Charge | undefined>;
+  /** So many instances of this supplier are gone at once that it is believed of none. */
+  areTooManyGone(supplier: string): Promise<boolean>;
 }
 
 export interface Step {

@@ -46,6 +46,7 @@ export default definePlugin({
       auth: 'none',
       method: 'GET',
       path: '/healthz',
+      inWorkers: true,
       summary: 'Says that the process is alive.',
       answers: { 200: { description: 'It is alive.', schema: object({ status: oneOf('alive') }) } },
       handle: async (_visit, _request, response) => sendJson(response, 200, { status: 'alive' }),
@@ -55,6 +56,7 @@ export default definePlugin({
       auth: 'none',
       method: 'GET',
       path: '/readyz',
+      inWorkers: true,
       summary: 'Says whether calls can be taken.',
       answers: {
         200: { description: 'They can.', schema: READINESS },
@@ -81,6 +83,7 @@ export default definePlugin({
       listener: 'admin',
       method: 'GET',
       path: '/metrics',
+      inWorkers: true,
       summary: "What the process counts and measures, in Prometheus' text format.",
       answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
       handle: async (_visit, _request, response) => {

@@ -90,6 +90,21 @@ describe('Creating a sandbox', function () {
         'METADATA_INVALID',
         { selection, idempotencyKey: 'a', metadata: { note: `sk-svc-${'a'.repeat(46)}` } },
       ],
+      [
+        'a secret in a list of the metadata',
+        'METADATA_INVALID',
+        { selection, idempotencyKey: 'a', metadata: { deep: { secretKeys: ['abc'] } } },
+      ],
+      [
+        'a password in an address of the metadata',
+        'METADATA_INVALID',
+        { selection, idempotencyKey: 'a', metadata: { database: 'postgres://user:word@host/name' } },
+      ],
+      [
+        'a key as a name in the metadata',
+        'METADATA_INVALID',
+        { selection, idempotencyKey: 'a', metadata: { [`sk-svc-${'a'.repeat(46)}`]: 1 } },
+      ],
       ['metadata that is no object', 'METADATA_INVALID', { selection, idempotencyKey: 'a', metadata: ['a'] }],
       ['an unknown field', 'INVALID_FIELD', { selection, idempotencyKey: 'a', balance: '1' }],
       ['an unknown policy', 'INVALID_FIELD', { selection, idempotencyKey: 'a', policy: { free: true } }],

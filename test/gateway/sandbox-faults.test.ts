@@ -74,20 +74,16 @@ describe('sandboxes, when something dies', () => {
     expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
   }).timeout(120_000);
 
-  it('an engine that is silent makes the state unknown; when it answers again the sandbox is as it was', async () => {
-    const { id } = await createSandbox(gateway, key, creation('silent engine'));
+  it('an instance that is started anew behind our back is lost, and what is there goes', async () => {
+    const { id } = await createSandbox(gateway, key, creation('restarted'));
     await waitForState(gateway, key, id, 'RUNNING');
-    await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'kept', content: 'x' } });
-    docker.stall();
-    const unknown = await waitForState(gateway, key, id, 'UNKNOWN');
-    expect([unknown.lifecyclePhase, unknown.lastConfirmedState]).to.deep.equal(['RECONCILING', 'RUNNING']);
-    const refused = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
-    expect([refused.status, refused.json.error.code]).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
-    docker.goOn();
-    await waitForState(gateway, key, id, 'RUNNING');
-    const { json } = await gateway.call(`/v1/sandboxes/${id}/files?path=kept`, { method: 'GET', key });
-    expect(json.content).to.equal('x');
-    assertBooksAreClosed(await terminate(gateway, key, id));
+    const [name] = await containersOf(id);
+    const restartedAt = Date.now();
+    await docker.ask('POST', `/containers/${name}/restart?t=0`);
+    const lost = await waitForState(gateway, key, id, 'FAILED');
+    assertBooksAreClosed(lost);
+    expect(lost.failure.code).to.equal('SUPPLIER_LOST');
+    expect(Date.parse(lost.usageSegments[0].endsAt)).to.be.at.most(restartedAt);
     expect(await containersOf(id)).to.deep.equal([]);
   }).timeout(120_000);
 

@@ -152,6 +152,11 @@ describe('sandboxes at a real Docker engine', () => {
     const ended = await terminate(gateway, key, id);
     assertBooksAreClosed(ended);
     expect(ended.observedState).to.equal('TERMINATED');
+    // A creation that was overtaken has not succeeded, nor has it failed.
+    const events = ended.events.map(({ type }: AnyRecord) => type);
+    const hasRun = events.includes('RUNNING') && events.indexOf('RUNNING') < events.indexOf('TERMINATE_REQUESTED');
+    const endings = Object.fromEntries(ended.operations.map(({ type, status }: AnyRecord) => [type, status]));
+    expect(endings).to.deep.equal({ CREATE: hasRun ? 'SUCCEEDED' : 'CANCELLED', TERMINATE: 'SUCCEEDED' });
     await until('no container', async () => !(await docker.containers()).some((name) => name.includes(id)));
     const gone = await post(id, '/commands', { command: 'echo no' });
     expect([gone.status, gone.json.error.code]).to.deep.equal([410, 'SANDBOX_FINAL']);
@@ -160,6 +165,7 @@ describe('sandboxes at a real Docker engine', () => {
   it('an instance that dies ends what is open through its ports', async () => {
     const id = await start('dies');
     await run(id, 'nc -l -p 8002 -e sleep 1000', { background: true });
+    await until('it listens', async () => (await run(id, 'netstat -tln | grep -c :8002')).stdout !== '0\n');
     const { url, headers } = (await get(id, '/ports/8002')).json;
     const asked = request(url, { headers, headersTimeout: 30_000 }).then(
       async ({ statusCode, body }) => `${statusCode} ${await body.text()}`,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { fail } from '../../../core/errors';
-import { FileFailure, InstanceGone, type RunningCommand, type SupplierDriver } from '../../../core/supplier';
+import { Ambiguous, FileFailure, InstanceGone, type RunningCommand, type SupplierDriver } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
 import type { RunningSandbox } from '../access';
 import { failureOf } from '../operate';
@@ -15,6 +15,7 @@ import { beginOperation, finishOperation } from '../store';
 import { toCallerError } from '../supplier-failure';
 import { LiveCommand } from './live-command';
 import {
+  abandonCommand,
   type Command,
   endCommand,
   findUnwatched,
@@ -39,6 +40,8 @@ const WATCHED_FOR_MS = 30_000;
 const OUTPUT_KEPT_MS = 3_600_000;
 /** How late somebody who follows a command of another process notices. */
 const LOOK_EVERY_MS = 250;
+/** Commands of this process tell their news. */
+const LOOK_AT_OWN_EVERY_MS = 5_000;
 
 export interface CommandsOptions {
   readonly database: Knex;
@@ -63,7 +66,9 @@ export class Commands {
     try {
       started = await running.driver.exec(running.reference, specOf(command, request));
     } catch (error) {
-      await removeCommand(database, command.id);
+      // It may run all the same, and nobody waits for it: whoever looks after such commands ends it.
+      if (error instanceof Ambiguous) await abandonCommand(database, command.id, Date.now());
+      else await removeCommand(database, command.id);
       const shown = commandError(error);
       await finishOperation(database, operationId, { status: 'FAILED', error: failureOf(shown) });
       throw shown;
@@ -85,7 +90,7 @@ export class Commands {
         signal.removeEventListener('abort', wake);
         resolve();
       };
-      const timer = setTimeout(wake, LOOK_EVERY_MS);
+      const timer = setTimeout(wake, this.#live.has(commandId) ? LOOK_AT_OWN_EVERY_MS : LOOK_EVERY_MS);
       this.#news.on(commandId, wake);
       signal.addEventListener('abort', wake);
     });
@@ -108,7 +113,11 @@ export class Commands {
     while (!signal.aborted) {
       try {
         await watchCommands(database, [...this.#live.keys()], Date.now() + WATCHED_FOR_MS);
-        for (const command of await findUnwatched(database)) await this.#takeOver(command);
+        for (const command of await findUnwatched(database)) {
+          await this.#takeOver(command).catch((error: unknown) =>
+            log.warn({ commandId: command.id, error: describeFault(error) }, 'a command could not be looked after'),
+          );
+        }
         await forgetOutput(database, Date.now() - OUTPUT_KEPT_MS);
       } catch (error) {
         log.error({ error: describeFault(error) }, 'commands could not be looked after');

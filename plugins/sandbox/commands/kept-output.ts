@@ -14,6 +14,9 @@ export const MOST_KEPT = 1_048_576;
 
 const MOST_OF_PIECE = 16_384;
 
+/** Of each stream: what prints a little for ever is bounded too. */
+const MOST_PIECES = 16_384;
+
 /**
  * The last mebibyte of each stream, in numbered pieces. A piece may grow until it is taken to be written; the number of the
  * next one tells who has read how far.
@@ -24,6 +27,7 @@ export class KeptOutput {
   /** Pieces up to here were taken. */
   #taken = 0;
   readonly #bytes = { stdout: 0, stderr: 0 };
+  readonly #count = { stdout: 0, stderr: 0 };
   /** The beginning of a character whose rest has not come yet. */
   readonly #unfinished: Record<OutputStream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
   readonly truncated = { stdout: false, stderr: false };
@@ -65,7 +69,10 @@ export class KeptOutput {
       const begun = canGrow ? last.bytes : EMPTY;
       const part = wholeStart(rest, MOST_OF_PIECE - begun.length);
       if (canGrow) this.#pieces.pop();
-      else this.#sequence += 1;
+      else {
+        this.#sequence += 1;
+        this.#count[stream] += 1;
+      }
       this.#pieces.push({ sequence: this.#sequence, stream, bytes: Buffer.concat([begun, part]) });
       this.#bytes[stream] += part.length;
       rest = rest.subarray(part.length);
@@ -75,13 +82,15 @@ export class KeptOutput {
 
   /** Drops pieces that are not needed for the last mebibyte. */
   #forget(stream: OutputStream): void {
-    if (this.#bytes[stream] > MOST_KEPT) this.truncated[stream] = true;
+    if (this.#bytes[stream] > MOST_KEPT || this.#count[stream] > MOST_PIECES) this.truncated[stream] = true;
     for (;;) {
       const index = this.#pieces.findIndex((piece) => piece.stream === stream);
       const bytes = this.#pieces[index]?.bytes.length ?? 0;
-      if (index === -1 || this.#bytes[stream] - bytes < MOST_KEPT) return;
+      const isNeeded = this.#bytes[stream] - bytes < MOST_KEPT && this.#count[stream] <= MOST_PIECES;
+      if (index === -1 || isNeeded) return;
       this.#pieces.splice(index, 1);
       this.#bytes[stream] -= bytes;
+      this.#count[stream] -= 1;
     }
   }
 }

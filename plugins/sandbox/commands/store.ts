@@ -35,6 +35,13 @@ export async function removeCommand(database: Knex, id: string): Promise<void> {
   await database('sandbox_commands').where({ id }).delete();
 }
 
+/** Nobody knows whether it was started: it is to be killed. */
+export async function abandonCommand(database: Knex, id: string, nowMs: number): Promise<void> {
+  await database('sandbox_commands')
+    .where({ id })
+    .update(toRow({ killAtMs: nowMs, watchedUntilMs: nowMs }));
+}
+
 /** @throws NOT_FOUND */
 export async function findCommand(database: Knex, sandboxId: string, id: string): Promise<Command> {
   const [row]: Record<string, unknown>[] = UUID.test(id)
@@ -103,7 +110,11 @@ export async function findUnwatched(database: Knex, nowMs = Date.now()): Promise
 
 /** Output of commands that ended before then. */
 export async function forgetOutput(database: Knex, beforeMs: number): Promise<void> {
-  await database('sandbox_command_output')
-    .whereIn('command_id', database('sandbox_commands').select('id').where('ended_at', '<', new Date(beforeMs)))
-    .delete();
+  // Few commands have output, and many have ended.
+  await database.raw(
+    `DELETE FROM sandbox_command_output WHERE command_id IN (
+       SELECT command.id FROM (SELECT DISTINCT command_id FROM sandbox_command_output) AS output
+       JOIN sandbox_commands AS command ON command.id = output.command_id WHERE command.ended_at < ?)`,
+    [new Date(beforeMs)],
+  );
 }

@@ -7,24 +7,49 @@ import type { Logger } from 'pino';
 import { fail } from '../../../core/errors';
 import type { PortAddress } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
+import { touchSandbox } from '../store';
 import { stillValid, TOKEN_HEADER } from './tokens';
 
 /** Never given to an instance: they open the gateway, or belong to whoever else is served under its name. */
-const CLIENTS_OWN = ['authorization', 'proxy-authorization', 'x-api-key', 'svc-key', 'cookie', TOKEN_HEADER];
+const CLIENTS_OWN = [
+  'authorization',
+  'proxy-authorization',
+  'x-api-key',
+  'svc-key',
+  'cookie',
+  'forwarded',
+  TOKEN_HEADER,
+];
 /** Never taken from an instance: they would speak for the whole origin. */
-const ORIGINS_OWN = ['set-cookie', 'strict-transport-security', 'clear-site-data', 'public-key-pins', 'alt-svc'];
+const ORIGINS_OWN = [
+  'set-cookie',
+  'www-authenticate',
+  'proxy-authenticate',
+  'strict-transport-security',
+  'clear-site-data',
+  'public-key-pins',
+  'alt-svc',
+  'nel',
+  'report-to',
+  'reporting-endpoints',
+  'service-worker-allowed',
+  'x-svc-source',
+  'x-svc-request-id',
+];
 
 export interface Passage {
   readonly address: PortAddress;
   /** What the instance sees as path and query. */
   readonly path: string;
   readonly tokenHash: string;
+  readonly sandboxId: string;
   /** Headers of the answer beside the instance's own. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 interface Open {
   readonly tokenHash: string;
+  readonly sandboxId: string;
   readonly end: () => void;
 }
 
@@ -98,18 +123,25 @@ export class PortProxy {
       await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
       // A process that is to stop waits for answers, and these may be without end.
       if (this.isDraining()) this.#endAll();
-      await this.endRevoked().catch((error: unknown) =>
-        this.log.error({ error: describeFault(error) }, 'open ports could not be looked after'),
-      );
+      await this.endRevoked()
+        .then(() => this.#touch())
+        .catch((error: unknown) =>
+          this.log.error({ error: describeFault(error) }, 'open ports could not be looked after'),
+        );
     }
+  }
+
+  /** Whoever has a port open uses the sandbox, however long. */
+  async #touch(): Promise<void> {
+    for (const id of new Set([...this.#open].map(({ sandboxId }) => sandboxId))) await touchSandbox(this.database, id);
   }
 
   #endAll(): void {
     for (const { end } of this.#open) end();
   }
 
-  #remember({ tokenHash }: Passage, end: () => void): () => void {
-    const open = { tokenHash, end };
+  #remember({ tokenHash, sandboxId }: Passage, end: () => void): () => void {
+    const open = { tokenHash, sandboxId, end };
     this.#open.add(open);
     return () => this.#open.delete(open);
   }
@@ -133,6 +165,7 @@ export class PortProxy {
     this.#strip(outgoing, incoming);
     const strip = (answer: IncomingMessage) => {
       for (const name of ORIGINS_OWN) delete answer.headers[name];
+      Object.assign(answer.headers, this.#passages.get(incoming)?.headers);
     };
     socket.once('close', () => outgoing.destroy());
     outgoing.once('response', strip);

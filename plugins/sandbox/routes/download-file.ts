@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Route } from '../../../core/plugin';
 import { readQuery } from '../../../core/query';
 import type { InsideService } from '../inside';
-import { BYTES, FILE_ERRORS, PATH, requiredPath, withFiles } from './file-access';
+import { BYTES, exactly, FILE_ERRORS, PATH, requiredPath, withFiles } from './file-access';
 
 export function downloadFile(service: InsideService): Route {
   return {
@@ -16,7 +16,7 @@ export function downloadFile(service: InsideService): Route {
     errors: FILE_ERRORS,
     handle: async ({ key, params, query }, request, response) => {
       const path = requiredPath(readQuery(query, PATH).path);
-      const { byteLength, content } = await withFiles(
+      const file = await withFiles(
         service,
         { accountId: key.accountId, sandboxId: params['id'] },
         'FILE_READ',
@@ -24,18 +24,18 @@ export function downloadFile(service: InsideService): Route {
       );
       response.writeHead(200, {
         'content-type': 'application/octet-stream',
-        'content-length': byteLength,
+        'content-length': file.byteLength,
         // A customer's file is never a page of the console's origin.
         'content-disposition': 'attachment',
         'content-security-policy': 'sandbox',
         'x-content-type-options': 'nosniff',
       });
       if (request.method === 'HEAD') {
-        content.destroy();
+        file.content.destroy();
         response.end();
         return;
       }
-      await pipeline(content, response);
+      await pipeline(exactly(file), response);
     },
   };
 }

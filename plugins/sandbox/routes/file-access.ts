@@ -1,6 +1,7 @@
 import { type ErrorCode, fail } from '../../../core/errors';
 import { type Reader, reader } from '../../../core/query';
 import { object, shape } from '../../../core/shape';
+import type { FileContent } from '../../../core/supplier';
 import { openRunning, RUNNING_ERRORS, type RunningSandbox } from '../access';
 import type { InsideService } from '../inside';
 import { operate } from '../operate';
@@ -36,6 +37,20 @@ export async function withFiles<T>(
   const running = await openRunning(service, accountId, sandboxId ?? '');
   if (!running.sandbox.offering.capabilities.files) throw fail('NOT_SUPPORTED');
   return operate(service.database, running, type, () => work(running));
+}
+
+/**
+ * Of a file's content as much as was said, whatever is written to the file meanwhile: more would be taken for the next
+ * answer. One that has become shorter breaks off.
+ */
+export async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Buffer> {
+  let left = byteLength;
+  for await (const piece of content as AsyncIterable<Buffer>) {
+    yield piece.subarray(0, left);
+    left -= Math.min(left, piece.length);
+    if (left === 0) return;
+  }
+  if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
 }
 
 /** The path of a query string. */

@@ -64,7 +64,7 @@ async function findPassage(
   const { driver, reference, sandbox } = await openRunning(service, accountId, place.sandboxId);
   if (Date.now() - sandbox.lastUsedAtMs > TOUCH_EVERY_MS) await touchSandbox(service.database, sandbox.id);
   try {
-    return { ...rest, tokenHash, address: await driver.dialPort(reference, place.port) };
+    return { ...rest, tokenHash, sandboxId: sandbox.id, address: await driver.dialPort(reference, place.port) };
   } catch (error) {
     throw toCallerError(error);
   }

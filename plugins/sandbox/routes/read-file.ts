@@ -7,7 +7,7 @@ import { readQuery, wordReader } from '../../../core/query';
 import { object, oneOf, shape } from '../../../core/shape';
 import type { RunningSandbox } from '../access';
 import type { InsideService } from '../inside';
-import { FILE_ERRORS, MOST_AS_JSON, PATH, requiredPath, withFiles } from './file-access';
+import { exactly, FILE_ERRORS, MOST_AS_JSON, PATH, requiredPath, withFiles } from './file-access';
 
 const ENCODINGS = ['utf8', 'base64'] as const;
 type Encoding = (typeof ENCODINGS)[number];
@@ -46,12 +46,13 @@ export function readFile(service: InsideService): Route {
 }
 
 async function readWhole({ driver, reference }: RunningSandbox, path: string, encoding: Encoding): Promise<Buffer> {
-  const { byteLength, content } = await driver.files.read(reference, path);
+  const file = await driver.files.read(reference, path);
+  const { byteLength } = file;
   if (byteLength > MOST_AS_JSON) {
-    content.destroy();
+    file.content.destroy();
     throw fail('FILE_TOO_LARGE', { message: TOO_LARGE, details: { byteLength } });
   }
-  const bytes = await buffer(content);
+  const bytes = await buffer(exactly(file));
   if (encoding === 'utf8' && !isUtf8(bytes)) throw fail('INVALID_FIELD', { param: 'encoding', message: NOT_TEXT });
   return bytes;
 }

@@ -32,6 +32,9 @@ const BODY = {
 
 const TIMEOUT_SECONDS = 60;
 const MOST_BYTES = 4 * 1_048_576;
+/** What Linux gives a program as one word, and less than it gives in all. */
+const MOST_OF_WORD = 131_071;
+const MOST_OF_ENV = 1_048_576;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 type Body = Settings<typeof BODY>;
@@ -94,12 +97,18 @@ async function* eventsOf(service: InsideService, { command }: LiveCommand, left:
 /** What no process can be given. */
 function checkText(body: Body): Body {
   const { command, cwd, env = {} } = body;
+  let total = 0;
   if (command.includes('\0')) throw invalid('command', 'holds a NUL character');
+  if (Buffer.byteLength(command) > MOST_OF_WORD) throw invalid('command', `has more than ${MOST_OF_WORD} bytes`);
   if (cwd?.includes('\0') === true) throw invalid('cwd', 'holds a NUL character');
   for (const [name, value] of Object.entries(env)) {
     if (!VARIABLE.test(name)) throw invalid(`env.${name}`, 'is no name of a variable');
     if (value.includes('\0')) throw invalid(`env.${name}`, 'holds a NUL character');
+    const byteLength = Buffer.byteLength(name) + 1 + Buffer.byteLength(value);
+    if (byteLength > MOST_OF_WORD) throw invalid(`env.${name}`, `has more than ${MOST_OF_WORD} bytes`);
+    total += byteLength;
   }
+  if (total > MOST_OF_ENV) throw invalid('env', `has more than ${MOST_OF_ENV} bytes`);
   return body;
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { fail } from '../../../core/errors';
-import { sendJson } from '../../../core/http';
+import { fail, GatewayError } from '../../../core/errors';
+import { readBytes, sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import { readQuery } from '../../../core/query';
 import type { InsideService } from '../inside';
@@ -20,7 +20,7 @@ export function uploadFile(service: InsideService): Route {
     errors: FILE_ERRORS,
     handle: async ({ key, params, query }, request, response) => {
       const path = requiredPath(readQuery(query, PATH).path);
-      const bytes = await readBytes(request);
+      const bytes = await readFile(request);
       await withFiles(
         service,
         { accountId: key.accountId, sandboxId: params['id'] },
@@ -32,20 +32,14 @@ export function uploadFile(service: InsideService): Route {
   };
 }
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
-  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw fail('UNSUPPORTED_MEDIA_TYPE', { message: 'The body must not be compressed.' });
-  }
+/** @throws FILE_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BODY_TIMEOUT */
+async function readFile(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > MOST_UPLOADED) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let byteLength = 0;
-  // Leaving the loop must not destroy the request: its answer would have nowhere to go.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    byteLength += chunk.length;
-    if (byteLength > MOST_UPLOADED) throw tooLarge();
-    chunks.push(chunk);
+  try {
+    return await readBytes(request, MOST_UPLOADED);
+  } catch (error) {
+    throw error instanceof GatewayError && error.code === 'BODY_TOO_LARGE' ? tooLarge() : error;
   }
-  return Buffer.concat(chunks);
 }
 
 function tooLarge() {

@@ -1,4 +1,4 @@
-import { FileFailure, WORK_FOLDER } from '../../../core/supplier';
+import { type FileEntry, FileFailure, WORK_FOLDER } from '../../../core/supplier';
 
 /** As Linux has them. */
 const LONGEST_PATH = 4_095;
@@ -19,6 +19,14 @@ export function confinedNames(path: string): readonly string[] {
   return names;
 }
 
+/** The same for what is to be removed, with its own name apart: a link itself is removed, and so not followed. @throws FileFailure */
+export function removableNames(path: string): { readonly folder: readonly string[]; readonly last: string } {
+  const names = confinedNames(path);
+  const last = names.at(-1);
+  if (last === undefined) throw new FileFailure('not-allowed', "the instance's own folder cannot be removed");
+  return { folder: names.slice(0, -1), last };
+}
+
 /** What is left of an absolute path below a folder; a relative path as it is. @throws FileFailure when it lies elsewhere. */
 export function relativeTo(folder: string, path: string): string {
   if (!path.startsWith('/') || path === folder) return path === folder ? '' : path;
@@ -36,4 +44,10 @@ function invalid(why: string): FileFailure {
 
 export function notFound(names: readonly string[]): FileFailure {
   return new FileFailure('not-found', `there is nothing at ${names.join('/') || '.'}`);
+}
+
+export function notAFile(type: FileEntry['type']): FileFailure {
+  return type === 'folder'
+    ? new FileFailure('is-folder', 'this is a folder')
+    : new FileFailure('not-allowed', 'this is neither a file nor a folder');
 }

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import type { InstanceSummary, SupplierDriver } from '../../../core/supplier';
@@ -8,6 +9,7 @@ import { checkInvariants } from '../../../plugins/sandbox/invariants';
 import { request } from '../../../plugins/sandbox/lifecycle';
 import { readSandboxHolds } from '../../../plugins/sandbox/open-holds';
 import { OrphanSweep } from '../../../plugins/sandbox/orphans';
+import { forgetEnded } from '../../../plugins/sandbox/retention';
 import { toRow } from '../../../plugins/sandbox/rows';
 import { instanceName, instanceTags } from '../../../plugins/sandbox/tags';
 import { DATABASES, quiet } from '../../support/databases';
@@ -15,6 +17,11 @@ import { accepted } from './simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 8);
 const OLD = new Date(NOW_MS - 600_000);
+
+/** The time in a UUIDv7. */
+function at(id: string): Date {
+  return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16));
+}
 
 describe('the books of sandboxes', function () {
   this.timeout(60_000);
@@ -94,6 +101,41 @@ describe('the books of sandboxes', function () {
     assert.equal((await readSandboxHolds(database, [payer.accountId])).length, 1);
     await database('billing_periods').where({ id: period.id }).update({ status: 'SETTLED', amount_e8: 0, due_e8: 0 });
     assert.deepEqual(await readSandboxHolds(database, [payer.accountId]), []);
+  });
+
+  it('are forgotten a while after the end, with all that hangs on them, and not before', async () => {
+    const [kept, ended] = [await insertSandbox(), await insertSandbox()];
+    const commandId = randomUUID();
+    const end = new Date(NOW_MS);
+    const command = { id: commandId, sandbox_id: ended.id, operation_id: newId(), background: false };
+    await database('sandbox_commands').insert({ ...command, status: 'EXITED', started_at: end, watched_until: end });
+    await database('sandboxes').where({ id: ended.id }).update({ observed_state: 'TERMINATED', ended_at: end });
+    await forgetEnded(database, NOW_MS);
+    assert.ok((await books().load(ended.id)) !== undefined);
+    assert.equal(await forgetEnded(database, NOW_MS + 1), 1);
+    assert.equal(await books().load(ended.id), undefined);
+    assert.deepEqual(await database('sandbox_commands').where({ id: commandId }), []);
+    assert.deepEqual(await database('billing_periods').where({ sandbox_id: ended.id }), []);
+    assert.ok((await books().load(kept.id)) !== undefined);
+  });
+
+  it('say how many instances of a supplier are gone', async () => {
+    const supplier = newId();
+    for (const gone_since of [null, OLD, OLD]) {
+      const { id } = await insertSandbox();
+      await database('sandboxes').where({ id }).update({ supplier, supplier_ref: '{}', gone_since });
+    }
+    assert.deepEqual(await books().countGone(supplier), { gone: 2, all: 3 });
+  });
+
+  it('say what the ledger has charged, once its entry is written', async () => {
+    const { period } = await insertSandbox();
+    assert.ok(period !== undefined);
+    assert.equal(await books().chargeOf(period), undefined);
+    const { accountId, keyId, holdId: rid } = period;
+    const entry = { accountId, seq: 1, rid, kind: 'charge', keyId, amountE8: -7n, postedE8: 3n, shortfallE8: 2n };
+    await database('ledger_entries').insert({ ...toRow(entry), created_at: at(rid) });
+    assert.deepEqual(await books().chargeOf(period), { chargedE8: 7n, shortfallE8: 2n });
   });
 
   it('raise an alarm for what contradicts itself', async () => {

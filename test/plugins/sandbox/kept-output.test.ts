@@ -53,6 +53,19 @@ describe('the output that is kept', () => {
     expect(bytes).to.be.lessThan(MOST_KEPT + 20_000);
   });
 
+  it('is cut when it comes a little at a time for ever', () => {
+    const kept = new KeptOutput();
+    const pieces = [];
+    for (let time = 0; time < 20_000; time += 1) {
+      kept.add(out(Buffer.from('x')));
+      if (time > 19_900) pieces.push(...kept.take().added);
+      else kept.take();
+    }
+    expect(kept.truncated.stdout).to.equal(true);
+    expect(kept.text('stdout').length).to.be.within(16_000, 17_000);
+    expect(pieces.at(-1)?.sequence).to.equal(20_000);
+  }).timeout(20_000);
+
   it('cuts no character in two, however its bytes come', () => {
     const text = 'aä€😀z';
     const bytes = Buffer.from(text.repeat(5_000));

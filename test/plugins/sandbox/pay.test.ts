@@ -87,6 +87,7 @@ describe('paying for a sandbox', () => {
       commit,
       noteCall: async () => {},
       chargeOf: async ({ holdId }) => written.get(holdId),
+      areTooManyGone: async () => false,
     };
   });
 

@@ -24,6 +24,8 @@ export class Engine {
   /** The same for an answer that is read as it comes. */
   async open(method: string, path: string): Promise<{ status: number; content: IncomingMessage }> {
     const response = await this.#send(method, path, {});
+    // From here on it is as fast as who reads it.
+    response.socket.setTimeout(0);
     return { status: response.statusCode ?? 0, content: response };
   }
 

@@ -99,8 +99,12 @@ function watchEnd(engine: Engine, execId: string): { exit: Promise<CommandExit>;
   const ended = async (): Promise<CommandExit> => {
     for (;;) {
       await sleep(LOOK_EVERY_MS, undefined, { signal: wake.signal }).catch(() => (wake = new AbortController()));
-      const { exitCode } = await look(engine, execId);
-      if (exitCode !== undefined) return { exitCode };
+      // The engine may be silent for a while; a command that it knows nothing of is lost.
+      const seen = await look(engine, execId).catch((error: unknown) => {
+        if (error instanceof InstanceGone) throw error;
+        return undefined;
+      });
+      if (seen?.exitCode !== undefined) return { exitCode: seen.exitCode };
     }
   };
   const exit = ended();

@@ -13,7 +13,7 @@ import {
   type SupplierFiles,
   WORK_FOLDER,
 } from '../../../../core/supplier';
-import { confinedNames, leadsOut, notFound, relativeTo } from '../confined-path';
+import { confinedNames, leadsOut, notAFile, notFound, relativeTo, removableNames } from '../confined-path';
 import { type Answer, type Engine, messageOf } from './engine';
 import { runExec, startExec } from './exec';
 import { COMMAND_MARK, signalCommand } from './group-signal';
@@ -66,7 +66,7 @@ export class ContainerFiles implements SupplierFiles {
   async list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]> {
     const place = await this.#find(reference, confinedNames(path));
     if (place.stat === undefined) throw notFound(place.names);
-    if (place.stat.type !== 'folder') throw new FileFailure('not-folder', `${path} is no folder`);
+    if (place.stat.type !== 'folder') throw new FileFailure('not-folder', 'this is no folder');
     const id = randomUUID();
     const { output, exit } = await startExec(this.engine, reference, {
       argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), '-exec', 'sh', '-c', ...TELL],
@@ -83,19 +83,16 @@ export class ContainerFiles implements SupplierFiles {
   }
 
   async remove(reference: InstanceReference, path: string): Promise<void> {
-    const names = confinedNames(path);
-    const last = names.at(-1);
-    if (last === undefined) throw new FileFailure('not-allowed', "the instance's own folder cannot be removed");
-    // A link itself is removed, so its own name is not followed.
-    const parent = await this.#find(reference, names.slice(0, -1));
+    const { folder, last } = removableNames(path);
+    const parent = await this.#find(reference, folder);
     const target = [...parent.names, last];
     const { status } = await this.engine.head(archivePath(reference, target));
-    if (status === 404) throw notFound(names);
-    const { exitCode, stderr } = await runExec(this.engine, reference, {
+    if (status === 404) throw notFound(target);
+    const { exitCode } = await runExec(this.engine, reference, {
       argv: ['rm', '-rf', absolute(target)],
       env: {},
     });
-    if (exitCode !== 0) throw new FileFailure('not-allowed', stderr.trim() || `rm ended with ${exitCode}`);
+    if (exitCode !== 0) throw new FileFailure('not-allowed', 'not all of it could be removed');
   }
 
   /** Makes the instance's folder, before the instance is started. */
@@ -131,7 +128,8 @@ export class ContainerFiles implements SupplierFiles {
         return this.#find(reference, [...target, ...names.slice(index + 1)]);
       }
       const isLast = index === names.length - 1;
-      if (!isLast && next.type !== 'folder') throw new FileFailure('not-folder', `${name} is no folder`);
+      if (!isLast && next.type !== 'folder')
+        throw new FileFailure('not-folder', 'on the way there is something that is no folder');
       known = [...known, name];
       stat = next;
     }
@@ -222,12 +220,6 @@ async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
   } finally {
     archive.destroy();
   }
-}
-
-function notAFile(type: FileEntry['type']): FileFailure {
-  return type === 'folder'
-    ? new FileFailure('is-folder', 'this is a folder')
-    : new FileFailure('not-allowed', 'this is neither a file nor a folder');
 }
 
 function unpackFailure(answer: Answer): Error {

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, readlink, rmdir, unlink } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import {
@@ -11,7 +11,7 @@ import {
   type SupplierFiles,
   WORK_FOLDER,
 } from '../../../../core/supplier';
-import { confinedNames, leadsOut, notFound, relativeTo } from '../confined-path';
+import { confinedNames, leadsOut, notAFile, notFound, relativeTo, removableNames } from '../confined-path';
 
 const MOST_LINKS = 40;
 
@@ -29,7 +29,7 @@ export class FolderFiles implements SupplierFiles {
       const handle = await open(place, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
         const stat = await handle.stat();
-        if (!stat.isFile()) throw notAFile(stat.isDirectory());
+        if (!stat.isFile()) throw notAFile(typeOf(stat));
         return { byteLength: stat.size, content: handle.createReadStream() };
       } catch (error) {
         await handle.close();
@@ -41,13 +41,13 @@ export class FolderFiles implements SupplierFiles {
   async write(reference: InstanceReference, path: string, content: Buffer): Promise<void> {
     const root = await this.rootOf(reference);
     const names = await follow(root, confinedNames(path));
-    if (names.length === 0) throw notAFile(true);
+    if (names.length === 0) throw notAFile('folder');
     await makeFolders(root, names.slice(0, -1));
     await inFolderOf(root, names, async (place) => {
       const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
       const handle = await open(place, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
       try {
-        if (!(await handle.stat()).isFile()) throw notAFile(false);
+        if (!(await handle.stat()).isFile()) throw notAFile('other');
         await handle.truncate(0);
         await handle.writeFile(content);
       } finally {
@@ -66,11 +66,8 @@ export class FolderFiles implements SupplierFiles {
 
   async remove(reference: InstanceReference, path: string): Promise<void> {
     const root = await this.rootOf(reference);
-    const names = confinedNames(path);
-    const last = names.at(-1);
-    if (last === undefined) throw new FileFailure('not-allowed', "the instance's own folder cannot be removed");
-    // A link itself is removed, so its own name is not followed.
-    const target = [...(await follow(root, names.slice(0, -1))), last];
+    const { folder, last } = removableNames(path);
+    const target = [...(await follow(root, folder)), last];
     await inFolderOf(root, target, removeAt);
   }
 }
@@ -155,8 +152,11 @@ async function collect(root: string, names: readonly string[], depth: number, in
 async function entryOf(folder: string, names: readonly string[], name: string): Promise<FileEntry | undefined> {
   const stat = await lstat(join(folder, name)).catch(unlessMissing);
   if (stat === undefined) return undefined;
-  const type = stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'other';
-  return { path: [...names, name].join('/'), type, byteLength: stat.size, modifiedAt: stat.mtime };
+  return { path: [...names, name].join('/'), type: typeOf(stat), byteLength: stat.size, modifiedAt: stat.mtime };
+}
+
+function typeOf(stat: Stats): FileEntry['type'] {
+  return stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'other';
 }
 
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
@@ -183,13 +183,7 @@ function toFileFailure(error: unknown, names: readonly string[]): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return notFound(names);
   const reason = REASONS[code];
-  return reason === undefined ? error : new FileFailure(reason, `${names.join('/')}: ${code}`);
-}
-
-function notAFile(isFolder: boolean): FileFailure {
-  return isFolder
-    ? new FileFailure('is-folder', 'this is a folder')
-    : new FileFailure('not-allowed', 'this is neither a file nor a folder');
+  return reason === undefined ? error : new FileFailure(reason, `path: ${code}`);
 }
 
 export function gone({ name }: InstanceReference): InstanceGone {

@@ -62,6 +62,10 @@ export class MemoryBooks implements Books {
 
   async noteCall(): Promise<void> {}
 
+  async countGone(): Promise<{ gone: number; all: number }> {
+    return { gone: 1, all: 1 };
+  }
+
   async chargeOf({ holdId }: Period): Promise<Charge | undefined> {
     const entry = this.drained.find(({ rid, kind }) => rid === holdId && kind === 'charge');
     return entry && { chargedE8: -entry.amountE8, shortfallE8: entry.shortfallE8 };

@@ -5,7 +5,8 @@ import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../../core/ledger/shard';
 import type { Aggregate } from '../../../../plugins/sandbox/aggregate';
 import { newOperation, request } from '../../../../plugins/sandbox/lifecycle';
-import { type Offering, readOffering } from '../../../../plugins/sandbox/offering';
+import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/new-sandbox';
+import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offering';
 import { visit } from '../../../../plugins/sandbox/reconciler';
 import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/sandbox';
 import { isFinal } from '../../../../plugins/sandbox/states';
@@ -250,78 +251,37 @@ export function accepted(
   payer: { accountId: string; keyId: string },
   nowMs: number,
 ): Aggregate {
-  const { offering, spec } = offeringOf(simulation);
-  const id = newId();
-  const sandbox: Sandbox = {
-    ...payer,
-    id,
+  const offered = offeringOf(simulation);
+  const creation = {
     idempotencyKey: 'key',
     requestHash: '',
-    admission: 'ACCEPTED',
-    quoteId: null,
-    offeringId: offering.id,
-    offering,
-    supplier: offering.supplier,
-    spec,
-    provisioningLimitMs: 120_000,
+    selection: { offeringId: offered.offering.id },
     policy: {
       resumeOnAccess: false,
       idleTimeoutSeconds: null,
       maxLifetimeSeconds: null,
       maxTotalCostUsd: null,
-      onFundsExhausted: 'terminate',
+      onFundsExhausted: 'terminate' as const,
       ...simulation.policy,
     },
     metadata: {},
-    observedState: 'PROVISIONING',
-    desiredState: 'RUNNING',
-    lastConfirmedState: null,
-    finalState: null,
-    failure: null,
+  };
+  const made = newSandbox(payer, creation, offered, nowMs);
+  const period = firstPeriod(made, DEFAULT_TIMINGS.holdAheadMs);
+  const sandbox: Sandbox = {
+    ...made,
+    admission: 'ACCEPTED',
+    acceptedAtMs: nowMs,
+    reservedUntilMs: period.coversUntilMs,
     stateVersion: 1,
     revision: 1,
     eventSequence: 1,
-    segmentSequence: 0,
-    supplierRef: null,
-    incarnation: null,
-    createSentAtMs: null,
-    actionSentAtMs: null,
-    confirmedAtMs: null,
-    silentTries: 0,
-    goneSinceMs: null,
-    stoppedAtMs: null,
-    attempts: 0,
-    lastUsedAtMs: nowMs,
-    totalCostE8: 0n,
-    reservedUntilMs: nowMs + DEFAULT_TIMINGS.holdAheadMs,
-    createdAtMs: nowMs,
-    acceptedAtMs: nowMs,
-    endedAtMs: null,
-    terminatedAtMs: null,
-    nextAtMs: nowMs,
-    leaseEpoch: 0,
   };
-  const period = {
-    id: newId(),
-    sandboxId: id,
-    ...payer,
-    sequence: 1,
-    holdId: newId(),
-    status: 'OPEN' as const,
-    reservedE8: BigInt(offering.billing.initialReservationUsd.replace('.', '')),
-    dueE8: null,
-    amountE8: null,
-    shortfallE8: 0n,
-    startedAtMs: nowMs,
-    coversUntilMs: nowMs + DEFAULT_TIMINGS.holdAheadMs,
-    endedAtMs: null,
-    settledAtMs: null,
-  };
-  const operation = newOperation(id, 'CREATE', { cause: 'caller', idempotencyKey: 'key', nowMs });
+  const operation = newOperation(sandbox.id, 'CREATE', { cause: 'caller', idempotencyKey: 'key', nowMs });
   return { sandbox, operation, segment: undefined, period, settling: [], lines: [], isBusy: false };
 }
 
-function offeringOf({ hourlyUsd }: Simulation): { offering: Offering; spec: Sandbox['spec'] } {
+function offeringOf({ hourlyUsd }: Simulation): OfferedInstance {
   return readOffering(
     'simulated',
     {

@@ -1,0 +1,25 @@
+import type { Knex } from 'knex';
+
+const AT_ONCE = 500;
+
+/**
+ * Forgets sandboxes that ended before, with their operations, events, segments, periods and commands, and what was removed at
+ * suppliers before. What was charged stays in the ledger's entries; a quote stays used. Answers how many sandboxes.
+ */
+export async function forgetEnded(database: Knex, beforeMs: number): Promise<number> {
+  const before = new Date(beforeMs);
+  const ended = database('sandboxes')
+    .whereIn('observed_state', ['FAILED', 'TERMINATED'])
+    .where('ended_at', '<', before)
+    .orderBy('ended_at')
+    .limit(AT_ONCE)
+    .select('id');
+  let forgotten = 0;
+  for (;;) {
+    const deleted = await database('sandboxes').whereIn('id', ended.clone()).delete();
+    forgotten += deleted;
+    if (deleted < AT_ONCE) break;
+  }
+  await database('supplier_cleanup').where('done_at', '<', before).delete();
+  return forgotten;
+}

@@ -1,0 +1,58 @@
+import { strict as assert } from 'node:assert';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { dockerGateway } from '../support/sandbox-docker';
+import { assertBooksAreClosed, createSandbox, creation, terminate, waitForState } from '../support/sandboxes';
+import { emptyRedis, newDatabase } from '../support/shared';
+
+describe('one process that serves and one that works', function () {
+  this.timeout(120_000);
+  let gateway: TestGateway;
+  let worker: TestGateway;
+
+  before(async () => {
+    const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
+    const options = { stores, ...(await dockerGateway()) };
+    gateway = await startGateway({ ...options, env: { ROLE: 'gateway' } });
+    worker = await startGateway({ ...options, env: { ROLE: 'worker' } });
+  });
+
+  after(async () => {
+    await gateway?.stop();
+    await worker?.stop();
+  });
+
+  it('take a sandbox from its creation to its end together', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { id } = await createSandbox(gateway, key, creation('roles'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const { json } = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: 'echo served' } });
+    assert.equal(json.stdout, 'served\n');
+    assertBooksAreClosed(await terminate(gateway, key, id));
+  });
+
+  it('and who works serves nobody, but says how it is', async () => {
+    const { key } = await gateway.newCustomer('10');
+    for (const path of ['/v1/messages', '/v1/chat/completions', '/v1/sandboxes', '/v1/balance', '/openapi.json', '/']) {
+      for (const method of ['GET', 'POST']) {
+        const { status, json } = await worker.call(path, { method, key, ...(method === 'POST' ? { body: {} } : {}) });
+        assert.deepEqual([status, json.error.code], [404, 'NOT_FOUND'], `${method} ${path}`);
+      }
+    }
+    assert.equal((await worker.call('/healthz', { method: 'GET' })).status, 200);
+    assert.equal((await worker.call('/readyz', { method: 'GET' })).status, 200);
+    assert.match(
+      (await worker.admin('GET', '/metrics')).text,
+      /tollgate_sandbox_supplier_calls_total\{[^}]*verb="create"/,
+    );
+    for (const path of ['/admin/v1/accounts', '/policies']) assert.equal((await worker.admin('GET', path)).status, 404);
+  });
+
+  it('until the one that works is gone: then what is asked for waits for the next', async () => {
+    const { key } = await gateway.newCustomer('10');
+    await worker.stop();
+    const { id } = await createSandbox(gateway, key, creation('waits'));
+    const waiting = await gateway.call(`/v1/sandboxes/${id}?waitFor=RUNNING&waitSeconds=2`, { method: 'GET', key });
+    assert.equal(waiting.json.observedState, 'PROVISIONING');
+    assert.equal((await gateway.call(`/v1/sandboxes/${id}/terminate`, { key })).status, 202);
+  });
+});

@@ -1,0 +1,86 @@
+import { strict as assert } from 'node:assert';
+import { pino } from 'pino';
+import type { Configuration } from '../../../core/configuration';
+import type { Prepare } from '../../../core/live-configuration';
+import { StartFailure } from '../../../core/start-failure';
+import { defineSupplier, registerSupplier, type SupplierDriver } from '../../../core/supplier';
+import { ConfigurationError } from '../../../core/yaml-file';
+import { readOfferings } from '../../../plugins/sandbox/offerings';
+import { openSuppliers, type SandboxService } from '../../../plugins/sandbox/service';
+import { refuseUnisolated } from '../../../plugins/sandbox/unisolated';
+
+const log = pino({ level: 'silent' });
+const OFFERING = {
+  supplier: 'local',
+  enabled: true,
+  region: 'local',
+  resources: { cpu: 1, memoryGiB: 1, volumeGiB: 0, gpu: [] },
+  capabilities: [],
+  suspension: 'none',
+  resumeOnAccess: false,
+  maxContinuousRuntime: '24h',
+  provisioningLimit: '120s',
+  hourlyUsd: { PROVISIONING: 0, RUNNING: 1, SUSPENDED: 0 },
+};
+
+describe('offerings without isolation', () => {
+  const drivers = new Map([['local', { capabilities: { isolation: 'none' } } as unknown as SupplierDriver]]);
+  let prepare: Prepare | undefined;
+
+  const start = (hostname: string, isEnabled: boolean, isAllowed = false) => {
+    const offeringsOf: SandboxService['offeringsOf'] = (section) =>
+      readOfferings(section('offerings') as never, drivers, 660);
+    const service = {
+      gateway: {
+        configuration: { gateway: { http: { hostname } } },
+        liveConfiguration: { take: (given: Prepare) => (prepare = given) },
+      },
+      drivers,
+      log,
+      offeringsOf,
+      offerings: () => offeringsOf(() => ({ one: { ...OFFERING, enabled: isEnabled } })),
+    };
+    refuseUnisolated(service as unknown as SandboxService, isAllowed);
+  };
+  const reload = (isEnabled: boolean) =>
+    prepare?.({
+      sections: new Map([['offerings', { one: { ...OFFERING, enabled: isEnabled } }]]),
+    } as unknown as Configuration);
+
+  it('are refused at the start where others reach the gateway', () => {
+    assert.throws(() => start('0.0.0.0', true), StartFailure);
+    start('127.0.0.1', true);
+    start('0.0.0.0', true, true);
+  });
+
+  it('are refused at a reload there, too', () => {
+    start('0.0.0.0', false);
+    assert.throws(() => reload(true), ConfigurationError);
+    assert.ok(reload(false) !== undefined);
+    start('127.0.0.1', false);
+    assert.ok(reload(true) !== undefined);
+  });
+});
+
+describe('a supplier', () => {
+  it('whose driver cannot name its instances uniquely stops the start, and is told why', async () => {
+    let isClosed = false;
+    registerSupplier(
+      defineSupplier({
+        contract: 'supplier/1',
+        name: 'nameless',
+        summary: 'Instances without names.',
+        schema: { type: 'object' },
+        offeringSchema: { type: 'object' },
+        open: async () =>
+          ({ capabilities: { uniqueName: false }, close: async () => (isClosed = true) }) as unknown as SupplierDriver,
+      }),
+    );
+    await assert.rejects(openSuppliers({ acme: { driver: 'nameless' } }, log), (error: Error) => {
+      assert.ok(error instanceof StartFailure);
+      assert.match(error.message, /suppliers\.acme: the driver "nameless" .*uniqueName/);
+      return true;
+    });
+    assert.ok(isClosed);
+  });
+});
