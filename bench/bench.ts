@@ -23,6 +23,7 @@ const FALLBACK: Settings = {
   stalledStreams: 8,
   records: 1_000_000,
   pages: 20,
+  sandboxes: 1_000,
 };
 
 interface Options extends Partial<Settings> {
@@ -51,11 +52,11 @@ function commandLine(): Command {
     )
     .option('--subjects <names>', 'compare only these, separated by commas', subjectNames)
     .option('--rounds <n>', 'rounds; the table shows their median and range', positive)
-    .option('--seconds <n>', 'json, latency, ledger: length of a round for each subject', positive)
+    .option('--seconds <n>', 'json, latency, ledger, sandbox: length of a round for each subject', positive)
     .option('--warmup-seconds <n>', 'json, latency, ledger: length of the uncounted run before the first round', number)
     .option('--connections <n>', 'json, latency: connections of wrk', positive)
     .option('--body-bytes <n>', 'body: size of a body', positive)
-    .option('--calls <n>', 'body: calls of a round, one after the other', positive)
+    .option('--calls <n>', 'body, sandbox: calls of a round, one after the other', positive)
     .option('--streams <n>', 'stream: streams at once', positive)
     .option('--events <n>', 'stream: events of a stream', positive)
     .option('--gap-ms <n>', 'stream: time between two events', positive)
@@ -63,6 +64,7 @@ function commandLine(): Command {
     .option('--stalled-streams <n>', 'stream: callers that stop reading', positive)
     .option('--records <n>', 'usage: usage records there are', positive)
     .option('--pages <n>', 'usage: pages of each kind in a round', positive)
+    .option('--sandboxes <n>', 'sandbox: idle sandboxes', positive)
     .addOption(
       new Option('--node <binary>', 'the Node that runs the subjects')
         .env('NODE_BINARY')

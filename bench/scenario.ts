@@ -16,6 +16,7 @@ export interface Settings {
   readonly stalledStreams: number;
   readonly records: number;
   readonly pages: number;
+  readonly sandboxes: number;
 }
 
 export interface Scenario {

@@ -4,7 +4,8 @@ import { json } from './json';
 import { latency } from './latency';
 import { ledger } from './ledger';
 import { routing } from './routing';
+import { sandbox } from './sandbox';
 import { stream } from './stream';
 import { usage } from './usage';
 
-export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream, routing, usage];
+export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream, routing, usage, sandbox];

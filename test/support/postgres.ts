@@ -19,7 +19,7 @@ export interface TestPostgres {
 }
 
 /** A Postgres of our own on a free loopback port, in a temporary folder. It never runs as root. */
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres(more: readonly string[] = []): Promise<TestPostgres> {
   const initdb = findProgram('initdb');
   const postgres = findProgram('postgres');
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-postgres-'));
@@ -36,6 +36,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     `unix_socket_directories=${folder}`,
     'fsync=off',
     'max_connections=200',
+    ...more,
   ];
   const child = spawn(postgres, ['-D', data, '-p', String(port), ...settings.flatMap((each) => ['-c', each])], {
     cwd: folder,
