@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import type { Session } from './command';
-import { Failure } from './failure';
+import { Failure, Refusal } from './failure';
 import { showOne } from './output';
 
 interface AdjustmentShape {
@@ -44,7 +44,7 @@ async function naming<T>(idempotencyKey: string, work: () => Promise<T>): Promis
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure) || error instanceof Refusal) throw error;
     throw new Failure(`${error.message}\nTo repeat it safely: --idempotency-key ${idempotencyKey}`, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure, UsageError } from './failure';
+import { Failure, Refusal, UsageError } from './failure';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -93,7 +93,7 @@ interface Envelope {
 async function refused(response: Response, tokenSource: string): Promise<Failure> {
   const { error, request_id: requestId } = await envelopeOf(response);
   if (response.status === 401) {
-    return new Failure(
+    return new Refusal(
       `The gateway refused the admin token of ${tokenSource}. Set TOLLGATE_TOKEN to the gateway's ADMIN_TOKEN, or, where ` +
         'that is not set, to what stands in the file admin-token of its DATA_DIR.',
     );
@@ -108,7 +108,8 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
   }
   const again = response.status === 503 ? ' Nothing is lost: run the same command again in a moment.' : '';
   const ask = response.status === 500 ? ` The gateway's log has more under ${requestId}.` : '';
-  return new Failure(`${error.message} (${error.code})${again}${ask}`);
+  const message = `${error.message} (${error.code})${again}${ask}`;
+  return response.status < 500 ? new Refusal(message) : new Failure(message);
 }
 
 async function envelopeOf(response: Response): Promise<Envelope> {

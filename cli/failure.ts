@@ -3,6 +3,9 @@ export class Failure extends Error {
   override readonly name = 'Failure';
 }
 
+/** The gateway has refused it, and so nothing was done. */
+export class Refusal extends Failure {}
+
 /** The command was written wrongly. Exit status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';

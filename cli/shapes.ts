@@ -34,6 +34,7 @@ export interface KeyShape {
   readonly tokensPerMinute: number | null;
   readonly spentUsd: string | null;
   readonly allowedModels: readonly string[] | null;
+  readonly debug: boolean;
   readonly createdAt: string;
 }
 
@@ -49,6 +50,7 @@ export const KEY_COLUMNS: Columns<KeyShape> = {
   'calls/min': ({ callsPerMinute }) => callsPerMinute,
   'tokens/min': ({ tokensPerMinute }) => tokensPerMinute,
   models: ({ allowedModels }) => allowedModels?.join(', ') ?? 'all',
+  debug: ({ debug }) => (debug ? 'yes' : null),
   created: ({ createdAt }) => createdAt,
 };
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { withQuery } from '../client';
 import type { Verb } from '../command';
 import { type ListOptions, noteMore, withListOptions } from '../list-options';
@@ -10,8 +11,8 @@ interface AuditShape {
   readonly actor: string;
   readonly action: string;
   readonly subject: string;
-  readonly before: object | null;
-  readonly after: object | null;
+  readonly before: Readonly<Record<string, unknown>> | null;
+  readonly after: Readonly<Record<string, unknown>> | null;
 }
 
 const COLUMNS: Columns<AuditShape> = {
@@ -19,9 +20,16 @@ const COLUMNS: Columns<AuditShape> = {
   who: (row) => row.actor,
   action: (row) => row.action,
   subject: (row) => row.subject,
-  before: (row) => (row.before === null ? null : JSON.stringify(row.before)),
-  after: (row) => (row.after === null ? null : JSON.stringify(row.after)),
+  before: ({ before, after }) => differing(before, after),
+  after: ({ before, after }) => differing(after, before),
 };
+
+/** What is not the same on the other side: all else did not change. `--json` has it whole. */
+function differing(side: AuditShape['before'], other: AuditShape['after']): string | null {
+  if (side === null) return null;
+  const isOther = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, other?.[name] ?? null);
+  return JSON.stringify(Object.fromEntries(Object.entries(side).filter(isOther)));
+}
 
 interface Options extends ListOptions {
   readonly subject?: string;

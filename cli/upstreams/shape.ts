@@ -8,7 +8,7 @@ export interface UpstreamShape {
   readonly disabledReason: string | null;
   readonly takenOut: { readonly since: string; readonly by: string; readonly reason: string | null } | null;
   readonly ejectedUntil: string | null;
-  readonly successRate: number;
+  readonly successRate: number | null;
   readonly firstTokenMs: number | null;
   readonly wholeAnswerMs: number | null;
   readonly attempts: { readonly answered: number; readonly failed: number };
@@ -19,7 +19,9 @@ export const UPSTREAM_COLUMNS: Columns<UpstreamShape> = {
   name: ({ name }) => name,
   tier: ({ tier }) => tier,
   state: ({ state }) => state,
-  'success %': ({ successRate }) => (successRate * 100).toFixed(1),
+  // Nobody who was never asked has a success to show.
+  'success %': ({ successRate, attempts: { answered, failed } }) =>
+    successRate === null || (successRate === 1 && answered + failed === 0) ? null : (successRate * 100).toFixed(1),
   'first token ms': ({ firstTokenMs }) => firstTokenMs,
   'answer ms': ({ wholeAnswerMs }) => wholeAnswerMs,
   'answered/failed': ({ attempts: { answered, failed } }) => `${answered}/${failed}`,

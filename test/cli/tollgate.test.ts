@@ -76,7 +76,7 @@ describe('the command line', () => {
     const [head, ...lines] = listed.out.trimEnd().split('\n');
     assert.match(
       head ?? '',
-      /^id +name +key +status +spent USD +limit USD +daily USD +monthly USD +calls\/min +tokens\/min +models +created$/,
+      /^id +name +key +status +spent USD +limit USD +daily USD +monthly USD +calls\/min +tokens\/min +models +debug +created$/,
     );
     assert.equal(lines.length, 2);
     assert.match(listed.out, /sk-svc-[0-9A-Za-z]{4}…[0-9A-Za-z]{4} +active +0\.00000000 +- +- +- +- +- +all/);
@@ -93,6 +93,15 @@ describe('the command line', () => {
     const { status, notes } = await tollgate(environment, 'debits', 'add', accountId, '2.1');
     assert.equal(status, 1);
     assert.match(notes, /INSUFFICIENT_BALANCE/);
+    assert.doesNotMatch(notes, /repeat/, 'what was refused is not repeated');
+    const away = await tollgate(
+      { ...environment, TOLLGATE_URL: `http://127.0.0.1:${await freePort()}` },
+      'credits',
+      'add',
+      accountId,
+      '1',
+    );
+    assert.match(away.notes, /To repeat it safely: --idempotency-key [0-9a-f-]{36}/);
   });
 
   it('renames a key and says which models it may call', async () => {
@@ -127,7 +136,7 @@ describe('the command line', () => {
     await json('keys', 'revoke', keyId);
     const { out } = await tollgate(environment, 'audit', 'list', '--subject', `key:${keyId}`, '--limit', '1');
     assert.match(out, /^time +who +action +subject +before +after$/m);
-    assert.match(out, new RegExp(`admin +key\\.revoke +key:${keyId} .*"status":"active".*"status":"revoked"`));
+    assert.match(out, new RegExp(`admin +key\\.revoke +key:${keyId} +{"status":"active"} +{"status":"revoked"}$`, 'm'));
     const actions = async (...filters: string[]) =>
       (await json('audit', 'list', '--subject', `account:${accountId}`, ...filters)).items.map(
         ({ action }: { action: string }) => action,
