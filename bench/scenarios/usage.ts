@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import { insertUsage, type UsageRow } from '../../core/ledger/rows';
+import { until } from '../../test/support/until';
 import { CHAT_BODY, CHAT_PATH } from '../bodies';
 import { cpuSeconds, peakResidentBytes, quiet, resetPeak, residentBytes } from '../measure';
 import { startUpstreamNginx } from '../nginx';
@@ -204,27 +204,22 @@ async function findRecords(
   const loaded = runWrk(rig, { ...call, ...load }).finally(() => {
     isOver = true;
   });
-  const times: number[] = [];
-  while (!isOver) {
-    const answer = await fetch(call.url, { method: 'POST', headers, body: call.body });
-    await answer.arrayBuffer();
-    const endedMs = performance.now();
-    const asked = `${url}/v1/usage/${answer.headers.get('x-svc-request-id')}`;
-    for (let found = false; !found; ) {
-      const record = await fetch(asked, { headers });
-      await record.arrayBuffer();
-      found = record.ok;
-      if (!found) await sleep(LOOK_AGAIN_MS);
+  const sample = async (): Promise<number[]> => {
+    const times: number[] = [];
+    while (!isOver) {
+      const answer = await fetch(call.url, { method: 'POST', headers, body: call.body });
+      await answer.arrayBuffer();
+      const endedMs = performance.now();
+      const record = `${url}/v1/usage/${answer.headers.get('x-svc-request-id')}`;
+      await until('the record is there', async () => (await fetch(record, { headers })).ok);
+      times.push(performance.now() - endedMs);
     }
-    times.push(performance.now() - endedMs);
-  }
-  const { callsPerSecond } = await loaded;
-  times.sort((one, two) => one - two);
+    return times.sort((one, two) => one - two);
+  };
+  const [{ callsPerSecond }, times] = await Promise.all([loaded, sample()]);
   const at = (share: number) => times[Math.floor(times.length * share)] ?? 0;
   return { p50Ms: at(0.5), p99Ms: at(0.99), worstMs: times.at(-1) ?? 0, callsPerSecond };
 }
-
-const LOOK_AGAIN_MS = 5;
 
 async function addUp(response: Response): Promise<{ rows: number; costE8: bigint }> {
   let rest = '';
