@@ -36,6 +36,7 @@ import showUsage from './usage/show';
 import createUser from './users/create';
 import disableUser from './users/disable';
 import enableUser from './users/enable';
+import makeLink from './users/link';
 import listUsers from './users/list';
 import setPassword from './users/password';
 
@@ -50,7 +51,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey, updateKey] },
   users: {
     summary: 'who signs in to the console',
-    verbs: [createUser, listUsers, setPassword, disableUser, enableUser],
+    verbs: [createUser, listUsers, setPassword, makeLink, disableUser, enableUser],
   },
   sandboxes: {
     summary: 'instances of all accounts, and what is left over at suppliers',

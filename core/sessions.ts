@@ -56,7 +56,7 @@ export async function beginSession(
     });
     await writeAudit(transaction, {
       actor: `user:${id}`,
-      action: 'user.sign-in',
+      action: 'session.begin',
       subject: `user:${id}`,
       after: { way },
     });

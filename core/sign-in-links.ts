@@ -25,7 +25,7 @@ export async function makeSignInLink(
     await transaction('sign_in_links').where('expires_at', '<', new Date()).delete();
     await transaction('sign_in_links').insert({ token_hash: hashToken(token), user_id: userId, expires_at: expiresAt });
     const subject = `user:${userId}`;
-    await writeAudit(transaction, { actor, action: 'user.sign-in-link', subject, after: { expiresAt } });
+    await writeAudit(transaction, { actor, action: 'user.link', subject, after: { expiresAt } });
   });
   return { token, expiresAt };
 }

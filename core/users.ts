@@ -90,6 +90,14 @@ export async function findUser(database: Knex, userId: string): Promise<User> {
   return toUser(row);
 }
 
+/** Who signs in with this address. Whoever asks knows by other means that it is theirs. */
+export async function findUserByEmail(database: Knex, email: string): Promise<User | undefined> {
+  const row = await database<UserRow>('users')
+    .where({ email: canonicalEmail(email) })
+    .first();
+  return row === undefined ? undefined : toUser(row as UserRow);
+}
+
 /** A new password, or a change of status, also ends the sessions and links that are open. @throws NOT_FOUND */
 export async function updateUser(
   database: Knex,

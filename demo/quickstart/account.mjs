@@ -1,7 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const CREDIT_USD = '5.00';
+
+/** Who signs in to the console. An address belongs to one account, and a data folder may have had others. */
+const emailOf = (accountId) => `quickstart-${accountId.slice(-12)}@localhost`;
 
 /**
  * The demo account and its key: those kept from an earlier start while both are valid, else new ones. Every step is written
@@ -13,8 +17,10 @@ export async function findOrMakeAccount({ url, adminUrl, dataDir, adminToken }) 
   const kept = read(file);
   const exists =
     typeof kept.accountId === 'string' && (await admin.exists(`/accounts/${encodeURIComponent(kept.accountId)}`));
-  if (exists && (await isValidKey(url, kept.key)))
-    return { accountId: kept.accountId, key: kept.key, file, isNew: false };
+  if (exists && (await isValidKey(url, kept.key))) {
+    const link = await makeSignInLink(admin, url, kept.accountId);
+    return { accountId: kept.accountId, key: kept.key, link, file, isNew: false };
+  }
 
   const accountId = exists ? kept.accountId : (await admin.post('/accounts', { name: 'quickstart' })).id;
   write(file, { accountId });
@@ -22,7 +28,19 @@ export async function findOrMakeAccount({ url, adminUrl, dataDir, adminToken }) 
   await admin.post(`/accounts/${accountId}/credits`, credit);
   const { key } = await admin.post(`/accounts/${accountId}/keys`, { name: 'quickstart' });
   write(file, { accountId, key });
-  return { accountId, key, file, isNew: true };
+  return { accountId, key, link: await makeSignInLink(admin, url, accountId), file, isNew: true };
+}
+
+/** A new one at each start: it signs in once, and is worth nothing after an hour. */
+async function makeSignInLink(admin, url, accountId) {
+  const { items } = await admin.get(`/accounts/${accountId}/users?limit=1000`);
+  const email = emailOf(accountId);
+  // With the link, nobody has to know the password.
+  const password = randomBytes(24).toString('base64url');
+  const known = items.find((user) => user.email === email);
+  const { id } = known ?? (await admin.post(`/accounts/${accountId}/users`, { email, password }));
+  const { path } = await admin.post(`/users/${id}/sign-in-link`, {});
+  return url + path;
 }
 
 function adminApi(adminUrl, token) {
@@ -40,6 +58,11 @@ function adminApi(adminUrl, token) {
         return answer.ok;
       }
       throw await failure('GET', path, answer);
+    },
+    get: async (path) => {
+      const answer = await ask('GET', path);
+      if (!answer.ok) throw await failure('GET', path, answer);
+      return answer.json();
     },
     post: async (path, body) => {
       const answer = await ask('POST', path, body);

@@ -2,12 +2,14 @@ const REAL_UPSTREAMS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY'];
 
 /** What is printed when everything runs: the key and commands that can be pasted as they are. */
 export function guide({ url, adminUrl, account, env }) {
-  const { key, file, isNew } = account;
+  const { key, link, file, isNew } = account;
   const setKey = isNew ? `KEY=${key}` : `KEY=$(node -p 'JSON.parse(fs.readFileSync(process.argv[1])).key' '${file}')`;
   return `
 Tollgate is ready.
 
   calls    ${url}
+  console  ${link}
+           signs you in once, within an hour; start again for another
   admin    ${adminUrl}  (token: ADMIN_TOKEN, or the file admin-token in the data folder)
   API key  ${isNew ? `${key}\n           kept for the next start in ${file}` : `as at the first start, in ${file}`}
 

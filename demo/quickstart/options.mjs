@@ -6,11 +6,11 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const USAGE = `npm run quickstart [-- options]
 
 Installs and builds what is missing, starts the gateway and a demo upstream on this machine, makes an account with
-USD 5.00 and an API key, and shows how to call it and how to use a sandbox. Ctrl-C ends it; what was made is found again
-at the next start.
+USD 5.00 and an API key, and shows how to call it, how to use a sandbox, and a link that signs in to the console. Ctrl-C
+ends it; what was made is found again at the next start.
 
   --check   make one call in one piece and one streamed call, show the result, and end with 0 or 1
-  --json    print one line of JSON for programs: {url, adminUrl, key, accountId, dataDir}
+  --json    print one line of JSON for programs: {url, adminUrl, key, accountId, signInLink, dataDir}
   --help    print this
 
 Environment: PORT (8080), ADMIN_PORT (9876), DEMO_PORT (8089), DATA_DIR (./.tollgate), ADMIN_TOKEN, DOCKER_SOCKET

@@ -51,7 +51,16 @@ async function work(options, stopped) {
   await untilReady('the gateway', `${url}/readyz`, say);
   const account = await findOrMakeAccount({ url, adminUrl, dataDir, adminToken: env.ADMIN_TOKEN });
   if (json) {
-    console.log(JSON.stringify({ url, adminUrl, key: account.key, accountId: account.accountId, dataDir }));
+    console.log(
+      JSON.stringify({
+        url,
+        adminUrl,
+        key: account.key,
+        accountId: account.accountId,
+        signInLink: account.link,
+        dataDir,
+      }),
+    );
   } else if (!check) {
     console.log(guide({ url, adminUrl, account, env }));
   }

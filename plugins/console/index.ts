@@ -4,6 +4,8 @@ import { definePlugin } from '../../core/plugin';
 import { DURATION, parseDuration } from '../../core/settings';
 import { catalogRoute } from './catalog';
 import { keyRoutes } from './keys';
+import { identityProvider, OIDC } from './oidc';
+import { oidcRoutes } from './oidc-routes';
 import { overviewRoute } from './overview';
 import { pageRoutes } from './page';
 import { signInRoutes } from './sign-in';
@@ -26,17 +28,25 @@ export default definePlugin({
         maximum: 10,
         default: 0,
       },
+      oidc: OIDC,
     },
   },
-  routes: ({ sessionIdle, sessionLifetime, proxies }, gateway) => {
-    const { database, ledger } = gateway;
+  routes: ({ sessionIdle, sessionLifetime, proxies, oidc }, gateway) => {
+    const { database, ledger, log } = gateway;
     const times = { idleMs: parseDuration(sessionIdle), lifetimeMs: parseDuration(sessionLifetime) };
+    const provider =
+      oidc === undefined ? undefined : identityProvider(oidc, gateway.egress, parseDuration(oidc.timeout));
     return [
       ...pageRoutes(),
       pageRoute('GET', '/sign-in', async (_visit, _request, response) => {
-        sendJson(response, 200, { password: true, oidc: null });
+        const startUrl = '/console/api/oidc/start';
+        sendJson(response, 200, {
+          password: true,
+          oidc: provider === undefined ? null : { name: provider.name, startUrl },
+        });
       }),
       ...signInRoutes({ database, times, proxies }),
+      ...oidcRoutes({ database, log, times, provider }),
       overviewRoute(gateway),
       catalogRoute(gateway),
       ...keyRoutes({ database, ledger }),

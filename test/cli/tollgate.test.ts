@@ -126,6 +126,10 @@ describe('the command line', () => {
     assert.ok(!out.includes('horse'));
     assert.equal((await findBySignIn(desk.database, 'two@example.com', 'correct horse battery'))?.id, user.id);
     assert.match((await tollgate(environment, 'users', 'password', user.id)).out, /^password +[\w-]{24}$/m);
+    assert.match(
+      (await tollgate(environment, 'users', 'link', user.id)).out,
+      /^link +\/console\/sign-in#token=[\w-]{43}$/m,
+    );
     assert.equal((await json('users', 'disable', user.id)).status, 'disabled');
     assert.equal((await json('users', 'enable', user.id)).status, 'active');
     assert.equal((await json('users', 'list', accountId)).items.length, 2);

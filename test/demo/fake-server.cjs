@@ -28,7 +28,9 @@ if (isDemo) {
 
 function state() {
   const file = join(DATA_DIR, 'state.json');
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { accounts: [], keys: [], credits: {}, notes: [] };
+  return existsSync(file)
+    ? JSON.parse(readFileSync(file, 'utf8'))
+    : { accounts: [], keys: [], credits: {}, users: [], links: 0, notes: [] };
 }
 
 function change(edit) {
@@ -53,10 +55,20 @@ async function answerAdmin(request, response) {
   }
   let text = '';
   for await (const chunk of request) text += chunk;
-  const [, , , , id, noun] = request.url.split('/');
+  const [, , , nouns, id, noun] = request.url.split('?')[0].split('/');
   const now = state();
+  if (nouns === 'users') {
+    change((then) => (then.links += 1));
+    return send(response, 201, { path: `/console/sign-in#token=${id}-${now.links + 1}` });
+  }
   if (id !== undefined && !now.accounts.includes(id)) return send(response, 404, { error: { message: 'no account' } });
-  if (request.method === 'GET') return send(response, 200, { id });
+  if (request.method === 'GET') {
+    return send(
+      response,
+      200,
+      noun === 'users' ? { items: now.users.filter((user) => user.accountId === id) } : { id },
+    );
+  }
   const body = JSON.parse(text);
   if (noun === undefined) {
     const made = `account-${now.accounts.length + 1}`;
@@ -66,6 +78,12 @@ async function answerAdmin(request, response) {
   if (noun === 'credits') {
     change((then) => (then.credits[`${id} ${body.idempotencyKey}`] = body.amountUsd));
     return send(response, 201, {});
+  }
+  if (noun === 'users') {
+    const user = { id: `user-${now.users.length + 1}`, accountId: id, email: body.email };
+    if (now.users.some(({ email }) => email === body.email)) return send(response, 409, {});
+    change((then) => then.users.push(user));
+    return send(response, 201, user);
   }
   const key = `sk-svc-${now.keys.length + 1}`;
   change((then) => then.keys.push(key));

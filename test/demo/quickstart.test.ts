@@ -16,6 +16,7 @@ interface Line {
   readonly adminUrl: string;
   readonly key: string;
   readonly accountId: string;
+  readonly signInLink: string;
   readonly dataDir: string;
 }
 
@@ -75,6 +76,7 @@ describe('the quick start', () => {
       adminUrl: `http://127.0.0.1:${env['ADMIN_PORT']}`,
       key: 'sk-svc-1',
       accountId: 'account-1',
+      signInLink: `http://127.0.0.1:${env['PORT']}/console/sign-in#token=user-1-1`,
       dataDir: join(root, '.tollgate'),
     });
     assert.deepEqual(state().credits, { 'account-1 quickstart': '5.00' });
@@ -85,7 +87,9 @@ describe('the quick start', () => {
 
   it('finds them again at the next start', async () => {
     const first = await lineOf();
-    assert.deepEqual(await lineOf(), first);
+    const { signInLink, ...again } = await lineOf();
+    assert.deepEqual({ ...again, signInLink: first.signInLink }, first);
+    assert.match(signInLink, /token=user-1-2$/);
     assert.deepEqual([state().accounts, state().keys], [['account-1'], ['sk-svc-1']]);
   });
 
@@ -115,6 +119,7 @@ describe('the quick start', () => {
       await until('it has told everything', () => said.out.includes('Ctrl-C ends'));
       assert.equal(said.out.includes('sk-svc-1'), isFirst);
       assert.match(said.out, /quickstart\.json/);
+      assert.match(said.out, /^ {2}console {2}http:\/\/127\.0\.0\.1:\d+\/console\/sign-in#token=user-1-\d$/m);
       assert.match(said.out, /ANTHROPIC_API_KEY is not set, OPENAI_API_KEY is set: live/);
       const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
       const setId = /^ {2}(ID=\$\([\s\S]*?readFileSync\(0\)\).id'\))$/m.exec(said.out)?.[1] ?? '';

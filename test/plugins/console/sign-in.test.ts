@@ -180,7 +180,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     });
 
     onPostgres('leaves a row in the audit log', async () => {
-      const { body } = await desk.admin('GET', `/audit?subject=user:${person.userId}&action=user.sign-in`);
+      const { body } = await desk.admin('GET', `/audit?subject=user:${person.userId}&action=session.begin`);
       assert.ok(body.items.length > 0);
       assert.deepEqual([body.items[0].actor, body.items[0].after], [`user:${person.userId}`, { way: 'password' }]);
     });

@@ -1,0 +1,22 @@
+import type { Verb } from '../command';
+import { showOne } from '../output';
+
+interface LinkShape {
+  readonly url: string | null;
+  readonly path: string;
+  readonly expiresAt: string;
+}
+
+const makeLink: Verb = (noun, open) => {
+  noun
+    .command('link <user>')
+    .description('make a link that signs a user in to the console once, within an hour')
+    .action(async (user: string, _options: object, command) => {
+      const { client, output } = open(command);
+      const link = await client.ask<LinkShape>('POST', `/users/${encodeURIComponent(user)}/sign-in-link`, {});
+      await showOne(output, link, { link: ({ url, path }) => url ?? path, expires: ({ expiresAt }) => expiresAt });
+      if (link.url === null) output.note('Put the address of the public listener before it; PUBLIC_URL is not set.');
+    });
+};
+
+export default makeLink;

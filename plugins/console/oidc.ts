@@ -1,0 +1,167 @@
+import * as oidc from 'openid-client';
+import { fetch } from 'undici';
+import type { Destination, Egress } from '../../core/egress';
+import type { Settings } from '../../core/settings';
+import { DURATION } from '../../core/settings';
+import { StartFailure } from '../../core/start-failure';
+
+/** Signing in with an identity provider: OpenID Connect, authorization code with PKCE, state and nonce. */
+
+export const OIDC = {
+  description:
+    'Signs people in with an identity provider. Whoever is to see an account is made a user of it as before.',
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'issuer', 'clientId'],
+  properties: {
+    name: { description: 'What people know it by.', type: 'string', minLength: 1, maxLength: 80 },
+    issuer: {
+      description: 'As its documents name it, such as https://accounts.example.',
+      type: 'string',
+      pattern: '^https?://',
+    },
+    clientId: { type: 'string', minLength: 1 },
+    clientSecret: {
+      description: 'The environment variable that holds it; absent for a public client.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['env'],
+      properties: { env: { type: 'string', minLength: 1 } },
+    },
+    trustsAddresses: {
+      description:
+        'Its addresses of e-mail are true although it does not say email_verified: it lets nobody choose one.',
+      type: 'boolean',
+      default: false,
+    },
+    allowPrivate: {
+      description: 'It lives at a private address, and may be asked without TLS.',
+      type: 'boolean',
+      default: false,
+    },
+    timeout: { ...DURATION, description: 'How long each of its answers may take.', default: '10s' },
+  },
+} as const;
+
+export type OidcSettings = Settings<typeof OIDC>;
+
+/** What the browser keeps while it is away at the provider. */
+export interface Journey {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+export interface IdentityProvider {
+  readonly name: string;
+  /** Where to send the browser. */
+  begin(redirectUri: string): Promise<{ readonly url: URL; readonly journey: Journey }>;
+  /** Who came back, as the provider says. @throws whatever is wrong with its answers */
+  finish(callback: URL, journey: Journey): Promise<Identity>;
+}
+
+export interface Identity {
+  readonly email: string | undefined;
+  readonly isVerified: boolean;
+}
+
+/** What a provider says of itself is asked again after this long. */
+const KNOWN_FOR_MS = 3_600_000;
+
+/** @throws StartFailure when the secret is not there */
+export function identityProvider(settings: OidcSettings, egress: Egress, timeoutMs: number): IdentityProvider {
+  const { name, issuer, clientId, trustsAddresses } = settings;
+  const secret = readSecret(settings);
+  let known: { readonly configuration: Promise<oidc.Configuration>; readonly untilMs: number } | undefined;
+
+  const discover = async () => {
+    const options: oidc.DiscoveryRequestOptions = {
+      [oidc.customFetch]: guardedFetch(settings, egress, timeoutMs),
+      timeout: timeoutMs / 1_000,
+      // Signatures of tokens are checked, whoever sent them.
+      execute: [oidc.enableNonRepudiationChecks, ...(settings.allowPrivate ? [oidc.allowInsecureRequests] : [])],
+    };
+    const authentication = secret === undefined ? oidc.None() : undefined;
+    return oidc.discovery(new URL(issuer), clientId, secret, authentication, options);
+  };
+  const configured = async () => {
+    if (known === undefined || known.untilMs < Date.now()) {
+      known = { configuration: discover(), untilMs: Date.now() + KNOWN_FOR_MS };
+      known.configuration.catch(() => {
+        known = undefined;
+      });
+    }
+    return known.configuration;
+  };
+
+  return {
+    name,
+    begin: async (redirectUri) => {
+      const journey = {
+        state: oidc.randomState(),
+        nonce: oidc.randomNonce(),
+        verifier: oidc.randomPKCECodeVerifier(),
+      };
+      const url = oidc.buildAuthorizationUrl(await configured(), {
+        redirect_uri: redirectUri,
+        scope: 'openid email',
+        state: journey.state,
+        nonce: journey.nonce,
+        code_challenge: await oidc.calculatePKCECodeChallenge(journey.verifier),
+        code_challenge_method: 'S256',
+      });
+      return { url, journey };
+    },
+    finish: async (callback, { state, nonce, verifier }) => {
+      const configuration = await configured();
+      const tokens = await oidc.authorizationCodeGrant(configuration, callback, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (claims === undefined) throw new Error('the provider sent no ID token');
+      const said =
+        claims['email'] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined
+          ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+          : claims;
+      const email: unknown = said['email'];
+      return {
+        email: typeof email === 'string' ? email : undefined,
+        isVerified: said['email_verified'] === true || trustsAddresses,
+      };
+    },
+  };
+}
+
+function readSecret({ clientSecret }: OidcSettings): string | undefined {
+  if (clientSecret === undefined) return undefined;
+  const secret = process.env[clientSecret.env] ?? '';
+  if (secret !== '') return secret;
+  throw new StartFailure(`system.config.yml: plugins.console.oidc.clientSecret: ${clientSecret.env} is not set.`);
+}
+
+/** Providers have several hosts; each is dialled through the one way out, with its checks of addresses. */
+function guardedFetch({ allowPrivate }: OidcSettings, egress: Egress, timeoutMs: number): oidc.CustomFetch {
+  const destinations = new Map<string, Destination>();
+  return async (address, { headers, method, body, redirect, signal }) => {
+    const { origin } = new URL(address);
+    let destination = destinations.get(origin);
+    if (destination === undefined) {
+      const timeouts = { connectMs: timeoutMs, headersMs: timeoutMs, firstTokenMs: undefined, idleMs: timeoutMs };
+      // A name that no upstream can have.
+      destination = { name: `oidc ${origin}`, url: new URL(origin), allowPrivate, timeouts };
+      destinations.set(origin, destination);
+    }
+    const answer = await fetch(address, {
+      method,
+      headers,
+      redirect,
+      dispatcher: egress.pool(destination),
+      ...(body !== undefined && body !== null && { body: body as string | URLSearchParams }),
+      ...(signal !== undefined && { signal }),
+    });
+    return answer as unknown as Response;
+  };
+}
