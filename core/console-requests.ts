@@ -8,9 +8,19 @@ export function isChange({ method = 'GET' }: IncomingMessage): boolean {
   return !SAFE_METHODS.includes(method);
 }
 
+/** Nothing inline, nothing from elsewhere, framed nowhere. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  ...['script-src', 'style-src', 'connect-src', 'font-src', 'form-action'].map((directive) => `${directive} 'self'`),
+  "img-src 'self' data:",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
 /** What is said to one person is kept by no cache, and read as what it says it is. */
 export function beginConsoleAnswer(response: ServerResponse): void {
   response.setHeader('cache-control', 'no-store');
+  response.setHeader('content-security-policy', CONTENT_SECURITY_POLICY);
   response.setHeader('x-content-type-options', 'nosniff');
   response.setHeader('referrer-policy', 'no-referrer');
 }

@@ -20,13 +20,13 @@ export const OIDC = {
       type: 'string',
       pattern: '^https?://',
     },
-    clientId: { type: 'string', minLength: 1 },
+    clientId: { description: 'What it knows this gateway by.', type: 'string', minLength: 1 },
     clientSecret: {
       description: 'The environment variable that holds it; absent for a public client.',
       type: 'object',
       additionalProperties: false,
       required: ['env'],
-      properties: { env: { type: 'string', minLength: 1 } },
+      properties: { env: { description: "The variable's name.", type: 'string', minLength: 1 } },
     },
     trustsAddresses: {
       description:

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { TestBrowser } from '../support/console';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { createSandbox, creation, SANDBOX_GATEWAY, waitForState } from '../support/sandboxes';
+import { until } from '../support/until';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const PASSWORD = 'correct horse battery';
+const BODY = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] };
+
+describe('the console of a gateway', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let browser: TestBrowser;
+  let stranger: TestBrowser;
+  let customer: { accountId: string; keyId: string; key: string };
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer());
+    gateway = await startGateway({
+      ...SANDBOX_GATEWAY,
+      upstreams: { one: { url: upstream.url } },
+      env: { PUBLIC_URL: 'https://gateway.example/' },
+    });
+    customer = await gateway.newCustomer('5');
+    browser = await signIn(customer.accountId, 'owner@example.com');
+    stranger = await signIn((await gateway.newCustomer('5')).accountId, 'stranger@example.com');
+  });
+  after(async () => {
+    await gateway.stop();
+    await upstream.stop();
+  });
+
+  async function signIn(accountId: string, email: string): Promise<TestBrowser> {
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, { email, password: PASSWORD });
+    const one = new TestBrowser(gateway.url);
+    const { status, headers } = await one.signIn(email, PASSWORD);
+    assert.equal(status, 201);
+    // Browsers come by TLS: nothing is sent without, and no other host of the domain can set it.
+    assert.match(
+      headers.getSetCookie()[0] ?? '',
+      /^__Host-tollgate-session=[\w-]+; Path=\/; HttpOnly; SameSite=Strict; Secure; /,
+    );
+    return one;
+  }
+
+  it('makes a key that calls, shows the record within two seconds, and revokes the key', async () => {
+    const { body: made } = await browser.send('POST', '/keys', { name: 'mine', balanceLimit: '1' });
+    const empty = await browser.get(`/usage?key=${made.id}`);
+    assert.deepEqual(empty.body.items, []);
+    const called = await gateway.call('/v1/messages', { key: made.key, body: BODY });
+    assert.equal(called.status, 200);
+    const etag = empty.headers.get('etag') ?? '';
+    const page = await until(
+      'the record is shown',
+      async () => {
+        const answer = await browser.get(`/usage?key=${made.id}`, { 'if-none-match': etag });
+        return answer.status === 304 ? undefined : answer;
+      },
+      2_000,
+    );
+    const [record] = page.body.items;
+    assert.equal(record.cost, called.headers['x-ai-cost']);
+    assert.equal(record.keyName, 'mine');
+    const { body: totals } = await browser.get(`/usage/totals?key=${made.id}`);
+    assert.deepEqual([totals.calls, totals.costUsd], [1, record.cost]);
+    const { body: shown } = await browser.get(`/keys/${made.id}`);
+    assert.deepEqual([shown.spentUsd, shown.lastUsedAt], [record.cost, record.createdAt]);
+    const { body: one } = await browser.get(`/usage/${record.requestId}`);
+    assert.deepEqual([one.price.input, one.price.isCurrent], ['3.00000000', true]);
+    assert.equal((await stranger.get(`/usage/${record.requestId}`)).status, 404);
+    assert.equal((await browser.send('DELETE', `/keys/${made.id}`)).status, 200);
+    assert.equal((await gateway.call('/v1/messages', { key: made.key, body: BODY })).status, 401);
+  });
+
+  it('shows where it is reached from outside', async () => {
+    const { body } = await browser.get('/overview?timeZone=Europe/Berlin');
+    assert.equal(body.publicUrl, 'https://gateway.example');
+    assert.deepEqual(
+      body.models.map(({ name }: { name: string }) => name),
+      [MODEL],
+    );
+    assert.equal(body.spend.todayUsd, body.spend.days[29].callsUsd);
+  });
+
+  it('takes changes from where browsers reach it', async () => {
+    const from = (origin: string) => browser.send('POST', '/keys', { name: 'x' }, { origin });
+    assert.equal((await from('https://gateway.example')).status, 201);
+    for (const origin of [
+      'https://gateway.example.evil.example',
+      'http://gateway.example',
+      'https://8080-id.gateway.example',
+    ])
+      assert.equal((await from(origin)).status, 403, origin);
+  });
+
+  it('shows a sandbox from start to end, to nobody else, and ends it', async () => {
+    const { id } = await createSandbox(gateway, customer.key, creation('console'));
+    await waitForState(gateway, customer.key, id, 'RUNNING');
+    const { body: list } = await browser.get('/sandboxes?state=ACTIVE');
+    assert.deepEqual([list.items[0].id, list.total, list.stateCounts.RUNNING], [id, 1, 1]);
+    const { body: record } = await browser.get(`/sandboxes/${id}`);
+    assert.equal(record.observedState, 'RUNNING');
+    assert.ok(record.events.length > 0 && record.usageSegments.length > 0 && record.billingPeriods.length > 0);
+    const { body: events } = await browser.get(`/sandboxes/${id}/audit?kind=events`);
+    assert.equal(events.total, record.auditCounts.events);
+
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/audit'],
+      ['DELETE', ''],
+    ] as const) {
+      const answer = await stranger.send(method, `/sandboxes/${id}${path}`);
+      assert.deepEqual([answer.status, answer.body.error.code], [404, 'SANDBOX_NOT_FOUND']);
+    }
+    assert.equal((await stranger.get('/sandboxes')).body.total, 0);
+
+    const forged = await browser.send('DELETE', `/sandboxes/${id}`, undefined, { origin: 'https://evil.example' });
+    assert.equal(forged.status, 403);
+    const ended = await browser.send('DELETE', `/sandboxes/${id}`);
+    assert.deepEqual([ended.status, ended.body.type], [202, 'TERMINATE']);
+    await until(
+      'it has ended',
+      async () => (await browser.get(`/sandboxes/${id}`)).body.observedState === 'TERMINATED',
+      30_000,
+    );
+    assert.equal((await browser.send('DELETE', `/sandboxes/${id}`)).body.noop, true);
+    const { body: overview } = await browser.get('/overview');
+    const { body: last } = await browser.get(`/sandboxes/${id}`);
+    assert.equal(overview.spend.days[29].sandboxesUsd, last.totalCost);
+  });
+
+  it('is no way in for an API key, nor a session one to what needs a key', async () => {
+    const asKey = await fetch(`${gateway.url}/console/api/keys`, { headers: { 'x-api-key': customer.key } });
+    assert.equal(asKey.status, 401);
+    const asSession = await fetch(`${gateway.url}/v1/usage`, { headers: { cookie: browser.cookie } });
+    assert.equal(asSession.status, 401);
+    const direct = await gateway.call('/console/api/session', { method: 'GET', headers: { host: 'one.p.localhost' } });
+    assert.equal(direct.status, 404);
+  });
+
+  it('is not in the OpenAPI document, which is for programs', async () => {
+    const { json } = await gateway.call('/openapi.json', { method: 'GET' });
+    assert.deepEqual(
+      Object.keys(json.paths).filter((path) => path.startsWith('/console')),
+      [],
+    );
+  });
+});
