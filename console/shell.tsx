@@ -22,8 +22,8 @@ interface Room {
 
 const ROOMS: readonly Room[] = [
   { path: '/', name: 'Overview', icon: 'overview', page: OverviewPage },
-  { path: '/usage', name: 'Usage', icon: 'usage', page: UsagePage },
-  { path: '/keys', name: 'API keys', icon: 'keys', page: KeysPage },
+  { path: '/usage', name: 'Usage Records', icon: 'usage', page: UsagePage },
+  { path: '/keys', name: 'API Keys', icon: 'keys', page: KeysPage },
   { path: '/sandboxes', name: 'Sandboxes', icon: 'sandboxes', page: SandboxesPage },
 ];
 
@@ -48,10 +48,10 @@ function Inside() {
     );
   }
   if (state.is === 'signed-out') return <SignInPage hasEnded={state.ended} />;
-  return <Rooms />;
+  return <Rooms isFrozen={state.session.account.status === 'frozen'} />;
 }
 
-function Rooms() {
+function Rooms({ isFrozen }: { readonly isFrozen: boolean }) {
   const { path } = place.value;
   const isSignIn = path === '/sign-in';
   useEffect(() => {
@@ -88,6 +88,9 @@ function Rooms() {
         <AccountMenu />
       </header>
       <main id="main" ref={main} tabIndex={-1}>
+        {isFrozen && (
+          <p class="note warn frozen">This account is frozen: its calls are refused until the operator lifts that.</p>
+        )}
         {sandboxId !== undefined ? (
           <SandboxPage id={sandboxId} key={sandboxId} />
         ) : room !== undefined ? (

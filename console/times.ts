@@ -11,6 +11,7 @@ const format = (options: Intl.DateTimeFormatOptions) =>
 const DAY = format({ month: 'short', day: 'numeric' });
 const DATE = format({ month: 'short', day: 'numeric', year: 'numeric' });
 const CLOCK = format({ hour: '2-digit', minute: '2-digit' });
+const SECONDS = format({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const MOMENT = format({ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const WHOLE = format({
   ...{ year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' },
@@ -26,6 +27,7 @@ export function showDate(time: Time | number): string {
 
 export const showDay = (time: Time | number) => DAY.format(new Date(time));
 export const showClock = (time: Time | number) => CLOCK.format(new Date(time));
+export const showSeconds = (time: Time | number) => SECONDS.format(new Date(time));
 export const showMoment = (time: Time | number) => MOMENT.format(new Date(time));
 export const showWhole = (time: Time | number) => WHOLE.format(new Date(time));
 

@@ -17,11 +17,23 @@ interface Props {
 export function Dialog({ title, onClose, kind, isFirm = false, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  const isLeft = useRef(false);
   useEffect(() => {
     const element = dialog.current;
     element?.showModal();
-    return () => element?.close();
+    // What is to be filled in or done first; else the browser has chosen the cross.
+    element?.querySelector<HTMLElement>('input, .primary')?.focus();
+    return () => {
+      isLeft.current = true;
+      element?.close();
+    };
   }, []);
+  /** A second Escape closes it whatever `cancel` says. */
+  const onClosed = () => {
+    if (isLeft.current) return;
+    if (isFirm) dialog.current?.showModal();
+    else onClose();
+  };
 
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard leaves by Escape, which is `cancel`
@@ -33,6 +45,7 @@ export function Dialog({ title, onClose, kind, isFirm = false, children }: Props
         event.preventDefault();
         if (!isFirm) onClose();
       }}
+      onClose={onClosed}
       onClick={(event) => {
         if (event.target === dialog.current && !isFirm) onClose();
       }}

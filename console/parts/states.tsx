@@ -16,7 +16,13 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
 }
 
 /** What failed, and what can be done. */
-export function Failed({ failure, onRetry }: { readonly failure: Failure; readonly onRetry?: () => void }) {
+export function Failed({
+  failure,
+  onRetry,
+}: {
+  readonly failure: Failure;
+  readonly onRetry?: (() => void) | undefined;
+}) {
   const { requestId, retryAfterSeconds } = failure.more;
   return (
     <div class="failed" role="alert">

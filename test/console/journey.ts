@@ -40,7 +40,7 @@ export function journey(the: () => TestConsole): void {
       await page.getByText('Address and password do not belong together.').waitFor();
       await page.getByLabel('Password').fill(the().password);
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('heading', { name: 'API keys' }).waitFor();
+      await page.getByRole('heading', { name: 'API Keys' }).waitFor();
       expect(new URL(page.url()).pathname).to.equal('/console/keys');
     });
 
@@ -55,7 +55,7 @@ export function journey(the: () => TestConsole): void {
       await dialog.getByRole('button', { name: 'Create the key' }).click();
       apiKey = (await dialog.locator('.secret code').textContent()) ?? '';
       expect(apiKey).to.match(/^sk-svc-[0-9A-Za-z]{46}$/);
-      await page.keyboard.press('Escape');
+      for (const _ of [1, 2, 3]) await page.keyboard.press('Escape');
       expect(await dialog.isVisible(), 'Escape does not lose the key').to.equal(true);
       await dialog.getByRole('button', { name: 'Done' }).click();
       const row = page.getByRole('row', { name: /journey/ });
@@ -66,7 +66,7 @@ export function journey(the: () => TestConsole): void {
     });
 
     it('its call by an SDK is among the records within two seconds, by itself', async () => {
-      await page.getByRole('link', { name: 'Usage', exact: true }).click();
+      await page.getByRole('link', { name: 'Usage Records', exact: true }).click();
       await page.getByText('No calls in this range').waitFor();
       await say('Hello');
       const endedAtMs = Date.now();
@@ -147,7 +147,7 @@ export function journey(the: () => TestConsole): void {
     });
 
     it('a key is revoked only when that is confirmed, and then its next call is refused', async () => {
-      await page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click();
+      await page.getByRole('navigation').getByRole('link', { name: 'API Keys' }).click();
       await page.getByRole('button', { name: 'Revoke journey' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click();
       expect((await say('Still there?')).type).to.equal('message');

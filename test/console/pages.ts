@@ -69,6 +69,14 @@ export function pages(the: () => TestConsole): void {
           expect(wider, `${path} at ${width}`).to.be.at.most(0);
         }
       }
+      await window.page.setViewportSize({ width: WIDTHS[0] ?? 0, height: 800 });
+      await show(window.page, '/console/usage');
+      for (const name of [/^Range/, /^Model/, /^Status/, /^Columns/]) {
+        await window.page.getByRole('button', { name }).click();
+        const box = await window.page.locator('.popover-sheet').boundingBox();
+        expect((box?.x ?? 0) + (box?.width ?? 0), String(name)).to.be.at.most(360);
+        await window.page.keyboard.press('Escape');
+      }
     });
 
     it('loads nothing from elsewhere, and is light', async () => {

@@ -21,13 +21,13 @@ export function sessions(the: () => TestConsole): void {
     it('a session that ends shows the sign-in, and then the page where one was', async () => {
       await using window = await the().signIn('/console/usage?status=200&by=key');
       const { page } = window;
-      await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
+      await page.getByRole('heading', { name: 'Usage Records', exact: true }).waitFor();
       await page.context().clearCookies();
       await page.getByText('Your session has ended.').waitFor();
       await page.getByLabel('E-mail address').fill(the().email);
       await page.getByLabel('Password').fill(the().password);
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
+      await page.getByRole('heading', { name: 'Usage Records', exact: true }).waitFor();
       expect(new URL(page.url()).search).to.equal('?status=200&by=key');
     });
 
@@ -51,7 +51,7 @@ export function sessions(the: () => TestConsole): void {
       const { page, complaints } = window;
       await page.getByRole('link', { name }).waitFor();
       expect(await page.locator('main img').count()).to.equal(0);
-      expect(await page.title()).to.equal('API keys · Tollgate');
+      expect(await page.title()).to.equal('API Keys · Tollgate');
       expect(complaints).to.deep.equal([]);
     });
   });

@@ -132,7 +132,7 @@ export function KeyDialog(props: CreateProps | EditProps) {
           <button type="button" class="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="button primary" disabled={isBusy}>
+          <button type="submit" class="button primary" disabled={isBusy || models?.length === 0}>
             {apiKey === undefined ? 'Create the key' : 'Save'}
           </button>
         </div>

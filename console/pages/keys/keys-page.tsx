@@ -54,7 +54,7 @@ export function KeysPage() {
   return (
     <div class="page">
       <header class="page-head">
-        <h1>API keys</h1>
+        <h1>API Keys</h1>
         <span class="grow" />
         {create}
       </header>

@@ -37,7 +37,7 @@ export function CallIt({ catalog }: { readonly catalog: Catalog | undefined }) {
       </header>
       <Snippet name={SNIPPETS[way].name} text={text} />
       <p class="panel-foot quiet small">
-        <code>TOLLGATE_API_KEY</code> holds a key from <a href={hrefOf('/keys')}>API keys</a>. Messages clients use the
+        <code>TOLLGATE_API_KEY</code> holds a key from <a href={hrefOf('/keys')}>API Keys</a>. Messages clients use the
         base address as it is, chat clients with <code>/v1</code>.
       </p>
     </section>

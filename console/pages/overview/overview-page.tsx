@@ -46,7 +46,7 @@ export function OverviewPage() {
             title="This month"
             now={data?.spend.monthUsd}
             before={data?.spend.lastMonthToThisDayUsd}
-            than="last month by this day"
+            than="last month by now"
           />
           <div class="stat">
             <dt>Last month</dt>
@@ -54,7 +54,7 @@ export function OverviewPage() {
               {data === undefined ? <Bone width="5ch" /> : amount(data.spend.lastMonthUsd)}
             </dd>
             <dd class="stat-more">
-              <a href={hrefOf('/usage?range=30d')}>Usage records</a>
+              <a href={hrefOf('/usage?range=30d')}>Usage Records</a>
             </dd>
           </div>
         </dl>
@@ -106,7 +106,7 @@ function Spent({ title, now, before, than, isWhole = false }: SpentProps) {
           </>
         ) : (
           <>
-            {change >= 0 ? '↑' : '↓'} {Math.abs(change)} % <span class="faint">on {than}</span>
+            {Math.abs(change)} % {change >= 0 ? 'more' : 'less'} <span class="faint">than {than}</span>
           </>
         )}
       </dd>

@@ -1,6 +1,6 @@
 import { exactUsd } from '../../money';
 import type { Period, SandboxRecord, Segment } from '../../shapes';
-import { showClock, showDay, showMoment } from '../../times';
+import { showClock, showDay, showMoment, showSeconds } from '../../times';
 import { toWords } from './states';
 
 type Pictured = Pick<SandboxRecord, 'createdAt' | 'observedState' | 'events' | 'usageSegments' | 'billingPeriods'>;
@@ -67,10 +67,6 @@ export function BillPicture({ record }: { readonly record: Pictured }) {
       </div>
     </div>
   );
-}
-
-function showSeconds(ms: number): string {
-  return new Date(ms).toLocaleTimeString('en-US', { hourCycle: 'h23' });
 }
 
 /** From the first thing that is shown to the last that is paid for. */

@@ -26,7 +26,7 @@ export function RecordSheet({ requestId, onClose }: { readonly requestId: string
   return (
     <Dialog title="Call" kind="sheet" onClose={onClose}>
       {failure !== undefined ? (
-        <Failed failure={failure} onRetry={failure.status === 404 ? onClose : record.reload} />
+        <Failed failure={failure} onRetry={failure.status === 404 ? undefined : record.reload} />
       ) : data === undefined ? (
         <p class="record-cost">
           <Bone width="8ch" />

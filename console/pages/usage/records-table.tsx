@@ -3,7 +3,7 @@ import { BoneRows } from '../../parts/states';
 import { TableFrame } from '../../parts/table-frame';
 import { changeQuery, hrefOf, place } from '../../router';
 import type { UsageRecord } from '../../shapes';
-import { showMoment, showWhole } from '../../times';
+import { showDay, showSeconds, showWhole } from '../../times';
 import { type Column, USUAL_COLUMNS } from './columns';
 
 interface Props {
@@ -22,7 +22,7 @@ export function RecordsTable({ records, columns, isStale, isLive, opened }: Prop
   // Who has chosen columns sees them all, and scrolls.
   const isUsual = columns.map(({ id }) => id).join() === USUAL_COLUMNS.join();
   const classOf = ({ isNumber, room }: Column) => [isNumber && 'number', isUsual && room].filter(Boolean).join(' ');
-  const open = (requestId: string) => changeQuery({ record: requestId }, { replace: true });
+  const open = (requestId: string) => changeQuery({ record: requestId });
   const linkTo = (requestId: string) => {
     const query = new URLSearchParams(place.value.query);
     query.set('record', requestId);
@@ -55,7 +55,10 @@ export function RecordsTable({ records, columns, isStale, isLive, opened }: Prop
             >
               <th scope="row">
                 <a class="plain-link" href={linkTo(record.requestId)} title={showWhole(record.createdAt)}>
-                  <time dateTime={record.createdAt}>{showMoment(record.createdAt)}</time>
+                  <time dateTime={record.createdAt}>
+                    <span class="day">{showDay(record.createdAt)}, </span>
+                    {showSeconds(record.createdAt)}
+                  </time>
                 </a>
               </th>
               {columns.map((column) => (

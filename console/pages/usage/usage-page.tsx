@@ -59,7 +59,7 @@ export function UsagePage() {
   return (
     <div class="page">
       <header class="page-head">
-        <h1>Usage</h1>
+        <h1>Usage Records</h1>
         <span class="grow" />
         <button
           type="button"
