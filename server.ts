@@ -34,6 +34,7 @@ import { createSettler } from './core/ledger/settler';
 import { openSpool } from './core/ledger/spool';
 import { openSpoolFolder } from './core/ledger/spool-folder';
 import { LiveConfiguration } from './core/live-configuration';
+import { LiveRollouts } from './core/live-rollouts';
 import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
@@ -132,6 +133,7 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
     settler,
     leases,
     health,
+    rollouts: new LiveRollouts(),
     refusedCalls,
     log,
     liveConfiguration: live,

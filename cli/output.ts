@@ -24,6 +24,16 @@ export async function showOne<T>(output: Output, item: T, columns: Columns<T>): 
   await output.write(table(Object.entries(columns).map(([name, column]) => [name, cell(column(item))])));
 }
 
+/** For programs the value, for people rows of cells. */
+export async function showTable(
+  output: Output,
+  value: unknown,
+  rows: readonly (readonly (string | number | null)[])[],
+): Promise<void> {
+  if (output.json) return showJson(output, value);
+  await output.write(table(rows.map((row) => row.map(cell))));
+}
+
 /** For programs the value, for people its lines. */
 export async function showText(output: Output, value: unknown, lines: readonly string[]): Promise<void> {
   if (output.json) return showJson(output, value);
@@ -40,7 +50,11 @@ function cell(value: string | number | boolean | null | undefined): string {
 }
 
 function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  // What stands last in its row may be as long as it likes.
+  const widths = Array.from({ length: columns }, (_, index) =>
+    Math.max(0, ...rows.map((row) => (index < row.length - 1 ? (row[index]?.length ?? 0) : 0))),
+  );
   return rows
     .map(
       (row) =>

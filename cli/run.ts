@@ -24,6 +24,9 @@ import revokeKey from './keys/revoke';
 import updateKey from './keys/update';
 import verifyLedger from './ledger/verify';
 import type { Output } from './output';
+import listRollouts from './rollout/list';
+import { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout/orders';
+import rolloutStatus from './rollout/status';
 import listSandboxes from './sandboxes/list';
 import listOrphans from './sandboxes/orphans';
 import ejectUpstream from './upstreams/eject';
@@ -60,6 +63,10 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   upstreams: {
     summary: 'where calls may go',
     verbs: [listUpstreams, testUpstream, ejectUpstream, restoreUpstream],
+  },
+  rollout: {
+    summary: 'changes that go out in stages',
+    verbs: [listRollouts, rolloutStatus, pauseRollout, resumeRollout, promoteRollout, rollbackRollout],
   },
   ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },

@@ -1,4 +1,4 @@
-import type { CallKey, ModelRequest } from './call';
+import type { Call, CallFields, CallKey, ModelRequest } from './call';
 import { type Candidate, isAllowed } from './catalog';
 import { fail } from './errors';
 import type { Gateway } from './gateway';
@@ -11,7 +11,7 @@ import { shortenName } from './model-names';
 export async function assertAllowed(
   { catalog, keys }: Pick<Gateway, 'catalog' | 'keys'>,
   key: CallKey,
-  candidates: readonly Candidate[],
+  candidates: readonly Pick<Candidate, 'model'>[],
   { modelRequested }: ModelRequest,
 ): Promise<void> {
   if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
@@ -21,4 +21,14 @@ export async function assertAllowed(
     param: 'model',
     message: `This key may not call "${shortenName(modelRequested)}".`,
   });
+}
+
+/** What a key must be allowed for a call: what it asks for, whatever a rollout puts in its place. */
+export function askedFor(
+  { catalog }: Pick<Gateway, 'catalog'>,
+  { candidates, request, facts }: Pick<Call, 'facts'> & Pick<CallFields, 'candidates' | 'request'>,
+): readonly Pick<Candidate, 'model'>[] {
+  if (facts.rollout === undefined || facts.rollout === null) return candidates;
+  const lookup = catalog.find(request.modelRequested);
+  return 'found' in lookup ? lookup.found.entries : candidates;
 }

@@ -5,6 +5,7 @@ import type { GatewayError } from './errors';
 import type { EventReader, NotedEvent } from './event-reader';
 import { newRequestId } from './http';
 import type { KeySettings, Payer } from './ledger/ledger';
+import type { RolloutPart } from './live-rollouts';
 import { log } from './log';
 import { describeFault } from './thrown';
 import type { AnswerBeginning, BodyEdit, EventNote, ModelCall, Protocol } from './upstream';
@@ -213,6 +214,16 @@ export interface CallFacts {
   readonly routing: RoutingFacts;
   /** Set once the ledger has taken the call on: from then on settling writes the record. */
   reservationId: string | undefined;
+  /** What was charged for it. */
+  costE8: bigint;
+  /** null: it was looked at, and the call is in none. */
+  rollout: RolloutPart | null | undefined;
+}
+
+/** Who is sent the call too when it has ended, without answering it. */
+export interface Mirror {
+  readonly candidate: Candidate;
+  readonly part: RolloutPart;
 }
 
 /** One client request through a pipeline. */
@@ -237,6 +248,8 @@ export class Call implements Partial<CallFields> {
     firstTokenMs: undefined,
     routing: { candidates: [], of: 0, attempts: [], explained: undefined },
     reservationId: undefined,
+    costE8: 0n,
+    rollout: undefined,
   };
 
   key?: CallKey;
@@ -245,6 +258,9 @@ export class Call implements Partial<CallFields> {
   reservation?: Reservation;
   meter?: Meter;
   answer?: Answer;
+
+  /** strategy-routing: what failover is to do beside answering. */
+  mirror: Mirror | undefined;
 
   #leaving: AbortController | undefined;
   readonly #whenLeft = new Set<() => void>();

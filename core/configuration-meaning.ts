@@ -2,6 +2,7 @@ import type { Upstream } from './catalog';
 import type { Configuration } from './configuration';
 import { formatUsd } from './money';
 import type { Price } from './price';
+import { planOf } from './rollout-plan';
 
 /** What a configuration says, fact by fact, however it is written: `price acme/large input` -> `3.00000000`. */
 export type Meaning = ReadonlyMap<string, string>;
@@ -13,7 +14,7 @@ export interface MeaningChange {
   readonly after: string | null;
 }
 
-export function meaningOf({ gateway, pipelines, catalog, sections }: Configuration): Meaning {
+export function meaningOf({ gateway, pipelines, catalog, sections, rollouts }: Configuration): Meaning {
   return new Map([
     ...facts('listener public', gateway.http),
     ...facts('listener admin', gateway.admin),
@@ -30,9 +31,15 @@ export function meaningOf({ gateway, pipelines, catalog, sections }: Configurati
       ] as const;
     }),
     ...catalog.upstreams.flatMap(upstreamFacts),
-    ...[...sections].flatMap(([name, value]) => facts(name, value)),
+    ...[...sections].flatMap(([name, value]) => (name === ROLLOUTS ? [] : facts(name, value))),
+    ...rollouts.flatMap((rollout) =>
+      planOf(rollout).map(([what, says]): Fact => [`rollout ${rollout.name} ${what}`, says]),
+    ),
   ]);
 }
+
+/** Its words are said as the plan they make. */
+const ROLLOUTS = 'rollouts';
 
 /** What one says and the other does not, or otherwise; in the order of the facts. */
 export function changesBetween(before: Meaning, after: Meaning): MeaningChange[] {

@@ -7,6 +7,7 @@ import { readPipelines } from './configured-pipelines';
 import { readCatalog, readUpstreams } from './configured-upstreams';
 import type { Section } from './plugin';
 import type { Policy } from './policy';
+import type { Rollout } from './rollout';
 import { compileCheck } from './settings';
 import { soundPart, withEmptyMaps } from './sound-part';
 import { namesWritten, unknownNames } from './written-names';
@@ -40,6 +41,8 @@ export interface Configuration {
   readonly catalog: Catalog;
   /** What stands under the keys that plugins own, by key. */
   readonly sections: ReadonlyMap<string, unknown>;
+  /** What goes out in stages; at most one of them concerns a call. */
+  readonly rollouts: readonly Rollout[];
   /** What works and is perhaps not meant. */
   readonly warnings: readonly ConfigurationProblem[];
 }
@@ -77,12 +80,13 @@ export function configurationReader({ policies, sections }: Loaded): ReadConfigu
     const pipelines = readPipelines(gateway, written, policies, problems);
     const upstreams = readUpstreams(gateway, folder, env, problems);
     const catalog = readCatalog(upstreams, problems);
-    const given = readSections(gateway, sections, catalog, problems);
+    const given = readSections(gateway, sections, { catalog, pipelines }, problems);
     if (problems.length > 0 || file.unset.length > 0 || catalog === undefined)
       throw new ConfigurationError([...file.unset.map(({ problem }) => problem), ...locate(file, problems)]);
     const revision = createHash('sha256').update(file.text).digest('hex').slice(0, 12);
     const warnings = locate(file, upstreams.flatMap(disabledWarning));
-    return { revision, gateway, pipelines, catalog, sections: given, warnings };
+    const rollouts = [...given].flatMap(([name, value]) => sections.get(name)?.rollouts?.(value as never) ?? []);
+    return { revision, gateway, pipelines, catalog, sections: given, rollouts, warnings };
   };
 }
 
@@ -107,14 +111,16 @@ function nothingBut(policies: readonly Policy[]): GatewaySettings {
 function readSections(
   gateway: GatewaySettings & Readonly<Record<string, unknown>>,
   sections: Loaded['sections'],
-  catalog: Catalog | undefined,
+  { catalog, pipelines }: { catalog: Catalog | undefined; pipelines: readonly PipelineSettings[] },
   problems: LocatedProblem[],
 ): Configuration['sections'] {
   const given = [...sections].filter(([name]) => gateway[name] !== undefined);
+  const isWrong = (part: keyof GatewaySettings) => problems.some(({ path }) => path[0] === part);
   // What a plugin looks for in the models is not missing there as long as they could not all be read.
-  if (catalog !== undefined && !problems.some(({ path }) => path[0] === 'serviceEndpoints')) {
+  if (catalog !== undefined && !isWrong('serviceEndpoints')) {
+    const soundPipelines = isWrong('pipelines') ? undefined : pipelines;
     for (const [name, { check }] of given) {
-      const found = check?.(gateway[name] as never, catalog) ?? [];
+      const found = check?.(gateway[name] as never, catalog, soundPipelines) ?? [];
       problems.push(...found.map(({ path, message }) => ({ path: [name, ...path], message })));
     }
   }

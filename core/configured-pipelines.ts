@@ -1,8 +1,8 @@
 import type { EndpointSettings, PipelineSettings, StepSettings } from './configuration';
 import { hint, type LocatedProblem, withHint } from './configuration-problems';
 import type { GatewaySettings } from './configuration-schema';
-import type { Policy } from './policy';
-import { type Check, compileCheck, type NameUse } from './settings';
+import { checkAction, type Policy } from './policy';
+import type { NameUse } from './settings';
 import { unknownNames, type WrittenNames } from './written-names';
 
 /** Endpoints and pipelines with their policies in order. `written` has the names of what was too wrong to be in `gateway`. */
@@ -130,7 +130,7 @@ function readSteps(
     }
     for (const field of policy.provides) there.add(field);
     const names: NameUse[] = [];
-    const checked = checkOf(policy)(uses?.[0]?.action ?? {}, names);
+    const checked = checkAction(policy, uses?.[0]?.action ?? {}, names);
     const wrong = 'problems' in checked ? checked.problems.map(withHint) : unknownNames(names, written);
     problems.push(...wrong.map((each) => ({ ...each, path: [...path, name, 0, 'action', ...each.path] })));
     if ('problems' in checked) continue;
@@ -145,14 +145,4 @@ function readSteps(
     });
   }
   return steps;
-}
-
-const checks = new WeakMap<Policy, Check<unknown>>();
-
-function checkOf(policy: Policy): Check<unknown> {
-  const known = checks.get(policy);
-  if (known !== undefined) return known;
-  const check = compileCheck<unknown>(policy.schema);
-  checks.set(policy, check);
-  return check;
 }

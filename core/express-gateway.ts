@@ -94,7 +94,8 @@ function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
     policy: (action) => {
       if (running === undefined) throw new Error('a policy was mounted before the gateway was there');
       const gateway = running;
-      const prepared = prepareStep(policy, ownSettings(action), gateway);
+      const { settings, pipeline } = ownSettings(action);
+      const prepared = prepareStep({ policy, settings }, pipeline, gateway);
       mounted.add(policy.name);
       return (request, response, next) => void runInExpress(prepared, request, response, next, gateway);
     },
@@ -104,9 +105,12 @@ function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
 /** Policies that Express Gateway has really put into a pipeline. */
 const mounted = new Set<string>();
 
+/** What Express Gateway does not tell: in which pipeline an action stands. */
+const PIPELINE = '$pipeline';
+
 /** Express Gateway adds a function to every action. */
-function ownSettings({ getCommonAuthCallback: _, ...settings }: Record<string, unknown>): Record<string, unknown> {
-  return settings;
+function ownSettings({ getCommonAuthCallback: _, [PIPELINE]: pipeline, ...settings }: Record<string, unknown>) {
+  return { settings, pipeline: String(pipeline) };
 }
 
 async function runInExpress(
@@ -299,7 +303,9 @@ function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
     name,
     {
       apiEndpoints: endpoints.map((endpoint) => endpoint.name),
-      policies: steps.map(({ policy, settings }) => ({ [policy.name]: [{ action: settings }] })),
+      policies: steps.map(({ policy, settings }) => ({
+        [policy.name]: [{ action: { ...(settings as object), [PIPELINE]: name } }],
+      })),
     },
   ]);
   // "Any host" declared first would win over a specific one.

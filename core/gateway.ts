@@ -8,6 +8,7 @@ import type { Leases } from './ledger/leases';
 import type { Ledger } from './ledger/ledger';
 import type { Settler } from './ledger/settler';
 import type { LiveConfiguration } from './live-configuration';
+import type { LiveRollouts } from './live-rollouts';
 import type { Route } from './plugin';
 import type { RefusedCalls } from './refused-calls';
 import type { UpstreamHealth } from './upstream-health';
@@ -21,6 +22,7 @@ export interface Gateway {
   readonly settler: Settler;
   readonly leases: Leases;
   readonly health: UpstreamHealth;
+  readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
   readonly log: Logger;
   /** Policies have the configuration they were prepared for; plugins have the one in force at the moment they ask. */

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Call, ClientLeft, type Foretold } from './call';
-import type { PipelineSettings } from './configuration';
+import type { PipelineSettings, StepSettings } from './configuration';
 import { fail, type GatewayError } from './errors';
 import type { Gateway } from './gateway';
 import { sendError } from './http';
-import type { AnyStep, Policy } from './policy';
+import type { JoiningCall } from './live-rollouts';
+import { type AnyStep, checkAction, type Policy } from './policy';
 import { ROUTING_HEADER, routingHeader } from './routing-header';
 import { describeFault, toGatewayError } from './thrown';
 
@@ -14,8 +15,22 @@ export interface PreparedStep {
   readonly step: AnyStep;
 }
 
-export function prepareStep(policy: Policy, settings: unknown, gateway: Gateway): PreparedStep {
-  return { policy, step: policy.prepare(settings, gateway) };
+/** With the settings it has, or, where a rollout changes them, with those that the call's group has. */
+export function prepareStep({ policy, settings }: StepSettings, pipeline: string, gateway: Gateway): PreparedStep {
+  const step = policy.prepare(settings, gateway);
+  for (const rollout of gateway.configuration.rollouts) {
+    const { change } = rollout;
+    if (change.is !== 'settings' || change.pipeline !== pipeline) continue;
+    const changed = change.settings[policy.name];
+    if (changed === undefined) continue;
+    const checked = checkAction(policy, { ...(settings as object), ...changed });
+    if ('problems' in checked) throw new Error(`rollout "${rollout.name}" has settings that were not checked`);
+    const other = policy.prepare(checked.value, gateway);
+    // Checked with the configuration: nobody changes what runs before it is known who is calling.
+    const armOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.arm;
+    return { policy, step: (call, ...rest) => (armOf(call) === 'candidate' ? other : step)(call, ...rest) };
+  }
+  return { policy, step };
 }
 
 /** The same pipeline that Express Gateway mounts policy by policy, as one function. Never rejects. */
@@ -23,7 +38,7 @@ export function compilePipeline(
   pipeline: PipelineSettings,
   gateway: Gateway,
 ): (call: Call, request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const steps = pipeline.steps.map(({ policy, settings }) => prepareStep(policy, settings, gateway));
+  const steps = pipeline.steps.map((step) => prepareStep(step, pipeline.name, gateway));
   return (call, request, response) =>
     call.inStep(async () => {
       for (const each of steps) if (!(await answerOrGoOn(each, call, request, response, gateway))) return;

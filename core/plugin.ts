@@ -2,9 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { CallKey } from './call';
 import type { Catalog } from './catalog';
+import type { PipelineSettings } from './configuration';
 import type { ErrorCode } from './errors';
 import type { Gateway } from './gateway';
 import type { Reader } from './query';
+import type { Rollout } from './rollout';
 import type { Session } from './sessions';
 import type { Problem, Schema, Settings } from './settings';
 
@@ -120,8 +122,17 @@ export interface RouteAnswer {
 export interface Section {
   /** JSON Schema of what stands under the key. */
   readonly schema: Schema;
-  /** What the schema cannot say, asked once the schema has let the value pass. Paths begin below the key. */
-  readonly check?: (value: never, catalog: Catalog) => readonly Pick<Problem, 'path' | 'message'>[];
+  /**
+   * What the schema cannot say, asked once the schema has let the value pass. Paths begin below the key. The pipelines are
+   * undefined while something is wrong with them.
+   */
+  readonly check?: (
+    value: never,
+    catalog: Catalog,
+    pipelines: readonly PipelineSettings[] | undefined,
+  ) => readonly Pick<Problem, 'path' | 'message'>[];
+  /** The changes that stand under it and go out in stages. */
+  readonly rollouts?: (value: never) => readonly Rollout[];
 }
 
 export interface PluginDefinition<S extends Schema> {

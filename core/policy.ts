@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Call, CallField, CallFields, Foretold } from './call';
 import type { Gateway } from './gateway';
-import type { Schema, Settings } from './settings';
+import { type Check, compileCheck, type NameUse, type Schema, type Settings } from './settings';
 
 /** The call as a step sees it: what it declared under `needs` is there; what others leave later is not its business. */
 export type CallWith<N extends CallField> = Pick<Call, Exclude<keyof Call, CallField>> & Readonly<Pick<CallFields, N>>;
@@ -62,4 +62,13 @@ export function definePolicy<
 /** An action's schema never lets unknown settings pass. */
 function closed(schema: Schema): Schema {
   return { additionalProperties: false, ...schema };
+}
+
+const checks = new WeakMap<Policy, Check<unknown>>();
+
+/** A policy's settings with their defaults, or what is wrong with them. */
+export function checkAction(policy: Policy, action: unknown, names?: NameUse[]): ReturnType<Check<unknown>> {
+  const check = checks.get(policy) ?? compileCheck<unknown>(policy.schema);
+  checks.set(policy, check);
+  return check(action, names);
 }

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { RoutingFacts } from './call';
 import { insertUsage } from './ledger/rows';
+import type { Arm } from './rollout';
 
 /** Usage records of calls that were refused before a reservation: a bounded, best-effort batch; money never depends on it. */
 export interface RefusedCalls {
@@ -42,6 +43,10 @@ export interface UsageRecord {
   readonly configRevision: string;
   /** Why the call went where it went; null where there was no choice. For operators. */
   readonly routing: Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> | null;
+  /** The rollout that the call was in, with the stage it had then and the call's group. For operators. */
+  readonly rollout?: string;
+  readonly rolloutStage?: number;
+  readonly rolloutArm?: Arm;
 }
 
 export interface RefusedCallsOptions {

@@ -79,7 +79,7 @@ export function parseDuration(text: string): number {
  */
 export function compileCheck<T>(schema: Schema): Check<T> {
   const validate = ajv.compile(schema);
-  return (value, names) => {
+  return (value, names = []) => {
     const copy = structuredClone(value);
     if (validate.call(names, copy)) return { value: copy as T };
     // A name that is wrong is reported by what is wrong with it.

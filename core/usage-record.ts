@@ -39,7 +39,13 @@ export function usageRecord(
     firstTokenMs: facts.firstTokenMs ?? null,
     configRevision,
     routing: routingOf(facts.routing),
+    ...rolloutOf(facts.rollout),
   };
+}
+
+/** Absent for a call that is in none: most are. */
+function rolloutOf(part: Call['facts']['rollout']): Pick<UsageRecord, 'rollout' | 'rolloutStage' | 'rolloutArm'> {
+  return part == null ? {} : { rollout: part.name, rolloutStage: part.stage, rolloutArm: part.arm };
 }
 
 /** Nothing is kept where there was nothing to decide. */

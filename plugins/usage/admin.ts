@@ -4,7 +4,7 @@ import { sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../core/query';
 import { pageOf as pageShape, shape } from '../../core/shape';
-import { RECORD_COLUMNS } from './columns';
+import { OPERATOR_COLUMNS, RECORD_COLUMNS } from './columns';
 import { sendCsv } from './export';
 import { filterReaders, findRecord, listRecords } from './query';
 import { EXPLAINED_RECORD, toExplainedRecord, toRecordOfAccount } from './record';
@@ -38,7 +38,7 @@ export function adminRoutes(gateway: Pick<Gateway, 'database' | 'catalog'>): Rou
       },
       handle: async ({ query }, _request, response) => {
         const filters = readQuery(query, filterQuery);
-        await sendCsv(response, database, filters, [...RECORD_COLUMNS, 'accountId'], toRecordOfAccount);
+        await sendCsv(response, database, filters, [...RECORD_COLUMNS, ...OPERATOR_COLUMNS], toRecordOfAccount);
       },
     },
     {

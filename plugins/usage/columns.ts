@@ -1,4 +1,4 @@
-import type { ShownRecord } from './record';
+import type { ShownRecord, toRecordOfAccount } from './record';
 
 /** The columns of the CSV: the record's fields in the order of contract section 6. */
 export const RECORD_COLUMNS = [
@@ -29,3 +29,11 @@ export const RECORD_COLUMNS = [
   'firstTokenMs',
   'configRevision',
 ] as const satisfies readonly (keyof ShownRecord)[];
+
+/** What stands behind them for operators. */
+export const OPERATOR_COLUMNS = [
+  'accountId',
+  'rollout',
+  'rolloutStage',
+  'rolloutArm',
+] as const satisfies readonly Exclude<keyof ReturnType<typeof toRecordOfAccount>, keyof ShownRecord>[];

@@ -31,6 +31,9 @@ export interface RecordRow {
   readonly first_token_ms: number | null;
   readonly config_revision: string;
   readonly routing: object | null;
+  readonly rollout: string | null;
+  readonly rollout_stage: number | null;
+  readonly rollout_arm: string | null;
 }
 
 /** A record as it is shown: the fields of contract section 6 in their order, which is the order of the CSV's columns. */
@@ -67,9 +70,15 @@ export function toRecord(row: RecordRow) {
 
 export type ShownRecord = ReturnType<typeof toRecord>;
 
-/** For operators, who see several accounts at once. */
+/** For operators, who see several accounts at once, and what goes out in stages. */
 export function toRecordOfAccount(row: RecordRow) {
-  return { ...toRecord(row), accountId: row.account_id };
+  return {
+    ...toRecord(row),
+    accountId: row.account_id,
+    rollout: row.rollout,
+    rolloutStage: row.rollout_stage,
+    rolloutArm: row.rollout_arm,
+  };
 }
 
 /** With why the call went where it went, which has no place in a table. */
@@ -117,5 +126,8 @@ export const RECORD = object(RECORD_FIELDS);
 export const EXPLAINED_RECORD = object({
   ...RECORD_FIELDS,
   accountId: shape.uuid,
+  rollout: orNull(shape.text),
+  rolloutStage: orNull(shape.integer),
+  rolloutArm: orNull(oneOf('control', 'candidate')),
   routing: orNull({ type: 'object', description: 'Why the call went where it went.' }),
 });

@@ -7,6 +7,7 @@ import { type AttemptSettings, Attempts, type RelayedAnswer } from './attempts';
 import type { Failure } from './decide';
 import { errorOfAll } from './failure-answer';
 import { goOnWith } from './go-on';
+import { sendMirror } from './mirror';
 import { RetryBudget } from './retry-budget';
 
 /** One for the process, whatever is configured how often: outages do not keep to pipelines. */
@@ -51,6 +52,8 @@ export default definePolicy({
     const settings = { ...bounds, preambleHoldMs: parseDuration(preambleHold), relayLastError };
     return async (call) => {
       BUDGET.noteCall();
+      const { mirror, request } = call;
+      if (mirror !== undefined) call.onEnd(async () => sendMirror(mirror, request, gateway, settings.preambleHoldMs));
       return { answer: await answerOf(call, settings, gateway) };
     };
   },

@@ -72,6 +72,7 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
     const costE8 = costOfEnding(ending, heldE8);
     const tokens = tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
+    call.facts.costE8 = chargedE8;
     return { chargedE8, billing };
   }
 }

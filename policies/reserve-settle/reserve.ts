@@ -1,3 +1,4 @@
+import { askedFor } from '../../core/allowed-models';
 import type { ModelRequest } from '../../core/call';
 import { isAllowed } from '../../core/catalog';
 import { ERRORS, fail } from '../../core/errors';
@@ -51,7 +52,7 @@ async function ask(gateway: Gateway, call: PayingCall, rid: string, covered: Cov
   if (outcome.outcome !== 'stale_key') return outcome;
   const { settings } = outcome;
   gateway.keys.remember(call.key, settings);
-  if (!isAllowed(gateway.catalog, call.candidates, settings.allowedModels))
+  if (!isAllowed(gateway.catalog, askedFor(gateway, call), settings.allowedModels))
     throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
   return askOnce(gateway, call, rid, covered, settings.rev);
 }

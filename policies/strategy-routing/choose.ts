@@ -6,6 +6,8 @@ import type { Asked, Strategy } from './strategies/strategy';
 export interface Field {
   readonly candidates: readonly Candidate[];
   readonly gauges: readonly ModelGauge[];
+  /** Upstreams that are asked before all others, if they may be asked and are not resting. */
+  readonly first?: ReadonlySet<string> | undefined;
 }
 
 export interface Choice {
@@ -106,5 +108,6 @@ function placeOf(field: Field, index: number, gauge: ModelGauge, wish: Wish, any
   if (!anyIsIn) return score + gauge.failureRate * RESTING;
   if (!gauge.mayBeAsked) return LEFT_OUT;
   if (gauge.isResting) return score + RESTING;
-  return gauge.upstream.name === wish.preferred ? score + PREFERRED : score;
+  const isFirst = gauge.upstream.name === wish.preferred || field.first?.has(gauge.upstream.name) === true;
+  return isFirst ? score + PREFERRED : score;
 }

@@ -2,13 +2,11 @@ import { mayDebug } from '../../core/account-keys';
 import { assertAllowed } from '../../core/allowed-models';
 import type { ModelRequest } from '../../core/call';
 import type { Candidate, Model } from '../../core/catalog';
-import type { Gateway } from '../../core/gateway';
 import { type CallWith, definePolicy } from '../../core/policy';
-import type { Protocol } from '../../core/upstream';
 import { kindOf } from '../../core/upstream-gauge';
 import type { UpstreamHealth } from '../../core/upstream-health';
 import { Affinity, callerOf, drawOfCaller } from './affinity';
-import { choose, type Field, type Wish } from './choose';
+import type { Wish } from './choose';
 import { asksForReasons, explain, tell } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
@@ -16,6 +14,7 @@ import { scoreByCost } from './strategies/cost';
 import { scoreByQuality } from './strategies/quality';
 import { scoreBySpeed } from './strategies/speed';
 import type { Strategy } from './strategies/strategy';
+import { chooseWay, mirrorOf, openWays, type Way } from './ways';
 
 const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', Strategy>> = {
   quality: scoreByQuality,
@@ -53,21 +52,24 @@ export default definePolicy({
   prepare: ({ strategy: name, affinity, upstreams }, gateway) => {
     const { catalog, health } = gateway;
     const strategy = STRATEGIES[name];
-    const fieldOf = fields(gateway, upstreams);
+    const wayOf = openWays(gateway, upstreams);
     const exploration = new Exploration();
     return async (call, incoming) => {
       const { request, key, facts } = call;
       facts.strategy = name;
-      const model = findModel(catalog, request);
-      const field = fieldOf(model, request.protocol);
-      if (field.candidates.length === 0) throw noCandidate(model, request, health);
+      const asked = findModel(catalog, request);
+      const taken = wayOf(call, asked);
+      if (taken.field.candidates.length === 0) throw noCandidate(asked, request, health);
+      await assertAllowed(gateway, key, asked.entries, request);
+      const caller = affinity ? callerOf(request, key, asked.name) : undefined;
+      const wishOf = ({ model }: Way) => wishFor(request, model, { strategy, caller, health });
+      const { way, wish, ordered } = chooseWay(taken, wishOf);
+      const { model, field } = way;
       facts.model = model.name;
-      await assertAllowed(gateway, key, field.candidates, request);
-      const caller = affinity ? callerOf(request, key, model.name) : undefined;
-      const wish = wishFor(request, model, { strategy, caller, health });
-      const ordered = choose(field, wish);
       if (ordered.order.length === 0) throw noCandidate(model, request, health);
-      const choice = wish.preferred === undefined ? exploration.explore(ordered, field, wish) : ordered;
+      if (taken.fork !== undefined) call.mirror = mirrorOf(taken.fork, gateway.rollouts, wishOf);
+      const mayExplore = wish.preferred === undefined && field.first === undefined;
+      const choice = mayExplore ? exploration.explore(ordered, field, wish) : ordered;
       if (choice.asks !== undefined) giveBackUnasked(call, health.asked(choice.asks));
       if (caller !== undefined) rememberWhoServes(call, caller, health);
       tell(facts, choice, field, wish);
@@ -110,23 +112,4 @@ function rememberWhoServes(call: CallWith<never>, caller: string, health: Upstre
     const { upstream, status } = call.facts;
     if (upstream !== undefined && status < 300) AFFINITY.remember(caller, upstream, health.now());
   });
-}
-
-/** The candidates of a model in this pipeline, found once per configuration. */
-function fields(
-  { catalog, health }: Gateway,
-  upstreams: readonly string[],
-): (model: Model, protocol: Protocol) => Field {
-  const mayAsk = upstreams.includes('*') ? () => true : (each: Candidate) => upstreams.includes(each.upstream.name);
-  const known = new Map<readonly Candidate[], Field>();
-  return (model, protocol) => {
-    const all = catalog.candidates(model, protocol);
-    let field = known.get(all);
-    if (field === undefined) {
-      const candidates = all.filter(mayAsk);
-      field = { candidates, gauges: candidates.map((each) => health.gauge(each)) };
-      known.set(all, field);
-    }
-    return field;
-  };
 }

@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import type { Gateway } from '../../core/gateway';
+import { LiveRollouts } from '../../core/live-rollouts';
 
 /** A request as Node would hand it over, without a network. Its body has been read. */
 export function sampleRequest(
@@ -55,6 +56,8 @@ export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
     isDraining: () => false,
     isOutboxFull: () => false,
     configRevision: 'r',
+    configuration: { rollouts: [] } as unknown as Gateway['configuration'],
+    rollouts: new LiveRollouts(),
     ...parts,
   } as Gateway;
 }

@@ -1,0 +1,57 @@
+import type { Columns } from '../output';
+
+/** What /admin/v1/rollouts answers. */
+export interface RolloutShape {
+  readonly name: string;
+  readonly change: string;
+  readonly status: string;
+  readonly stage: number;
+  readonly share: number;
+  readonly stickyBy: string;
+  readonly stageEndsAt: string | null;
+  readonly waitsFor: string | null;
+  readonly reason: string | null;
+  readonly stages: readonly { readonly share: number; readonly holdSeconds: number }[];
+  readonly inStage: GroupsShape;
+  readonly inAll: GroupsShape;
+}
+
+interface GroupsShape {
+  readonly control: CountsShape;
+  readonly candidate: CountsShape;
+  readonly shadow: CountsShape;
+}
+
+export interface CountsShape {
+  readonly calls: number;
+  readonly errors: number;
+  readonly errorRate: number | null;
+  readonly callersHurt: number;
+  readonly p95FirstTokenMs: number | null;
+  readonly costUsd: string;
+  readonly meanCostUsd: string | null;
+}
+
+export const ROLLOUT_COLUMNS: Columns<RolloutShape> = {
+  name: ({ name }) => name,
+  status: ({ status }) => status,
+  stage: ({ stage, stages }) => `${stage} of ${stages.length}`,
+  'share %': ({ share }) => share,
+  'next in': ({ stageEndsAt }) => timeTo(stageEndsAt),
+  calls: ({ inStage }) => inStage.candidate.calls,
+  'failed %': ({ inStage }) => failed(inStage.candidate),
+  change: ({ change }) => change,
+  why: ({ reason, waitsFor }) => reason ?? waitsFor,
+};
+
+export function failed({ errorRate }: CountsShape): string | null {
+  return errorRate === null ? null : (errorRate * 100).toFixed(2);
+}
+
+/** What is left, in minutes and seconds. */
+export function timeTo(at: string | null): string | null {
+  if (at === null) return null;
+  const seconds = Math.max(0, Math.round((Date.parse(at) - Date.now()) / 1_000));
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}

@@ -1,0 +1,53 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Verb } from '../command';
+import { showTable } from '../output';
+import { type CountsShape, failed, type RolloutShape, timeTo } from './shape';
+
+const LOOK_EVERY_MS = 1_000;
+
+const rolloutStatus: Verb = (noun, open) => {
+  noun
+    .command('status <name>')
+    .description('how a rollout is doing: control group against candidate, and what it waits for')
+    .option('--watch', 'look again every second until it has ended')
+    .action(async (name: string, { watch = false }: { readonly watch?: boolean }, command) => {
+      const { client, output } = open(command);
+      const path = `/rollouts/${encodeURIComponent(name)}`;
+      for (;;) {
+        const rollout = await client.ask<RolloutShape>('GET', path);
+        const isLive = watch && !output.json && ['not begun', 'running', 'paused'].includes(rollout.status);
+        if (watch && !output.json) await output.write(CLEAR);
+        await showTable(output, rollout, linesOf(rollout));
+        if (!isLive) return;
+        await pause(LOOK_EVERY_MS);
+      }
+    });
+};
+
+/** The cursor goes to the upper left corner of an empty screen. */
+const CLEAR = '\u001B[H\u001B[2J';
+
+function linesOf(rollout: RolloutShape): readonly (readonly (string | number | null)[])[] {
+  const { name, change, status, stage, stages, share, stickyBy, stageEndsAt, waitsFor, reason, inStage, inAll } =
+    rollout;
+  const groups = [inStage.control, inStage.candidate, inStage.shadow];
+  const row = (what: string, read: (counts: CountsShape) => string | number | null) => [what, ...groups.map(read)];
+  return [
+    ['rollout', name],
+    ['change', change],
+    ['status', status],
+    ['stage', `${stage} of ${stages.length}: ${share} % by ${stickyBy}`],
+    ['next stage in', timeTo(stageEndsAt)],
+    [reason === null ? 'waits for' : 'why', reason ?? waitsFor],
+    ['callers hurt in all', inAll.candidate.callersHurt],
+    ['cost of shadow calls in all USD', inAll.shadow.costUsd],
+    [],
+    ['in this stage', 'control', 'candidate', 'shadow'],
+    row('calls', ({ calls }) => calls),
+    row('failed %', failed),
+    row('p95 first token ms', ({ p95FirstTokenMs }) => p95FirstTokenMs),
+    row('cost per call USD', ({ meanCostUsd }) => meanCostUsd),
+  ];
+}
+
+export default rolloutStatus;

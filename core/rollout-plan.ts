@@ -1,0 +1,63 @@
+import type { Guard, Rollout, RolloutChange } from './rollout';
+
+/** A rollout in words, before it begins: what changes, who will see it and when. By what it is about. */
+export function planOf(rollout: Rollout): readonly (readonly [string, string])[] {
+  const { change, include, exclude, stages, guards, shadow, onAbort } = rollout;
+  return [
+    ['change', describeChange(change)],
+    ...stages.map(({ holdMs }, index) => {
+      const lasts = `${index + 1 < stages.length ? 'for' : 'and, if all is well, for good: watched for'} at least`;
+      return [`stage ${index + 1}`, `${describeShare(rollout, index)} ${lasts} ${describeTime(holdMs)}`] as const;
+    }),
+    ...(include.size === 0 ? [] : [['always in', [...include].join(', ')] as const]),
+    ...(exclude.size === 0 ? [] : [['never in', [...exclude].join(', ')] as const]),
+    ...(shadow === 0 ? [] : [['shadow', `${percent(shadow)} of the calls of all others, unanswered`] as const]),
+    ...guards.map((guard) => [`guard ${guard.name}`, describeGuard(guard)] as const),
+    [
+      'when a guard ends it',
+      onAbort === 'rollback' ? 'everybody as before' : 'stays as it is until an operator decides',
+    ],
+  ];
+}
+
+export function describeChange(change: RolloutChange): string {
+  switch (change.is) {
+    case 'upstreams': {
+      const { model, add, drop, first } = change;
+      const added = add.length === 0 ? [] : [`${add.join(', ')}${first ? ' first' : ' too'}`];
+      const dropped = drop.length === 0 ? [] : [`${drop.join(', ')} no more`];
+      return `calls of ${model} ask ${[...added, ...dropped].join(', and ')}`;
+    }
+    case 'version':
+      return `${change.alias} means ${change.model}`;
+    case 'settings':
+      return `pipeline ${change.pipeline}: ${JSON.stringify(change.settings)}`;
+  }
+}
+
+const CALLERS = { account: 'accounts', key: 'keys', request: 'calls' } as const;
+
+export function describeShare({ stages, stickyBy }: Pick<Rollout, 'stages' | 'stickyBy'>, index: number): string {
+  return `${percent(stages[index]?.share ?? 0)} of the ${CALLERS[stickyBy]}`;
+}
+
+function describeGuard({ name, tolerance, minCalls }: Guard): string {
+  const bound = name === 'errorRate' ? `${tolerance} above` : `${tolerance} times`;
+  return `at most ${bound} the control group's, judged from ${minCalls} calls on`;
+}
+
+export function percent(share: number): string {
+  return `${Number((share * 100).toFixed(4))} %`;
+}
+
+const UNITS = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** As the file writes it: the largest unit that leaves nothing over. */
+function describeTime(ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ['ms', 1];
+  return `${ms / size}${unit}`;
+}

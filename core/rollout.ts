@@ -1,0 +1,106 @@
+import { createHash, hash } from 'node:crypto';
+import type { CallKey } from './call';
+
+/** A change that goes out in stages: some calls are served with it, the others as before, until all are or none. */
+export interface Rollout {
+  readonly name: string;
+  readonly change: RolloutChange;
+  /** Whose calls are served alike. */
+  readonly stickyBy: 'account' | 'key' | 'request';
+  /** Ids of accounts and keys that are in from the first stage on, and of those that never are. */
+  readonly include: ReadonlySet<string>;
+  readonly exclude: ReadonlySet<string>;
+  readonly stages: readonly [RolloutStage, ...RolloutStage[]];
+  readonly guards: readonly Guard[];
+  /** Share of the control group's calls, 0 to 1, that the candidate is asked too, without answering. */
+  readonly shadow: number;
+  readonly onAbort: 'rollback' | 'hold';
+  /** Changes with what goes out, to whom and in which stages: a rollout of another definition begins anew. */
+  readonly definition: string;
+}
+
+export type RolloutChange = UpstreamsChange | VersionChange | SettingsChange;
+
+/** Calls of a model may ask upstreams they may not otherwise, and others no more. */
+export interface UpstreamsChange {
+  readonly is: 'upstreams';
+  readonly model: string;
+  readonly add: readonly string[];
+  readonly drop: readonly string[];
+  /** Those that are added come before all others, whatever the strategy. */
+  readonly first: boolean;
+}
+
+/** An alias means another model. */
+export interface VersionChange {
+  readonly is: 'version';
+  readonly alias: string;
+  readonly model: string;
+}
+
+/** Policies of a pipeline have other settings; those that are not named stay. */
+export interface SettingsChange {
+  readonly is: 'settings';
+  readonly pipeline: string;
+  readonly settings: Readonly<Record<string, object>>;
+}
+
+export interface RolloutStage {
+  /** 0 to 1. */
+  readonly share: number;
+  readonly holdMs: number;
+}
+
+export type GuardName = 'errorRate' | 'p95FirstTokenMs' | 'costRatio';
+
+/** What the candidate may not be worse in than the control group. */
+export interface Guard {
+  readonly name: GuardName;
+  /** So much worse it may be: a difference of rates, else a ratio. */
+  readonly tolerance: number;
+  /** It does not judge before. */
+  readonly minCalls: number;
+}
+
+export type Arm = 'control' | 'candidate';
+
+/** How far a rollout that is under way has come. */
+export interface RolloutPosition {
+  /** Of this rollout since it last began. */
+  readonly run: string;
+  /** From 1. */
+  readonly stage: number;
+  readonly share: number;
+  /** It has gone through all its stages: nothing is compared any more. */
+  readonly isOver: boolean;
+}
+
+export function definitionOf({ change, stickyBy, stages }: Pick<Rollout, 'change' | 'stickyBy' | 'stages'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify([change, stickyBy, stages]))
+    .digest('hex')
+    .slice(0, 12);
+}
+
+/** In which group a call is, and whether that was drawn or said. */
+export function armOf(
+  { name, stickyBy, include, exclude }: Pick<Rollout, 'name' | 'stickyBy' | 'include' | 'exclude'>,
+  share: number,
+  { accountId, keyId }: Pick<CallKey, 'accountId' | 'keyId'>,
+  callId: string,
+): { readonly arm: Arm; readonly isDrawn: boolean } {
+  if (exclude.has(accountId) || exclude.has(keyId)) return { arm: 'control', isDrawn: false };
+  if (include.has(accountId) || include.has(keyId)) return { arm: 'candidate', isDrawn: false };
+  const who = stickyBy === 'account' ? accountId : stickyBy === 'key' ? keyId : callId;
+  return { arm: lotOf(name, who) < share ? 'candidate' : 'control', isDrawn: true };
+}
+
+const HEX_DIGITS = 12;
+
+/**
+ * From 0 to below 1, the same on every node and at every start. A caller's lot does not change with the share: who is in at 1 % is
+ * in at 5 %; and in two rollouts it has two lots that know nothing of each other.
+ */
+export function lotOf(rollout: string, who: string): number {
+  return Number.parseInt(hash('sha256', `${rollout}\n${who}`).slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;
+}

@@ -1,0 +1,172 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Catalog, Model } from '../../core/catalog';
+import type { PipelineSettings } from '../../core/configuration';
+import { hint, type LocatedProblem, withHint } from '../../core/configuration-problems';
+import { normaliseModelName } from '../../core/model-names';
+import { checkAction } from '../../core/policy';
+import type { RolloutChange, SettingsChange, UpstreamsChange, VersionChange } from '../../core/rollout';
+import { type RolloutSettings, type RolloutsSettings, readChange } from './section';
+
+type Pipelines = readonly PipelineSettings[] | undefined;
+
+/** What is wrong with rollouts, beside their form. Names that are not there at all have been found already. */
+export function checkRollouts(settings: RolloutsSettings, catalog: Catalog, pipelines: Pipelines): LocatedProblem[] {
+  const found: LocatedProblem[] = [];
+  const before: { readonly name: string; readonly change: RolloutChange }[] = [];
+  for (const [name, rollout] of Object.entries(settings)) {
+    const change = readChange(rollout.change);
+    const problems = [...checkChange(change, catalog, pipelines), ...checkStages(rollout), ...checkCallers(rollout)];
+    const other = before.find((each) => areInTheWay(each.change, change, catalog, pipelines));
+    if (other !== undefined) {
+      const message = `it and "${other.name}" would change the same calls: end one before the other begins`;
+      problems.push({ path: ['change'], message });
+    }
+    before.push({ name, change });
+    found.push(...problems.map(({ path, message }) => ({ path: [name, ...path], message })));
+  }
+  return found;
+}
+
+function checkStages({ stages, guards, shadow, change }: RolloutSettings): LocatedProblem[] {
+  const problems: LocatedProblem[] = [];
+  for (const [index, { share }] of stages.entries()) {
+    const before = stages[index - 1]?.share ?? 0;
+    if (share >= before) continue;
+    const message = `falls from ${before} to ${share}: stages only widen, and \`tollgate rollout rollback\` is the way back`;
+    problems.push({ path: ['stages', index, 'share'], message });
+  }
+  if (stages[0]?.share === 100 && Object.keys(guards).length > 0) {
+    const message =
+      'everybody is in from the first stage on: there is no control group for the guards, and so no way back';
+    problems.push({ path: ['stages', 0, 'share'], message });
+  }
+  if (shadow > 0 && change.pipeline !== undefined)
+    problems.push({ path: ['shadow'], message: 'settings of a pipeline cannot be tried without answering from them' });
+  return problems;
+}
+
+function checkCallers({ include, exclude }: RolloutSettings): LocatedProblem[] {
+  return exclude.flatMap((id, index) =>
+    include.includes(id) ? [{ path: ['exclude', index], message: `${id} stands under include too` }] : [],
+  );
+}
+
+function checkChange(change: RolloutChange, catalog: Catalog, pipelines: Pipelines): LocatedProblem[] {
+  switch (change.is) {
+    case 'upstreams':
+      return checkUpstreams(change, catalog);
+    case 'version':
+      return checkVersion(change, catalog);
+    case 'settings':
+      return pipelines === undefined ? [] : checkSettings(change, catalog, pipelines);
+  }
+}
+
+function checkUpstreams({ model: name, add, drop }: UpstreamsChange, catalog: Catalog): LocatedProblem[] {
+  const path = ['change', 'upstreams'];
+  const found = findModel(catalog, name, [...path, 'model']);
+  if (!('model' in found)) return found.problems;
+  const serving = found.model.entries.map(({ upstream }) => upstream.name);
+  const strangers = [...namesIn('add', add), ...namesIn('drop', drop)].filter(
+    (each) => !serving.includes(each.name) && catalog.upstreams.some((upstream) => upstream.name === each.name),
+  );
+  if (strangers.length > 0) {
+    return strangers.map((each) => ({
+      path: [...path, ...each.path],
+      message: `"${each.name}" does not serve "${name}": give it an entry under serviceEndpoints.${each.name}.models`,
+    }));
+  }
+  const both = namesIn('drop', drop).filter((each) => add.includes(each.name));
+  if (both.length > 0)
+    return both.map((each) => ({ path: [...path, ...each.path], message: `"${each.name}" stands under add too` }));
+  if (add.length + drop.length === 0) return [{ path, message: 'changes nothing: name upstreams under add or drop' }];
+  if (serving.every((each) => add.includes(each)))
+    return [{ path: [...path, 'add'], message: `there is no way back: nobody else serves "${name}"` }];
+  if (serving.every((each) => drop.includes(each)))
+    return [{ path: [...path, 'drop'], message: `nobody would be left to serve "${name}"` }];
+  return [];
+}
+
+function namesIn(list: 'add' | 'drop', names: readonly string[]) {
+  return names.map((name, index) => ({ name, path: [list, index] }));
+}
+
+function checkVersion({ alias, model }: VersionChange, catalog: Catalog): LocatedProblem[] {
+  const path = ['change', 'version'];
+  const now = findModel(catalog, alias, [...path, 'alias']);
+  const next = findModel(catalog, model, [...path, 'model']);
+  if (!('model' in now && 'model' in next))
+    return [now, next].flatMap((each) => ('model' in each ? [] : each.problems));
+  if (now.model !== next.model) return [];
+  return [{ path: [...path, 'model'], message: `changes nothing: "${alias}" means "${now.model.name}" already` }];
+}
+
+function checkSettings(
+  { pipeline: name, settings }: SettingsChange,
+  catalog: Catalog,
+  pipelines: readonly PipelineSettings[],
+): LocatedProblem[] {
+  const path = ['change', 'pipeline'];
+  const pipeline = pipelines.find((each) => each.name === name);
+  if (pipeline === undefined) {
+    const known = pipelines.map((each) => each.name);
+    return [{ path: [...path, 'name'], message: `there is no pipeline "${name}"${hint(name, known)}` }];
+  }
+  const known = pipeline.steps.findIndex(({ policy }) => policy.provides.includes('key'));
+  return Object.entries(settings).flatMap(([policyName, changed]) => {
+    const at = [...path, 'settings', policyName];
+    const index = pipeline.steps.findIndex(({ policy }) => policy.name === policyName);
+    const step = pipeline.steps[index];
+    if (step === undefined) {
+      const policies = pipeline.steps.map(({ policy }) => policy.name);
+      return [{ path: at, message: `pipeline "${name}" has no policy "${policyName}"${hint(policyName, policies)}` }];
+    }
+    if (index <= known || known === -1)
+      return [{ path: at, message: `"${policyName}" runs before it is known who is calling` }];
+    const names: Parameters<typeof checkAction>[2] = [];
+    const checked = checkAction(step.policy, { ...(step.settings as object), ...changed }, names);
+    if ('problems' in checked)
+      return checked.problems.map(withHint).map((each) => ({ ...each, path: [...at, ...each.path] }));
+    const { foretells } = step.policy;
+    if (!isDeepStrictEqual(foretells?.(checked.value), foretells?.(step.settings)))
+      return [{ path: at, message: 'changes what is settled before it is known who is calling' }];
+    const upstreams = catalog.upstreams.map((each) => each.name);
+    return names
+      .filter((use) => use.kind === 'upstream' && use.name !== '*' && !upstreams.includes(use.name))
+      .map((use) => ({
+        path: [...at, ...use.path],
+        message: `there is no upstream "${use.name}"${hint(use.name, upstreams)}`,
+      }));
+  });
+}
+
+/** A call could be in both. */
+function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Catalog, pipelines: Pipelines): boolean {
+  if (one.is === 'settings' && other.is === 'settings') return one.pipeline === other.pipeline;
+  if (one.is === 'settings') return routesModels(one, pipelines);
+  if (other.is === 'settings') return routesModels(other, pipelines);
+  const isSame = (name: string, otherName: string) => {
+    const [first, second] = [catalog.find(name), catalog.find(otherName)];
+    return 'found' in first && 'found' in second && first.found === second.found;
+  };
+  if (one.is === 'version' && other.is === 'version')
+    return normaliseModelName(one.alias) === normaliseModelName(other.alias) && isSame(one.alias, other.alias);
+  if (one.is === 'upstreams' && other.is === 'upstreams') return isSame(one.model, other.model);
+  const [version, upstreams] = one.is === 'version' ? [one, other as UpstreamsChange] : [other as VersionChange, one];
+  return isSame(version.alias, upstreams.model) || isSame(version.model, upstreams.model);
+}
+
+/** Calls of every model may take it. */
+function routesModels({ pipeline }: SettingsChange, pipelines: Pipelines): boolean {
+  const steps = pipelines?.find(({ name }) => name === pipeline)?.steps ?? [];
+  return steps.some(({ policy }) => policy.name === 'strategy-routing');
+}
+
+type Found = { readonly model: Model } | { readonly problems: LocatedProblem[] };
+
+function findModel(catalog: Catalog, name: string, path: readonly string[]): Found {
+  const lookup = catalog.find(name);
+  if ('found' in lookup) return { model: lookup.found };
+  if (!('ambiguous' in lookup)) return { problems: [] };
+  return { problems: [{ path, message: `"${name}" could mean ${lookup.ambiguous.join(' or ')}: name one of them` }] };
+}

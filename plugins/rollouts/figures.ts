@@ -1,0 +1,58 @@
+import { Counter, Gauge } from 'prom-client';
+import type { Gateway } from '../../core/gateway';
+import { metrics } from '../../core/metrics';
+import type { Engine } from './engine';
+
+/** Calls in rollouts as this process saw them. Labels are names of rollouts. */
+export const rolloutCalls = new Counter({
+  name: 'tollgate_rollout_calls_total',
+  help: 'Calls in a rollout, by group and by whether they were answered at the first attempt.',
+  labelNames: ['rollout', 'arm', 'outcome'] as const,
+  registers: [metrics],
+});
+
+/** How far rollouts have come, read when somebody asks. */
+export function exposeRollouts(gateway: Pick<Gateway, 'configuration' | 'rollouts'>, engine: Engine): void {
+  new Gauge({
+    name: 'tollgate_rollout_share_ratio',
+    help: 'Share of the callers that are in a rollout; 0 when it is rolled back or has not begun.',
+    labelNames: ['rollout'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const each of gateway.configuration.rollouts)
+        this.set({ rollout: each.name }, gateway.rollouts.position(each)?.share ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'tollgate_rollout_stage',
+    help: 'The stage of a rollout, from 1.',
+    labelNames: ['rollout'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const each of gateway.configuration.rollouts)
+        this.set({ rollout: each.name }, engine.rowOf(each)?.stage ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'tollgate_rollout_status',
+    help: '1 at the status a rollout has.',
+    labelNames: ['rollout', 'status'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const each of gateway.configuration.rollouts)
+        this.set({ rollout: each.name, status: engine.rowOf(each)?.status ?? 'not begun' }, 1);
+    },
+  });
+  new Counter({
+    name: 'tollgate_rollout_mirrors_dropped_total',
+    help: 'Calls that were not sent to a candidate too, because too many such calls were under way.',
+    registers: [metrics],
+    collect() {
+      this.reset();
+      this.inc(gateway.rollouts.mirrorsDropped);
+    },
+  });
+}

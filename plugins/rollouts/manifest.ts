@@ -1,0 +1,4 @@
+import { pluginManifest } from '../../core/express-gateway';
+import rollouts from '.';
+
+export = pluginManifest(rollouts);

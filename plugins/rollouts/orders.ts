@@ -1,0 +1,73 @@
+import type { Knex } from 'knex';
+import { writeAudit } from '../../core/audit';
+import { fail } from '../../core/errors';
+import type { Rollout } from '../../core/rollout';
+import type { Status } from './decide';
+import { alone, beginRun, type RolloutRow, readNow, readRows, updateRow } from './store';
+
+export type Order = 'pause' | 'resume' | 'promote' | 'rollback';
+
+export interface GivenOrder {
+  readonly order: Order;
+  readonly actor: string;
+  readonly reason: string | undefined;
+}
+
+/** When each order can be given. */
+const GIVEN_IN: Readonly<Record<Order, readonly Status[]>> = {
+  pause: ['running'],
+  resume: ['paused', 'held', 'rolled-back'],
+  promote: ['running', 'paused', 'held'],
+  rollback: ['running', 'paused', 'held', 'completed'],
+};
+
+/** Does what an operator says, for all nodes; written into the audit log with it. @throws CONFLICT when it makes no sense now */
+export function give(database: Knex, rollout: Rollout, { order, actor, reason }: GivenOrder): Promise<void> {
+  return alone(database, async (trx) => {
+    const row = (await readRows(trx)).get(rollout.name);
+    if (row?.definition !== rollout.definition)
+      throw fail('CONFLICT', { message: `"${rollout.name}" has not begun here, or another node has another file.` });
+    if (!GIVEN_IN[order].includes(row.status))
+      throw fail('CONFLICT', { message: `"${rollout.name}" is ${row.status}: there is nothing to ${order}.` });
+    const change = await changeOf(trx, rollout, row, order, reason ?? null);
+    await writeAudit(trx, {
+      actor,
+      action: `rollout.${order}`,
+      subject: `rollout:${rollout.name}`,
+      before: { status: row.status, stage: row.stage },
+      after: { ...change, reason },
+    });
+  });
+}
+
+/** Answers what the audit log says of it. */
+async function changeOf(
+  trx: Knex.Transaction,
+  rollout: Rollout,
+  row: RolloutRow,
+  order: Order,
+  reason: string | null,
+): Promise<Pick<RolloutRow, 'status' | 'stage'>> {
+  const now = await readNow(trx);
+  const to = async (change: Partial<RolloutRow>) => {
+    await updateRow(trx, row, { reason: null, ...change, changed_at: now });
+    return { status: change.status ?? row.status, stage: change.stage ?? row.stage };
+  };
+  switch (order) {
+    case 'pause':
+      return to({ status: 'paused', reason });
+    case 'rollback':
+      return to({ status: 'rolled-back', reason: reason ?? 'an operator rolled it back' });
+    case 'promote':
+      if (row.stage === rollout.stages.length) return to({ status: 'completed' });
+      return to({ status: 'running', stage: row.stage + 1, stage_since: now, looks: {} });
+    case 'resume':
+      if (row.status === 'rolled-back') return beginRun(trx, rollout, now);
+      return to({ status: 'running', stage_since: after(row, now) });
+  }
+}
+
+/** The time it stood still does not count. */
+function after({ stage_since, changed_at }: RolloutRow, now: Date): Date {
+  return new Date(stage_since.getTime() + now.getTime() - changed_at.getTime());
+}

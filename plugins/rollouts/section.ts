@@ -1,0 +1,219 @@
+import { definitionOf, type GuardName, type Rollout, type RolloutChange, type RolloutStage } from '../../core/rollout';
+import { DURATION, parseDuration, type Settings } from '../../core/settings';
+
+const UPSTREAMS = {
+  description: 'Upstreams whose names stand under serviceEndpoints.',
+  type: 'array',
+  items: { type: 'string', 'x-names': 'upstream' },
+  uniqueItems: true,
+  default: [],
+} as const;
+
+const CALLERS = {
+  description: 'Ids of accounts and keys.',
+  type: 'array',
+  items: {
+    type: 'string',
+    pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+    'x-expected': 'the id of an account or of a key',
+  },
+  uniqueItems: true,
+  default: [],
+} as const;
+
+const MIN_CALLS = {
+  description: 'It judges once the candidate has had so many calls in the stage, and no stage ends before.',
+  type: 'integer',
+  minimum: 10,
+} as const;
+
+const TIMES = {
+  description: "The candidate's may be so many times the control group's.",
+  type: 'number',
+  minimum: 1,
+  default: 1,
+} as const;
+
+const CHANGE = {
+  description: 'What goes out: one of these.',
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+  properties: {
+    upstreams: {
+      description: 'Where calls of a model may go.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['model'],
+      properties: {
+        model: { description: 'The model, by any of its names.', type: 'string', 'x-names': 'model' },
+        add: { ...UPSTREAMS, description: "Only the candidate's calls may ask them." },
+        drop: { ...UPSTREAMS, description: "The candidate's calls ask them no more." },
+        first: {
+          description: 'Those that are added are asked before all others; otherwise the strategy says when.',
+          type: 'boolean',
+          default: true,
+        },
+      },
+    },
+    version: {
+      description: 'Which model an alias means.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['alias', 'model'],
+      properties: {
+        alias: { description: 'A name that calls use now.', type: 'string', 'x-names': 'model' },
+        model: { description: 'The model it means from now on.', type: 'string', 'x-names': 'model' },
+      },
+    },
+    pipeline: {
+      description: 'Settings of policies of a pipeline.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['name', 'settings'],
+      properties: {
+        name: { description: 'The pipeline.', type: 'string' },
+        settings: {
+          description: 'By policy: what is set otherwise; the rest of its action stays.',
+          type: 'object',
+          minProperties: 1,
+          additionalProperties: { type: 'object', minProperties: 1 },
+        },
+      },
+    },
+  },
+} as const;
+
+const ROLLOUT = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['change', 'stages'],
+  properties: {
+    change: CHANGE,
+    stickyBy: {
+      description: 'Whose calls are served alike.',
+      enum: ['account', 'key', 'request'],
+      default: 'account',
+    },
+    include: {
+      ...CALLERS,
+      description: 'Accounts and keys that are in from the first stage on; guards do not count them.',
+    },
+    exclude: { ...CALLERS, description: 'Accounts and keys that never are.' },
+    stages: {
+      description: 'How far it goes, one after the other.',
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['share', 'hold'],
+        properties: {
+          share: { description: 'Percent of the callers that are in.', type: 'number', minimum: 0, maximum: 100 },
+          hold: { ...DURATION, description: 'The stage lasts at least so long.' },
+        },
+      },
+    },
+    guards: {
+      description: 'What ends it when the candidate is worse than the control group, beyond chance.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        errorRate: {
+          description: 'Share of the calls that were not answered at the first attempt, or with an error.',
+          type: 'object',
+          additionalProperties: false,
+          required: ['minCalls'],
+          properties: {
+            above: {
+              description: "The candidate's may be so much above the control group's: 0.01 is one call in a hundred.",
+              type: 'number',
+              minimum: 0,
+              maximum: 1,
+              default: 0,
+            },
+            minCalls: MIN_CALLS,
+          },
+        },
+        p95FirstTokenMs: {
+          description: 'Time to the first content that 95 % of the streams keep within.',
+          type: 'object',
+          additionalProperties: false,
+          required: ['minCalls'],
+          properties: { times: TIMES, minCalls: MIN_CALLS },
+        },
+        costRatio: {
+          description: 'What a charged call costs (geometric mean).',
+          type: 'object',
+          additionalProperties: false,
+          required: ['minCalls'],
+          properties: { times: TIMES, minCalls: MIN_CALLS },
+        },
+      },
+    },
+    shadow: {
+      description:
+        "Percent of the control group's calls that the candidate is sent too; its answers are measured and thrown away, and nobody is charged for them.",
+      type: 'number',
+      minimum: 0,
+      maximum: 100,
+      default: 0,
+    },
+    onAbort: {
+      description:
+        'When a guard ends it: `rollback` serves everybody as before; `hold` stays where it is and waits for an operator.',
+      enum: ['rollback', 'hold'],
+      default: 'rollback',
+    },
+  },
+} as const;
+
+export const ROLLOUTS = {
+  description: 'Changes that go out in stages, by name.',
+  type: 'object',
+  propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
+  additionalProperties: ROLLOUT,
+} as const;
+
+export type RolloutSettings = Settings<typeof ROLLOUT>;
+export type RolloutsSettings = Readonly<Record<string, RolloutSettings>>;
+
+export function readRollouts(settings: RolloutsSettings): readonly Rollout[] {
+  return Object.entries(settings).map(([name, each]) => {
+    const { stickyBy, onAbort } = each;
+    const change = readChange(each.change);
+    const stages = each.stages.map(({ share, hold }) => ({ share: share / 100, holdMs: parseDuration(hold) }));
+    const what = { change, stickyBy, stages: stages as [RolloutStage, ...RolloutStage[]] };
+    return {
+      ...what,
+      name,
+      include: new Set(each.include),
+      exclude: new Set(each.exclude),
+      guards: readGuards(each.guards),
+      shadow: each.shadow / 100,
+      onAbort,
+      definition: definitionOf(what),
+    };
+  });
+}
+
+export function readChange({ upstreams, version, pipeline }: RolloutSettings['change']): RolloutChange {
+  if (upstreams !== undefined) return { is: 'upstreams', ...upstreams };
+  if (version !== undefined) return { is: 'version', ...version };
+  const { name = '', settings = {} } = pipeline ?? {};
+  return { is: 'settings', pipeline: name, settings: settings as Readonly<Record<string, object>> };
+}
+
+function readGuards(settings: RolloutSettings['guards']): Rollout['guards'] {
+  const { errorRate, p95FirstTokenMs, costRatio } = settings;
+  const guard = (name: GuardName, tolerance: number, minCalls: number) => ({ name, tolerance, minCalls });
+  return [
+    ...(errorRate === undefined ? [] : [guard('errorRate', errorRate.above, errorRate.minCalls)]),
+    ...(p95FirstTokenMs === undefined
+      ? []
+      : [guard('p95FirstTokenMs', p95FirstTokenMs.times, p95FirstTokenMs.minCalls)]),
+    ...(costRatio === undefined ? [] : [guard('costRatio', costRatio.times, costRatio.minCalls)]),
+  ];
+}

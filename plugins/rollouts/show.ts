@@ -1,0 +1,97 @@
+import { formatUsd } from '../../core/money';
+import type { Rollout } from '../../core/rollout';
+import { describeChange } from '../../core/rollout-plan';
+import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
+import { type ArmCounts, addCounts, NOTHING_SEEN, streamsOf } from './counts';
+import { decide } from './decide';
+import { progressOf } from './engine';
+import { p95 } from './guards';
+import type { RolloutRow, SeenOfRun } from './store';
+
+export const STATUSES = ['not begun', 'running', 'paused', 'held', 'rolled-back', 'completed'] as const;
+const ARMS = ['control', 'candidate', 'shadow'] as const;
+
+/** A rollout as operators see it. `row` and `seen` are of its run; absent before a node has begun it. */
+export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen: SeenOfRun, nowMs: number) {
+  const { name, change, stickyBy, stages, guards, shadow, onAbort } = rollout;
+  const stage = row?.stage ?? 1;
+  const current = stages[stage - 1];
+  const isUnderWay = row?.status === 'running' || row?.status === 'paused';
+  const endsAtMs = (row?.stage_since.getTime() ?? 0) + (current?.holdMs ?? 0);
+  return {
+    name,
+    change: describeChange(change),
+    stickyBy,
+    status: row?.status ?? 'not begun',
+    stage,
+    share: row?.status === 'rolled-back' || row === undefined ? 0 : asPercent(current?.share ?? 0),
+    stageSince: row?.stage_since.toISOString() ?? null,
+    stageEndsAt: row?.status === 'running' ? new Date(endsAtMs).toISOString() : null,
+    waitsFor: row !== undefined && isUnderWay ? decide(rollout, progressOf(row), seen, nowMs).why : null,
+    reason: row?.reason ?? null,
+    changedAt: row?.changed_at.toISOString() ?? null,
+    stages: stages.map(({ share, holdMs }) => ({ share: asPercent(share), holdSeconds: holdMs / 1_000 })),
+    guards: guards.map(({ name: guard, tolerance, minCalls }) => ({ name: guard, tolerance, minCalls })),
+    shadow: asPercent(shadow),
+    onAbort,
+    inStage: byArm((arm) => seen(stage, arm) ?? NOTHING_SEEN),
+    inAll: byArm((arm) => stages.map((_, index) => seen(index + 1, arm) ?? NOTHING_SEEN).reduce(addCounts)),
+  };
+}
+
+function byArm(countsOf: (arm: (typeof ARMS)[number]) => ArmCounts) {
+  const shown = (arm: (typeof ARMS)[number]) => showCounts(countsOf(arm));
+  return { control: shown('control'), candidate: shown('candidate'), shadow: shown('shadow') };
+}
+
+function showCounts(counts: ArmCounts) {
+  const { calls, errors, hurt, costE8, charged } = counts;
+  return {
+    calls,
+    errors,
+    errorRate: calls === 0 ? null : errors / calls,
+    callersHurt: hurt,
+    streams: streamsOf(counts),
+    p95FirstTokenMs: p95(counts) ?? null,
+    costUsd: formatUsd(costE8),
+    meanCostUsd: charged === 0 ? null : formatUsd(costE8 / BigInt(charged)),
+  };
+}
+
+function asPercent(share: number): number {
+  return Number((share * 100).toFixed(4));
+}
+
+const COUNTS = object({
+  calls: shape.integer,
+  errors: shape.integer,
+  errorRate: orNull(shape.number),
+  callersHurt: shape.integer,
+  streams: shape.integer,
+  p95FirstTokenMs: orNull(shape.integer),
+  costUsd: shape.usd,
+  meanCostUsd: orNull(shape.usd),
+});
+
+const BY_ARM = object({ control: COUNTS, candidate: COUNTS, shadow: COUNTS });
+
+/** What `showRollout` answers, as the OpenAPI document says it. */
+export const SHOWN_ROLLOUT = object({
+  name: shape.text,
+  change: shape.text,
+  stickyBy: oneOf('account', 'key', 'request'),
+  status: oneOf(...STATUSES),
+  stage: shape.integer,
+  share: shape.number,
+  stageSince: orNull(shape.time),
+  stageEndsAt: orNull(shape.time),
+  waitsFor: orNull(shape.text),
+  reason: orNull(shape.text),
+  changedAt: orNull(shape.time),
+  stages: listOf(object({ share: shape.number, holdSeconds: shape.number })),
+  guards: listOf(object({ name: shape.text, tolerance: shape.number, minCalls: shape.integer })),
+  shadow: shape.number,
+  onAbort: oneOf('rollback', 'hold'),
+  inStage: BY_ARM,
+  inAll: BY_ARM,
+} satisfies Record<keyof ReturnType<typeof showRollout>, object>);

@@ -1,0 +1,79 @@
+import { jStat } from 'jstat';
+
+/** How surprising it would be to see the candidate this much worse if it were not: one-sided p-values. */
+
+/** Of both groups: how many, and how many of them failed. */
+export interface Tried {
+  readonly of: number;
+  readonly failed: number;
+}
+
+/** Fisher's exact test: with as many failures in all, that many or more of them would be the candidate's. */
+export function failsMore(candidate: Tried, control: Tried): number {
+  const of = candidate.of + control.of;
+  const failed = candidate.failed + control.failed;
+  const most = Math.min(failed, candidate.of);
+  const allWays = logChoose(of, candidate.of);
+  return sumTail(candidate.failed, most, (count) =>
+    Math.exp(logChoose(failed, count) + logChoose(of - failed, candidate.of - count) - allWays),
+  );
+}
+
+/**
+ * That many or more of the candidate's would be beyond a bound that `beyond` of the control group's are: exact for any
+ * distribution (Mathisen's test at a quantile of the control group: a beta-binomial tail).
+ */
+export function isBeyondMore(candidate: Tried, control: Tried): number {
+  const [above, within] = [control.failed + 1, control.of - control.failed];
+  if (within === 0) return 1;
+  const prior = jStat.betaln(above, within);
+  return sumTail(candidate.failed, candidate.of, (count) =>
+    Math.exp(logChoose(candidate.of, count) + jStat.betaln(count + above, candidate.of - count + within) - prior),
+  );
+}
+
+/** A sample by its size, sum and sum of squares. */
+export interface Sample {
+  readonly of: number;
+  readonly sum: number;
+  readonly squares: number;
+}
+
+/** Welch's test: that the candidate's mean is not above the control group's by more than `tolerance`. */
+export function isHigher(candidate: Sample, control: Sample, tolerance: number): number {
+  if (candidate.of < 2 || control.of < 2) return 1;
+  const difference = meanOf(candidate) - meanOf(control) - tolerance;
+  const [one, other] = [varianceOf(candidate) / candidate.of, varianceOf(control) / control.of];
+  const variance = one + other;
+  // All of a group cost the same: what is left is rounding.
+  if (variance < 1e-18) return difference > 1e-9 ? 0 : 1;
+  const t = difference / Math.sqrt(variance);
+  const freedom = variance ** 2 / (one ** 2 / (candidate.of - 1) + other ** 2 / (control.of - 1));
+  const tail = jStat.ibeta(freedom / (freedom + t ** 2), freedom / 2, 0.5) / 2;
+  return t > 0 ? tail : 1 - tail;
+}
+
+export function meanOf({ of, sum }: Sample): number {
+  return sum / of;
+}
+
+function varianceOf({ of, sum, squares }: Sample): number {
+  return Math.max(0, (squares - sum ** 2 / of) / (of - 1));
+}
+
+function logChoose(of: number, count: number): number {
+  return jStat.gammaln(of + 1) - jStat.gammaln(count + 1) - jStat.gammaln(of - count + 1);
+}
+
+/** Terms that rise to one peak and fall: behind it those that no longer count are left out. */
+function sumTail(from: number, to: number, term: (count: number) => number): number {
+  let sum = 0;
+  let before = 0;
+  for (let count = from; count <= to; count += 1) {
+    const each = term(count);
+    sum += each;
+    if (each < before && each < sum * 1e-12) break;
+    before = each;
+  }
+  return Math.min(1, sum);
+}

@@ -1,0 +1,53 @@
+import type { SeenCall } from '../../core/live-rollouts';
+import { type ArmCounts, addCounts, bucketOf, NOTHING_SEEN } from './counts';
+
+/** Which group of which stage of which run. */
+export interface Group {
+  readonly run: string;
+  readonly stage: number;
+  readonly arm: SeenCall['arm'];
+}
+
+export interface SeenGroup extends Group {
+  readonly counts: ArmCounts;
+}
+
+/** What this process has seen and has not written down yet. */
+export class Tally {
+  #groups = new Map<string, SeenGroup>();
+
+  note(seen: SeenCall): void {
+    if (seen.isDrawn) this.#add(seen, countsOf(seen));
+  }
+
+  /** All of it; it is the taker's to write down, or to give back. */
+  take(): readonly SeenGroup[] {
+    const groups = [...this.#groups.values()];
+    this.#groups = new Map();
+    return groups;
+  }
+
+  giveBack(groups: readonly SeenGroup[]): void {
+    for (const group of groups) this.#add(group, group.counts);
+  }
+
+  #add({ run, stage, arm }: Group, counts: ArmCounts): void {
+    const key = `${run} ${stage} ${arm}`;
+    const before = this.#groups.get(key)?.counts ?? NOTHING_SEEN;
+    this.#groups.set(key, { run, stage, arm, counts: addCounts(before, counts) });
+  }
+}
+
+function countsOf({ isError, isHurt, costE8, firstTokenMs }: SeenCall): ArmCounts {
+  const logCost = costE8 > 0n ? Math.log(Number(costE8)) : 0;
+  return {
+    calls: 1,
+    errors: isError ? 1 : 0,
+    hurt: isHurt ? 1 : 0,
+    costE8,
+    charged: costE8 > 0n ? 1 : 0,
+    logCost,
+    logCostSquares: logCost ** 2,
+    firstTokens: firstTokenMs === undefined ? new Map() : new Map([[bucketOf(firstTokenMs), 1]]),
+  };
+}

@@ -1,0 +1,97 @@
+import type { Answer, Mirror, ModelRequest } from '../../core/call';
+import type { Gateway } from '../../core/gateway';
+import { costOf } from '../../core/price';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import { attempt } from './attempt';
+
+/** Whoever takes longer is given up, and counts as failed. */
+const LONGEST_MIRROR_MS = 120_000;
+
+/**
+ * Sends a call that has ended to the candidate of a rollout too, reads the answer and forgets it: what it took and would have cost
+ * is noted for the rollout, and nowhere else. Nobody waits for it. When too many are under way it is left out.
+ */
+export function sendMirror(mirror: Mirror, request: ModelRequest, gateway: Gateway, preambleHoldMs: number): void {
+  if (gateway.isDraining()) return;
+  const caller = new AbsentCaller();
+  const ended = gateway.rollouts.beginMirror(() => caller.leave(), request.body.byteLength);
+  if (ended === undefined) return;
+  const timer = setTimeout(() => caller.leave(), LONGEST_MIRROR_MS);
+  void measure(mirror, request, gateway, caller, preambleHoldMs)
+    .catch(() => FAILED)
+    .then((measured) => {
+      clearTimeout(timer);
+      ended();
+      const { name, run, stage, isDrawn } = mirror.part;
+      gateway.rollouts.note({ name, run, stage, isDrawn, arm: 'shadow', isHurt: false, ...measured });
+    });
+}
+
+interface Measured {
+  readonly isError: boolean;
+  readonly costE8: bigint;
+  readonly firstTokenMs: number | undefined;
+}
+
+const FAILED: Measured = { isError: true, costE8: 0n, firstTokenMs: undefined };
+
+async function measure(
+  { candidate }: Mirror,
+  request: ModelRequest,
+  { egress }: Gateway,
+  caller: AbsentCaller,
+  preambleHoldMs: number,
+): Promise<Measured> {
+  const startedMs = performance.now();
+  const attempted = await attempt(candidate, request, egress, caller, preambleHoldMs);
+  if (!('answer' in attempted)) {
+    attempted.relay?.chunks.cancel();
+    return FAILED;
+  }
+  const { answer } = attempted;
+  const firstTokenMs = answer.kind === 'stream' ? Math.round(performance.now() - startedMs) : undefined;
+  if (answer.kind !== 'body') caller.onLeave(() => answer.chunks.cancel());
+  const usage = await usageOf(answer);
+  if (usage === undefined) return FAILED;
+  return { isError: false, costE8: isCounted(usage) ? costOf(usage, candidate.model.price) : 0n, firstTokenMs };
+}
+
+/** undefined: it is no answer, or not a whole one. */
+async function usageOf(answer: Answer): Promise<Usage | undefined> {
+  if (answer.kind === 'body') return answer.candidate.adapter.readBody(answer.body).usage;
+  if (answer.kind === 'relay') {
+    answer.chunks.cancel();
+    return undefined;
+  }
+  const { head, events, chunks } = answer;
+  let usage = UNKNOWN_USAGE;
+  const read = (notes: typeof head): void => {
+    for (const { note } of notes) if (note.usage !== undefined) usage = mergeUsage(usage, note.usage);
+  };
+  read(head);
+  for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) read(events.read(chunk));
+  return events.isWhole ? usage : undefined;
+}
+
+/** What an upstream says of itself may be anything. */
+function isCounted(usage: Usage): boolean {
+  const counts = Object.values(usage).filter((each: number | undefined) => each !== undefined);
+  return counts.every((each) => Number.isSafeInteger(each) && each >= 0);
+}
+
+/** Nobody waits for the answer; who "leaves" is the gateway, which gives up. */
+class AbsentCaller {
+  hasLeft = false;
+  readonly #listeners = new Set<() => void>();
+
+  onLeave(listener: () => void): () => void {
+    if (this.hasLeft) listener();
+    else this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  leave(): void {
+    this.hasLeft = true;
+    for (const listener of this.#listeners) listener();
+  }
+}

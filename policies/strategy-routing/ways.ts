@@ -1,0 +1,164 @@
+import type { CallKey, Mirror, ModelRequest } from '../../core/call';
+import type { Candidate, Model } from '../../core/catalog';
+import type { Gateway } from '../../core/gateway';
+import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/live-rollouts';
+import { normaliseModelName } from '../../core/model-names';
+import type { Rollout } from '../../core/rollout';
+import type { Protocol } from '../../core/upstream';
+import { type Choice, choose, type Field, type Wish } from './choose';
+
+/** Where calls of a model may go. */
+export interface Way {
+  readonly model: Model;
+  readonly field: Field;
+}
+
+/** The way of one call; for one that a rollout concerns both ways, of which it has taken one. */
+export interface TakenWay extends Way {
+  readonly fork?: TakenFork;
+}
+
+interface TakenFork {
+  readonly rollout: Rollout;
+  readonly part: RolloutPart;
+  /** As before, and with the change. */
+  readonly control: Way;
+  readonly candidate: Way;
+}
+
+export type AskingCall = JoiningCall & { readonly key: CallKey; readonly request: ModelRequest };
+
+type WayOf = (protocol: Protocol) => Way;
+
+/** A rollout as far as it concerns calls of one model. */
+interface Fork {
+  readonly rollout: Rollout;
+  readonly concerns: (modelRequested: string) => boolean;
+  readonly control: WayOf;
+  readonly candidate: WayOf;
+}
+
+/** What is otherwise for one of the groups. */
+interface Otherwise {
+  readonly model: Model;
+  readonly without?: readonly string[];
+  readonly first?: readonly string[] | undefined;
+}
+
+/** Finds the way of each call; what does not depend on the call is found once per configuration. */
+export function openWays(gateway: Gateway, upstreams: readonly string[]): (call: AskingCall, asked: Model) => TakenWay {
+  const { catalog, rollouts, health } = gateway;
+  const mayAsk = upstreams.includes('*') ? () => true : (each: Candidate) => upstreams.includes(each.upstream.name);
+  const open = ({ model, without = [], first }: Otherwise, protocol: Protocol): Way => {
+    const all = catalog.candidates(model, protocol).filter(mayAsk);
+    const candidates = all.filter(({ upstream }) => !without.includes(upstream.name));
+    const gauges = candidates.map((each) => health.gauge(each));
+    return { model, field: { candidates, gauges, first: first && new Set(first) } };
+  };
+  const waysOf = (otherwise: Otherwise): WayOf => {
+    const known: Partial<Record<Protocol, Way>> = {};
+    return (protocol) => {
+      const way = known[protocol] ?? open(otherwise, protocol);
+      known[protocol] = way;
+      return way;
+    };
+  };
+  const forks = forksOf(gateway, waysOf);
+  const plain = new Map<Model, WayOf>();
+  const plainWay = (model: Model, protocol: Protocol): Way => {
+    const known = plain.get(model) ?? waysOf({ model });
+    plain.set(model, known);
+    return known(protocol);
+  };
+
+  return (call, asked) => {
+    const { request } = call;
+    const fork = forks.get(asked)?.find(({ concerns }) => concerns(request.modelRequested));
+    if (fork === undefined) return plainWay(asked, request.protocol);
+    const control = fork.control(request.protocol);
+    const candidate = fork.candidate(request.protocol);
+    // A call that the candidate cannot serve is not one to compare it by.
+    if (isSame(control.field, candidate.field)) return control;
+    const { rollout } = fork;
+    const part = rollouts.join(rollout, call);
+    if (part === undefined) return control;
+    return { ...(part.arm === 'candidate' ? candidate : control), fork: { rollout, part, control, candidate } };
+  };
+}
+
+interface ChosenWay {
+  readonly way: Way;
+  readonly wish: Wish;
+  readonly ordered: Choice;
+}
+
+/** Puts the candidates into order. A call whose candidate may not be asked now is served all the same, and is a failure of it. */
+export function chooseWay(taken: TakenWay, wishOf: (way: Way) => Wish): ChosenWay {
+  const wish = wishOf(taken);
+  const ordered = choose(taken.field, wish);
+  const { fork } = taken;
+  if (fork?.part.arm !== 'candidate' || isAsked(taken.field, ordered)) return { way: taken, wish, ordered };
+  fork.part.isMissed = true;
+  if (ordered.order.length > 0) return { way: taken, wish, ordered };
+  const wishAsBefore = wishOf(fork.control);
+  return { way: fork.control, wish: wishAsBefore, ordered: choose(fork.control.field, wishAsBefore) };
+}
+
+function isAsked({ candidates, first }: Field, { order: [foremost] }: Choice): boolean {
+  if (foremost === undefined) return false;
+  return first === undefined || first.has((candidates[foremost] as Candidate).upstream.name);
+}
+
+/** Who is sent the call too, without answering: whom the candidate's group would ask first. */
+export function mirrorOf(
+  { rollout, part, candidate: { model, field } }: TakenFork,
+  rollouts: LiveRollouts,
+  wishOf: (way: Way) => Wish,
+): Mirror | undefined {
+  if (!rollouts.isMirrored(rollout, part)) return undefined;
+  const { order } = choose(field, wishOf({ model, field }));
+  const candidate = order[0] === undefined ? undefined : field.candidates[order[0]];
+  return candidate === undefined ? undefined : { candidate, part };
+}
+
+/** Nothing is otherwise with the change, or it leaves nobody to ask. */
+function isSame({ candidates: before }: Field, { candidates: after }: Field): boolean {
+  if (after.length === 0) return true;
+  return before.length === after.length && before.every((each, index) => each === after[index]);
+}
+
+function forksOf(
+  { configuration, catalog }: Gateway,
+  waysOf: (otherwise: Otherwise) => WayOf,
+): ReadonlyMap<Model, readonly Fork[]> {
+  const forks = new Map<Model, Fork[]>();
+  const find = (name: string) => {
+    const lookup = catalog.find(name);
+    if (!('found' in lookup)) throw new Error(`a rollout names "${name}", which is no model`);
+    return lookup.found;
+  };
+  const add = (rollout: Rollout, concerns: Fork['concerns'], control: Otherwise, candidate: Otherwise) => {
+    const fork = { rollout, concerns, control: waysOf(control), candidate: waysOf(candidate) };
+    forks.set(control.model, [...(forks.get(control.model) ?? []), fork]);
+  };
+  for (const rollout of configuration.rollouts) {
+    const { change } = rollout;
+    if (change.is === 'upstreams') {
+      const model = find(change.model);
+      const { drop: without, add: added } = change;
+      const first = change.first && added.length > 0 ? added : undefined;
+      add(rollout, () => true, { model, without: added }, { model, without, first });
+    } else if (change.is === 'version') {
+      const model = find(change.alias);
+      add(rollout, namedBy(change.alias, model), { model }, { model: find(change.model) });
+    }
+  }
+  return forks;
+}
+
+/** Who asks for a model by another of its names than this one means that very model. */
+function namedBy(alias: string, model: Model): Fork['concerns'] {
+  const others = new Set([model.name, ...model.aliases].filter((each) => each !== alias));
+  const normalised = normaliseModelName(alias);
+  return (requested) => requested === alias || (!others.has(requested) && normaliseModelName(requested) === normalised);
+}

@@ -1,0 +1,488 @@
+import { expect } from 'chai';
+import { request } from 'undici';
+import { run } from '../../cli/run';
+import { ask } from '../support/calls';
+import { type Configured, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { emptyRedis, newDatabase } from '../support/shared';
+import { until } from '../support/until';
+import {
+  after as delayed,
+  messagesAnswer,
+  messagesFailure,
+  messagesStream,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const USAGE = { input: 1_000, output: 200 };
+const BETA = { upstreams: { model: MODEL, add: ['beta'] } };
+/** Without anybody who answers in its place: what the candidate fails, its callers see. */
+const BETA_ALONE = { upstreams: { model: MODEL, add: ['beta'], drop: ['acme'] } };
+const LONG = '1h';
+
+describe('Rollouts on two nodes', function () {
+  this.timeout(120_000);
+  let acme: TestUpstream;
+  let beta: TestUpstream;
+  let nodes: readonly [TestGateway, TestGateway];
+  let key: string;
+  let accountId: string;
+  let stores: { redisUrl: string; databaseUrl: string };
+  let count = 0;
+
+  const start = () =>
+    startGateway({
+      stores,
+      upstreams: {
+        acme: { url: acme.url, models: { [MODEL]: { aliases: ['newest'] }, 'acme-next': {} } },
+        beta: { url: beta.url },
+        dear: { url: beta.url, models: { [MODEL]: { price: { ...PRICE, input: 6, output: 30 } } } },
+      },
+      configure: (config) => void configureIdle(config),
+    });
+  before(async () => {
+    [acme, beta] = await Promise.all([startUpstream(), startUpstream()]);
+    stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
+    nodes = [await start(), await start()];
+    ({ key, accountId } = await nodes[0].newCustomer('1000'));
+  });
+  after(async () => {
+    await Promise.all([...(nodes ?? [])].map((node) => node.stop()));
+    await Promise.all([acme, beta].map((upstream) => upstream?.stop()));
+  });
+  beforeEach(() => {
+    for (const upstream of [acme, beta]) {
+      upstream.reset();
+      upstream.always(messagesAnswer({ usage: USAGE }));
+    }
+  });
+
+  /** Only acme is asked, until a rollout says otherwise. */
+  function configureIdle(config: Configured): void {
+    for (const name of ['quality', 'speed', 'cost'])
+      config['pipelines'][name].policies[2]['strategy-routing'][0].action.upstreams = ['acme', 'beta'];
+  }
+
+  /** Puts one rollout of a new name into the configuration of both nodes, and waits until both have begun it. */
+  async function begin(rollout: object): Promise<string> {
+    count += 1;
+    const name = `rollout-${count}`;
+    for (const node of nodes) {
+      await node.changeConfiguration((config) => {
+        config['rollouts'] = { [name]: rollout };
+        const { policies } = config['pipelines'].quality;
+        const wantsDear = JSON.stringify(rollout).includes('dear');
+        policies[2]['strategy-routing'][0].action.upstreams = wantsDear ? ['acme', 'dear'] : ['acme', 'beta'];
+      });
+      expect((await node.admin('POST', '/admin/v1/config/reload')).status).to.equal(200);
+    }
+    await follow(name, 'running', 1);
+    return name;
+  }
+
+  const shown = async (name: string, node = nodes[1]) => (await node.admin('GET', `/admin/v1/rollouts/${name}`)).json;
+
+  /** Waits until both nodes serve by this status and stage. */
+  const follow = (name: string, status: string, stage: number) =>
+    Promise.all(
+      nodes.map((node) =>
+        until(`${name} is ${status} at stage ${stage}`, async () => {
+          const { text } = await node.admin('GET', '/metrics');
+          const has = (line: string) => text.includes(line);
+          return (
+            has(`tollgate_rollout_status{rollout="${name}",status="${status}"} 1`) &&
+            has(`tollgate_rollout_stage{rollout="${name}"} ${stage}`)
+          );
+        }),
+      ),
+    );
+
+  const call = (node: TestGateway, by = key, body: Record<string, unknown> = {}) =>
+    node.call('/v1/messages', { key: by, body: ask(body) });
+
+  /** Calls at both nodes, a few at a time, until the condition holds; answers how many there were. */
+  async function load(done: () => Promise<boolean>, body: Record<string, unknown> = {}): Promise<number> {
+    let calls = 0;
+    for (;;) {
+      for (let round = 0; round < 5; round += 1) {
+        await Promise.all(Array.from({ length: 8 }, (_, index) => call(nodes[index % 2 ? 1 : 0], key, body)));
+        calls += 8;
+      }
+      if (await done()) return calls;
+      if (calls > 20_000) throw new Error(`nothing has come of ${calls} calls`);
+    }
+  }
+
+  const hasStatus = (name: string, status: string) => async () => (await shown(name)).status === status;
+  const auditOf = async (name: string) =>
+    (await nodes[0].admin('GET', `/admin/v1/audit?subject=rollout:${name}`)).json.items.map(
+      ({ action }: { action: string }) => action,
+    );
+
+  it('serve each group by its share, and say in every record which it was', async () => {
+    const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 30, hold: LONG }] });
+    const calls = 2_000;
+    let answered = 0;
+    for (let done = 0; done < calls; done += 20) {
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => call(nodes[index % 2 ? 1 : 0])));
+      // On a machine that is busy with other things a reserve may be late.
+      answered += answers.filter(({ status }) => status === 200).length;
+    }
+    const deviation = 6 * Math.sqrt(calls * 0.3 * 0.7);
+    expect(beta.calls.length).to.be.within(answered * 0.3 - deviation, answered * 0.3 + deviation);
+    expect(beta.calls.length + acme.calls.length).to.equal(answered);
+    await until('all are counted', async () => {
+      const { control, candidate } = (await shown(name)).inStage;
+      return control.calls === acme.calls.length && candidate.calls === beta.calls.length;
+    });
+    const { items } = (await nodes[0].admin('GET', '/admin/v1/usage?limit=200')).json;
+    for (const { rollout, rolloutStage, rolloutArm, upstream, status } of items) {
+      if (status !== 200) continue;
+      expect([rollout, rolloutStage]).to.deep.equal([name, 1]);
+      expect(rolloutArm).to.equal(upstream === 'beta' ? 'candidate' : 'control');
+    }
+    expect(new Set(items.map(({ rolloutArm }: { rolloutArm: string }) => rolloutArm)).size).to.equal(2);
+  });
+
+  it('serve a caller alike at every call and on every node, and those on the lists as they say', async () => {
+    const customers = await Promise.all(Array.from({ length: 24 }, () => nodes[0].newCustomer('1')));
+    const [friend, shy] = customers;
+    await begin({
+      change: BETA,
+      stages: [{ share: 50, hold: LONG }],
+      include: [friend?.accountId],
+      exclude: [shy?.keyId],
+    });
+    const servedBy = await Promise.all(
+      customers.map(async (customer) => {
+        const answers = await Promise.all([0, 1, 0, 1, 0, 1].map((node) => call(nodes[node ? 1 : 0], customer.key)));
+        return [...new Set(answers.map(({ headers }) => headers['x-routing-provider']))];
+      }),
+    );
+    for (const each of servedBy) expect(each).to.have.length(1);
+    expect(new Set(servedBy.flat())).to.deep.equal(new Set(['acme', 'beta']));
+    expect([servedBy[0], servedBy[1]]).to.deep.equal([['beta'], ['acme']]);
+  });
+
+  it('roll a candidate back that fails 5 % of its calls; nobody sees it, for the others answer', async () => {
+    const guards = { errorRate: { minCalls: 20 } };
+    const stages = [{ share: 50, hold: LONG }];
+    const name = await begin({ change: BETA, stickyBy: 'request', stages, guards });
+    beta.always(sometimes(messagesFailure(500), 20));
+    const calls = await load(hasStatus(name, 'rolled-back'));
+    const { reason, inAll } = await shown(name);
+    expect(reason).to.match(/^errorRate: \d+ of \d+ calls failed/);
+    expect(inAll.candidate.callersHurt).to.equal(0);
+    expect(inAll.candidate.errors).to.be.below(60);
+    expect(await auditOf(name)).to.deep.equal(['rollout.abort', 'rollout.begin']);
+    await follow(name, 'rolled-back', 1);
+    const before = beta.calls.length;
+    for (const node of nodes) for (let times = 0; times < 20; times += 1) await call(node);
+    expect(beta.calls.length).to.equal(before);
+    expect(calls).to.be.below(20_000);
+  });
+
+  it('say how many callers saw the errors of a candidate that nobody stands in for', async () => {
+    const guards = { errorRate: { minCalls: 20 } };
+    const name = await begin({
+      change: BETA_ALONE,
+      stickyBy: 'request',
+      stages: [{ share: 20, hold: LONG }],
+      guards,
+    });
+    beta.always(sometimes(messagesFailure(400), 4));
+    await load(hasStatus(name, 'rolled-back'));
+    const { callersHurt, calls } = (await shown(name)).inAll.candidate;
+    expect(callersHurt).to.be.within(3, 40);
+    expect(calls).to.be.below(200);
+  });
+
+  it('roll a candidate back that is slower to its first content', async () => {
+    const guards = { p95FirstTokenMs: { times: 1.5, minCalls: 20 } };
+    const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 50, hold: LONG }], guards });
+    acme.always(messagesStream({ texts: ['a'], usage: USAGE }));
+    beta.always(delayed(300, messagesStream({ texts: ['a'], usage: USAGE })));
+    await load(hasStatus(name, 'rolled-back'), { stream: true });
+    expect((await shown(name)).reason).to.match(/^p95FirstTokenMs: .* took longer than/);
+  });
+
+  it('hold a candidate that is dearer where it is, when that is what is wished', async () => {
+    const guards = { costRatio: { times: 1.1, minCalls: 20 } };
+    const change = { upstreams: { model: MODEL, add: ['dear'] } };
+    const name = await begin({
+      change,
+      stickyBy: 'request',
+      stages: [{ share: 50, hold: LONG }],
+      guards,
+      onAbort: 'hold',
+    });
+    await load(hasStatus(name, 'held'));
+    const { reason, share } = await shown(name);
+    expect(reason).to.match(/^costRatio: a call costs 2\.000 times/);
+    expect(share).to.equal(50);
+    const resumed = await nodes[0].admin('POST', `/admin/v1/rollouts/${name}/rollback`, { reason: 'too dear' });
+    expect(resumed.json).to.include({ status: 'rolled-back', share: 0, reason: 'too dear' });
+  });
+
+  it('take an equal candidate through all stages to everybody', async () => {
+    const guards = { errorRate: { minCalls: 20 }, costRatio: { minCalls: 20 } };
+    const stages = [
+      { share: 20, hold: '500ms' },
+      { share: 60, hold: '500ms' },
+      { share: 100, hold: '500ms' },
+    ];
+    const name = await begin({ change: BETA, stickyBy: 'request', stages, guards });
+    await load(hasStatus(name, 'completed'));
+    await follow(name, 'completed', 3);
+    acme.reset();
+    for (const node of nodes) expect((await call(node)).headers['x-routing-provider']).to.equal('beta');
+    expect(await auditOf(name)).to.deep.equal([
+      'rollout.complete',
+      'rollout.advance',
+      'rollout.advance',
+      'rollout.begin',
+    ]);
+  });
+
+  it('obey an operator on all nodes within a second; what is rolled back is so for the next call', async () => {
+    const stages = [
+      { share: 0, hold: LONG },
+      { share: 100, hold: LONG },
+    ];
+    const name = await begin({ change: BETA, stages });
+    const order = (what: string, node = nodes[0]) => node.admin('POST', `/admin/v1/rollouts/${name}/${what}`, {});
+    const provider = async (node: TestGateway) => (await call(node)).headers['x-routing-provider'];
+    expect((await order('promote')).json).to.include({ status: 'running', stage: 2, share: 100 });
+    const promotedAt = Date.now();
+    expect(await provider(nodes[0])).to.equal('beta');
+    await until('the other node follows', async () => (await provider(nodes[1])) === 'beta');
+    expect(Date.now() - promotedAt).to.be.below(2_000);
+    expect((await order('pause')).json).to.include({ status: 'paused', stageEndsAt: null });
+    expect((await order('pause')).status).to.equal(409);
+    expect((await order('resume')).json.status).to.equal('running');
+    expect((await order('rollback')).json).to.include({ status: 'rolled-back', share: 0 });
+    expect(await provider(nodes[0])).to.equal('acme');
+    await until('the other node follows', async () => (await provider(nodes[1])) === 'acme');
+    expect((await order('promote')).status).to.equal(409);
+    expect((await order('resume')).json).to.include({ status: 'running', stage: 1 });
+    expect((await nodes[0].admin('POST', '/admin/v1/rollouts/none/pause', {})).status).to.equal(404);
+    expect((await auditOf(name)).slice(-5)).to.deep.equal([
+      'rollout.rollback',
+      'rollout.resume',
+      'rollout.pause',
+      'rollout.promote',
+      'rollout.begin',
+    ]);
+  });
+
+  it('are shown and steered from the command line', async () => {
+    const name = await begin({ change: BETA, stages: [{ share: 100, hold: LONG }], shadow: 5 });
+    await Promise.all([call(nodes[0]), call(nodes[1])]);
+    const tollgate = async (...args: string[]) => {
+      let out = '';
+      const environment = { TOLLGATE_URL: nodes[0].adminUrl, TOLLGATE_TOKEN: nodes[0].adminToken };
+      const write = async (text: string | Uint8Array) => {
+        out += text.toString();
+      };
+      const note = (text: string) => {
+        out += text;
+      };
+      const status = await run(args, environment, { write, note, read: async () => '' });
+      return { status, out };
+    };
+    await until('both calls are counted', async () => (await shown(name)).inAll.candidate.calls === 2);
+    expect((await tollgate('rollout', 'list')).out).to.match(
+      new RegExp(`^${name} +running +1 of 1 +100 +59m \\d+s +2 +0.00 +calls of ${MODEL} ask beta first`, 'm'),
+    );
+    const { out } = await tollgate('rollout', 'status', name);
+    expect(out).to.match(/^stage +1 of 1: 100 % by account$/m);
+    expect(out).to.match(/^in this stage +control +candidate +shadow\ncalls +0 +2 +0\nfailed % +- +0.00 +-$/m);
+    const ended = tollgate('rollout', 'status', name, '--watch');
+    expect((await tollgate('rollout', 'rollback', name, '--reason', 'seen enough')).out).to.match(
+      /^why +seen enough$/m,
+    );
+    expect((await ended).out).to.match(/^status +rolled-back$/m);
+    expect(await tollgate('rollout', 'promote', name)).to.deep.include({ status: 1 });
+  });
+
+  it('let a stream end where it began', async () => {
+    const stages = [
+      { share: 0, hold: LONG },
+      { share: 100, hold: LONG },
+    ];
+    const name = await begin({ change: BETA, stages });
+    await nodes[0].admin('POST', `/admin/v1/rollouts/${name}/promote`, {});
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    beta.next(messagesStream({ texts: ['one ', 'two '], usage: USAGE, waitFor: { before: 4, until: released } }));
+    const running = await request(`${nodes[0].url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify(ask({ stream: true })),
+    });
+    await nodes[0].admin('POST', `/admin/v1/rollouts/${name}/rollback`, {});
+    expect((await call(nodes[0])).headers['x-routing-provider']).to.equal('acme');
+    release();
+    expect(await running.body.text()).to.contain('message_stop');
+    const requestId = String(running.headers['x-svc-request-id']);
+    const record = await until('its record', async () => {
+      const answer = await nodes[0].admin('GET', `/admin/v1/usage/${requestId}`);
+      return answer.status === 200 ? answer.json : undefined;
+    });
+    expect(record).to.include({ upstream: 'beta', rolloutArm: 'candidate', rolloutStage: 2, billing: 'actual' });
+  });
+
+  it('let an alias mean another model, for those who use it', async () => {
+    const change = { version: { alias: 'newest', model: 'acme-next' } };
+    await begin({ change, stages: [{ share: 0, hold: LONG }], include: [accountId] });
+    await call(nodes[0], key, { model: 'newest' });
+    await call(nodes[0], key, { model: MODEL });
+    expect(acme.calls.map(({ json }) => (json as { model: string }).model)).to.deep.equal(['acme-next', MODEL]);
+    const listed = await nodes[0].newCustomer('1', { allowedModels: [MODEL] });
+    await begin({ change, stages: [{ share: 100, hold: LONG }] });
+    expect((await call(nodes[0], listed.key, { model: 'newest' })).status).to.equal(200);
+    expect((acme.calls.at(-1)?.json as { model?: string } | undefined)?.model).to.equal('acme-next');
+    expect((await call(nodes[0], listed.key, { model: 'acme-next' })).status).to.equal(400);
+  });
+
+  it('send calls to the candidate too, without answering, waiting or charging', async () => {
+    const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
+    beta.always(delayed(1_000, messagesAnswer({ usage: { input: 5_000, output: 1_000 } })));
+    const { balanceUsd: before } = await nodes[0].balance(key);
+    const startedAt = Date.now();
+    const answer = await call(nodes[0]);
+    expect(Date.now() - startedAt).to.be.below(1_000);
+    expect(answer.headers).to.include({ 'x-routing-provider': 'acme', 'x-ai-cost': '0.00600000' });
+    expect((await beta.call(1)).body).to.deep.equal(acme.calls[0]?.body);
+    const { shadow } = await until('it is counted', async () => {
+      const { inAll } = await shown(name);
+      return inAll.shadow.calls === 1 ? inAll : undefined;
+    });
+    expect(shadow).to.include({ errors: 0, costUsd: '0.03000000' });
+    const { balanceUsd } = await nodes[0].balance(key);
+    expect((Number(before) - Number(balanceUsd)).toFixed(8)).to.equal('0.00600000');
+    const upstreams = (await nodes[0].admin('GET', '/admin/v1/upstreams')).json.items;
+    expect(upstreams.find((each: { name: string }) => each.name === 'beta').successRate).to.equal(1);
+    beta.always(messagesFailure(500));
+    for (let times = 0; times < 6; times += 1) expect((await call(nodes[0])).status).to.equal(200);
+    await until('failures are counted', async () => (await shown(name)).inAll.shadow.errors === 6);
+    const { items } = (await nodes[0].admin('GET', '/admin/v1/upstreams')).json;
+    expect(items.find((each: { name: string }) => each.name === 'beta')).to.include({ ejectedUntil: null });
+  });
+
+  it('make a call that is sent to the candidate too no slower by a millisecond', async () => {
+    await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 50 });
+    const times: Record<'mirrored' | 'alone', number[]> = { mirrored: [], alone: [] };
+    for (let round = 0; round < 200; round += 1) {
+      const before = beta.calls.length;
+      const startedMs = performance.now();
+      await call(nodes[0]);
+      const tookMs = performance.now() - startedMs;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      times[beta.calls.length > before ? 'mirrored' : 'alone'].push(tookMs);
+    }
+    const median = (of: number[]) => of.sort((one, other) => one - other)[Math.floor(of.length / 2)] ?? Number.NaN;
+    expect(times.mirrored.length).to.be.within(50, 150);
+    expect(median(times.mirrored) - median(times.alone)).to.be.below(1);
+  });
+
+  // Last: one of the nodes does not live through it.
+  it('go on when a node is killed in the middle of a stage, and are where they were when it is back', async () => {
+    const guards = { errorRate: { minCalls: 20 } };
+    const stages = [
+      { share: 50, hold: '1s' },
+      { share: 60, hold: '1s' },
+      { share: 70, hold: LONG },
+    ];
+    const name = await begin({ change: BETA, stickyBy: 'request', stages, guards });
+    await load(async () => (await shown(name)).inStage.candidate.calls > 40);
+    await nodes[0].kill();
+    const configured = (await import('node:fs')).readFileSync(`${nodes[1].configFolder}/gateway.config.yml`, 'utf8');
+    const [, survivor] = nodes;
+    await until('the other goes on', async () => {
+      await Promise.all(Array.from({ length: 20 }, () => call(survivor)));
+      return (await shown(name)).stage === 3;
+    });
+    nodes = [
+      await startGateway({ stores, upstreams: { acme: { url: acme.url } }, configure: () => configured }),
+      survivor,
+    ];
+    await follow(name, 'running', 3);
+    expect(await auditOf(name)).to.deep.equal(['rollout.advance', 'rollout.advance', 'rollout.begin']);
+  });
+
+  /** One call in so many, beginning with the first. */
+  function sometimes(script: Script, oneIn: number): Script {
+    const usual = messagesAnswer({ usage: USAGE });
+    let calls = 0;
+    return {
+      answer: (exchange) => {
+        calls += 1;
+        return (calls % oneIn === 1 ? script : usual).answer(exchange);
+      },
+    };
+  }
+});
+
+for (const fastLane of ['true', 'false']) {
+  describe(`A rollout of settings (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, function () {
+    this.timeout(60_000);
+    let acme: TestUpstream;
+    let beta: TestUpstream;
+    let gateway: TestGateway;
+
+    before(async () => {
+      [acme, beta] = await Promise.all([startUpstream(), startUpstream()]);
+      for (const upstream of [acme, beta]) upstream.always(messagesAnswer({ usage: USAGE }));
+      gateway = await startGateway({
+        upstreams: { acme: { url: acme.url }, beta: { url: beta.url } },
+        env: { FAST_LANE: fastLane },
+        configure: (config) => {
+          config['pipelines'].quality.policies[2]['strategy-routing'][0].action.upstreams = ['acme'];
+          const settings = { 'strategy-routing': { upstreams: ['beta'] } };
+          const change = { pipeline: { name: 'quality', settings } };
+          config['rollouts'] = { settings: { change, stickyBy: 'key', stages: [{ share: 50, hold: LONG }] } };
+        },
+      });
+    });
+    after(async () => {
+      await gateway?.stop();
+      await Promise.all([acme, beta].map((upstream) => upstream?.stop()));
+    });
+
+    it('gives the calls of that pipeline the settings of their group', async () => {
+      await until('it has begun', async () => {
+        const { json } = await gateway.admin('GET', '/admin/v1/rollouts/settings');
+        return json.status === 'running';
+      });
+      const seen = new Set<string>();
+      for (let customers = 0; customers < 12; customers += 1) {
+        const { key } = await gateway.newCustomer('1');
+        const answers = await Promise.all([1, 2, 3].map(() => gateway.call('/v1/messages', { key, body: ask() })));
+        const providers = new Set(answers.map(({ headers }) => String(headers['x-routing-provider'])));
+        expect(providers.size).to.equal(1);
+        for (const each of providers) seen.add(each);
+        const { key: other } = await gateway.newCustomer('1');
+        const answer = await gateway.call('/speed/v1/messages', { key: other, body: ask() });
+        expect(answer.status).to.equal(200);
+      }
+      expect([...seen].sort()).to.deep.equal(['acme', 'beta']);
+      await until('all are counted', async () => {
+        const { control, candidate } = (await gateway.admin('GET', '/admin/v1/rollouts/settings')).json.inAll;
+        return control.calls + candidate.calls === 36 && candidate.calls > 0;
+      });
+      const { items } = await until('all records', async () => {
+        const { json } = await gateway.admin('GET', '/admin/v1/usage?limit=100');
+        return json.items.length === 48 ? json : undefined;
+      });
+      for (const { path, rollout, rolloutArm, upstream } of items) {
+        if (path === '/v1/messages')
+          expect([rollout, rolloutArm]).to.deep.equal(['settings', upstream === 'beta' ? 'candidate' : 'control']);
+        else expect([rollout, rolloutArm]).to.deep.equal([null, null]);
+      }
+    });
+  });
+}

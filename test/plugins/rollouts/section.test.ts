@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
+import { type Configuration, configurationReader } from '../../../core/configuration';
+import { changesBetween, meaningOf } from '../../../core/configuration-meaning';
+import { loadPlugins } from '../../../core/load-plugins';
+import { ConfigurationError } from '../../../core/yaml-file';
+import { temporaryFolder } from '../../support/configuration-folder';
+import type { Configured } from '../../support/gateway';
+import { PROJECT, textOf } from '../../support/sources';
+
+const read = configurationReader(loadPlugins(PROJECT, {}));
+
+const UPSTREAM = {
+  adapter: ['messages', 'chat'],
+  credential: { env: 'HOME' },
+  models: {
+    'acme-large': {
+      aliases: ['acme-newest'],
+      context: 1_000,
+      maxOutput: 100,
+      price: { input: 1, output: 2 },
+    },
+  },
+};
+
+function configured(rollouts: unknown): Configuration {
+  const config = parse(textOf('gateway.config.yml')) as Configured;
+  const other = { 'acme-next': { ...UPSTREAM.models['acme-large'], aliases: [] } };
+  config['serviceEndpoints'] = {
+    acme: { ...UPSTREAM, url: 'https://acme.example', models: { ...UPSTREAM.models, ...other } },
+    beta: { ...UPSTREAM, url: 'https://beta.example' },
+    other: { ...UPSTREAM, url: 'https://other.example', models: { lone: other['acme-next'] } },
+  };
+  if (rollouts !== undefined) config['rollouts'] = rollouts;
+  const text = stringify(config, { aliasDuplicateObjects: false });
+  return read(temporaryFolder({ 'gateway.config.yml': text }), { HOME: 'h' });
+}
+
+function problemsOf(rollouts: unknown): readonly string[] {
+  try {
+    configured(rollouts);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    for (const { line, column } of error.problems) expect([line, column]).to.satisfy(([l, c]: number[]) => l && c);
+    return error.problems.map(({ message }) => message);
+  }
+}
+
+const STAGES = [
+  { share: 1, hold: '10m' },
+  { share: 100, hold: '1h' },
+];
+const ADD = { upstreams: { model: 'acme-large', add: ['beta'] } };
+const NEXT = { version: { alias: 'acme-newest', model: 'acme-next' } };
+const SETTINGS = { pipeline: { name: 'quality', settings: { failover: { maxAttempts: 2 } } } };
+
+describe('rollouts: of gateway.config.yml', () => {
+  it('are read, with their defaults', () => {
+    const { rollouts } = configured({ next: { change: ADD, stages: STAGES, guards: { errorRate: { minCalls: 50 } } } });
+    expect(rollouts).to.have.length(1);
+    expect(rollouts[0]).to.deep.include({
+      name: 'next',
+      change: { is: 'upstreams', model: 'acme-large', add: ['beta'], drop: [], first: true },
+      stickyBy: 'account',
+      stages: [
+        { share: 0.01, holdMs: 600_000 },
+        { share: 1, holdMs: 3_600_000 },
+      ],
+      guards: [{ name: 'errorRate', tolerance: 0, minCalls: 50 }],
+      shadow: 0,
+      onAbort: 'rollback',
+    });
+  });
+
+  it('have another definition when what goes out, to whom or in which stages does, and no other for guards', () => {
+    const definition = (more: object) =>
+      configured({ next: { change: ADD, stages: STAGES, ...more } }).rollouts[0]?.definition;
+    const first = definition({});
+    expect(definition({ guards: { errorRate: { minCalls: 50 } }, shadow: 5, onAbort: 'hold' })).to.equal(first);
+    expect(definition({ stickyBy: 'key' })).not.to.equal(first);
+    expect(definition({ stages: STAGES.slice(1) })).not.to.equal(first);
+    expect(definition({ change: NEXT })).not.to.equal(first);
+  });
+
+  const refused: readonly { what: string; rollouts: unknown; says: readonly RegExp[] }[] = [
+    {
+      what: 'an upstream and a model that are not there',
+      rollouts: {
+        next: { change: { upstreams: { model: 'acme-lrge', add: ['betta'] } }, stages: STAGES },
+        other: { change: { version: { alias: 'acme-newest', model: 'acme-nxt' } }, stages: STAGES },
+      },
+      says: [
+        /^rollouts\.next\.change\.upstreams\.model: there is no model "acme-lrge"; did you mean "acme-large"/,
+        /^rollouts\.next\.change\.upstreams\.add\[0\]: there is no upstream "betta"; did you mean "beta"/,
+        /^rollouts\.other\.change\.version\.model: there is no model "acme-nxt"; did you mean "acme-next"/,
+      ],
+    },
+    {
+      what: 'an upstream that does not serve the model',
+      rollouts: { next: { change: { upstreams: { model: 'acme-large', add: ['other'] } }, stages: STAGES } },
+      says: [/upstreams\.add\[0\]: "other" does not serve "acme-large"/],
+    },
+    {
+      what: 'shares that fall',
+      rollouts: { next: { change: ADD, stages: [...STAGES, { share: 50, hold: '1m' }] } },
+      says: [/^rollouts\.next\.stages\[2\]\.share: falls from 100 to 50/],
+    },
+    {
+      what: 'no way back: nobody else serves the model',
+      rollouts: { next: { change: { upstreams: { model: 'acme-large', add: ['beta', 'acme'] } }, stages: STAGES } },
+      says: [/upstreams\.add: there is no way back: nobody else serves "acme-large"/],
+    },
+    {
+      what: 'no way back: everybody is in at once',
+      rollouts: {
+        next: { change: ADD, stages: STAGES.slice(1), guards: { errorRate: { minCalls: 20 } } },
+      },
+      says: [/^rollouts\.next\.stages\[0\]\.share: everybody is in from the first stage on/],
+    },
+    {
+      what: 'nobody left, and nothing changed',
+      rollouts: {
+        one: { change: { upstreams: { model: 'acme-large', drop: ['beta', 'acme'] } }, stages: STAGES },
+        two: { change: { version: { alias: 'lone', model: 'lone' } }, stages: STAGES },
+      },
+      says: [/one\.change\.upstreams\.drop: nobody would be left/, /two\.change\.version\.model: changes nothing/],
+    },
+    {
+      what: 'two rollouts on one model',
+      rollouts: { one: { change: ADD, stages: STAGES }, two: { change: NEXT, stages: STAGES } },
+      says: [/^rollouts\.two\.change: it and "one" would change the same calls/],
+    },
+    {
+      what: 'a rollout of a pipeline beside one of a model',
+      rollouts: { one: { change: ADD, stages: STAGES }, two: { change: SETTINGS, stages: STAGES } },
+      says: [/^rollouts\.two\.change: it and "one" would change the same calls/],
+    },
+    {
+      what: 'a guard without minCalls',
+      rollouts: { next: { change: ADD, stages: STAGES, guards: { costRatio: { times: 1.1 } } } },
+      says: [/^rollouts\.next\.guards\.costRatio: "minCalls" is missing/],
+    },
+    {
+      what: 'settings that a policy would refuse, of policies that are not there, or that run too early',
+      rollouts: {
+        next: {
+          change: {
+            pipeline: {
+              name: 'quality',
+              settings: {
+                failover: { maxAttempts: 0 },
+                'fail-over': { maxAttempts: 1 },
+                'key-auth': { x: 1 },
+                'strategy-routing': { upstreams: ['betta'] },
+              },
+            },
+          },
+          shadow: 5,
+          stages: STAGES,
+        },
+        more: { change: { pipeline: { name: 'qality', settings: { failover: { maxAttempts: 1 } } } }, stages: STAGES },
+      },
+      says: [
+        /settings\.failover\.maxAttempts: must be >= 1/,
+        /settings\.fail-over: pipeline "quality" has no policy "fail-over"; did you mean "failover"/,
+        /settings\.key-auth: "key-auth" runs before it is known who is calling/,
+        /settings\.strategy-routing\.upstreams\[0\]: there is no upstream "betta"/,
+        /^rollouts\.next\.shadow: settings of a pipeline cannot be tried/,
+        /^rollouts\.more\.change\.pipeline\.name: there is no pipeline "qality"; did you mean "quality"/,
+      ],
+    },
+    {
+      what: 'somebody who is in and out',
+      rollouts: {
+        next: {
+          change: ADD,
+          stages: STAGES,
+          include: ['019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d'],
+          exclude: ['019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d', 'somebody'],
+        },
+      },
+      says: [/^rollouts\.next\.exclude\[1\]: expected the id of an account or of a key/],
+    },
+    {
+      what: 'two changes at once',
+      rollouts: { next: { change: { ...ADD, ...NEXT }, stages: STAGES } },
+      says: [/change/],
+    },
+  ];
+  for (const { what, rollouts, says } of refused) {
+    it(`refuse ${what}, each with its line and reason`, () => {
+      const problems = problemsOf(rollouts);
+      expect(problems, problems.join('\n')).to.have.length(says.length);
+      for (const [index, pattern] of says.entries()) expect(problems[index]).to.match(pattern);
+    });
+  }
+
+  it('go beside each other where no call could be in both', () => {
+    const other = { ...NEXT, version: { alias: 'lone', model: 'acme-next' } };
+    expect(problemsOf({ one: { change: ADD, stages: STAGES }, two: { change: other, stages: STAGES } })).to.deep.equal(
+      [],
+    );
+    const direct = { pipeline: { name: 'direct', settings: { failover: { maxAttempts: 2 } } } };
+    expect(problemsOf({ one: { change: ADD, stages: STAGES }, two: { change: direct, stages: STAGES } })).to.deep.equal(
+      [],
+    );
+  });
+
+  it('are shown as the plan they make: who will see what, and when', () => {
+    const guards = { errorRate: { above: 0.01, minCalls: 50 } };
+    const next = { change: ADD, stages: STAGES, guards, shadow: 10, stickyBy: 'key' };
+    const changes = changesBetween(meaningOf(configured(undefined)), meaningOf(configured({ next })));
+    expect(changes.map(({ what, after }) => `${what}: ${after}`)).to.deep.equal([
+      'rollout next change: calls of acme-large ask beta first',
+      'rollout next stage 1: 1 % of the keys for at least 10m',
+      'rollout next stage 2: 100 % of the keys and, if all is well, for good: watched for at least 1h',
+      'rollout next shadow: 10 % of the calls of all others, unanswered',
+      "rollout next guard errorRate: at most 0.01 above the control group's, judged from 50 calls on",
+      'rollout next when a guard ends it: everybody as before',
+    ]);
+  });
+});
