@@ -27,7 +27,7 @@ export interface ServedCall {
 }
 
 interface Mount {
-  readonly host: ((host: string) => boolean) | undefined;
+  readonly host: ReturnType<typeof hostTest>;
   readonly methods: readonly string[] | undefined;
   readonly place: ServedCall;
 }
@@ -71,8 +71,8 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMe
   return allow.size === 0 ? NOTHING : { is: 'other-method', allow: [...allow] };
 }
 
-/** `*` stands for one label, as in Express Gateway. */
-function hostTest({ host }: EndpointSettings): Mount['host'] {
+/** undefined for any host. `*` stands for one label, as in Express Gateway. */
+export function hostTest({ host }: EndpointSettings): ((host: string) => boolean) | undefined {
   if (host === undefined || host === '*') return undefined;
   const wanted = host.toLowerCase();
   if (!wanted.includes('*')) return (asked) => asked === wanted;

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import { asksUpstream, pipelineAt } from '../../core/asked-upstreams';
 import type { CallKey } from '../../core/call';
 import { isAllowed, type Model } from '../../core/catalog';
 import { fail } from '../../core/errors';
@@ -5,25 +7,39 @@ import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { KeyHandler, Route } from '../../core/plugin';
 import { routableEntries } from '../../core/routable-entries';
+import { hostOf } from '../../core/request-target';
 import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
 import { MODEL, toJson } from './model';
 
-/** The list is the same under every strategy: clients ask below the base address they call. */
+/** Clients ask below the base address they call. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
+const CALLS = ['/v1/messages', '/v1/chat/completions'];
 
 /**
- * What this key can call now. The catalogue is read with each request: it changes with the configuration. A model the key may
- * not call is not there for it.
+ * What this key can call now. The configuration is read with each request: it changes. A model the key may not call is not there
+ * for it, nor is one that no pipeline of this address asks an upstream for.
  */
-export function modelRoutes(gateway: Pick<Gateway, 'catalog' | 'health'>): Route[] {
-  const show = (model: Model, key: CallKey) => {
-    const entries = routableEntries(model, gateway.health);
-    const isCallable = entries.length > 0 && isAllowed(gateway.catalog, entries, key.settings.allowedModels);
-    return isCallable ? toJson(model, entries, gateway.health) : undefined;
+export function modelRoutes(gateway: Pick<Gateway, 'catalog' | 'configuration' | 'health'>): Route[] {
+  return PREFIXES.flatMap((prefix) => routesBelow(prefix, gateway));
+}
+
+function routesBelow(prefix: string, gateway: Pick<Gateway, 'catalog' | 'configuration' | 'health'>): Route[] {
+  const shower = (key: CallKey, request: IncomingMessage) => {
+    const { catalog, configuration, health } = gateway;
+    const pipelines = CALLS.map((path) => pipelineAt(configuration.pipelines, hostOf(request), prefix + path));
+    const mayAsk = pipelines.flatMap((each) => (each === undefined ? [] : [asksUpstream(each)]));
+    return (model: Model) => {
+      const entries = routableEntries(model, health).filter(({ upstream }) =>
+        mayAsk.some((asks) => asks(upstream.name)),
+      );
+      const isCallable = entries.length > 0 && isAllowed(catalog, entries, key.settings.allowedModels);
+      return isCallable ? toJson(model, entries, health) : undefined;
+    };
   };
 
-  const list: KeyHandler = async ({ key }, _request, response) => {
-    const data = gateway.catalog.models.flatMap((model) => show(model, key) ?? []);
+  const list: KeyHandler = async ({ key }, request, response) => {
+    const show = shower(key, request);
+    const data = gateway.catalog.models.flatMap((model) => show(model) ?? []);
     sendJson(response, 200, {
       object: 'list',
       data,
@@ -33,15 +49,15 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog' | 'health'>): Route
     });
   };
 
-  const showOne: KeyHandler = async ({ params, key }, _request, response) => {
+  const showOne: KeyHandler = async ({ params, key }, request, response) => {
     const lookup = gateway.catalog.find(params['id'] ?? '');
     if ('ambiguous' in lookup) throw fail('MODEL_AMBIGUOUS', { details: { models: lookup.ambiguous } });
-    const shown = 'found' in lookup ? show(lookup.found, key) : undefined;
+    const shown = 'found' in lookup ? shower(key, request)(lookup.found) : undefined;
     if (shown === undefined) throw fail('NOT_FOUND', { message: 'There is no such model.' });
     sendJson(response, 200, shown);
   };
 
-  return PREFIXES.flatMap((prefix): Route[] => [
+  return [
     {
       listener: 'public',
       auth: 'key',
@@ -72,5 +88,5 @@ export function modelRoutes(gateway: Pick<Gateway, 'catalog' | 'health'>): Route
       errors: ['MODEL_AMBIGUOUS'],
       handle: showOne,
     },
-  ]);
+  ];
 }

@@ -1,3 +1,4 @@
+import { asksUpstream } from '../../core/asked-upstreams';
 import type { Configuration, EndpointSettings, PipelineSettings } from '../../core/configuration';
 import type { ErrorCode } from '../../core/errors';
 import type { Protocol } from '../../core/upstream';
@@ -64,7 +65,7 @@ function modelOperation(
       },
       ...errorResponses(MODEL_CALL_ERRORS),
     },
-    'x-billing': tokenBilling(catalog, protocol, asks(pipeline)),
+    'x-billing': tokenBilling(catalog, protocol, asksUpstream(pipeline)),
   };
 }
 
@@ -73,15 +74,6 @@ function directServer(host: string): object {
   if (!host.includes('*')) return { url: `//${host}` };
   const description = 'A direct address: it pins one upstream.';
   return { url: `//${host.replace('*', '{upstream}')}`, description, variables: { upstream: { default: 'upstream' } } };
-}
-
-/** Policies that narrow the upstreams of a pipeline call the setting so. */
-function asks({ steps }: PipelineSettings): (upstream: string) => boolean {
-  const lists = steps.flatMap(({ settings }) => {
-    const { upstreams } = (settings ?? {}) as { upstreams?: unknown };
-    return Array.isArray(upstreams) && !upstreams.includes('*') ? [upstreams as unknown[]] : [];
-  });
-  return (name) => lists.every((list) => list.includes(name));
 }
 
 const DEBUG = {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { request } from 'undici';
 import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog';
+import type { PipelineSettings } from '../../core/configuration';
 import { openDesk, type TestDesk } from '../support/desk';
 
 const price = {
@@ -39,6 +41,15 @@ function upstream(name: string, models: ModelEntry[], disabled?: string): Upstre
   };
 }
 
+function pipeline(name: string, paths: string[], settings: object = {}, host?: string): PipelineSettings {
+  const policy = { name: 'routing' } as PipelineSettings['steps'][number]['policy'];
+  return { name, endpoints: [{ name, host, paths, methods: ['POST'] }], steps: [{ policy, settings }] };
+}
+
+function below(...prefixes: string[]): string[] {
+  return prefixes.flatMap((prefix) => [`${prefix}/v1/messages`, `${prefix}/v1/chat/completions`]);
+}
+
 describe('the list of models', () => {
   let desk: TestDesk;
   let apiKey: string;
@@ -48,7 +59,14 @@ describe('the list of models', () => {
       upstream('two', [entry('large-4-5', [], 400_000_000n)]),
       upstream('off', [entry('acme/absent')], 'no credential'),
     ]);
-    desk = await openDesk('Postgres', { catalog });
+    const pipelines = [
+      pipeline('quality', ['/v1/messages', ...below('/default', '/quality', '/speed')]),
+      pipeline('cost', below('/cost'), { upstreams: ['two'] }),
+      pipeline('direct', ['/v1/messages', '/v1/chat/completions'], {}, '*.p.localhost'),
+      pipeline('chat', ['/v1/chat/completions'], { upstreams: ['one'] }),
+      pipeline('partner', ['/v1/messages', '/v1/chat/completions'], { upstreams: ['two'] }, 'partner.example'),
+    ];
+    desk = await openDesk('Postgres', { catalog, pipelines });
     ({ apiKey } = await desk.customer());
   });
   after(() => desk.close());
@@ -70,9 +88,30 @@ describe('the list of models', () => {
     assert.equal(model.price_per_million.output, '15.00000000');
   });
 
-  it('is the same under every strategy, and nothing is under another word', async () => {
+  it('has of each model what the pipeline of the address asks, and is gone where it asks nobody', async () => {
+    const { body } = await desk.get('/cost/v1/models', apiKey);
+    assert.equal(body.data[0].upstreams, 1);
+    assert.equal((await desk.get('/cost/v1/models/large', apiKey)).body.upstreams, 1);
+    await desk.admin('POST', '/upstreams/two/eject', {});
+    assert.deepEqual((await desk.get('/cost/v1/models', apiKey)).body.data, []);
+    assert.equal((await desk.get('/cost/v1/models/large', apiKey)).status, 404);
+    assert.equal((await desk.get('/v1/models', apiKey)).body.data.length, 1);
+    await desk.admin('POST', '/upstreams/two/restore', {});
+  });
+
+  it('is that of the host where one has a pipeline of its own', async () => {
+    const upstreamsAt = async (host: string) => {
+      const headers = { host, 'x-api-key': apiKey };
+      const { body } = await request(`${desk.publicUrl}/v1/models/large`, { headers });
+      return ((await body.json()) as { upstreams: number }).upstreams;
+    };
+    assert.equal(await upstreamsAt('partner.example'), 1);
+    assert.equal(await upstreamsAt('another.example'), 2);
+  });
+
+  it('is the same under every strategy that asks the same, and nothing is under another word', async () => {
     const { body } = await desk.get('/v1/models', apiKey);
-    for (const strategy of ['default', 'quality', 'speed', 'cost']) {
+    for (const strategy of ['default', 'quality', 'speed']) {
       assert.deepEqual((await desk.get(`/${strategy}/v1/models`, apiKey)).body, body);
     }
     assert.equal((await desk.get('/best/v1/models', apiKey)).status, 404);

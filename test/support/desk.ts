@@ -48,11 +48,13 @@ export async function openDesk(
     catalog = buildCatalog([]),
     egress,
     settings = {},
+    pipelines = [],
   }: {
     wrap?: (ledger: Ledger) => Ledger;
     catalog?: Gateway['catalog'];
     egress?: Gateway['egress'];
     settings?: object;
+    pipelines?: Gateway['configuration']['pipelines'];
   } = {},
 ): Promise<TestDesk> {
   const opened = await DATABASES.find((each) => each.name === name)?.open();
@@ -62,7 +64,9 @@ export async function openDesk(
   await memory.open();
   const ledger = wrap(memory);
   const keys = openApiKeys({ ledger, log: quiet });
-  const gateway = { database, ledger, keys, health: new UpstreamHealth(), egress, catalog, log: quiet } as Gateway;
+  const configuration = { pipelines, catalog };
+  const health = new UpstreamHealth();
+  const gateway = { database, ledger, keys, health, egress, catalog, configuration, log: quiet } as Gateway;
   const routes = [operator, usage, models, consolePlugin].flatMap((plugin) => {
     const checked = compileCheck(plugin.schema)(plugin === consolePlugin ? settings : {});
     if ('problems' in checked) throw new Error(JSON.stringify(checked.problems));
