@@ -1,10 +1,13 @@
-import type { Upstream } from './catalog';
+import type { ModelEntry, Upstream } from './catalog';
 import type { Configuration } from './configuration';
 import { formatUsd } from './money';
 import type { Price } from './price';
 import { planOf } from './rollout-plan';
 
-/** What a configuration says, fact by fact, however it is written: `price acme/large input` -> `3.00000000`. */
+/**
+ * What a configuration says, fact by fact, however it is written: `price acme/large input` -> `3.00000000`. A value with a
+ * variable in it is shown as it is written, `${NAME}`: what the environment holds may be a secret, and is not the configuration's.
+ */
 export type Meaning = ReadonlyMap<string, string>;
 
 export interface MeaningChange {
@@ -14,14 +17,17 @@ export interface MeaningChange {
   readonly after: string | null;
 }
 
-export function meaningOf({ gateway, pipelines, catalog, sections, rollouts }: Configuration): Meaning {
+export function meaningOf({ gateway, written, pipelines, catalog, sections, rollouts }: Configuration): Meaning {
   return new Map([
-    ...facts('listener public', gateway.http),
-    ...facts('listener admin', gateway.admin),
-    ...pipelines.flatMap(routesOf),
+    ...facts('listener public', gateway.http, memberOf(written, 'http')),
+    ...facts('listener admin', gateway.admin, memberOf(written, 'admin')),
+    ...pipelines.flatMap((each) => routesOf(each, memberOf(written, 'apiEndpoints'))),
     ...pipelines.flatMap(({ name, steps }) => [
       [`pipeline ${name}`, steps.map(({ policy }) => policy.name).join(', ')] as const,
-      ...steps.flatMap(({ policy, settings }) => facts(`pipeline ${name} ${policy.name}`, settings)),
+      ...steps.flatMap(({ policy, settings }, index) => {
+        const place = ['pipelines', name, 'policies', index, policy.name, 0, 'action'];
+        return facts(`pipeline ${name} ${policy.name}`, settings, memberOf(written, ...place));
+      }),
     ]),
     ...catalog.models.map(({ name, entries }) => {
       const candidates = entries.filter(({ upstream }) => upstream.disabled === undefined);
@@ -30,8 +36,8 @@ export function meaningOf({ gateway, pipelines, catalog, sections, rollouts }: C
         candidates.map(({ upstream, model }) => `${upstream.name}/${model.name}`).join(', '),
       ] as const;
     }),
-    ...catalog.upstreams.flatMap(upstreamFacts),
-    ...[...sections].flatMap(([name, value]) => (name === ROLLOUTS ? [] : facts(name, value))),
+    ...catalog.upstreams.flatMap((each) => upstreamFacts(each, memberOf(written, 'serviceEndpoints', each.name))),
+    ...[...sections].flatMap(([name, value]) => (name === ROLLOUTS ? [] : facts(name, value, memberOf(written, name)))),
     ...rollouts.flatMap((rollout) =>
       planOf(rollout).map(([what, says]): Fact => [`rollout ${rollout.name} ${what}`, says]),
     ),
@@ -51,55 +57,93 @@ export function changesBetween(before: Meaning, after: Meaning): MeaningChange[]
 
 type Fact = readonly [string, string];
 
-function routesOf({ name, endpoints }: Configuration['pipelines'][number]): Fact[] {
-  return endpoints.flatMap(({ host, paths, methods }) =>
-    paths.flatMap((path) => (methods ?? ['*']).map((method): Fact => [`route ${method} ${host ?? ''}${path}`, name])),
-  );
+function routesOf({ name, endpoints }: Configuration['pipelines'][number], written: unknown): Fact[] {
+  return endpoints.flatMap(({ name: endpoint, host = '', paths, methods = ['*'] }) => {
+    const of = (...place: readonly (string | number)[]) => memberOf(written, endpoint, ...place);
+    const shownHost = shown(host, of('host'));
+    return paths.flatMap((path, at) =>
+      methods.map((method, index): Fact => {
+        const shownMethod = shown(method, of('methods', index));
+        return [`route ${shownMethod} ${shownHost}${shown(path, of('paths', at))}`, name];
+      }),
+    );
+  });
 }
 
-function upstreamFacts(upstream: Upstream): Fact[] {
-  const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, timeouts, models } = upstream;
+function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
+  const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage } = upstream;
+  const what = `upstream ${name}`;
+  const of = (...place: readonly string[]) => memberOf(written, ...place);
+  const names = adapters.map((each) => each.name);
   return [
-    [`upstream ${name} url`, url.href],
-    [`upstream ${name} adapter`, adapters.map((each) => each.name).join(', ')],
-    ...facts(`upstream ${name} adapterSettings`, adapterSettings),
-    // The credential itself is not shown: whether there is one is what routing depends on.
-    [`upstream ${name} state`, upstream.disabled ?? 'enabled'],
-    ...facts(`upstream ${name}`, { tier, weight, allowPrivate, timeouts }),
-    ...facts(`upstream ${name}`, { prefill: upstream.prefill, streamUsage: upstream.streamUsage }),
-    ...models.flatMap((model) => {
-      const { aliases, context, maxOutput, estimatedMaxTokens, price } = model;
-      return [
-        ...facts(`model ${name}/${model.name}`, {
-          aliases: aliases.join(', '),
-          context,
-          maxOutput,
-          estimatedMaxTokens,
-        }),
-        ...priceFacts(`price ${name}/${model.name}`, price),
-      ];
-    }),
+    [`${what} url`, shown(url.href, of('url'))],
+    ...facts(`${what} adapter`, names, [of('adapter')].flat()),
+    ...facts(`${what} adapterSettings`, adapterSettings, of('adapterSettings')),
+    // The credential itself is not shown: where it is, and whether it is there, is what routing depends on.
+    ...facts(`${what} credential`, of('credential'), of('credential')),
+    [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
+    ...facts(what, { tier, weight, allowPrivate, prefill, streamUsage }, written),
+    ...Object.entries(upstream.timeouts).flatMap(([timeout, ms]) =>
+      facts(`${what} timeouts ${timeout}`, ms, of('timeouts', timeout.slice(0, -2))),
+    ),
+    ...upstream.models.flatMap((each) => modelFacts(`${name}/${each.name}`, each, of('models', each.name))),
   ];
 }
 
+function modelFacts(name: string, model: ModelEntry, written: unknown): Fact[] {
+  const { aliases, context, maxOutput, estimatedMaxTokens, price } = model;
+  const estimate = shown(estimatedMaxTokens, memberOf(written, 'estimatedMaxTokens'), memberOf(written, 'maxOutput'));
+  return [
+    ...facts(`model ${name}`, { aliases, context, maxOutput }, written),
+    [`model ${name} estimatedMaxTokens`, estimate],
+    ...priceFacts(`price ${name}`, price, memberOf(written, 'price')),
+  ];
+}
+
+/** Where each part of a price stands, or else what it is taken from. */
+const PRICE_PARTS = {
+  input: ['input'],
+  output: ['output'],
+  cacheWrite: ['cacheWrite', 'input'],
+  cacheWrite1h: ['cacheWrite1h', 'cacheWrite', 'input'],
+  cacheRead: ['cacheRead', 'input'],
+} as const;
+
 /** USD per million tokens. */
-function priceFacts(what: string, { above, ...price }: Price): Fact[] {
-  const parts = Object.entries(price).map(
-    ([part, amountE8]): Fact => [`${what} ${part.slice(0, -2)}`, formatUsd(amountE8)],
-  );
+function priceFacts(what: string, { above, ...price }: Price, written: unknown): Fact[] {
+  const parts = Object.entries(PRICE_PARTS).map(([part, places]): Fact => {
+    const amount = formatUsd(price[`${part as keyof typeof PRICE_PARTS}E8`]);
+    return [`${what} ${part}`, shown(amount, ...places.map((place) => memberOf(written, place)))];
+  });
   if (above === undefined) return parts;
   const { tokens, ...dearer } = above;
+  const writtenAbove = memberOf(written, 'above');
   return [
     ...parts,
-    [`${what} above tokens`, String(tokens)],
-    ...priceFacts(`${what} above`, { ...dearer, above: undefined }),
+    ...facts(`${what} above tokens`, tokens, memberOf(writtenAbove, 'tokens')),
+    ...priceFacts(`${what} above`, { ...dearer, above: undefined }, writtenAbove),
   ];
 }
 
 /** Every value within a value, by its path. */
-function facts(what: string, value: unknown): Fact[] {
+function facts(what: string, value: unknown, written: unknown): Fact[] {
   if (value === undefined) return [];
-  if (value === null || typeof value !== 'object') return [[what, String(value)]];
-  if (Array.isArray(value) && value.every((each) => typeof each !== 'object')) return [[what, value.join(', ')]];
-  return Object.entries(value).flatMap(([name, each]) => facts(`${what} ${name}`, each));
+  if (value === null || typeof value !== 'object') return [[what, shown(value, written)]];
+  if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
+    return [[what, value.map((each, index) => shown(each, memberOf(written, index))).join(', ')]];
+  return Object.entries(value).flatMap(([name, each]) => facts(`${what} ${name}`, each, memberOf(written, name)));
+}
+
+/** The value, or how it is written where a variable stands in it. The first place that is written is the one it is taken from. */
+function shown(value: unknown, ...places: readonly unknown[]): string {
+  const written = places.find((each) => each !== undefined);
+  return typeof written === 'string' && written.includes('${') ? written : String(value);
+}
+
+function memberOf(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (within, part) =>
+      within !== null && typeof within === 'object' ? (within as Record<string, unknown>)[String(part)] : undefined,
+    value,
+  );
 }

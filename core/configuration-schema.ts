@@ -82,7 +82,12 @@ export const SERVICE_ENDPOINT = {
       minProperties: 1,
       maxProperties: 1,
       properties: {
-        env: { description: 'The environment variable that holds it.', type: 'string', minLength: 1 },
+        env: {
+          description: 'The environment variable that holds it.',
+          type: 'string',
+          pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+          'x-expected': 'the name of an environment variable, not its value',
+        },
         file: {
           description: "A file that holds it, relative to the configuration's folder.",
           type: 'string',

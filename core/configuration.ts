@@ -37,6 +37,8 @@ export interface Configuration {
   /** Short hash of gateway.config.yml as it stands in the file. */
   readonly revision: string;
   readonly gateway: GatewaySettings;
+  /** What stands in the file, with its variables as they are written: what is shown to people is taken from here. */
+  readonly written: unknown;
   readonly pipelines: readonly PipelineSettings[];
   readonly catalog: Catalog;
   /** What stands under the keys that plugins own, by key. */
@@ -86,7 +88,7 @@ export function configurationReader({ policies, sections }: Loaded): ReadConfigu
     const revision = createHash('sha256').update(file.text).digest('hex').slice(0, 12);
     const warnings = locate(file, upstreams.flatMap(disabledWarning));
     const rollouts = [...given].flatMap(([name, value]) => sections.get(name)?.rollouts?.(value as never) ?? []);
-    return { revision, gateway, pipelines, catalog, sections: given, rollouts, warnings };
+    return { revision, gateway, written: file.written, pipelines, catalog, sections: given, rollouts, warnings };
   };
 }
 

@@ -1,6 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml';
+import {
+  type Document,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type Scalar,
+  visit,
+} from 'yaml';
 
 export interface Place {
   readonly file: string;
@@ -30,6 +41,8 @@ export interface YamlFile {
   /** As it stands in the file. */
   readonly text: string;
   readonly value: unknown;
+  /** The same value, but scalars with variables in them as they stand in the file: what may be shown and stored. */
+  readonly written: unknown;
   /** Where the value at a path stands; the nearest parent's place when the path is not there. */
   locate(path: readonly (string | number)[]): Place;
   /** Variables that are not set: where their values would stand, which are null. */
@@ -71,8 +84,9 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
   }
   const unset: UnsetVariable[] = [];
   const lost: ConfigurationProblem[] = [];
+  const variable: { readonly scalar: Scalar; readonly text: string }[] = [];
   visit(document, {
-    Scalar(_, scalar, ancestors) {
+    Scalar(role, scalar, ancestors) {
       if (typeof scalar.value !== 'string' || !scalar.value.includes('${')) return;
       const missing = new Set<string>();
       const substituted = substitute(scalar.value, env, missing);
@@ -81,6 +95,8 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
         const problem = { ...placeAt(scalar.range?.[0] ?? 0), message };
         unset.push({ path: pathOf([...ancestors, scalar]), problem });
       }
+      // Keys are names, and both values must have the same ones.
+      if (role !== 'key') variable.push({ scalar, text: scalar.value });
       scalar.value = scalar.type === 'PLAIN' ? readPlain(substituted) : substituted;
     },
     Alias(_, alias) {
@@ -89,7 +105,10 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
     },
   });
   if (lost.length > 0) throw new ConfigurationError([...lost, ...unset.map(({ problem }) => problem)]);
-  return { text, value: contentsOf(document, file), locate: (path) => placeAt(offsetOf(document, path)), unset };
+  const value = contentsOf(document, file);
+  for (const each of variable) each.scalar.value = each.text;
+  const written = contentsOf(document, file);
+  return { text, value, written, locate: (path) => placeAt(offsetOf(document, path)), unset };
 }
 
 /** One anchor may be used this often, itself or within others; more are only there to fill the memory. */

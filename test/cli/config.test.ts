@@ -11,12 +11,18 @@ function folder(gateway: string, system = SYSTEM): string {
   return temporaryFolder({ 'gateway.config.yml': gateway, 'system.config.yml': system });
 }
 
-async function tollgate(...args: string[]) {
+const CREDENTIALS = { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o', DEMO_UPSTREAM_KEY: 'd' };
+
+function tollgate(...args: string[]) {
+  return tollgateIn({}, ...args);
+}
+
+async function tollgateIn(environment: Readonly<Record<string, string>>, ...args: string[]) {
   let out = '';
   let notes = '';
   const status = await run(
     args,
-    { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o', DEMO_UPSTREAM_KEY: 'd' },
+    { ...CREDENTIALS, ...environment },
     {
       write: async (text) => {
         out += text.toString();
@@ -122,6 +128,45 @@ describe('tollgate config', () => {
       const { status, out, notes } = await tollgate('config', 'diff', folder(GATEWAY), folder(rewritten));
       expect([status, out]).to.deep.equal([0, '']);
       expect(notes).to.contain('Both say the same.');
+    });
+
+    it('shows variables as they are written, never what the environment holds', async () => {
+      const changes: readonly (readonly [from: string, to: string])[] = [
+        ['url: https://api.openai.com', 'url: https://user:${WORD}@${WORD}.example'],
+        ['credential: { env: OPENAI_API_KEY }', 'credential: { file: "${WORD}" }'],
+        ['    adapter: messages\n', '    adapter: ["${ADAPTER}"]\n'],
+        ['input: 0.75, output: 4.5', 'input: "${COUNT}", output: "${COUNT}"'],
+        ['aliases: [openai/gpt-5.4-mini]', 'aliases: ["${WORD}"]'],
+        ['context: 400000\n        maxOutput: 128000', 'context: ${COUNT}\n        maxOutput: ${COUNT}'],
+        ['connect: 2s', 'connect: "${COUNT}ms"'],
+        ['{ strategy: quality }', '{ strategy: quality, upstreams: ["${UPSTREAM}"] }'],
+        ['[/quality/v1/messages, ', '["/${WORD}/v1/messages", '],
+        ['host: "*.p.${DIRECT_DOMAIN:-localhost}"', 'host: "*.p.${WORD}"'],
+        ['image: "${DEMO_DOCKER_IMAGE:-busybox}"', 'image: "${WORD}"'],
+        ['host: 127.0.0.1', 'host: "${WORD}"'],
+      ];
+      const text = changes.reduce((file, [from, to]) => {
+        expect(file).to.contain(from);
+        return file.replace(from, () => to);
+      }, GATEWAY);
+      const environment = { WORD: 'hush7531', COUNT: '7531', ADAPTER: 'messages', UPSTREAM: 'demo' };
+      const { status, out, notes } = await tollgateIn(
+        environment,
+        ...['--json', 'config', 'diff', folder(GATEWAY), folder(text)],
+      );
+      expect(notes).to.equal('');
+      expect(status).to.equal(0);
+      expect(out).not.to.contain('7531');
+      const { items } = JSON.parse(out) as { items: { what: string; after: string | null }[] };
+      const said = new Map(items.map(({ what, after }) => [what, after]));
+      expect(said.get('upstream openai url')).to.equal('https://user:${WORD}@${WORD}.example');
+      expect(said.get('upstream anthropic adapter')).to.equal('${ADAPTER}');
+      expect(said.get('price openai/gpt-5.4-mini cacheWrite1h')).to.equal('${COUNT}');
+      expect(said.get('model openai/gpt-5.4-mini estimatedMaxTokens')).to.equal('${COUNT}');
+      expect(said.get('upstream demo timeouts connectMs')).to.equal('${COUNT}ms');
+      expect(said.get('pipeline quality strategy-routing upstreams')).to.equal('${UPSTREAM}');
+      expect(said.get('route POST *.p.${WORD}/v1/messages')).to.equal('direct');
+      expect(said.get('offerings demo-docker supplierSettings image')).to.equal('${WORD}');
     });
 
     it('says what is wrong when one of them cannot be read', async () => {
