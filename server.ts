@@ -10,10 +10,13 @@ import { readAdminToken } from './core/admin-token';
 import { openApiKeys } from './core/api-keys';
 import { answerBrokenRequests } from './core/broken-requests';
 import { type Configuration, configurationReader } from './core/configuration';
+import { reportConfiguration } from './core/configuration-nodes';
+import { databaseSource, fileSource, type ReadHere } from './core/configuration-source';
 import { checkDatabase, migrate, openDatabase } from './core/database';
 import { type Egress, openEgress } from './core/egress';
 import { ejectionRules } from './core/ejection';
 import { startExpressGateway } from './core/express-gateway';
+import { followRevisions } from './core/follow-revisions';
 import { openFrontDoor } from './core/front-door';
 import { type Gateway, type GatewayParts, withConfiguration } from './core/gateway';
 import { startHealthExchange } from './core/health-exchange';
@@ -41,7 +44,7 @@ import { closeWithConnection } from './core/pipelined';
 import type { OwnHosts, Route } from './core/plugin';
 import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
-import { reloadOnChange } from './core/reload-triggers';
+import { recordReloads, reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
 import { readRole } from './core/role';
 import { parseDuration } from './core/settings';
@@ -65,19 +68,13 @@ async function main(): Promise<void> {
   const isCheck = readArguments(process.argv.slice(2));
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
   const loaded = loadPlugins(configFolder, env);
-  const read = configurationReader(loaded);
-  const configuration = read(configFolder, env);
+  const readHere = configurationReader(loaded);
+  const read: ReadHere = (text) => readHere(configFolder, env, text);
   if (isCheck) {
-    process.stdout.write(`The configuration in ${configFolder} is sound (revision ${configuration.revision}).\n`);
+    process.stdout.write(`The configuration in ${configFolder} is sound (revision ${read().revision}).\n`);
     return;
   }
-  const live = new LiveConfiguration(
-    configuration,
-    () => read(configFolder, env),
-    restartNeededSince(configuration, configFolder),
-    log,
-  );
-  await serve(live, loaded, configFolder);
+  await serve(loaded, configFolder, read);
 }
 
 const USAGE = `Usage: node dist/server.js [--check]
@@ -99,14 +96,25 @@ function readArguments(given: readonly string[]): boolean {
   process.exit(2);
 }
 
-async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins, configFolder: string): Promise<void> {
+async function serve({ system, plugins }: LoadedPlugins, configFolder: string, read: ReadHere): Promise<void> {
   const { env } = process;
+  // Mistakes in the files are told before anything is opened.
+  if (system.config.source === 'file') read();
   refuseHalfOfTheStores(env);
   const role = readRole(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
   await migrate(database);
+  const configurationSource = system.config.source === 'file' ? fileSource(read) : databaseSource(read, database);
+  const configuration = await configurationSource.read();
+  const live = new LiveConfiguration({
+    first: configuration,
+    read: configurationSource.read,
+    record: recordReloads(database, log),
+    needsRestart: restartNeededSince(configuration, configFolder),
+    log,
+  });
   const { ledger, redis } = await openLedger(env['REDIS_URL'], system.ledger);
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
@@ -137,6 +145,8 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
     refusedCalls,
     log,
     liveConfiguration: live,
+    configurationSource,
+    changeChecks: [],
     routes: () => routes,
     isDraining: () => isDraining,
     isOutboxFull: outbox.isFull,
@@ -163,7 +173,10 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
   frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
   const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
-  const stopReloading = reloadOnChange({ live, configFolder, isWatching: system.watchConfig, database, log });
+  const { is: source } = configurationSource;
+  const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
+  const stopFollowing = source === 'database' ? followRevisions({ live, database, log }) : undefined;
+  const stopReporting = reportConfiguration({ live, source, database, log });
   announce(servers, live.current, redis === undefined, adminToken.file);
   stopOnSignal(
     {
@@ -180,6 +193,8 @@ async function serve(live: LiveConfiguration, { system, plugins }: LoadedPlugins
           server.closeAllConnections();
         }
         await leases.none(LAST_SETTLEMENTS_MS);
+        await stopFollowing?.();
+        await stopReporting();
         await stopPlugins();
         await settler.stop();
         await leases.stop();
@@ -284,6 +299,7 @@ function announce(
       public: addressOf(servers.http),
       admin: addressOf(servers.admin),
       revision: configuration.revision,
+      ...(configuration.number !== undefined && { number: configuration.number }),
       stores: isEmbedded ? 'embedded' : 'Redis and Postgres',
       ...(tokenFile === undefined ? {} : { adminTokenFile: tokenFile }),
       upstreams: upstreams.filter(({ disabled }) => disabled === undefined).map(({ name }) => name),
@@ -310,7 +326,10 @@ function addressOf(server: Server): string {
 /** What a person can mend is said in words; everything else keeps its stack. */
 function explain(error: unknown): never {
   if (error instanceof ConfigurationError || error instanceof StartFailure) {
-    process.stderr.write(`tollgate cannot start.\n${error.message}\n`);
+    const number = error instanceof ConfigurationError ? error.number : undefined;
+    const which =
+      number === undefined ? '' : `The newest applied configuration, revision ${number}, cannot be taken here.\n`;
+    process.stderr.write(`tollgate cannot start.\n${which}${error.message}\n`);
     process.exit(EXIT_CONFIGURATION);
   }
   if (

@@ -7,7 +7,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Speaks to the gateway's admin listener. */
 export interface Client {
   /** The answer's JSON; `T` is what the interface promises. @throws Failure with what to do */
-  ask<T>(method: string, path: string, body?: object): Promise<T>;
+  ask<T>(method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<T>;
   /** An answer that is taken as it arrives. */
   open(path: string): Promise<ReadableStream<Uint8Array>>;
 }
@@ -17,9 +17,9 @@ const DEFAULT_URL = 'http://127.0.0.1:9876';
 export function connect(environment: Environment): Client {
   const base = baseUrl(environment['TOLLGATE_URL'] ?? DEFAULT_URL);
 
-  async function send(method: string, path: string, body?: object): Promise<Response> {
+  async function send(method: string, path: string, body?: object, more: object = {}): Promise<Response> {
     const { token, source } = await readToken(environment);
-    const headers: Record<string, string> = { authorization: `Bearer ${token}` };
+    const headers: Record<string, string> = { authorization: `Bearer ${token}`, ...more };
     if (body !== undefined) headers['content-type'] = 'application/json';
     const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
     let response: Response;
@@ -33,8 +33,8 @@ export function connect(environment: Environment): Client {
   }
 
   return {
-    ask: async <T>(method: string, path: string, body?: object) => {
-      const response = await send(method, path, body);
+    ask: async <T>(method: string, path: string, body?: object, headers?: object) => {
+      const response = await send(method, path, body, headers);
       try {
         return (await response.json()) as T;
       } catch (cause) {
@@ -87,7 +87,7 @@ function unreachable(base: string, error: unknown): string {
 
 interface Envelope {
   readonly request_id?: string;
-  readonly error?: { readonly code?: string; readonly message?: string };
+  readonly error?: { readonly code?: string; readonly message?: string; readonly details?: object };
 }
 
 async function refused(response: Response, tokenSource: string): Promise<Failure> {
@@ -96,6 +96,8 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
     return new Refusal(
       `The gateway refused the admin token of ${tokenSource}. Set TOLLGATE_TOKEN to the gateway's ADMIN_TOKEN, or, where ` +
         'that is not set, to what stands in the file admin-token of its DATA_DIR.',
+      error?.code ?? '',
+      {},
     );
   }
   if (error?.code === undefined) {
@@ -109,7 +111,7 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
   const again = response.status === 503 ? ' Nothing is lost: run the same command again in a moment.' : '';
   const ask = response.status === 500 ? ` The gateway's log has more under ${requestId}.` : '';
   const message = `${error.message} (${error.code})${again}${ask}`;
-  return response.status < 500 ? new Refusal(message) : new Failure(message);
+  return response.status < 500 ? new Refusal(message, error.code, error.details ?? {}) : new Failure(message);
 }
 
 async function envelopeOf(response: Response): Promise<Envelope> {

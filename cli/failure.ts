@@ -4,7 +4,15 @@ export class Failure extends Error {
 }
 
 /** The gateway has refused it, and so nothing was done. */
-export class Refusal extends Failure {}
+export class Refusal extends Failure {
+  constructor(
+    message: string,
+    readonly code: string,
+    readonly details: object,
+  ) {
+    super(message);
+  }
+}
 
 /** The command was written wrongly. Exit status 2. */
 export class UsageError extends Error {

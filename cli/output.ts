@@ -6,6 +6,8 @@ export interface Output {
   note(text: string): void;
   /** All of standard input. */
   read(): Promise<string>;
+  /** Waits for a person's line; absent where there is none to ask. */
+  readonly ask?: (question: string) => Promise<string>;
 }
 
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number | boolean | null | undefined>>;

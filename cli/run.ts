@@ -9,10 +9,15 @@ import showBalance from './balance/show';
 import type { Environment } from './client';
 import { sessions, type Verb } from './command';
 import showCompletion from './completion/show';
+import applyConfig from './config/apply';
 import diffConfig from './config/diff';
+import configHistory from './config/history';
 import reloadConfig from './config/reload';
 import showRevision from './config/revision';
+import rollbackConfig from './config/rollback';
 import configSchema from './config/schema';
+import showConfig from './config/show';
+import configStatus from './config/status';
 import validateConfig from './config/validate';
 import addCredit from './credits/add';
 import addDebit from './debits/add';
@@ -72,8 +77,20 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },
   audit: { summary: 'who changed what', verbs: [listAudit] },
   config: {
-    summary: 'the YAML files',
-    verbs: [validateConfig, diffConfig, configSchema, reloadConfig, showRevision],
+    summary: 'the YAML files, and what was applied of them',
+    verbs: [
+      ...[
+        validateConfig,
+        diffConfig,
+        configSchema,
+        applyConfig,
+        rollbackConfig,
+        configHistory,
+        showConfig,
+        configStatus,
+      ],
+      ...[reloadConfig, showRevision],
+    ],
   },
 };
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { run } from './run';
 
@@ -14,6 +15,17 @@ void run(process.argv.slice(2), process.env, {
   },
   note: (line) => process.stderr.write(`${line}\n`),
   read: () => text(process.stdin),
+  ...(process.stdin.isTTY && { ask }),
 }).then((status) => {
   process.exitCode = status;
 });
+
+/** On standard error, as all that is no answer. */
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
+}

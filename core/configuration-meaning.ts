@@ -2,6 +2,7 @@ import type { ModelEntry, Upstream } from './catalog';
 import type { Configuration } from './configuration';
 import { formatUsd } from './money';
 import type { Price } from './price';
+import type { Rollout } from './rollout';
 import { planOf } from './rollout-plan';
 
 /**
@@ -38,9 +39,7 @@ export function meaningOf({ gateway, written, pipelines, catalog, sections, roll
     }),
     ...catalog.upstreams.flatMap((each) => upstreamFacts(each, memberOf(written, 'serviceEndpoints', each.name))),
     ...[...sections].flatMap(([name, value]) => (name === ROLLOUTS ? [] : facts(name, value, memberOf(written, name)))),
-    ...rollouts.flatMap((rollout) =>
-      planOf(rollout).map(([what, says]): Fact => [`rollout ${rollout.name} ${what}`, says]),
-    ),
+    ...rollouts.flatMap((rollout) => rolloutFacts(rollout, memberOf(written, ROLLOUTS, rollout.name))),
   ]);
 }
 
@@ -108,6 +107,13 @@ const PRICE_PARTS = {
   cacheWrite1h: ['cacheWrite1h', 'cacheWrite', 'input'],
   cacheRead: ['cacheRead', 'input'],
 } as const;
+
+/** Its plan; with variables in it as it is written, for the plan is in whole sentences. */
+function rolloutFacts(rollout: Rollout, written: unknown): Fact[] {
+  const what = `rollout ${rollout.name}`;
+  if (JSON.stringify(written)?.includes('${')) return facts(what, written, written);
+  return planOf(rollout).map(([about, says]) => [`${what} ${about}`, says]);
+}
 
 /** USD per million tokens. */
 function priceFacts(what: string, { above, ...price }: Price, written: unknown): Fact[] {

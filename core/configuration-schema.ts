@@ -320,6 +320,20 @@ export const SYSTEM_SCHEMA = {
       description: 'A client that takes nothing of its answer for so long is treated as one that has left.',
       default: '10m',
     },
+    config: {
+      description: 'Where the configuration of calls comes from.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        source: {
+          description:
+            'file: gateway.config.yml beside this file, on every node. database: revisions that are applied through the admin listener and that every node follows; the file is only the first of them.',
+          enum: ['file', 'database'],
+          default: 'file',
+        },
+      },
+    },
     watchConfig: {
       description: 'gateway.config.yml is reloaded when it changes; a file with mistakes is refused, and said so.',
       type: 'boolean',

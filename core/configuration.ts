@@ -36,6 +36,10 @@ export interface EndpointSettings {
 export interface Configuration {
   /** Short hash of gateway.config.yml as it stands in the file. */
   readonly revision: string;
+  /** Of the applied revision that it is; undefined for a file. */
+  readonly number: number | undefined;
+  /** As it stands in the file. */
+  readonly text: string;
   readonly gateway: GatewaySettings;
   /** What stands in the file, with its variables as they are written: what is shown to people is taken from here. */
   readonly written: unknown;
@@ -57,18 +61,18 @@ export interface Loaded {
 }
 
 /**
- * Reads gateway.config.yml of a folder, as often as it is asked, and checks it as a whole: schema, policies and their order,
- * endpoints, upstreams, adapters, models, prices, the plugins' sections. Adapters must have been registered.
+ * Reads gateway.config.yml of a folder, as often as it is asked, or a text in its place, and checks it as a whole: schema,
+ * policies and their order, endpoints, upstreams, adapters, models, prices, the plugins' sections. Adapters must have been registered.
  * @throws ConfigurationError with every problem found
  */
-export type ReadConfiguration = (folder: string, env: NodeJS.ProcessEnv) => Configuration;
+export type ReadConfiguration = (folder: string, env: NodeJS.ProcessEnv, text?: string) => Configuration;
 
 export function configurationReader({ policies, sections }: Loaded): ReadConfiguration {
   const schema = { ...gatewaySchema(sections), required: [] };
   const check = compileCheck<GatewaySettings>(schema);
   const checkRest = compileCheck<GatewaySettings>(withEmptyMaps(schema));
-  return (folder, env) => {
-    const file = parseYamlFile(join(folder, 'gateway.config.yml'), env);
+  return (folder, env, text) => {
+    const file = parseYamlFile(join(folder, 'gateway.config.yml'), env, text);
     const written = namesWritten(file.value);
     const missing = GATEWAY_SCHEMA.required.filter((key) => !written.keys.includes(key));
     const lost = file.unset.map(({ path }) => path);
@@ -88,7 +92,18 @@ export function configurationReader({ policies, sections }: Loaded): ReadConfigu
     const revision = createHash('sha256').update(file.text).digest('hex').slice(0, 12);
     const warnings = locate(file, upstreams.flatMap(disabledWarning));
     const rollouts = [...given].flatMap(([name, value]) => sections.get(name)?.rollouts?.(value as never) ?? []);
-    return { revision, gateway, written: file.written, pipelines, catalog, sections: given, rollouts, warnings };
+    return {
+      revision,
+      number: undefined,
+      text: file.text,
+      gateway,
+      written: file.written,
+      pipelines,
+      catalog,
+      sections: given,
+      rollouts,
+      warnings,
+    };
   };
 }
 

@@ -233,14 +233,26 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: 'The files of the configuration have mistakes (`details.problems`); the one in force stays.',
+    summary: 'The configuration has mistakes (`details.problems`); the one in force stays.',
+  },
+  CONFIGURATION_FROM_FILES: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The configuration comes from files: change them, and reload.',
+  },
+  CHANGE_NEEDS_FORCE: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'Something speaks against this change (`details.objections`); it is applied only with `force`.',
   },
   SANDBOX_FINAL: { status: 410, type: 'gone_error', retryable: false, summary: 'The sandbox has ended.' },
   PRECONDITION_FAILED: {
     status: 412,
     type: 'conflict_error',
     retryable: false,
-    summary: 'The sandbox has changed since the version that `If-Match` names.',
+    summary: 'What is to be changed has changed since the version that `If-Match` names.',
   },
   BODY_TOO_LARGE: {
     status: 413,

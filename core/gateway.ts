@@ -2,7 +2,9 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { ApiKeys } from './api-keys';
 import type { Catalog } from './catalog';
+import type { ChangeCheck } from './change-checks';
 import type { Configuration } from './configuration';
+import type { ConfigurationSource } from './configuration-source';
 import type { Egress } from './egress';
 import type { Leases } from './ledger/leases';
 import type { Ledger } from './ledger/ledger';
@@ -31,6 +33,9 @@ export interface Gateway {
   readonly catalog: Catalog;
   readonly configRevision: string;
   readonly liveConfiguration: LiveConfiguration;
+  readonly configurationSource: ConfigurationSource;
+  /** Asked before a revision is applied. */
+  readonly changeChecks: ChangeCheck[];
   /** The endpoints of all plugins. */
   readonly routes: () => readonly Route[];
   /**

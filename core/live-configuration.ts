@@ -6,8 +6,8 @@ import type { RestartNeeded } from './restart-needed';
 import { describeFault } from './thrown';
 import { ConfigurationError, type ConfigurationProblem } from './yaml-file';
 
-/** Who asked for a reload, as the audit log names them. */
-export type ReloadActor = 'admin' | 'signal' | 'file';
+/** Who asked for a reload, as the audit log names them; `revision`: the newest applied one is followed. */
+export type ReloadActor = 'admin' | 'signal' | 'file' | 'revision';
 
 /**
  * Makes ready for another configuration; what it returns puts that into force. All are asked before any is put into force, and
@@ -27,9 +27,37 @@ export type ReloadOutcome =
 
 export interface RefusedReload {
   readonly at: Date;
+  /** Of the applied revision that was refused. */
+  readonly number: number | undefined;
   readonly actor: ReloadActor;
   readonly problems: readonly ConfigurationProblem[];
 }
+
+/** A configuration takes the place of another. */
+export interface Replacement {
+  readonly actor: ReloadActor;
+  readonly before: Configuration;
+  readonly after: Configuration;
+}
+
+export interface LiveConfigurationOptions {
+  /** In force from the start. */
+  readonly first: Configuration;
+  /** Reads what is to be in force now. @throws ConfigurationError */
+  readonly read: () => Promise<Configuration>;
+  /** Asked when all is ready and nothing has changed yet; when it rejects, nothing changes. */
+  readonly record: (replacement: Replacement) => Promise<void>;
+  readonly needsRestart: RestartNeeded;
+  readonly log: Logger;
+}
+
+/** A configuration for which all who take part are ready; the commits put it into force. */
+interface Ready {
+  readonly next: Configuration;
+  readonly commits: readonly (() => void)[];
+}
+
+type Refusal = Pick<ConfigurationError, 'number' | 'problems'>;
 
 const reloads = new Counter({
   name: 'tollgate_config_reloads_total',
@@ -57,15 +85,11 @@ export class LiveConfiguration {
   #lastFailure: RefusedReload | undefined;
   #running: Promise<unknown> = Promise.resolve();
   readonly #participants: Prepare[] = [];
+  readonly #options: LiveConfigurationOptions;
 
-  /** @param read reads the files again; @throws ConfigurationError */
-  constructor(
-    first: Configuration,
-    private readonly read: () => Configuration,
-    private readonly needsRestart: RestartNeeded,
-    private readonly log: Logger,
-  ) {
-    this.#current = first;
+  constructor(options: LiveConfigurationOptions) {
+    this.#options = options;
+    this.#current = options.first;
     this.#since = begins();
     for (const outcome of ['reloaded', 'refused']) reloads.inc({ outcome }, 0);
   }
@@ -85,7 +109,7 @@ export class LiveConfiguration {
 
   /** What the files say and a reload cannot take over. */
   get restartNeeded(): readonly string[] {
-    return this.needsRestart(this.#current);
+    return this.#options.needsRestart(this.#current);
   }
 
   /** Has a say in every reload from now on. */
@@ -94,51 +118,65 @@ export class LiveConfiguration {
   }
 
   /**
-   * Reads the files and puts what they say into force, for every call that begins from then on; calls that run end with what they
-   * began with. Files with mistakes change nothing. One reload at a time. Never rejects.
+   * Reads the configuration and puts what it says into force, for every call that begins from then on; calls that run end with
+   * what they began with. One with mistakes changes nothing. One reload at a time. Rejects, and changes nothing, when it cannot
+   * be read or recorded because a store is away.
    */
   reload(actor: ReloadActor): Promise<ReloadOutcome> {
     const outcome = this.#running.then(() => this.#reload(actor));
-    this.#running = outcome;
+    this.#running = outcome.catch(() => undefined);
     return outcome;
   }
 
   async #reload(actor: ReloadActor): Promise<ReloadOutcome> {
-    const before = this.#current.revision;
-    try {
-      const next = this.read();
-      const commits = await Promise.all(this.#participants.map((prepare) => prepare(next)));
-      // Nothing may come between these: a call sees all of one configuration.
-      for (const commit of commits) commit();
-      this.#current = next;
-    } catch (error) {
-      return this.#refuse(error, actor);
-    }
+    const replaced = this.#current;
+    const ready = await this.#makeReady();
+    if ('problems' in ready) return this.#refuse(ready, actor);
+    const { next, commits } = ready;
+    await this.#options.record({ actor, before: replaced, after: next });
+    // Nothing may come between these: a call sees all of one configuration.
+    for (const commit of commits) commit();
+    this.#current = next;
     this.#since = begins();
     this.#lastFailure = undefined;
     reloads.inc({ outcome: 'reloaded' });
-    const { revision } = this.#current;
+    const { log } = this.#options;
+    const { revision } = next;
+    const before = replaced.revision;
     const { restartNeeded } = this;
-    this.log.info({ actor, before, revision }, 'the configuration was reloaded');
-    if (restartNeeded.length > 0) this.log.warn({ restartNeeded }, 'some of what was changed needs a restart');
+    log.info({ actor, before, revision, number: next.number }, 'the configuration was reloaded');
+    if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
     return { outcome: 'reloaded', before, revision, restartNeeded };
   }
 
-  #refuse(error: unknown, actor: ReloadActor): ReloadOutcome {
-    const { revision } = this.#current;
-    const problems = this.#problemsOf(error);
-    this.#lastFailure = { at: new Date(), actor, problems };
-    reloads.inc({ outcome: 'refused' });
-    lastReloadSuccessful.set(0);
-    this.log.error({ actor, revision, problems }, 'the configuration was not reloaded: the one in force stays');
-    return { outcome: 'refused', revision, problems };
+  async #makeReady(): Promise<Ready | Refusal> {
+    let next: Configuration;
+    try {
+      next = await this.#options.read();
+    } catch (error) {
+      if (error instanceof ConfigurationError) return error;
+      throw error;
+    }
+    try {
+      return { next, commits: await Promise.all(this.#participants.map((prepare) => prepare(next))) };
+    } catch (error) {
+      this.#options.log.error({ error: describeFault(error) }, 'the configuration could not be prepared');
+      const message = 'is sound, but could not be put into force; the log says why';
+      const problems = [{ file: 'gateway.config.yml', line: undefined, column: undefined, message }];
+      return { number: next.number, problems };
+    }
   }
 
-  #problemsOf(error: unknown): readonly ConfigurationProblem[] {
-    if (error instanceof ConfigurationError) return error.problems;
-    this.log.error({ error: describeFault(error) }, 'the configuration could not be prepared');
-    const message = 'is sound, but could not be put into force; the log says why';
-    return [{ file: 'gateway.config.yml', line: undefined, column: undefined, message }];
+  #refuse({ number, problems }: Refusal, actor: ReloadActor): ReloadOutcome {
+    const { revision } = this.#current;
+    this.#lastFailure = { at: new Date(), actor, number, problems };
+    reloads.inc({ outcome: 'refused' });
+    lastReloadSuccessful.set(0);
+    this.#options.log.error(
+      { actor, revision, refused: number, problems },
+      'the configuration was not reloaded: the one in force stays',
+    );
+    return { outcome: 'refused', revision, problems };
   }
 }
 

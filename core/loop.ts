@@ -26,3 +26,20 @@ export function startLoop(
     await running;
   };
 }
+
+/** A loop that tells the first failure, and not the next ones until it has worked again. */
+export function startToldLoop(
+  work: () => Promise<void>,
+  everyMs: number,
+  tell: (error: unknown) => void,
+): () => Promise<void> {
+  let failing = false;
+  const workAgain = async () => {
+    await work();
+    failing = false;
+  };
+  return startLoop(workAgain, everyMs, (error) => {
+    if (!failing) tell(error);
+    failing = true;
+  });
+}

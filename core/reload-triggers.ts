@@ -2,55 +2,62 @@ import { join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { writeAudit } from './audit';
-import type { LiveConfiguration, ReloadActor, ReloadOutcome } from './live-configuration';
+import type { ConfigurationSource } from './configuration-source';
+import type { LiveConfiguration, LiveConfigurationOptions, ReloadActor } from './live-configuration';
 import { describeFault } from './thrown';
 import { watchFile } from './watch-file';
 
 export interface ReloadTriggers {
   readonly live: LiveConfiguration;
+  readonly source: ConfigurationSource['is'];
   readonly configFolder: string;
   /** False: files are read again only when somebody asks. */
   readonly isWatching: boolean;
-  readonly database: Knex;
   readonly log: Logger;
 }
 
 /** SIGHUP and changed files reload the configuration. @returns ends it */
-export function reloadOnChange({ live, configFolder, isWatching, database, log }: ReloadTriggers): () => void {
+export function reloadOnChange({ live, source, configFolder, isWatching, log }: ReloadTriggers): () => void {
   const reload = (actor: ReloadActor) => {
-    void live
+    live
       .reload(actor)
-      .then((outcome) => database.transaction((transaction) => auditReload(transaction, actor, outcome)))
-      // The configuration must be changeable while the database is away.
-      .catch((error: unknown) =>
-        log.error({ error: describeFault(error) }, 'a reload could not be written into the audit log'),
-      );
+      .catch((error: unknown) => log.error({ error: describeFault(error) }, 'the configuration could not be read'));
   };
   const onSignal = () => reload('signal');
   process.on('SIGHUP', onSignal);
-  const stops = isWatching
-    ? [
-        watchFile(join(configFolder, 'gateway.config.yml'), () => reload('file')),
-        watchFile(join(configFolder, 'system.config.yml'), () => {
-          const { restartNeeded } = live;
-          if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
-        }),
-      ]
-    : [];
+  const tellRestart = () => {
+    const { restartNeeded } = live;
+    if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
+  };
+  const stops = isWatching ? [watchFile(join(configFolder, 'system.config.yml'), tellRestart)] : [];
+  if (isWatching && source === 'file')
+    stops.push(watchFile(join(configFolder, 'gateway.config.yml'), () => reload('file')));
   return () => {
     process.off('SIGHUP', onSignal);
     for (const stop of stops) stop();
   };
 }
 
-/** Writes a reload that changed something into the audit log. */
-export async function auditReload(
-  transaction: Knex.Transaction,
-  actor: ReloadActor,
-  outcome: ReloadOutcome,
-): Promise<void> {
-  if (outcome.outcome === 'refused') return;
-  const before = { revision: outcome.before };
-  const after = { revision: outcome.revision };
-  await writeAudit(transaction, { actor, action: 'config.reload', subject: 'config', before, after });
+/**
+ * Writes a reload into the audit log before it takes effect, so that no crash can lose it. While the database is away an operator is
+ * refused, but a changed file or a signal is obeyed: the configuration must be changeable then.
+ */
+export function recordReloads(database: Knex, log: Logger): LiveConfigurationOptions['record'] {
+  return async ({ actor, before, after }) => {
+    // Who applied a revision was written down with it.
+    if (actor === 'revision') return;
+    const written = database.transaction((transaction) =>
+      writeAudit(transaction, {
+        actor,
+        action: 'config.reload',
+        subject: 'config',
+        before: { revision: before.revision },
+        after: { revision: after.revision },
+      }),
+    );
+    if (actor === 'admin') return written;
+    await written.catch((error: unknown) =>
+      log.error({ error: describeFault(error) }, 'a reload could not be written into the audit log'),
+    );
+  };
 }

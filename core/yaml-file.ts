@@ -27,7 +27,11 @@ export interface ConfigurationProblem extends Place {
 /** Everything wrong with the configuration, found in one go. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
-  constructor(readonly problems: readonly ConfigurationProblem[]) {
+  /** @param number of the applied revision that has them */
+  constructor(
+    readonly problems: readonly ConfigurationProblem[],
+    readonly number?: number,
+  ) {
     super(problems.map(problemText).join('\n'));
   }
 }
@@ -65,12 +69,13 @@ export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
  * Reads a YAML file and puts the environment in: `${NAME}` and `${NAME:-default}` inside a scalar, after parsing, so that a value
  * never changes the structure and is never shown in a syntax error. A plain scalar is read again as YAML would (numbers,
  * booleans); a quoted one stays text. `$${` is a literal `${`.
+ * @param given in place of what stands in the file
  * @throws ConfigurationError for a file that cannot be read, and YAML that cannot be parsed.
  */
-export function parseYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
+export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: string): YamlFile {
   const file = basename(path);
   const lines = new LineCounter();
-  const text = readText(path, file);
+  const text = given ?? readText(path, file);
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
   const placeAt = (offset: number): Place => ({
     file,

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import type { Configuration } from '../../core/configuration';
-import { changesBetween, type MeaningChange, meaningOf } from '../../core/configuration-meaning';
+import { changesBetween, meaningOf } from '../../core/configuration-meaning';
 import { validateConfiguration } from '../../core/validate-configuration';
 import { problemText } from '../../core/yaml-file';
 import type { Environment } from '../client';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import { showList } from '../output';
+import { CHANGE_COLUMNS } from './change';
 
 const diffConfig: Verb = (noun, open) => {
   noun
@@ -17,14 +18,8 @@ const diffConfig: Verb = (noun, open) => {
       const old = meaningOf(soundConfiguration(before, environment));
       const items = changesBetween(old, meaningOf(soundConfiguration(after, environment)));
       if (items.length === 0 && !output.json) return output.note('Both say the same.');
-      await showList(output, { items }, COLUMNS);
+      await showList(output, { items }, CHANGE_COLUMNS);
     });
-};
-
-const COLUMNS = {
-  WHAT: ({ what }: MeaningChange) => what,
-  BEFORE: ({ before }: MeaningChange) => before,
-  AFTER: ({ after }: MeaningChange) => after,
 };
 
 function soundConfiguration(folder: string, environment: Environment): Configuration {

@@ -2,6 +2,8 @@ import type { Verb } from '../command';
 import { showOne } from '../output';
 
 interface RevisionShape {
+  readonly source: string;
+  readonly number: number | null;
   readonly revision: string;
   readonly since: string;
   readonly restartNeeded: readonly string[];
@@ -20,6 +22,8 @@ const showRevision: Verb = (noun, open) => {
       const { client, output } = open(command);
       await showOne(output, await client.ask<RevisionShape>('GET', '/config/revision'), {
         revision: ({ revision }) => revision,
+        number: ({ number }) => number,
+        source: ({ source }) => source,
         since: ({ since }) => since,
         'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,
         'last failure': ({ lastFailure }) => lastFailure?.at,

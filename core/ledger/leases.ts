@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { startLoop } from '../loop';
+import { startToldLoop } from '../loop';
 import { type LeaseTimes, leaseTimes } from './lease-times';
 import type { Ledger, Payer } from './ledger';
 import { countExpired } from './ledger-metrics';
@@ -87,7 +87,12 @@ export function startLeases(options: LeasesOptions): Leases {
     if (expired > 0) log.warn({ expired }, 'holds were given back whose calls have ended without saying so');
   };
 
-  const loops = [startTold(renewDue, Math.min(1_000, renewEveryMs), log), startTold(sweep, sweepEveryMs, log)];
+  const tell = (error: unknown) =>
+    log.warn({ reason: String(error) }, 'leases cannot be looked after; the ledger is not available');
+  const loops = [
+    startToldLoop(renewDue, Math.min(1_000, renewEveryMs), tell),
+    startToldLoop(sweep, sweepEveryMs, tell),
+  ];
   return {
     leaseMs,
     track: (payer, rid) => {
@@ -104,19 +109,6 @@ export function startLeases(options: LeasesOptions): Leases {
       await Promise.all(loops.map((stop) => stop()));
     },
   };
-}
-
-/** A loop that says once that it fails, and not again until it has worked. */
-function startTold(work: () => Promise<void>, everyMs: number, log: Logger): () => Promise<void> {
-  let failing = false;
-  const toldOnce = async () => {
-    await work();
-    failing = false;
-  };
-  return startLoop(toldOnce, everyMs, (error) => {
-    if (!failing) log.warn({ reason: String(error) }, 'leases cannot be looked after; the ledger is not available');
-    failing = true;
-  });
 }
 
 function* takeWhile<T>(items: Iterable<T>, condition: (item: T) => boolean): Generator<T> {

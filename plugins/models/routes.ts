@@ -6,8 +6,8 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { sendJson } from '../../core/http';
 import type { KeyHandler, Route } from '../../core/plugin';
-import { routableEntries } from '../../core/routable-entries';
 import { hostOf } from '../../core/request-target';
+import { routableEntries } from '../../core/routable-entries';
 import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
 import { MODEL, toJson } from './model';
 

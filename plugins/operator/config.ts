@@ -2,18 +2,18 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { jsonBody, sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
-import { auditReload } from '../../core/reload-triggers';
-import { listOf, object, orNull, shape } from '../../core/shape';
+import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
 import { ADMIN, NOTHING } from './fields';
+import { PROBLEM } from './revisions';
 
-export function configRoutes({ liveConfiguration: live, database }: Gateway): Route[] {
+export function configRoutes({ liveConfiguration: live, configurationSource: source }: Gateway): Route[] {
   const readNothing = jsonBody<object>(NOTHING);
   return [
     {
       listener: 'admin',
       method: 'POST',
       path: '/admin/v1/config/reload',
-      summary: 'Read gateway.config.yml again; a file with mistakes changes nothing.',
+      summary: 'Read gateway.config.yml, or the newest applied revision, again; one with mistakes changes nothing.',
       body: NOTHING,
       answers: {
         200: {
@@ -24,12 +24,7 @@ export function configRoutes({ liveConfiguration: live, database }: Gateway): Ro
       errors: ['CONFIGURATION_INVALID'],
       handle: async (_visit, request, response) => {
         await readNothing(request);
-        // The transaction is there first: what could not be written into the audit log is not done.
-        const outcome = await database.transaction(async (transaction) => {
-          const reloaded = await live.reload(ADMIN);
-          await auditReload(transaction, ADMIN, reloaded);
-          return reloaded;
-        });
+        const outcome = await live.reload(ADMIN);
         if (outcome.outcome === 'refused')
           throw fail('CONFIGURATION_INVALID', { details: { revision: outcome.revision, problems: outcome.problems } });
         const { before, revision, restartNeeded } = outcome;
@@ -45,28 +40,28 @@ export function configRoutes({ liveConfiguration: live, database }: Gateway): Ro
         200: {
           description: 'The revision, and what is not in force.',
           schema: object({
+            source: oneOf('file', 'database'),
+            number: orNull(shape.integer),
             revision: shape.text,
             since: shape.time,
             restartNeeded: shape.texts,
-            lastFailure: orNull(object({ at: shape.time, actor: shape.text, problems: listOf(PROBLEM) })),
+            lastFailure: orNull(
+              object({ at: shape.time, actor: shape.text, number: orNull(shape.integer), problems: listOf(PROBLEM) }),
+            ),
           }),
         },
       },
       handle: async (_visit, _request, response) => {
         const { lastFailure } = live;
         sendJson(response, 200, {
+          source: source.is,
+          number: live.current.number ?? null,
           revision: live.current.revision,
-          since: live.since.toISOString(),
+          since: live.since,
           restartNeeded: live.restartNeeded,
-          lastFailure: lastFailure === undefined ? null : { ...lastFailure, at: lastFailure.at.toISOString() },
+          lastFailure: lastFailure === undefined ? null : { ...lastFailure, number: lastFailure.number ?? null },
         });
       },
     },
   ];
 }
-
-const PROBLEM = {
-  type: 'object',
-  required: ['file', 'message'],
-  properties: { file: shape.text, line: shape.integer, column: shape.integer, message: shape.text },
-};

@@ -8,6 +8,7 @@ import { configRoutes } from './config';
 import { creditRoutes } from './credits';
 import { keyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
+import { revisionRoutes } from './revisions';
 import { upstreamRoutes } from './upstreams';
 import { userRoutes } from './users';
 
@@ -44,6 +45,7 @@ export default definePlugin({
       ...auditRoutes(database),
       ...ledgerRoutes(stores),
       ...configRoutes(gateway),
+      ...revisionRoutes(gateway),
       ...upstreamRoutes(gateway),
     ];
   },

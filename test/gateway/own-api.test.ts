@@ -46,6 +46,15 @@ const CHANGES: Readonly<Record<string, Example>> = {
   'PATCH /admin/v1/users/{userId}': { body: { status: 'disabled' } },
   'POST /admin/v1/users/{userId}/sign-in-link': { body: {} },
   'POST /admin/v1/config/reload': { body: {} },
+  'POST /admin/v1/config/revisions': {
+    body: { text: '' },
+    unchanged: 'this gateway has files; test/gateway/configuration-revisions.test.ts has revisions',
+  },
+  'POST /admin/v1/config/revisions/{revision}/rollback': {
+    body: {},
+    path: { revision: '1' },
+    unchanged: 'this gateway has files; test/gateway/configuration-revisions.test.ts has revisions',
+  },
   'POST /admin/v1/upstreams/{name}/eject': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/upstreams/{name}/restore': {
     body: {},
@@ -188,7 +197,7 @@ describe('our own API', function () {
       it(`is reached with the admin token only, on the admin listener only: ${nameOf(route)}`, async () => {
         const { method } = route;
         const example = CHANGES[nameOf(route)];
-        const path = fill(route.path, { ...of, name: 'one', ...example?.path });
+        const path = fill(route.path, { ...of, name: 'one', revision: '1', ...example?.path });
         const sent = { method, ...(example?.body === undefined ? {} : { body: example.body }) };
         const token = `Bearer ${gateway.adminToken}`;
         const before = await audited();
@@ -275,7 +284,7 @@ describe('our own API', function () {
 
     for (const [route, body] of withBody) {
       it(`with a field nobody knows is refused, and the field named: ${nameOf(route)}`, async () => {
-        const path = fill(route.path, { ...owner, name: 'one' });
+        const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
         const before = await audited();
         for (const field of ['balance', 'accountId', 'role']) {
           const sent = { ...body, [field]: '1' };

@@ -1,0 +1,126 @@
+import type { Command } from 'commander';
+import type { MeaningChange } from '../../core/configuration-meaning';
+import { type ConfigurationProblem, problemText } from '../../core/yaml-file';
+import type { Session } from '../command';
+import { Failure, Refusal, UsageError } from '../failure';
+import { type Columns, type Output, showList, showText } from '../output';
+import { NODE_COLUMNS } from './nodes';
+import { watchNodes } from './watch';
+
+export interface ChangeOptions {
+  readonly yes?: true;
+  readonly force?: true;
+  readonly dryRun?: true;
+  readonly note?: string;
+  readonly timeout: string;
+}
+
+/** What the gateway says of a change, before and after it. */
+interface ChangeShape {
+  readonly applied: boolean;
+  readonly number: number | null;
+  readonly newest: number;
+  readonly revision: string;
+  readonly base: { readonly number?: number; readonly revision: string };
+  readonly changes: readonly MeaningChange[];
+  readonly warnings: readonly ConfigurationProblem[];
+  readonly objections: readonly string[];
+}
+
+export const CHANGE_COLUMNS: Columns<MeaningChange> = {
+  WHAT: ({ what }) => what,
+  BEFORE: ({ before }) => before,
+  AFTER: ({ after }) => after,
+};
+
+export function withChangeOptions(command: Command): Command {
+  return command
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'only say what it would change')
+    .option('--force', 'although something speaks against it, such as a stage of a rollout that would be left out')
+    .option('--note <note>', 'why, for the history and the audit log')
+    .option('--timeout <seconds>', 'how long to wait for the nodes', '60');
+}
+
+/** Shows what would change, asks, has it applied, and waits until every node has taken it. */
+export async function changeConfiguration(
+  { client, output }: Session,
+  path: string,
+  body: object,
+  { yes, dryRun, force, note, timeout }: ChangeOptions,
+): Promise<void> {
+  const timeoutMs = toMilliseconds(timeout);
+  const plan = await client.ask<ChangeShape>('POST', path, { ...body, dryRun: true });
+  await showPlan(output, plan);
+  if (plan.objections.length > 0 && force !== true && dryRun !== true)
+    throw new Failure('Nothing was applied. Add --force to do it all the same.');
+  if (dryRun === true) return output.json ? showText(output, plan, []) : undefined;
+  let { number } = plan;
+  if (number === null) {
+    if (yes !== true) await confirm(output);
+    const sent = { ...body, force: force === true, ...(note !== undefined && { note }) };
+    const match = { 'if-match': `"${plan.newest}"` };
+    ({ number } = await client.ask<ChangeShape & { number: number }>('POST', path, sent, match));
+    output.note(`Revision ${number} (${plan.revision}) is applied.`);
+  }
+  const { nodes, failed, silent } = await watchNodes({ client, output }, number, timeoutMs);
+  if (output.json) await showText(output, { number, revision: plan.revision, changes: plan.changes, nodes }, []);
+  else await showList(output, { items: nodes }, NODE_COLUMNS);
+  if (failed + silent > 0) throw new Failure(notEverywhere(number, plan.base.number, { failed, silent }));
+}
+
+/** Problems stand at their place in the file that was given. @throws Failure */
+export async function withProblemsOf<T>(file: string, output: Output, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'CONFIGURATION_INVALID') throw error;
+    const { problems } = error.details as { problems: readonly ConfigurationProblem[] };
+    await showText(
+      output,
+      { ok: false, problems },
+      problems.map((each) => problemText({ ...each, file })),
+    );
+    throw new Failure(
+      `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'} in ${file}; nothing was applied.`,
+    );
+  }
+}
+
+async function showPlan(output: Output, plan: ChangeShape): Promise<void> {
+  const { number, newest, base, changes, warnings, objections } = plan;
+  if (number !== null) return output.note(`Revision ${number} (${plan.revision}), the newest, says this already.`);
+  if (base.number !== undefined && base.number !== newest)
+    output.note(
+      `Compared with revision ${base.number}: the newest, ${newest}, is not in force on the node that answers.`,
+    );
+  if (!output.json && changes.length > 0) await showList(output, { items: changes }, CHANGE_COLUMNS);
+  if (changes.length === 0) output.note('It changes nothing in meaning.');
+  for (const each of warnings) output.note(`${problemText(each)} (warning)`);
+  for (const each of objections) output.note(`Against it: ${each}`);
+}
+
+async function confirm({ ask }: Output): Promise<void> {
+  if (ask === undefined)
+    throw new UsageError('there is nobody to ask here: add --yes, or --dry-run to see what it changes.');
+  const answer = await ask('Apply it to every node? [y/N] ');
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Failure('Nothing was applied.');
+}
+
+function notEverywhere(
+  number: number,
+  before: number | undefined,
+  { failed, silent }: { readonly failed: number; readonly silent: number },
+): string {
+  const what = [
+    ...(failed > 0 ? [`${failed} could not take it and stay with what they have`] : []),
+    ...(silent > 0 ? [`${silent} have not said in time that they took it`] : []),
+  ];
+  const back = before === undefined ? '' : ` Bring all of them back with: tollgate config rollback ${before}`;
+  return `Revision ${number} is applied, but not in force on every node: ${what.join(', ')}.${back}`;
+}
+
+function toMilliseconds(seconds: string): number {
+  if (!/^\d{1,6}$/.test(seconds)) throw new UsageError(`--timeout is "${seconds}"; write whole seconds.`);
+  return Number(seconds) * 1_000;
+}

@@ -1,0 +1,37 @@
+import { withQuery } from '../client';
+import type { Verb } from '../command';
+import { type ListOptions, noteMore, withListOptions } from '../list-options';
+import { type Columns, showList } from '../output';
+import type { ListShape } from '../shapes';
+
+interface RevisionShape {
+  readonly number: number;
+  readonly revision: string;
+  readonly createdAt: string;
+  readonly actor: string;
+  readonly note: string | null;
+  readonly restores: number | null;
+}
+
+const COLUMNS: Columns<RevisionShape> = {
+  number: ({ number }) => number,
+  revision: ({ revision }) => revision,
+  time: ({ createdAt }) => createdAt,
+  who: ({ actor }) => actor,
+  'brings back': ({ restores }) => restores,
+  note: ({ note }) => note,
+};
+
+const configHistory: Verb = (noun, open) => {
+  withListOptions(noun.command('history'))
+    .description('list what was applied, newest first')
+    .action(async ({ limit, cursor }: ListOptions, command) => {
+      const { client, output } = open(command);
+      const path = withQuery('/config/revisions', { limit, cursor });
+      const answer = await client.ask<ListShape<RevisionShape>>('GET', path);
+      await showList(output, answer, COLUMNS);
+      noteMore(output, answer);
+    });
+};
+
+export default configHistory;

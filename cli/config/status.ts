@@ -1,0 +1,18 @@
+import type { Verb } from '../command';
+import { showList, showText } from '../output';
+import { NODE_COLUMNS, type StatusShape } from './nodes';
+
+const configStatus: Verb = (noun, open) => {
+  noun
+    .command('status')
+    .description('which configuration each node has in force, and what it could not take')
+    .action(async (_options, command) => {
+      const { client, output } = open(command);
+      const status = await client.ask<StatusShape>('GET', '/config/status');
+      if (output.json) return showText(output, status, []);
+      if (status.newest !== null) output.note(`Newest: revision ${status.newest.number} (${status.newest.revision}).`);
+      await showList(output, { items: status.nodes }, NODE_COLUMNS);
+    });
+};
+
+export default configStatus;

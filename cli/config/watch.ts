@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Session } from '../command';
+import { failureText, type NodeShape, type StatusShape } from './nodes';
+
+const LOOK_EVERY_MS = 200;
+
+export interface Watched {
+  readonly nodes: readonly NodeShape[];
+  /** How many could not take it. */
+  readonly failed: number;
+  /** How many have neither taken nor refused it in time. */
+  readonly silent: number;
+}
+
+/** Tells of each node that takes a revision, or cannot, until all that are there have said which. */
+export async function watchNodes(
+  { client, output }: Pick<Session, 'client' | 'output'>,
+  number: number,
+  timeoutMs: number,
+): Promise<Watched> {
+  const deadline = Date.now() + timeoutMs;
+  const told = new Set<string>();
+  for (;;) {
+    const { nodes: all, newest } = await client.ask<StatusShape>('GET', '/config/status');
+    const nodes = all.filter(({ source }) => source === 'database');
+    const settled = nodes.filter((each) => hasTaken(each, number) || hasRefused(each, number));
+    for (const each of settled.filter(({ node }) => !told.has(node))) {
+      told.add(each.node);
+      const { name, failure } = each;
+      const what = hasTaken(each, number) || failure === null ? 'took it' : `cannot take it: ${failureText(failure)}`;
+      output.note(`${name} ${what} (${told.size} of ${nodes.length})`);
+    }
+    if (settled.length === nodes.length || Date.now() > deadline) {
+      if (newest !== null && newest.number > number) output.note(`Revision ${newest.number} was applied meanwhile.`);
+      const failed = settled.filter((each) => !hasTaken(each, number)).length;
+      return { nodes, failed, silent: nodes.length - settled.length };
+    }
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** One that has a later revision is past it. */
+function hasTaken(node: NodeShape, number: number): boolean {
+  return node.number !== null && node.number >= number;
+}
+
+function hasRefused({ failure }: NodeShape, number: number): boolean {
+  return failure?.number != null && failure.number >= number;
+}

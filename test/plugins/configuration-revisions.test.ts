@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { buildCatalog } from '../../core/catalog';
+import type { ChangeCheck } from '../../core/change-checks';
+import type { Configuration } from '../../core/configuration';
+import type { Gateway } from '../../core/gateway';
+import { revisionRoutes } from '../../plugins/operator/revisions';
+import { DATABASES, type TestDatabase } from '../support/databases';
+import { serveRoutes, type TestServer } from '../support/serve';
+
+/** What is checked before a change is a plugin's word; here it is the test's. */
+function configurationOf(text: string, number?: number): Configuration {
+  const sections = new Map([['share', text]]);
+  return {
+    text,
+    number,
+    revision: `r-${text}`,
+    pipelines: [],
+    sections,
+    warnings: [],
+    catalog: buildCatalog([]),
+    gateway: {},
+    written: {},
+  } as unknown as Configuration;
+}
+
+describe('a change of the configuration that something speaks against', function () {
+  this.timeout(60_000);
+  let opened: TestDatabase;
+  let server: TestServer;
+  const changeChecks: ChangeCheck[] = [
+    async (before, next) => {
+      const [from, to] = [before, next].map(({ text }) => Number(text));
+      return (to ?? 0) > (from ?? 0) * 2 ? [`from ${from} % to ${to} % leaves a stage out`] : [];
+    },
+    async () => [],
+  ];
+
+  before(async () => {
+    opened = await (DATABASES.find(({ name }) => name === 'Postgres') as (typeof DATABASES)[number]).open();
+    const gateway = {
+      database: opened.database,
+      changeChecks,
+      configurationSource: { is: 'database', check: (text: string) => configurationOf(text) },
+      liveConfiguration: { current: configurationOf('10', 1), reload: async () => undefined },
+    };
+    server = await serveRoutes(revisionRoutes(gateway as unknown as Gateway));
+  });
+  after(async () => {
+    await server?.close();
+    await opened?.close();
+  });
+
+  async function apply(body: object) {
+    const response = await fetch(`${server.url}/admin/v1/config/revisions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: looked at by the test
+    return { status: response.status, json: (await response.json()) as any };
+  }
+
+  it('is told before, refused, and done only when it is forced, which the audit log says', async () => {
+    const objections = ['from 10 % to 50 % leaves a stage out'];
+    const plan = await apply({ text: '50', dryRun: true });
+    assert.deepEqual([plan.status, plan.json.objections], [200, objections]);
+    const refused = await apply({ text: '50' });
+    assert.deepEqual([refused.status, refused.json.error.code], [409, 'CHANGE_NEEDS_FORCE']);
+    assert.deepEqual(refused.json.error.details, { objections });
+    assert.deepEqual(await opened.database('config_revisions').select(), []);
+    const forced = await apply({ text: '50', force: true });
+    assert.deepEqual([forced.status, forced.json.number], [201, 1]);
+    const row = await opened.database('audit_log').orderBy('id', 'desc').first();
+    assert.deepEqual(row.after, { number: 1, revision: 'r-50', forced: objections });
+  });
+
+  it('is not when nothing does', async () => {
+    const fine = await apply({ text: '20', force: true });
+    assert.equal(fine.status, 201);
+    const row = await opened.database('audit_log').orderBy('id', 'desc').first();
+    assert.deepEqual(row.after, { number: 2, revision: 'r-20' });
+  });
+});
