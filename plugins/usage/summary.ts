@@ -4,6 +4,18 @@ import { narrow, type UsageFilters } from './query';
 
 /** What many records come to: totals, and the chart of them. */
 
+/**
+ * Part of the time that is looked at: what lies in it counts to `bucket`. The database reads one slot after the other from the
+ * index that holds what is summed; asked for all of them at once, it expects as many groups as records, and sorts them.
+ */
+interface Slot {
+  readonly from: string;
+  readonly to: string;
+  readonly bucket: number;
+}
+
+const SLOTS = 'unnest(:froms::timestamptz[], :tos::timestamptz[], :buckets::int[]) AS slot (from_at, to_at, bucket)';
+
 /** In three digits, which is exact below a second: there are few enough of these to count each. */
 const ROUNDED_FIRST_TOKEN_MS = `CASE WHEN usage.first_token_ms < 1000 THEN usage.first_token_ms
   WHEN usage.first_token_ms < 10000 THEN usage.first_token_ms / 10 * 10 ELSE usage.first_token_ms / 100 * 100 END`;
@@ -14,7 +26,8 @@ const PERCENTILES = `
     min(ms) FILTER (WHERE upto >= 0.99 * calls) AS p99
   FROM (SELECT bucket, ms, sum(calls) OVER (PARTITION BY bucket ORDER BY ms) AS upto,
           sum(calls) OVER (PARTITION BY bucket) AS calls
-        FROM (SELECT bucket, ms, count(*) AS calls FROM ? AS record GROUP BY bucket, ms) AS counted) AS summed
+        FROM (SELECT slot.bucket, found.ms, sum(found.calls) AS calls
+              FROM ${SLOTS} CROSS JOIN LATERAL :found AS found GROUP BY slot.bucket, found.ms) AS counted) AS summed
   GROUP BY bucket`;
 
 interface PercentileRow {
@@ -26,8 +39,8 @@ interface PercentileRow {
 
 /** Sums of BIGINT come as text. */
 interface TotalsRow {
-  readonly calls: bigint;
-  readonly failed: bigint;
+  readonly calls: string;
+  readonly failed: string;
   readonly cost_e8: string;
   readonly input_tokens: string;
   readonly output_tokens: string;
@@ -46,12 +59,21 @@ const SUMMED = [
 ] as const;
 
 export async function readTotals(database: Knex, filters: UsageFilters) {
-  const sums = SUMMED.map((column) => `coalesce(sum(usage.${column}), 0)::text AS ${column}`);
+  const slots = slicesOf(filters);
+  const sums = SUMMED.map((column) => `coalesce(sum(usage.${column}), 0) AS ${column}`);
   const failed = 'count(*) FILTER (WHERE usage.status >= 400 OR usage.error_code IS NOT NULL) AS failed';
-  const [found, percentiles]: [TotalsRow | undefined, readonly PercentileRow[]] = await Promise.all([
-    recordsOf(database, filters).first(database.raw(['count(*) AS calls', failed, ...sums].join())),
-    readPercentiles(database, filters, database.raw('1')),
+  const records = recordsIn(database, filters).select(database.raw(['count(*) AS calls', failed, ...sums].join()));
+  const all = ['calls', 'failed', ...SUMMED].map((column) => `coalesce(sum(found.${column}), 0)::text AS ${column}`);
+  const [{ rows }, percentiles] = await Promise.all([
+    askSlots<TotalsRow>(
+      database,
+      `SELECT ${all.join()} FROM ${SLOTS} CROSS JOIN LATERAL :found AS found`,
+      slots,
+      records,
+    ),
+    readPercentiles(database, filters, slots),
   ]);
+  const [found] = rows;
   if (found === undefined) throw new Error('a count has no row');
   const [firstTokens] = percentiles;
   return {
@@ -82,10 +104,10 @@ export const GROUPED_BY = ['model', 'key', 'upstream'] as const satisfies readon
 /** More lines than these nobody tells apart. */
 const GROUPS_AT_MOST = 8;
 
-/** The dearest groups by themselves, and what is left of the others together; -1 is the bucket of a group's totals. */
+/** The dearest groups by themselves, and what is left of the others together. */
 const CELLS = `
   WITH cell AS MATERIALIZED (
-    SELECT bucket, name, count(*) AS calls, sum(cost_e8) AS cost_e8 FROM :records AS record GROUP BY bucket, name),
+    SELECT slot.bucket, found.* FROM ${SLOTS} CROSS JOIN LATERAL :found AS found),
   dearest AS (
     SELECT name FROM cell GROUP BY name ORDER BY sum(cost_e8) DESC, sum(calls) DESC, name LIMIT ${GROUPS_AT_MOST})
   SELECT cell.bucket, dearest.name, sum(calls)::bigint AS calls, sum(cost_e8)::bigint AS cost_e8
@@ -109,19 +131,24 @@ export interface SeriesGroup {
   readonly totalCostUsd: string;
 }
 
-/** Calls, cost and first tokens in the intervals that begin at `starts`. */
-export async function readSeries(database: Knex, filters: UsageFilters, starts: readonly number[], by: GroupedBy) {
-  const bucket = database.raw('width_bucket(usage.created_at, ?::timestamptz[])', [
-    starts.map((startMs) => new Date(startMs).toISOString()),
-  ]);
-  const records = recordsOf(database, filters).select(
-    database.raw('? AS bucket', [bucket]),
-    database.raw(`${GROUPS[by]} AS name`),
-    'usage.cost_e8',
-  );
+/** Calls, cost and first tokens in the intervals that begin at `starts`, inside the range of the filters. */
+export async function readSeries(
+  database: Knex,
+  filters: UsageFilters & { readonly from: Date; readonly to: Date },
+  starts: readonly number[],
+  by: GroupedBy,
+) {
+  const slots = starts.map((startMs, index) => ({
+    from: toTime(Math.max(startMs, filters.from.getTime())),
+    to: toTime(starts[index + 1] ?? filters.to.getTime()),
+    bucket: index + 1,
+  }));
+  const records = recordsIn(database, filters)
+    .select(database.raw(`${GROUPS[by]} AS name, count(*) AS calls, sum(usage.cost_e8) AS cost_e8`))
+    .groupByRaw('1');
   const [{ rows: cells }, percentiles] = await Promise.all([
-    database.raw<{ rows: readonly CellRow[] }>(CELLS, { records: records as never }),
-    readPercentiles(database, filters, bucket),
+    askSlots<CellRow>(database, CELLS, slots, records),
+    readPercentiles(database, filters, slots),
   ]);
   const firstTokens = new Map(percentiles.map((row) => [row.bucket, row]));
   const quantile = (name: 'p50' | 'p90' | 'p99') =>
@@ -183,19 +210,47 @@ async function keyNames(database: Knex, ids: readonly string[]): Promise<Readonl
 async function readPercentiles(
   database: Knex,
   filters: UsageFilters,
-  bucket: Knex.Raw,
+  slots: readonly Slot[],
 ): Promise<readonly PercentileRow[]> {
-  const records = recordsOf(database, filters)
+  const records = recordsIn(database, filters)
     .whereNotNull('usage.first_token_ms')
-    .select(database.raw('? AS bucket', [bucket]), database.raw(`${ROUNDED_FIRST_TOKEN_MS} AS ms`));
-  const { rows } = await database.raw<{ rows: readonly PercentileRow[] }>(PERCENTILES, [records as never]);
-  return rows;
+    .select(database.raw(`${ROUNDED_FIRST_TOKEN_MS} AS ms, count(*) AS calls`))
+    .groupByRaw('1');
+  return (await askSlots<PercentileRow>(database, PERCENTILES, slots, records)).rows;
 }
 
-function recordsOf(database: Knex, filters: UsageFilters): Knex.QueryBuilder {
-  const query = database('usage_records as usage');
-  narrow(query, filters);
+/** The records of a slot that the filters find. */
+function recordsIn(database: Knex, filters: UsageFilters): Knex.QueryBuilder {
+  const query = database('usage_records as usage').whereRaw(
+    'usage.created_at >= slot.from_at AND usage.created_at < slot.to_at',
+  );
+  narrow(query, { ...filters, from: undefined, to: undefined });
   return query;
+}
+
+async function askSlots<Row>(database: Knex, query: string, slots: readonly Slot[], found: Knex.QueryBuilder) {
+  return database.raw<{ rows: readonly Row[] }>(query, {
+    froms: slots.map(({ from }) => from),
+    tos: slots.map(({ to }) => to),
+    buckets: slots.map(({ bucket }) => bucket),
+    found: found as never,
+  });
+}
+
+const SLICES = 50;
+
+/** The range in one bucket; in slices where both ends are given. */
+function slicesOf({ from, to }: UsageFilters): readonly Slot[] {
+  if (from === undefined || to === undefined || from >= to) {
+    return [{ from: from?.toISOString() ?? '-infinity', to: to?.toISOString() ?? 'infinity', bucket: 1 }];
+  }
+  const step = (to.getTime() - from.getTime()) / SLICES;
+  const edges = Array.from({ length: SLICES + 1 }, (_, index) => toTime(Math.round(from.getTime() + index * step)));
+  return edges.slice(1).map((edge, index) => ({ from: edges[index] ?? edge, to: edge, bucket: 1 }));
+}
+
+function toTime(atMs: number): string {
+  return new Date(atMs).toISOString();
 }
 
 function sum(counts: readonly number[]): number {
