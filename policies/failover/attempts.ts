@@ -41,8 +41,8 @@ export class Attempts {
 
   /** The next candidate, no longer waiting; undefined when nobody is left. */
   take(): Candidate | undefined {
-    const [first, ...rest] = this.#waiting;
-    this.#waiting = rest;
+    const [first] = this.#waiting;
+    this.#waiting = this.#waiting.slice(1);
     return first;
   }
 

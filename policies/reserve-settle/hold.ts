@@ -5,20 +5,28 @@ import { dearestCost, dearestRates } from '../../core/price';
 /** Further apart than this, plain numbers say surely which of two costs is the higher. */
 const SURELY_LESS = 1 - 1e-9;
 
+/** Used again by every hold. */
+let roughs = new Float64Array(64);
+
 /**
  * The most a call can cost: the dearest of its candidates, each at its dearest prices and its own bounds of tokens. Plain numbers
  * find the few that can be the dearest; those are counted exactly.
  */
 export function holdFor(request: ModelRequest, candidates: readonly Candidate[], foretold: Foretold): bigint {
   if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates);
+  if (roughs.length < candidates.length) roughs = new Float64Array(candidates.length * 2);
   let dearest = 0;
-  for (const { model } of candidates) dearest = Math.max(dearest, roughCost(request, model));
+  candidates.forEach(({ model }, index) => {
+    const rough = roughCost(request, model);
+    roughs[index] = rough;
+    if (rough > dearest) dearest = rough;
+  });
   let holdE8 = 0n;
-  for (const { model } of candidates) {
-    if (roughCost(request, model) < dearest * SURELY_LESS) continue;
+  candidates.forEach(({ model }, index) => {
+    if ((roughs[index] as number) < dearest * SURELY_LESS) return;
     const costE8 = dearestCost(inputTokens(request, model), outputTokens(request, model), [model.price]);
     if (costE8 > holdE8) holdE8 = costE8;
-  }
+  });
   return holdE8;
 }
 
