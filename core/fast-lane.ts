@@ -61,14 +61,15 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMe
   if (mounts === undefined) return NOTHING;
   const host = hostOf(request);
   const isDirect = isDirectHost(host);
-  const allow = new Set<string>();
+  let allow: Set<string> | undefined;
   for (const mount of mounts) {
     // "Any host" is not a direct address: one that pins an upstream is never routed otherwise.
     if (mount.host === undefined ? isDirect : !mount.host(host)) continue;
     if (mount.methods === undefined || mount.methods.includes(request.method ?? '')) return mount.place;
+    allow ??= new Set();
     for (const method of mount.methods) allow.add(method);
   }
-  return allow.size === 0 ? NOTHING : { is: 'other-method', allow: [...allow] };
+  return allow === undefined ? NOTHING : { is: 'other-method', allow: [...allow] };
 }
 
 /** undefined for any host. `*` stands for one label, as in Express Gateway. */

@@ -40,9 +40,7 @@ export function compilePipeline(
 ): (call: Call, request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const steps = pipeline.steps.map((step) => prepareStep(step, pipeline.name, gateway));
   return (call, request, response) =>
-    call.inStep(async () => {
-      for (const each of steps) if (!(await answerOrGoOn(each, call, request, response, gateway))) return;
-    });
+    call.inStep(async () => void (await answerOrGoOn(steps, call, request, response, gateway)));
 }
 
 /** What the steps of a pipeline tell those before them. */
@@ -58,26 +56,29 @@ export function runStep(
   response: ServerResponse,
   gateway: Gateway,
 ): Promise<boolean> {
-  return call.inStep(() => answerOrGoOn(prepared, call, request, response, gateway));
+  return call.inStep(() => answerOrGoOn([prepared], call, request, response, gateway));
 }
 
 async function answerOrGoOn(
-  { policy, step }: PreparedStep,
+  steps: readonly PreparedStep[],
   call: Call,
   request: IncomingMessage,
   response: ServerResponse,
   gateway: Gateway,
 ): Promise<boolean> {
-  try {
-    const provided = await step(call, request, response);
-    if (provided !== undefined) Object.assign(call, provided);
-    // Nobody waits for the steps that would follow, and nothing more is taken for them.
-    if (call.hasLeft && !response.headersSent) throw new ClientLeft();
-    return !response.headersSent;
-  } catch (error) {
-    await refuse(error, policy.name, call, request, response, gateway);
-    return false;
+  for (const { policy, step } of steps) {
+    try {
+      const provided = await step(call, request, response);
+      if (provided !== undefined) Object.assign(call, provided);
+      // Nobody waits for the steps that would follow, and nothing more is taken for them.
+      if (call.hasLeft && !response.headersSent) throw new ClientLeft();
+    } catch (error) {
+      await refuse(error, policy.name, call, request, response, gateway);
+      return false;
+    }
+    if (response.headersSent) return false;
   }
+  return true;
 }
 
 /** Answers with the error's envelope after everything that was taken has been given back. */
