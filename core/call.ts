@@ -155,8 +155,8 @@ export type Answer = {
 } & (
   | {
       readonly kind: 'stream';
-      /** The held-back preamble and the first content. */
-      readonly head: readonly NotedEvent[];
+      /** The held-back preamble and the first content. Emptied when it is given: a stream may last long. */
+      readonly head: NotedEvent[];
       readonly events: EventReader;
       readonly chunks: ChunkReader;
       /** Asks somebody else to go on when this breaks off; undefined when nobody could. */

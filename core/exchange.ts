@@ -9,8 +9,8 @@ export interface ExchangeHead {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Bytes that wait to be taken before the sender is slowed down. */
-const WAITING_AT_MOST_BYTES = 64 * 1024;
+/** Bytes that wait to be taken before the sender is slowed down: one large read, for the system's own buffers follow. */
+const WAITING_AT_MOST_BYTES = 16 * 1024;
 
 /**
  * One request to an upstream and its answer, straight on undici's dispatch: without the streams and abort signals of its

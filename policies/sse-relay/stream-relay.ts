@@ -65,21 +65,28 @@ export class StreamRelay {
   }
 
   async #relayAnswer(): Promise<void> {
-    const { head, events, chunks } = this.#answer;
+    const { head, chunks } = this.#answer;
     try {
-      await this.#give(head);
-      while (this.#break === undefined) {
-        const chunk = await chunks.take();
-        if (chunk === undefined || this.#isGivenUp) break;
-        this.#drain?.note(chunk.length);
-        await this.#give(events.read(chunk));
-      }
+      await this.#give(head.splice(0));
+      do await this.#room();
+      while (await this.#relayNext());
       if (!this.#isWhole) this.#breakOff('the stream ended early', 'reset');
     } catch (error) {
       if (!this.#isWhole) this.#breakOff(error instanceof Error ? error.message : String(error), outcomeOf(error));
     } finally {
       chunks.cancel();
     }
+  }
+
+  /** True when more may follow. A step of its own, so that nothing is held of it while a caller takes its time. */
+  async #relayNext(): Promise<boolean> {
+    if (this.#break !== undefined) return false;
+    const { events, chunks } = this.#answer;
+    const chunk = await chunks.take();
+    if (chunk === undefined || this.#isGivenUp) return false;
+    this.#drain?.note(chunk.length);
+    await this.#give(events.read(chunk));
+    return true;
   }
 
   /** The events' bytes in as few pieces as can be; money is settled before the event that tells of it. */
@@ -101,13 +108,14 @@ export class StreamRelay {
       const tellsUsage = note.finalUsage === true && isWhole;
       if (tellsUsage) this.#isCounted = true;
       if (tellsUsage && !this.call.hasLeft) {
-        if (pieces.length > 0) await this.#write(pieces.splice(0));
+        this.#write(pieces.splice(0));
+        await this.#room();
         pieces.push(await this.#settled(noted));
       } else {
         this.#show(noted, pieces);
       }
     }
-    if (pieces.length > 0) await this.#write(pieces);
+    this.#write(pieces);
   }
 
   #show({ raw, event }: NotedEvent, pieces: Buffer[]): void {
@@ -128,13 +136,14 @@ export class StreamRelay {
     return this.settings.annotateStreamCost ? annotateLast(shown, chargedE8) : shown;
   }
 
+  #write(pieces: readonly Buffer[]): void {
+    if (pieces.length > 0 && !this.call.hasLeft) this.response.write(inOnePiece(pieces));
+  }
+
   /** At the caller's pace: what it does not take is not read from the upstream. */
-  async #write(pieces: readonly Buffer[]): Promise<void> {
-    if (this.call.hasLeft) return;
-    const [first] = pieces;
-    const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
-    if (this.response.write(bytes)) return;
-    await new Promise<void>((resolve) => {
+  #room(): Promise<void> | undefined {
+    if (!this.response.writableNeedDrain || this.call.hasLeft) return undefined;
+    return new Promise<void>((resolve) => {
       const stopListening = this.call.onLeave(resolve);
       this.response.once('drain', () => {
         stopListening();
@@ -207,6 +216,17 @@ export class StreamRelay {
 
 function outcomeOf(error: unknown): AttemptOutcome {
   return classifyDialFailure(error) === 'timeout' ? 'timeout' : 'reset';
+}
+
+/** Events that came together stand side by side: then nothing is copied. */
+function inOnePiece(pieces: readonly Buffer[]): Buffer {
+  const [first] = pieces as readonly [Buffer, ...Buffer[]];
+  let end = first.byteOffset;
+  for (const { buffer, byteOffset, byteLength } of pieces) {
+    if (buffer !== first.buffer || byteOffset !== end) return Buffer.concat(pieces);
+    end += byteLength;
+  }
+  return Buffer.from(first.buffer, first.byteOffset, end - first.byteOffset);
 }
 
 /** Of several events the last one tells the usage. */
