@@ -10,6 +10,7 @@ import { forgetQuotes } from './quotes';
 import { startReconciler } from './reconciler';
 import { forgetEnded } from './retention';
 import type { SandboxService } from './service';
+import { StrayHolds } from './stray-holds';
 import { instanceTags } from './tags';
 
 const ADMISSIONS_EVERY_MS = 5_000;
@@ -34,6 +35,7 @@ export function startWorker(
       tagsOf: ({ id }) => instanceTags(environment, id),
     },
   });
+  const strayHolds = new StrayHolds(database, gateway.ledger);
   const sweep = new OrphanSweep({ database, log, environment, timings });
   const loop = (name: string, everyMs: number, work: () => Promise<void>) => {
     let failing = false;
@@ -55,7 +57,7 @@ export function startWorker(
     loop('cleanup', CLEANUP_EVERY_MS, async () => {
       await cleanUp(database, (supplier) => drivers.get(supplier), Date.now());
     }),
-    loop('invariants', timings.invariantsEveryMs, () => audit(service)),
+    loop('invariants', timings.invariantsEveryMs, () => audit(service, strayHolds)),
     loop('retention', FORGET_EVERY_MS, async () => {
       await forgetQuotes(database, Date.now());
       if (endedDays !== undefined) await forgetEnded(database, Date.now() - endedDays * DAY_MS);
@@ -102,10 +104,13 @@ async function sweepAll({ drivers, health, log, database }: SandboxService, swee
   }
 }
 
-async function audit({ database, log }: SandboxService): Promise<void> {
-  const nowMs = Date.now();
-  for (const [invariant, count] of await checkInvariants(database, nowMs)) {
+async function audit({ database, log }: SandboxService, strayHolds: StrayHolds): Promise<void> {
+  const broken = new Map<string, number>(await checkInvariants(database, Date.now()));
+  const stray = await strayHolds.look();
+  broken.set('hold_without_sandbox', stray.length);
+  for (const [invariant, count] of broken) {
     invariantsBroken.set({ invariant }, count);
     if (count > 0) log.error({ invariant, count }, 'the books of the sandboxes contradict themselves');
   }
+  if (stray.length > 0) log.error({ holds: stray.slice(0, 20) }, 'holds that belong to no sandbox');
 }

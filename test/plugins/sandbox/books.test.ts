@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
+import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import type { InstanceSummary, SupplierDriver } from '../../../core/supplier';
 import { openBooks } from '../../../plugins/sandbox/books';
 import { cleanUp } from '../../../plugins/sandbox/cleanup';
@@ -11,6 +12,7 @@ import { readSandboxHolds } from '../../../plugins/sandbox/open-holds';
 import { OrphanSweep } from '../../../plugins/sandbox/orphans';
 import { forgetEnded } from '../../../plugins/sandbox/retention';
 import { toRow } from '../../../plugins/sandbox/rows';
+import { StrayHolds } from '../../../plugins/sandbox/stray-holds';
 import { instanceName, instanceTags } from '../../../plugins/sandbox/tags';
 import { DATABASES, quiet } from '../../support/databases';
 import { accepted } from './simulation/simulate';
@@ -151,6 +153,37 @@ describe('the books of sandboxes', function () {
       (await checkInvariants(database, NOW_MS)).get('due_is_not_the_sum_of_lines'),
       (before.get('due_is_not_the_sum_of_lines') ?? 0) + 1,
     );
+  });
+
+  it('raise an alarm for money that is held for no sandbox, when it is still so at the next look', async () => {
+    const ledger = new MemoryLedger();
+    await ledger.open();
+    const { payer, period } = await insertSandbox();
+    assert.ok(period !== undefined);
+    await database('sandbox_create_rates').insert({ account_id: payer.accountId, window_started_at: OLD, creates: 1 });
+    await ledger.setAccount(payer.accountId, 'active');
+    const settings = { rev: 0, name: 'key', allowedModels: undefined };
+    await ledger.setKey({ ...payer, hash: 'h', status: 'active', limitE8: undefined, settings });
+    await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 100n });
+    const hold = (rid: string, lifetimeMs?: number) =>
+      ledger.reserve({
+        ...payer,
+        rid,
+        keyRev: 0,
+        amountE8: 1n,
+        lifetimeMs,
+        record: lifetimeMs === undefined ? '' : '{}',
+      });
+    const stray = newId();
+    for (const rid of [period.holdId, stray]) await hold(rid);
+    await hold(newId(), 60_000);
+    const holds = new StrayHolds(database, ledger);
+    assert.deepEqual(await holds.look(), []);
+    await hold(newId());
+    assert.deepEqual(await holds.look(), [stray]);
+    await database('billing_periods').where({ id: period.id }).update({ status: 'SETTLED', amount_e8: 0, due_e8: 0 });
+    await holds.look();
+    assert.deepEqual((await holds.look()).includes(period.holdId), true);
   });
 
   describe('and the sweep for orphans', () => {
