@@ -5,6 +5,8 @@ import { Engine } from './engine';
 import { exposeRollouts } from './figures';
 import { rolloutRoutes } from './routes';
 import { ROLLOUTS, readRollouts } from './section';
+import { skippedStages } from './skipped';
+import { readRows } from './store';
 
 /** The engines of the gateways of this process; there is one, and tests have several. */
 const engines = new WeakMap<Gateway, Engine>();
@@ -24,6 +26,10 @@ export default definePlugin({
     const engine = engines.get(gateway);
     if (engine === undefined) throw new Error('the routes of the rollouts are made first');
     exposeRollouts(gateway, engine);
+    gateway.changeChecks.push(async (before, next) => {
+      const rows = await readRows(gateway.database);
+      return skippedStages(before, next, ({ name }) => rows.get(name));
+    });
     return engine.start();
   },
 });

@@ -35,6 +35,10 @@ describe('The OpenAPI documents', function () {
         },
         chatty: { url: upstream.url, adapter: 'chat', models: { 'chat-only': {} } },
       },
+      configure: (config) => {
+        const change = { upstreams: { model: MODEL, add: ['dear'] } };
+        config['rollouts'] = { official: { change, stages: [{ share: 1, hold: '1h' }] } };
+      },
     });
     documents = await readDocuments(gateway);
   });

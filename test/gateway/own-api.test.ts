@@ -62,6 +62,14 @@ const CHANGES: Readonly<Record<string, Example>> = {
     after: ['POST /admin/v1/upstreams/{name}/eject'],
   },
   'POST /admin/v1/upstreams/{name}/test': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/rollouts/{name}/pause': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/rollouts/{name}/resume': {
+    body: {},
+    path: { name: 'one' },
+    after: ['POST /admin/v1/rollouts/{name}/rollback'],
+  },
+  'POST /admin/v1/rollouts/{name}/promote': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/rollouts/{name}/rollback': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/ledger/repair': {
     body: {},
     unchanged: 'a sound ledger is not repaired; test/store/verify.test.ts breaks one',
@@ -115,6 +123,12 @@ describe('our own API', function () {
       stores: { redisUrl, databaseUrl },
       ...SANDBOX_GATEWAY,
       upstreams: { one: { url: upstream.url }, two: { url: upstream.url } },
+      configure: (config) => {
+        SANDBOX_GATEWAY.configure(config);
+        const change = { upstreams: { model: MODEL, add: ['two'] } };
+        const stages = [1, 2].map((share) => ({ share, hold: '1h' }));
+        config['rollouts'] = { one: { change, stages } };
+      },
     });
     database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
     owner = await sandboxOwner();

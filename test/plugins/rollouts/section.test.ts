@@ -4,6 +4,8 @@ import { type Configuration, configurationReader } from '../../../core/configura
 import { changesBetween, meaningOf } from '../../../core/configuration-meaning';
 import { loadPlugins } from '../../../core/load-plugins';
 import { ConfigurationError } from '../../../core/yaml-file';
+import { skippedStages } from '../../../plugins/rollouts/skipped';
+import type { RolloutRow } from '../../../plugins/rollouts/store';
 import { temporaryFolder } from '../../support/configuration-folder';
 import type { Configured } from '../../support/gateway';
 import { PROJECT, textOf } from '../../support/sources';
@@ -205,6 +207,37 @@ describe('rollouts: of gateway.config.yml', () => {
     expect(problemsOf({ one: { change: ADD, stages: STAGES }, two: { change: direct, stages: STAGES } })).to.deep.equal(
       [],
     );
+  });
+
+  describe('taken out of a file', () => {
+    const objections = (row: Partial<RolloutRow> | undefined, before: object, next: object | undefined) => {
+      const old = configured(before);
+      const [rollout] = old.rollouts;
+      const own = row && ({ definition: rollout?.definition, stage: 1, status: 'running', ...row } as RolloutRow);
+      return skippedStages(old, configured(next), () => own);
+    };
+    const next = { next: { change: ADD, stages: STAGES } };
+
+    it('would be everybody at once: that is said', () => {
+      expect(objections({}, next, undefined)).to.deep.equal([
+        'rollout "next" is at stage 1 of 2, with 1 % in it: this gives its change to 100 % at once',
+      ]);
+      expect(objections({ status: 'rolled-back' }, next, undefined)).to.have.length(1);
+      expect(objections(undefined, next, undefined)).to.have.length(1);
+    });
+
+    it('may be when they are completed, or when what they change goes with them', () => {
+      expect(objections({ status: 'completed', stage: 2 }, next, undefined)).to.deep.equal([]);
+      expect(objections({}, { next: { change: NEXT, stages: STAGES } }, undefined)).to.deep.equal([]);
+      expect(objections({}, { next: { change: SETTINGS, stages: STAGES } }, undefined)).to.deep.equal([]);
+    });
+
+    it('may begin anew with another definition, but not further than they have come', () => {
+      const anew = (share: number) => ({ next: { change: ADD, stages: [{ share, hold: '1m' }] } });
+      expect(objections({}, next, anew(1))).to.deep.equal([]);
+      expect(objections({}, next, anew(50))[0]).to.contain('this gives its change to 50 % at once');
+      expect(objections({}, next, next)).to.deep.equal([]);
+    });
   });
 
   it('are shown as the plan they make: who will see what, and when', () => {
