@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { TestBrowser } from '../support/console';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { fill, nameOf, ownRoutes } from '../support/own-api';
 import { createSandbox, creation, SANDBOX_GATEWAY, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
@@ -130,6 +131,50 @@ describe('the console of a gateway', function () {
     const { body: overview } = await browser.get('/overview');
     const { body: last } = await browser.get(`/sandboxes/${id}`);
     assert.equal(overview.spend.days[29].sandboxesUsd, last.totalCost);
+  });
+
+  describe('every address of its interface', () => {
+    const routes = ownRoutes().filter((route) => route.listener === 'public' && route.auth === 'session');
+    let ids: Readonly<Record<string, string>>;
+    before(async () => {
+      const { id } = await createSandbox(gateway, customer.key, creation('everything'));
+      const { headers } = await gateway.call('/v1/messages', { key: customer.key, body: BODY });
+      const requestId = String(headers['x-svc-request-id']);
+      await gateway.record(customer.key, requestId);
+      ids = { id, requestId, keyId: customer.keyId };
+    });
+    after(() => browser.send('DELETE', `/sandboxes/${ids['id']}`));
+
+    it('is known here', () => assert.ok(routes.length >= 18));
+
+    for (const route of routes) {
+      const { method } = route;
+      const path = () => fill(route.path, ids).replace('/console/api', '');
+      const bodyOf = () => (['POST', 'PUT', 'PATCH'].includes(method) ? { name: 'changed' } : undefined);
+      it(`needs somebody who is signed in: ${nameOf(route)}`, async () => {
+        const { status, body } = await new TestBrowser(gateway.url).send(method, path(), bodyOf());
+        assert.deepEqual([status, body.error.code], [401, 'NOT_SIGNED_IN']);
+      });
+      if (method !== 'GET') {
+        it(`takes no change that our own page did not send: ${nameOf(route)}`, async () => {
+          for (const headers of [
+            { 'x-csrf-token': '' },
+            { origin: 'https://evil.example' },
+            { 'sec-fetch-site': 'same-site' },
+          ]) {
+            const { status } = await browser.send(method, path(), bodyOf(), headers as Record<string, string>);
+            assert.equal(status, 403, JSON.stringify(headers));
+          }
+        });
+      }
+      if (route.path.includes('{')) {
+        it(`shows nobody what is another account’s: ${nameOf(route)}`, async () => {
+          assert.equal((await stranger.send(method, path(), bodyOf())).status, 404);
+          const { accountId: _account, ...own } = (await browser.get(`/keys/${ids['keyId']}`)).body;
+          assert.deepEqual([own.status, own.name === 'changed'], ['active', false]);
+        });
+      }
+    }
   });
 
   it('is no way in for an API key, nor a session one to what needs a key', async () => {

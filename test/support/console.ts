@@ -1,5 +1,8 @@
-import type { TestAnswer } from './desk';
-import { toAnswer } from './desk';
+import type { Knex } from 'knex';
+import { newId } from '../../core/ids';
+import { beginSession, csrfTokenOf } from '../../core/sessions';
+import { findUser } from '../../core/users';
+import { type TestAnswer, toAnswer } from './desk';
 
 /** A browser with the console's page in it: it keeps the cookie, says where requests come from, and repeats the token. */
 export class TestBrowser {
@@ -46,4 +49,17 @@ export class TestBrowser {
     const token: unknown = (body as { csrfToken?: unknown } | undefined)?.csrfToken;
     if (typeof token === 'string') this.csrfToken = token;
   }
+}
+
+/** A browser of somebody new, signed in without a password: those take long to check. */
+export async function signedInBrowser(url: string, database: Knex, accountId: string): Promise<TestBrowser> {
+  const id = newId();
+  const user = { id, account_id: accountId, email: `${id}@example.com`, password_hash: 'none' };
+  await database('users').insert({ ...user, password_changed_at: new Date() });
+  const times = { idleMs: 43_200_000, lifetimeMs: 604_800_000 };
+  const session = await beginSession(database, await findUser(database, id), 'link', times);
+  const browser = new TestBrowser(url);
+  browser.cookie = `tollgate-session=${session.token}`;
+  browser.csrfToken = csrfTokenOf(session);
+  return browser;
 }

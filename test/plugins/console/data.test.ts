@@ -3,8 +3,8 @@ import { buildCatalog } from '../../../core/catalog';
 import { newId } from '../../../core/ids';
 import { formatUsd } from '../../../core/money';
 import { sampleModel, samplePrice, sampleUpstream } from '../../support/catalog-samples';
-import { TestBrowser } from '../../support/console';
-import { openDesk, PASSWORD, type TestDesk } from '../../support/desk';
+import { signedInBrowser, type TestBrowser } from '../../support/console';
+import { openDesk, type TestDesk } from '../../support/desk';
 
 const NOW = Date.now();
 const HOUR_MS = 3_600_000;
@@ -28,12 +28,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     let stranger: TestBrowser;
     let requests = 0;
 
-    const signIn = async (accountId: string) => {
-      const one = new TestBrowser(desk.publicUrl);
-      const { email } = await desk.person(accountId);
-      assert.equal((await one.signIn(email, PASSWORD)).status, 201);
-      return one;
-    };
+    const signIn = (accountId: string) => signedInBrowser(desk.publicUrl, desk.database, accountId);
     const write = async (accountId: string, calls: readonly Call[]) => {
       const rows = calls.map(
         ({ atMs, keyId, model = 'acme', upstream = 'one', status = 200, costE8 = 0n, firstTokenMs = null }) => {

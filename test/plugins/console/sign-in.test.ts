@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hashToken } from '../../../core/sessions';
-import { TestBrowser } from '../../support/console';
+import { signedInBrowser, TestBrowser } from '../../support/console';
 import { openDesk, PASSWORD, type TestDesk } from '../../support/desk';
 
 for (const name of ['Postgres', 'PGlite'] as const) {
@@ -20,11 +20,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     const onPostgres = (title: string, test: () => Promise<void>) =>
       name === 'Postgres' ? it(title, test) : undefined;
     const newBrowser = () => new TestBrowser(desk.publicUrl);
-    const signedIn = async () => {
-      const browser = newBrowser();
-      assert.equal((await browser.signIn(person.email, PASSWORD)).status, 201);
-      return browser;
-    };
+    const signedIn = () => signedInBrowser(desk.publicUrl, desk.database, accountId);
 
     it('gives a cookie that no script reads and of which the database has a hash', async () => {
       const browser = newBrowser();
