@@ -37,7 +37,7 @@ const restarts = new Counter({
 });
 
 /**
- * A drainer beside the calls: reading entries from Redis and writing them to Postgres takes a fifth of what a call takes, in
+ * A drainer beside the calls: reading entries from Redis and writing them to Postgres takes a tenth of what a call takes, in
  * bursts for which calls would wait. A thread that ends by itself is started again and finds what waits by its first sweep.
  */
 export function startDrainerThread({ log, program = PROGRAM, ...addresses }: DrainerThreadOptions): Drainer {
