@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { exchange, Failure } from './api';
 
 /** What a part of the page needs from the gateway, and how far that is. */
@@ -31,6 +31,7 @@ interface Options {
 export function useResource<T>(path: string | undefined, { everyMs, round = 0 }: Options = {}): Resource<T> {
   const [state, setState] = useState<State<T>>({ data: undefined, failure: undefined, isLoading: true, version: 0 });
   const [attempt, setAttempt] = useState(0);
+  const loaded = useRef<string | undefined>(undefined);
   const reload = useCallback(() => setAttempt((before) => before + 1), []);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt or round fetches the same path again
@@ -60,7 +61,9 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
       if (document.visibilityState === 'visible') await fetchOnce();
       if (!signal.aborted) timer = setTimeout(again, everyMs);
     };
-    setState((before) => ({ ...before, isLoading: true }));
+    // The same path once more is a fresher answer to the same question: nothing steps back for it.
+    if (loaded.current !== path) setState((before) => ({ ...before, isLoading: true }));
+    loaded.current = path;
     void fetchOnce().then(() => {
       if (everyMs !== undefined && !signal.aborted) timer = setTimeout(again, everyMs);
     });

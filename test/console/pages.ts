@@ -103,7 +103,7 @@ export function pages(the: () => TestConsole): void {
 async function show(page: ConsoleWindow['page'], path: string): Promise<void> {
   await page.goto(path);
   await page.locator('main h1').waitFor();
-  await until(`${path} is complete`, async () => (await page.locator('.bone, .chart-bone').count()) === 0);
+  await until(`${path} is complete`, async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
 }
 
 /** What axe finds that keeps somebody from using the page. */
