@@ -109,7 +109,9 @@ async function show(page: ConsoleWindow['page'], path: string): Promise<void> {
 /** What axe finds that keeps somebody from using the page. */
 async function findingsOf(page: ConsoleWindow['page'], rules?: readonly string[]): Promise<readonly string[]> {
   await page.evaluate(AXE);
-  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify({ runOnly: rules, resultTypes: ['violations'] })})`)) as AxeResults;
+  const { violations } = (await page.evaluate(
+    `axe.run(${JSON.stringify({ runOnly: rules, resultTypes: ['violations'] })})`,
+  )) as AxeResults;
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(
