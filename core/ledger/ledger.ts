@@ -281,12 +281,17 @@ export interface Ledger {
   openedAgoMs(): Promise<number>;
   /** Recovery of a ledger that answers but is found to be wrong: nothing is answered until `open`. */
   shut(): Promise<void>;
+  /** Recovery, first. What it answers is given to `open`. */
+  begin(): Promise<string>;
   /**
    * Recovery: writes accounts that are absent or behind; of what was held only the snapshot's open holds stay. Of those
    * whose seq is not lower it only writes keys that are missing. Index entries of all keys are written.
    */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
-  /** Recovery, last: from here on the ledger answers. */
-  open(): Promise<void>;
+  /**
+   * Recovery, last: from here on the ledger answers. `lost` when what was written since `begin` is gone again, and the ledger stays
+   * shut; one that was not begun, of a test for example, is opened as it is.
+   */
+  open(begun?: string): Promise<'opened' | 'lost'>;
   close(): Promise<void>;
 }

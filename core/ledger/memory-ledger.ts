@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
+import { newId } from '../ids';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
 import type { Inspection, SeenHold } from './inspection';
@@ -66,6 +67,7 @@ interface Reservation {
 export class MemoryLedger implements Ledger {
   readonly #now: () => number;
   #isOpen = false;
+  #begun: string | undefined;
   readonly #accounts = new Map<string, Mutable<AccountState>>();
   readonly #keys = new Map<string, Key>();
   readonly #keyIndex = new Map<string, Payer>();
@@ -331,12 +333,18 @@ export class MemoryLedger implements Ledger {
     this.#isOpen = false;
   }
 
+  async begin(): Promise<string> {
+    this.#begun = newId();
+    return this.#begun;
+  }
+
   async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
     for (const snapshot of accounts) this.#restore(snapshot);
   }
 
-  async open(): Promise<void> {
-    this.#isOpen = true;
+  async open(begun = this.#begun): Promise<'opened' | 'lost'> {
+    this.#isOpen = begun === this.#begun;
+    return this.#isOpen ? 'opened' : 'lost';
   }
 
   async close(): Promise<void> {}

@@ -49,7 +49,7 @@ export async function recover(given: DrainOptions): Promise<void> {
   if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres, and filled');
 }
 
-/** How many accounts were compared; undefined when another process has done it, `again` when there is more to drain first. */
+/** How many accounts were compared; undefined when another process has done it, `again` when there is more to drain first, or it was lost meanwhile. */
 function restoreLocked(options: DrainOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
   return database.transaction(async (trx) => {
@@ -60,9 +60,9 @@ function restoreLocked(options: DrainOptions): Promise<number | 'again' | undefi
     if (await ledger.isReady()) return undefined;
     await lockAllShards(trx);
     if ((await findWaiting(ledger)).size > 0) return 'again';
+    const begun = await ledger.begin();
     const restored = await restoreAccounts(options, trx);
-    await ledger.open();
-    return restored;
+    return (await ledger.open(begun)) === 'lost' ? 'again' : restored;
   });
 }
 

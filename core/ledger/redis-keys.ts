@@ -18,7 +18,7 @@ export function accountPrefix(accountId: string): string {
 /** There while the index of keys is whole: without it a key that is not found may exist. */
 export const KEY_INDEX = 'keyindex';
 
-/** Written when it is waited for replicas. */
+/** Counted on when it is waited for replicas. */
 export const REPLICATED = 'replicated';
 
 /** Who a key belongs to, by its SHA-256: "accountId keyId". */

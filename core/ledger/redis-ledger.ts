@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { newId } from '../ids';
 import { type LuaScript, loadScript } from '../lua';
 import { MAX_AMOUNT_E8 } from '../money';
 import { duplicateRedis, type RedisClient } from '../redis';
@@ -408,12 +409,22 @@ export class RedisLedger implements Ledger {
     if (index === 0) return false;
     const looked = Date.now() - this.#lookedAt < LOOK_EVERY_MS;
     if (looked && !this.#calls.isInDoubt(id)) return true;
-    const epochs = await this.#background.ask((redis) =>
-      Promise.all(ALL_SHARDS.map((shard) => redis.hget(`${shardPrefix(shard)}meta`, 'epoch'))),
-    );
-    if (epochs.some((epoch) => epoch !== id)) return false;
+    if (!(await this.#everyShardHas('epoch', id))) return false;
     this.#trust(id);
     return true;
+  }
+
+  async #everyShardHas(field: string, value: string): Promise<boolean> {
+    const values = await this.#background.ask((redis) =>
+      Promise.all(ALL_SHARDS.map((shard) => redis.hget(`${shardPrefix(shard)}meta`, field))),
+    );
+    return values.every((each) => each === value);
+  }
+
+  async #setInEveryShard(field: string, value: string): Promise<void> {
+    await this.#background.ask((redis) =>
+      Promise.all(ALL_SHARDS.map((shard) => redis.hset(`${shardPrefix(shard)}meta`, field, value))),
+    );
   }
 
   #trust(id: string): void {
@@ -448,6 +459,12 @@ export class RedisLedger implements Ledger {
     this.#lookedAt = 0;
   }
 
+  async begin(): Promise<string> {
+    const begun = newId();
+    await this.#setInEveryShard('begun', begun);
+    return begun;
+  }
+
   async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
     await Promise.all(accounts.map((account) => this.#restore(account)));
   }
@@ -463,14 +480,18 @@ export class RedisLedger implements Ledger {
     );
   }
 
-  async open(): Promise<void> {
+  async open(begun?: string): Promise<'opened' | 'lost'> {
     const id = await this.#background.readReplicationId();
-    await this.#background.ask((redis) =>
-      Promise.all(ALL_SHARDS.map((shard) => redis.hset(`${shardPrefix(shard)}meta`, 'epoch', id))),
-    );
+    await this.#setInEveryShard('epoch', id);
     const [seconds] = await this.#background.ask((redis) => redis.time());
     await this.#background.ask((redis) => redis.set(KEY_INDEX, String(Number(seconds) * 1_000)));
+    // Asked last: a Redis that was emptied while it was being filled has the epochs, and nothing else.
+    if (begun !== undefined && !(await this.#everyShardHas('begun', begun))) {
+      await this.shut();
+      return 'lost';
+    }
     this.#trust(id);
+    return 'opened';
   }
 
   async close(): Promise<void> {

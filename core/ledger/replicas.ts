@@ -87,7 +87,7 @@ export class Replicas {
   async #ask(): Promise<number> {
     const { waitReplicas, waitTimeoutMs } = this.#policy;
     const [, count] = await this.#connection.ask((redis) =>
-      Promise.all([redis.eval(this.#mark.source, 1, REPLICATED, ''), redis.call('WAIT', waitReplicas, waitTimeoutMs)]),
+      Promise.all([redis.eval(this.#mark.source, 1, REPLICATED), redis.call('WAIT', waitReplicas, waitTimeoutMs)]),
     );
     return Number(count);
   }

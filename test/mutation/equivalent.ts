@@ -23,4 +23,9 @@ export const EQUIVALENT: readonly {
       'What is there of this id was closed by the same entry, or was a hold and is deleted above: fields that are left are ' +
       'those that are written, or are not read in the state that is written.',
   },
+  {
+    script: 'key-limits',
+    change: 'boundary: < in local month = march < 10',
+    why: 'The 13th month of a year is the first of the next, and only a first or second month moves on the year.',
+  },
 ];

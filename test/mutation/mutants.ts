@@ -64,7 +64,7 @@ const RULES: readonly Rule[] = [
   {
     kind: 'statement removed',
     pattern:
-      /^[ \t]*(local \w+ = )?redis\.call\('(HINCRBY|HSET|HDEL|DEL|ZADD|ZREM|XADD|XTRIM|PEXPIRE|SET)'[^\n]*(\n[ \t]{2,}'[^\n]*)*/gm,
+      /^[ \t]*(local \w+ = )?redis\.call\('(HINCRBY|HSET|HDEL|DEL|ZADD|ZREM|XADD|XTRIM|PEXPIRE|SET|INCR)'[^\n]*(\n[ \t]{2,}'[^\n]*)*/gm,
     into: (found) => (/^[ \t]*local/.test(found) ? found.replace(/=.*/s, "= '0'") : ''),
   },
   { kind: 'check removed', pattern: /^[ \t]*if [^\n]* then return [^\n]* end$/gm, into: '' },
@@ -87,13 +87,18 @@ const RULES_FOR_SHORT_ONES: readonly Rule[] = [
   { kind: 'no value', pattern: /ARGV\[\d\]/g, into: "''" },
   { kind: 'number', pattern: /(?<= )\d+(?=[ ,)])/g, into: (found) => String(Number(found) + 1) },
   { kind: 'fewer', pattern: /#KEYS/g, into: '#KEYS - 1' },
-  { kind: 'command', pattern: /'(SET|PEXPIRE|ZRANGEBYSCORE|MINID|-inf)'/g, into: (found) => COMMANDS[found] ?? found },
+  {
+    kind: 'command',
+    pattern: /'(SET|INCR|PEXPIRE|ZRANGEBYSCORE|MINID|-inf)'/g,
+    into: (found) => COMMANDS[found] ?? found,
+  },
 ];
 
 const SHORT = 12;
 
 const COMMANDS: Readonly<Record<string, string>> = {
   "'SET'": "'APPEND'",
+  "'INCR'": "'GET'",
   "'PEXPIRE'": "'EXPIRE'",
   "'ZRANGEBYSCORE'": "'ZREVRANGEBYSCORE'",
   "'MINID'": "'MAXLEN'",

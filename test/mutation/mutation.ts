@@ -26,7 +26,7 @@ interface Stage {
 /** Where the contract's tests of a script stand, when its name does not say it. */
 const PARTS: Readonly<Record<string, string>> = {
   ...{ 'set-key': 'keys', 'index-key': 'keys', 'set-account': 'reserve', due: 'renew and expire' },
-  ...{ 'key-limits': 'limits', expire: 'renew and expire', trim: 'the outbox', inspect: 'an account' },
+  ...{ 'key-limits': 'limits', expire: 'renew and expire', trim: 'the outbox', inspect: 'inspect' },
 };
 
 /** Which tests look at the mutants of a script, those that are likeliest to notice first. */

@@ -30,9 +30,13 @@ export interface Simulated {
 /** Everything of one seed: the same seed is the same story, to the last answer that is lost. */
 export async function simulate(seed: number): Promise<Simulated> {
   const time = installVirtualTime(START_MS);
+  const { stackTraceLimit } = Error;
+  // What is lost on the way in bad weather is an error each time, and nobody reads where.
+  Error.stackTraceLimit = 0;
   try {
     return await new Story(seed, time).tell();
   } finally {
+    Error.stackTraceLimit = stackTraceLimit;
     time.restore();
   }
 }
@@ -41,9 +45,10 @@ export async function simulate(seed: number): Promise<Simulated> {
 class VisibleLedger extends MemoryLedger {
   isOpen = false;
 
-  override async open(): Promise<void> {
-    this.isOpen = true;
-    await super.open();
+  override async open(begun?: string): Promise<'opened' | 'lost'> {
+    const outcome = await super.open(begun);
+    this.isOpen = outcome === 'opened';
+    return outcome;
   }
 
   override async shut(): Promise<void> {

@@ -366,6 +366,13 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(others, []);
       });
 
+      it('of many that are due as many are named as are asked for', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        for (let each = 0; each < 15; each += 1) await ledger.reserve(reserveRequest(payer, 1n, { lifetimeMs: 0 }));
+        for (const limit of [1, 10, 20])
+          assert.equal((await ledger.due(shardOf(payer.accountId), limit)).length, Math.min(limit, 15));
+      });
+
       it('an open reservation is renewed, also after its deadline; a closed one is not', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
@@ -560,6 +567,15 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await reserve(30)).outcome, 'reserved');
       });
 
+      it('a call that was admitted under a limit is settled when the limit is gone', async () => {
+        const { payer } = await limited({ tokensPerMinute: 100 });
+        const request = reserveRequest(payer, 1n, { tokens: 60 });
+        await ledger.reserve(request);
+        await ledger.setKey(keyRequest(payer, { settings: settingsOf({ rev: 1 }) }));
+        const settled = await ledger.settle({ ...closing(payer, request.rid), costE8: 1n, tokens: 50 });
+        assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
+      });
+
       it('a released call gives back every token it was expected to use', async () => {
         const { payer, reserve } = await limited({ tokensPerMinute: 1 });
         const request = reserveRequest(payer, 1n, { tokens: 1 });
@@ -704,6 +720,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 2 }) }));
         await ledger.setKey(keyRequest(payer, { status: 'active', settings: settingsOf({ rev: 1 }), limitE8: 5n }));
         assertIncludes(await ledger.readKey(payer), { status: 'revoked', limitE8: undefined });
+        assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
       });
 
       it('a change keeps what is spent and held, and takes a limit away', async () => {
@@ -771,6 +788,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         closed.setKey(keyRequest(payer)),
         closed.readAccount(payer.accountId),
         closed.readKey(payer),
+        closed.inspect(shardOf(payer.accountId), [payer.accountId], [payer.keyId]),
       ]) {
         assert.ok((await rejection(operation)) instanceof LedgerUnavailable);
       }
@@ -778,6 +796,28 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       assert.equal(await closed.isReady(), true);
       assert.deepEqual(await closed.findKey(hashOf(payer)), { outcome: 'unknown' });
       await closed.close();
+    });
+
+    it('inspect shows accounts, keys and the holds of these accounts, and no others of their shard', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      const shard = shardOf(payer.accountId);
+      let other = newPayer();
+      while (shardOf(other.accountId) !== shard) other = newPayer();
+      await ledger.setAccount(other.accountId, 'active');
+      await ledger.setKey(keyRequest(other));
+      await ledger.credit({ accountId: other.accountId, rid: newId(), amountE8: 500n });
+      const hold = reserveRequest(payer, 400n);
+      await ledger.reserve(hold);
+      await ledger.reserve(reserveRequest(other, 100n));
+      const seen = await ledger.inspect(shard, [payer.accountId], [payer.keyId]);
+      assert.deepEqual([...seen.accounts.keys()], [payer.accountId]);
+      assertIncludes(seen.accounts.get(payer.accountId), { availableE8: 600n, heldE8: 400n, postedE8: 1_000n, seq: 1 });
+      assertIncludes(seen.keys.get(payer.keyId), { spentE8: 0n, heldE8: 400n });
+      const [first, ...others] = seen.holds;
+      assertIncludes(first, { rid: hold.rid, ...payer, amountE8: 400n, ofCall: true });
+      assert.deepEqual(others, []);
+      const left = (first?.deadlineMs ?? 0) - seen.nowMs;
+      assert.ok(left > 60_000 && left <= 120_000, String(left));
     });
 
     it('an account nobody made is undefined', async () => {

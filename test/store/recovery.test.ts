@@ -171,9 +171,9 @@ for (const database of DATABASES) {
         ledger = await lose(ledger);
         let opened = 0;
         const counted = instead(ledger, {
-          open: async () => {
+          open: (begun?: string) => {
             opened += 1;
-            await ledger.open();
+            return ledger.open(begun);
           },
         });
         await Promise.all([1, 2].map(() => recover({ ledger: counted, database: knex, log: quiet })));
@@ -192,6 +192,36 @@ for (const database of DATABASES) {
     });
   }
 }
+
+describe('recovery of a ledger that is lost meanwhile', () => {
+  it('begins again: it is not opened while it lacks accounts', async function () {
+    this.timeout(60_000);
+    const test = await DATABASES[0]?.open();
+    assert.ok(test !== undefined);
+    redisUrl = await emptyRedis();
+    const ledger = await openRedis();
+    const payer = newPayer();
+    await insertPayer(test.database, payer);
+    await insertCredit(test.database, payer.accountId, newId(), 70n);
+    const other = new Redis(redisUrl);
+    let losses = 0;
+    const losing = instead(ledger, {
+      open: async (begun?: string) => {
+        losses += 1;
+        if (losses <= 2) await other.flushall();
+        const outcome = await ledger.open(begun);
+        assert.equal(await ledger.isReady(), losses > 2);
+        return outcome;
+      },
+    });
+    await recover({ ledger: losing, database: test.database, log: quiet });
+    assert.equal(losses, 3);
+    assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 70n);
+    other.disconnect();
+    await ledger.close();
+    await test.close();
+  });
+});
 
 describe('recovery while a drain is on its way', () => {
   it('waits for what was read of the ledger before it was lost', async function () {

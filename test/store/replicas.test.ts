@@ -45,8 +45,11 @@ describe('a ledger that waits for a replica', function () {
     for (const close of closings.reverse()) await close();
   });
 
-  const isInStep = () =>
-    until('the replica is in step', async () => (await watching.call('WAIT', 1, 100)) === 1, 20_000);
+  /** WAIT is about what its own connection wrote. */
+  const isInStep = async () => {
+    await watching.incr('step');
+    await until('the replica is in step', async () => (await watching.call('WAIT', 1, 100)) === 1, 20_000);
+  };
   const open = async (policy: Partial<ReplicaPolicy> = {}) => {
     await isInStep();
     const redis = connectRedis(master.url, quiet);
@@ -66,18 +69,20 @@ describe('a ledger that waits for a replica', function () {
     const ledger = await open();
     const payer = await fundedPayer(ledger, 100_000n);
     const before = await waits();
-    const calls = Array.from({ length: 500 }, async () => {
-      const request = reserveRequest(payer, 10n);
-      assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
-      assert.equal(await stateOn(copy, payer, request.rid), 'open');
-      await ledger.settle({ ...request, costE8: 3n });
-      assert.equal(await stateOn(copy, payer, request.rid), 'settled');
-    });
-    await Promise.all(calls);
+    const caller = async () => {
+      for (let call = 0; call < 10; call += 1) {
+        const request = reserveRequest(payer, 10n);
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        assert.equal(await stateOn(copy, payer, request.rid), 'open');
+        await ledger.settle({ ...request, costE8: 3n });
+        assert.equal(await stateOn(copy, payer, request.rid), 'settled');
+      }
+    };
+    await Promise.all(Array.from({ length: 40 }, caller));
     const waited = (await waits()) - before;
     // Some versions of Redis would wait without it, too; others only for what was written.
-    assert.equal(await copy.get('replicated'), '');
-    assert.ok(waited > 0 && waited < 300, `${waited} waits for 1,000 operations`);
+    assert.ok(Number(await copy.get('replicated')) > 0);
+    assert.ok(waited > 0 && waited < 400, `${waited} waits for 800 operations`);
   });
 
   it('refuses within 300 ms while the replica is out of reach; of what was told nothing is missing there', async () => {
@@ -151,7 +156,8 @@ describe('a ledger that waits for a replica', function () {
     await until('it is seen that there is another', async () => !(await ledger.isReady().catch(() => true)));
     await ledger.open();
     const request = reserveRequest(payer, 10n);
-    await until('it is taken', () => ledger.reserve(request).catch(() => undefined));
+    const taken = await until('it is taken', () => ledger.reserve(request).catch(() => undefined));
+    assert.deepEqual(taken, { outcome: 'reserved' });
     assert.equal(await stateOn(copy, payer, request.rid), 'open');
     assert.equal(await stateOn(watching, payer, request.rid), null);
   });
