@@ -125,9 +125,9 @@ export class Rig {
   }
 
   /** The documented durability: append-only file, synced every second. It is not rewritten, for that would hit one round only. */
-  redis(): Promise<TestRedis> {
+  redis(more: readonly string[] = []): Promise<TestRedis> {
     return this.keep(
-      startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0']),
+      startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0', ...more]),
     );
   }
 

@@ -4,20 +4,31 @@ import { join } from 'node:path';
 
 const require = createRequire(join(process.env.DIST_FOLDER, 'bench.js'));
 const { newId } = require('./core/ids');
-const { connectRedis } = require('./core/redis');
+const { connectRedis, duplicateRedis } = require('./core/redis');
 const { RedisLedger } = require('./core/ledger/redis-ledger');
 
 export const PAYER = { accountId: newId(), keyId: newId() };
 export { newId };
 
-export async function openLedger() {
-  const redis = connectRedis(process.env.REDIS_URL, { error: console.error, info: console.log });
+const log = { error: console.error, info: console.log };
+
+/**
+ * `patienceMs` is in the place of the 250 ms after which a call is refused; `waitReplicas` as in system.config.yml.
+ */
+export async function openLedger({ patienceMs, waitReplicas = 0 } = {}) {
+  const connected = connectRedis(process.env.REDIS_URL, log);
+  const redis = patienceMs === undefined ? connected : duplicateRedis(connected, patient(patienceMs));
+  redis.on('error', log.error);
+  if (redis !== connected) connected.disconnect();
   await new Promise((ready) => redis.once('ready', ready));
-  const ledger = new RedisLedger({ redis });
+  const replicas = { waitReplicas, waitTimeoutMs: 120, onTooFew: 'warn', log };
+  const ledger = new RedisLedger({ redis, replicas });
   await ledger.open();
   await fund(ledger, PAYER);
   return ledger;
 }
+
+const patient = (patienceMs) => ({ commandTimeout: patienceMs, socketTimeout: 2 * patienceMs });
 
 /** As many more accounts, each with a key and money. */
 export async function openAccounts(ledger, count) {
