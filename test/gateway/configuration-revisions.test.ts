@@ -276,6 +276,38 @@ describe('The configuration as revisions, on two nodes', function () {
     await both(applied.json.number);
   });
 
+  it('is not applied without force when it leaves out a stage of a rollout', async () => {
+    const settings = { failover: { maxAttempts: 2 } };
+    const withShares = (...shares: number[]) =>
+      another((config) => {
+        const stages = shares.map((share) => ({ share, hold: '1h' }));
+        config['rollouts'] = { careful: { change: { pipeline: { name: 'quality', settings } }, stages } };
+      });
+    const begun = (await apply(withShares(1, 50, 100))).json;
+    await until('it has begun', async () => {
+      const { status: code, json } = await one.admin('GET', '/admin/v1/rollouts/careful');
+      return code === 200 && json.status === 'running';
+    });
+    const { objections } = refused(await apply(withShares(50, 100)), 409, 'CHANGE_NEEDS_FORCE').details;
+    assert.match(objections[0], /^rollout "careful" is at stage 1 of 3, with 1 % in it: .* to 50 % at once/);
+    const forAll = another((config) => {
+      const { policies } = config['pipelines'].quality;
+      policies.find((each: object) => 'failover' in each).failover = [{ action: settings.failover }];
+    });
+    const { details } = refused(await apply(forAll), 409, 'CHANGE_NEEDS_FORCE');
+    assert.match(details.objections[0], /to 100 % at once/);
+    assert.equal(await newest(), begun.number);
+    assert.equal((await apply(withShares(0.5, 100))).status, 201);
+    assert.equal((await apply(another())).status, 201);
+    assert.equal((await apply(withShares(1, 100))).status, 201);
+    await until('it has begun', async () => (await one.admin('GET', '/admin/v1/rollouts/careful')).json.stage === 1);
+    const forced = await apply(forAll, { force: true });
+    assert.equal(forced.status, 201);
+    const [row] = await audited();
+    assert.equal(row?.after['forced'].length, 1);
+    await both(forced.json.number);
+  });
+
   it('is read again when somebody asks, and a changed file changes nothing', async () => {
     const { number } = await revisionAt(two);
     await two.changeConfiguration('http: [');

@@ -294,9 +294,13 @@ describe('A reload', function () {
       expect([status, json.error.code]).to.deep.equal([409, 'CONFIGURATION_FROM_FILES']);
       expect(json.error.message).to.match(/change gateway\.config\.yml on every node and reload it.*config\.source/);
     }
-    const { source, newest, nodes } = (await gateway.admin('GET', '/admin/v1/config/status')).json;
-    expect([source, newest, nodes.length]).to.deep.equal(['file', null, 1]);
-    expect(nodes[0]).to.include({ source: 'file', number: null, revision: (await revision()).revision });
+    const inForce = (await revision()).revision;
+    const status = await until('the node has told what it has', async () => {
+      const { json } = await gateway.admin('GET', '/admin/v1/config/status');
+      return json.nodes[0].revision === inForce ? json : undefined;
+    });
+    expect([status.source, status.newest, status.nodes.length]).to.deep.equal(['file', null, 1]);
+    expect(status.nodes[0]).to.include({ source: 'file', number: null, failure: null });
   });
 
   it('is done when the file changes, and a broken file that somebody leaves there is told', async () => {
