@@ -60,6 +60,7 @@ export default definePolicy({
       const asked = findModel(catalog, request);
       const taken = wayOf(call, asked);
       if (taken.field.candidates.length === 0) throw noCandidate(asked, request, health);
+      facts.model = asked.name;
       await assertAllowed(gateway, key, asked.entries, request);
       const caller = affinity ? callerOf(request, key, asked.name) : undefined;
       const wishOf = ({ model }: Way) => wishFor(request, model, { strategy, caller, health });
