@@ -17,7 +17,7 @@ import { TotalsStrip } from './totals-strip';
 import { UsageChart } from './usage-chart';
 
 const PAGE_ROWS = 50;
-const EVERY_MS = 1_500;
+const EVERY_MS = 1_000;
 /** Totals and chart count all records: not with every new one. */
 const SUMS_EVERY_MS = 4_000;
 
