@@ -85,7 +85,8 @@ const RULES_FOR_SHORT_ONES: readonly Rule[] = [
   { kind: 'another key', pattern: /(?<!#)KEYS\[\w+\]/g, into: (found) => `${found} .. 'x'` },
   { kind: 'another value', pattern: /ARGV\[\d\]/g, into: (found) => `${found} .. '0'` },
   { kind: 'no value', pattern: /ARGV\[\d\]/g, into: "''" },
-  { kind: 'number', pattern: /(?<= )\d+(?=[ ,)])/g, into: (found) => String(Number(found) + 1) },
+  // A part of a millisecond more or less is told by nobody.
+  { kind: 'number', pattern: /(?<=[^/] )\d+(?=[ ,)])/g, into: (found) => String(Number(found) + 1) },
   { kind: 'fewer', pattern: /#KEYS/g, into: '#KEYS - 1' },
   {
     kind: 'command',
