@@ -1,8 +1,8 @@
 import * as oidc from 'openid-client';
 import { fetch } from 'undici';
 import type { Destination, Egress } from '../../core/egress';
-import type { Settings } from '../../core/settings';
-import { DURATION } from '../../core/settings';
+
+import { DURATION, type Settings } from '../../core/settings';
 import { StartFailure } from '../../core/start-failure';
 
 /** Signing in with an identity provider: OpenID Connect, authorization code with PKCE, state and nonce. */

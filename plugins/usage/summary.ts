@@ -21,13 +21,13 @@ const ROUNDED_FIRST_TOKEN_MS = `CASE WHEN usage.first_token_ms < 1000 THEN usage
   WHEN usage.first_token_ms < 10000 THEN usage.first_token_ms / 10 * 10 ELSE usage.first_token_ms / 100 * 100 END`;
 
 /** The least time that so much of a bucket's calls took at most, from how many took which. */
-const PERCENTILES = `
+const PERCENTILES = (counted: string) => `
+  WITH counted AS (${counted})
   SELECT bucket, min(ms) FILTER (WHERE upto >= 0.5 * calls) AS p50, min(ms) FILTER (WHERE upto >= 0.9 * calls) AS p90,
     min(ms) FILTER (WHERE upto >= 0.99 * calls) AS p99
   FROM (SELECT bucket, ms, sum(calls) OVER (PARTITION BY bucket ORDER BY ms) AS upto,
           sum(calls) OVER (PARTITION BY bucket) AS calls
-        FROM (SELECT slot.bucket, found.ms, sum(found.calls) AS calls
-              FROM ${SLOTS} CROSS JOIN LATERAL :found AS found GROUP BY slot.bucket, found.ms) AS counted) AS summed
+        FROM counted) AS summed
   GROUP BY bucket`;
 
 interface PercentileRow {
@@ -39,8 +39,8 @@ interface PercentileRow {
 
 /** Sums of BIGINT come as text. */
 interface TotalsRow {
-  readonly calls: string;
-  readonly failed: string;
+  readonly calls: bigint;
+  readonly failed: bigint;
   readonly cost_e8: string;
   readonly input_tokens: string;
   readonly output_tokens: string;
@@ -58,22 +58,17 @@ const SUMMED = [
   'total_tokens',
 ] as const;
 
+/** In one go: of so few groups the database knows by itself how to add them up, with several workers where it has them. */
 export async function readTotals(database: Knex, filters: UsageFilters) {
-  const slots = slicesOf(filters);
-  const sums = SUMMED.map((column) => `coalesce(sum(usage.${column}), 0) AS ${column}`);
+  const sums = SUMMED.map((column) => `coalesce(sum(usage.${column}), 0)::text AS ${column}`);
   const failed = 'count(*) FILTER (WHERE usage.status >= 400 OR usage.error_code IS NOT NULL) AS failed';
-  const records = recordsIn(database, filters).select(database.raw(['count(*) AS calls', failed, ...sums].join()));
-  const all = ['calls', 'failed', ...SUMMED].map((column) => `coalesce(sum(found.${column}), 0)::text AS ${column}`);
-  const [{ rows }, percentiles] = await Promise.all([
-    askSlots<TotalsRow>(
-      database,
-      `SELECT ${all.join()} FROM ${SLOTS} CROSS JOIN LATERAL :found AS found`,
-      slots,
-      records,
-    ),
-    readPercentiles(database, filters, slots),
-  ]);
-  const [found] = rows;
+  const firstTokenCounts = firstTokensOf(database, recordsOf(database, filters)).select(database.raw('1 AS bucket'));
+  const [found, { rows: percentiles }]: [TotalsRow | undefined, { rows: readonly PercentileRow[] }] = await Promise.all(
+    [
+      recordsOf(database, filters).first(database.raw(['count(*) AS calls', failed, ...sums].join())),
+      database.raw(PERCENTILES(':found'), { found: firstTokenCounts as never }),
+    ],
+  );
   if (found === undefined) throw new Error('a count has no row');
   const [firstTokens] = percentiles;
   return {
@@ -212,19 +207,29 @@ async function readPercentiles(
   filters: UsageFilters,
   slots: readonly Slot[],
 ): Promise<readonly PercentileRow[]> {
-  const records = recordsIn(database, filters)
+  const counted = `SELECT slot.bucket, found.* FROM ${SLOTS} CROSS JOIN LATERAL :found AS found`;
+  const found = firstTokensOf(database, recordsIn(database, filters));
+  return (await askSlots<PercentileRow>(database, PERCENTILES(counted), slots, found)).rows;
+}
+
+/** How many calls took how long. */
+function firstTokensOf(database: Knex, records: Knex.QueryBuilder): Knex.QueryBuilder {
+  return records
     .whereNotNull('usage.first_token_ms')
     .select(database.raw(`${ROUNDED_FIRST_TOKEN_MS} AS ms, count(*) AS calls`))
     .groupByRaw('1');
-  return (await askSlots<PercentileRow>(database, PERCENTILES, slots, records)).rows;
 }
 
 /** The records of a slot that the filters find. */
 function recordsIn(database: Knex, filters: UsageFilters): Knex.QueryBuilder {
-  const query = database('usage_records as usage').whereRaw(
+  return recordsOf(database, { ...filters, from: undefined, to: undefined }).whereRaw(
     'usage.created_at >= slot.from_at AND usage.created_at < slot.to_at',
   );
-  narrow(query, { ...filters, from: undefined, to: undefined });
+}
+
+function recordsOf(database: Knex, filters: UsageFilters): Knex.QueryBuilder {
+  const query = database('usage_records as usage');
+  narrow(query, filters);
   return query;
 }
 
@@ -235,18 +240,6 @@ async function askSlots<Row>(database: Knex, query: string, slots: readonly Slot
     buckets: slots.map(({ bucket }) => bucket),
     found: found as never,
   });
-}
-
-const SLICES = 50;
-
-/** The range in one bucket; in slices where both ends are given. */
-function slicesOf({ from, to }: UsageFilters): readonly Slot[] {
-  if (from === undefined || to === undefined || from >= to) {
-    return [{ from: from?.toISOString() ?? '-infinity', to: to?.toISOString() ?? 'infinity', bucket: 1 }];
-  }
-  const step = (to.getTime() - from.getTime()) / SLICES;
-  const edges = Array.from({ length: SLICES + 1 }, (_, index) => toTime(Math.round(from.getTime() + index * step)));
-  return edges.slice(1).map((edge, index) => ({ from: edges[index] ?? edge, to: edge, bucket: 1 }));
 }
 
 function toTime(atMs: number): string {
