@@ -9,8 +9,9 @@ const SUMMED = [
 ];
 
 /**
- * The index that lists an account's records by time also holds what is summed of them, so that a month's totals are read from
- * it alone. With 200,000 records in the month that is 0.1 s instead of 0.2 s in Postgres and 0.4 s in the embedded database.
+ * The index that lists an account's records by time also holds what is summed of them, so that a month's chart is read from it
+ * alone. With 200,000 records in the month, sums by day take 0.12 s instead of 0.2 s in Postgres, and instead of 0.4 s in the
+ * embedded database.
  */
 export async function up(knex: Knex): Promise<void> {
   await replace(knex, `${KEY} INCLUDE (${SUMMED.join()})`);
