@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useState } from 'preact/hooks';
 import { exchange, Failure } from './api';
 
 /** What a part of the page needs from the gateway, and how far that is. */
@@ -16,7 +16,8 @@ export interface Resource<T> {
 interface State<T> {
   readonly data: T | undefined;
   readonly failure: Failure | undefined;
-  readonly isLoading: boolean;
+  /** The path that the last answer, or failure, was of. */
+  readonly answered: string | undefined;
   readonly version: number;
 }
 
@@ -27,11 +28,12 @@ interface Options {
   readonly round?: number;
 }
 
+const NOTHING = { data: undefined, failure: undefined, answered: undefined, version: 0 };
+
 /** Fetches a path of the interface, again when it changes; undefined fetches nothing. */
 export function useResource<T>(path: string | undefined, { everyMs, round = 0 }: Options = {}): Resource<T> {
-  const [state, setState] = useState<State<T>>({ data: undefined, failure: undefined, isLoading: true, version: 0 });
+  const [state, setState] = useState<State<T>>(NOTHING);
   const [attempt, setAttempt] = useState(0);
-  const loaded = useRef<string | undefined>(undefined);
   const reload = useCallback(() => setAttempt((before) => before + 1), []);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt or round fetches the same path again
@@ -50,20 +52,17 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
         setState((before) => ({
           data: data ?? before.data,
           failure: undefined,
-          isLoading: false,
+          answered: path,
           version: data === undefined ? before.version : before.version + 1,
         }));
       } catch (error) {
-        if (!signal.aborted) setState((before) => ({ ...before, failure: toFailure(error), isLoading: false }));
+        if (!signal.aborted) setState((before) => ({ ...before, failure: toFailure(error), answered: path }));
       }
     };
     const again = async () => {
       if (document.visibilityState === 'visible') await fetchOnce();
       if (!signal.aborted) timer = setTimeout(again, everyMs);
     };
-    // The same path once more is a fresher answer to the same question: nothing steps back for it.
-    if (loaded.current !== path) setState((before) => ({ ...before, isLoading: true }));
-    loaded.current = path;
     void fetchOnce().then(() => {
       if (everyMs !== undefined && !signal.aborted) timer = setTimeout(again, everyMs);
     });
@@ -73,7 +72,9 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
     };
   }, [path, everyMs, attempt, round]);
 
-  return { ...state, reload };
+  const { data, failure, answered, version } = state;
+  // The same path once more is a fresher answer to the same question: nothing steps back for it.
+  return { data, failure, version, isLoading: path !== answered, reload };
 }
 
 export function toFailure(error: unknown): Failure {

@@ -28,7 +28,8 @@ const PERCENTILES = ['p50', 'p90', 'p99'] as const;
 const HEIGHT = 220;
 
 interface Props {
-  readonly wanted: Readonly<Record<string, string | undefined>>;
+  /** Undefined while it is not its turn. */
+  readonly wanted: Readonly<Record<string, string | undefined>> | undefined;
   readonly round: number;
 }
 
@@ -36,7 +37,8 @@ export function UsageChart({ wanted, round }: Props) {
   const { query } = place.value;
   const show = SHOWS.find(({ value }) => value === query.get('show'))?.value ?? 'cost';
   const by = GROUPINGS.find(({ value }) => value === query.get('by'))?.value ?? 'model';
-  const series = useResource<Series>(pathOf('/series', { ...wanted, by, timeZone: TIME_ZONE }), { round });
+  const path = wanted && pathOf('/series', { ...wanted, by, timeZone: TIME_ZONE });
+  const series = useResource<Series>(path, { round });
   const { data, failure, isLoading } = series;
   return (
     <section class="panel" aria-labelledby="chart-title">
