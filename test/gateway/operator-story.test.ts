@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { run } from '../../cli/run';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 interface Ran {
@@ -92,13 +93,19 @@ describe('an operator’s first customer', function () {
     await gateway.record(story.key, story.requestId);
     const shown = await tollgate(gateway, 'usage', 'show', story.requestId);
     assert.match(shown.stdout, /^cost USD +0\.00010500$/m);
-    const balance = await json('balance', story.account);
+    const balance = await until('every call is settled', async () => {
+      const now = await json('balance', story.account);
+      return now.heldUsd === '0.00000000' && now;
+    });
     const spentE8 = 100_000_000n - toE8(balance.balanceUsd);
-    const exported = await untilSum(gateway, story.account, spentE8);
-    const listed = await json('usage', 'list', '--account', story.account, '--limit', '1000');
-    assert.equal(listed.items.length, exported.length);
-    assert.equal(sumE8(listed.items.map(({ cost }: { cost: string }) => cost)), spentE8);
-    assert.equal(balance.heldUsd, '0.00000000');
+    await until('every call has its record, in the CSV and in the list', async () => {
+      const exported = await costsOfCsv(gateway, story.account);
+      const listed = await json('usage', 'list', '--account', story.account, '--limit', '1000');
+      assert.equal(listed.items.length, exported.length);
+      assert.equal(sumE8(exported), spentE8);
+      assert.equal(sumE8(listed.items.map(({ cost }: { cost: string }) => cost)), spentE8);
+      return true;
+    });
   });
 
   it('6. loses the key: its next call is refused', async () => {
@@ -129,16 +136,11 @@ describe('an operator’s first customer', function () {
   });
 });
 
-/** The costs of the CSV, once its last records have come and they add up to what the ledger charged. */
-async function untilSum(gateway: TestGateway, account: string, spentE8: bigint): Promise<readonly string[]> {
-  for (let attempts = 0; ; attempts += 1) {
-    const { stdout } = await tollgate(gateway, 'usage', 'export', '--account', account);
-    const [head = '', ...lines] = stdout.trimEnd().split('\r\n');
-    const column = head.split(',').indexOf('cost');
-    const costs = lines.map((line) => line.split(',')[column] ?? '');
-    if (sumE8(costs) === spentE8) return costs;
-    assert.ok(attempts < 20, `the CSV has ${sumE8(costs)}, the ledger charged ${spentE8}`);
-  }
+async function costsOfCsv(gateway: TestGateway, account: string): Promise<readonly string[]> {
+  const { stdout } = await tollgate(gateway, 'usage', 'export', '--account', account);
+  const [head = '', ...lines] = stdout.trimEnd().split('\r\n');
+  const column = head.split(',').indexOf('cost');
+  return lines.map((line) => line.split(',')[column] ?? '');
 }
 
 function sumE8(amounts: readonly string[]): bigint {
