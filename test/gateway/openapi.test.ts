@@ -185,7 +185,7 @@ describe('The OpenAPI documents', function () {
       for (const { path, method, operation } of operationsOf(document)) {
         // Inside a sandbox there is none to look at here: test/gateway/sandbox-*.test.ts compare all they are answered.
         if (method !== 'get' || path.startsWith('/v1/sandboxes/')) continue;
-        // A gateway with files has none: test/gateway/configuration-revisions.test.ts looks at it.
+        // A gateway with files has none: test/long/configuration-revisions.test.ts looks at it.
         if (path === '/admin/v1/config/revisions/{revision}') continue;
         const answer = await get(fill(path));
         expect(answer.status, `${path}: ${answer.text}`).to.equal(200);

@@ -48,12 +48,12 @@ const CHANGES: Readonly<Record<string, Example>> = {
   'POST /admin/v1/config/reload': { body: {} },
   'POST /admin/v1/config/revisions': {
     body: { text: '' },
-    unchanged: 'this gateway has files; test/gateway/configuration-revisions.test.ts has revisions',
+    unchanged: 'this gateway has files; test/long/configuration-revisions.test.ts has revisions',
   },
   'POST /admin/v1/config/revisions/{revision}/rollback': {
     body: {},
     path: { revision: '1' },
-    unchanged: 'this gateway has files; test/gateway/configuration-revisions.test.ts has revisions',
+    unchanged: 'this gateway has files; test/long/configuration-revisions.test.ts has revisions',
   },
   'POST /admin/v1/upstreams/{name}/eject': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/upstreams/{name}/restore': {
