@@ -28,7 +28,7 @@ export function Dialog({ title, onClose, kind, isFirm = false, children }: Props
       element?.close();
     };
   }, []);
-  /** A second Escape closes it whatever `cancel` says. */
+  /** A second request to close, a phone's back gesture say, closes it whatever `cancel` says. */
   const onClosed = () => {
     if (isLeft.current) return;
     if (isFirm) dialog.current?.showModal();
@@ -36,7 +36,6 @@ export function Dialog({ title, onClose, kind, isFirm = false, children }: Props
   };
 
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard leaves by Escape, which is `cancel`
     <dialog
       ref={dialog}
       class={kind ?? 'box'}
@@ -46,6 +45,9 @@ export function Dialog({ title, onClose, kind, isFirm = false, children }: Props
         if (!isFirm) onClose();
       }}
       onClose={onClosed}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape' && isFirm) event.preventDefault();
+      }}
       onClick={(event) => {
         if (event.target === dialog.current && !isFirm) onClose();
       }}
