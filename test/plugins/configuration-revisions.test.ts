@@ -16,6 +16,7 @@ function configurationOf(text: string, number?: number): Configuration {
     revision: `r-${text}`,
     pipelines: [],
     sections,
+    rollouts: [],
     warnings: [],
     catalog: buildCatalog([]),
     gateway: {},
