@@ -95,6 +95,8 @@ export class SimulatedDatabase {
       return list<EntryRow>('wanted').filter((wanted) => this.entries.has(keyOf(wanted)));
     if (sql.includes('entry.rid = wanted.rid'))
       return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
+    // Holds of sandboxes, where their plugin is loaded too: nobody has one.
+    if (sql.includes('FROM billing_periods AS period')) return [];
     throw new Error(`the simulated database does not know: ${sql.slice(0, 80)}`);
   }
 
