@@ -139,7 +139,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   const endedEarly = ended.then((code): never => {
     throw new Error(`the gateway ended with ${code}: ${output}`);
   });
-  const ready = await Promise.race([until('the gateway is ready', () => readyLine(output), 30_000), endedEarly]).catch(
+  const ready = await Promise.race([until('the gateway is ready', () => readyLine(output), 60_000), endedEarly]).catch(
     (error: unknown) => {
       child.kill('SIGKILL');
       throw error;
