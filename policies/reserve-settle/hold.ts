@@ -39,9 +39,12 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
   return tokens;
 }
 
-/** The most tokens one choice can say at any of them. */
-export function mostOutputTokens(request: ModelRequest, candidates: readonly Candidate[]): number {
-  return Math.max(...candidates.map(({ model }) => outputTokens({ ...request, choices: 1 }, model)));
+/** The most tokens one choice can say at any of them, also beyond what is expected of a call without a limit. */
+export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
+  return Math.min(
+    maxOutputTokens ?? Number.POSITIVE_INFINITY,
+    Math.max(...candidates.map(({ model }) => model.maxOutput)),
+  );
 }
 
 function roughCost(request: ModelRequest, model: Candidate['model']): number {

@@ -52,6 +52,15 @@ describe('a call whose money does not suffice', () => {
     expect(clampTo(1_010n, named({}), [candidate])?.maxOutputTokens).to.equal(1);
   });
 
+  it('is given more than is expected of a call without a limit, where two answers are held for and one can be longer', () => {
+    const spender = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
+    const both = [{ ...spender, adapter: chat, upstream: { ...spender.upstream, prefill: true } }];
+    const request = named({}, { stream: true });
+    expect(holdFor(request, both)).to.equal(3_000n);
+    expect(clampTo(2_200n, request, both)?.maxOutputTokens).to.equal(120);
+    expect(clampTo(2_900n, request, both)?.maxOutputTokens).to.equal(150);
+  });
+
   it('is held for within the money, and with one token more would not be', () => {
     const limit = fc.integer({ min: 1, max: 1_000 });
     const e8 = fc.bigInt({ min: 1n, max: 100_000_000n });
