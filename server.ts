@@ -99,15 +99,15 @@ function readArguments(given: readonly string[]): boolean {
 async function serve({ system, plugins }: LoadedPlugins, configFolder: string, read: ReadHere): Promise<void> {
   const { env } = process;
   // Mistakes in the files are told before anything is opened.
-  if (system.config.source === 'file') read();
+  const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
   const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
   await migrate(database);
-  const configurationSource = system.config.source === 'file' ? fileSource(read) : databaseSource(read, database);
-  const configuration = await configurationSource.read();
+  const configurationSource = ofFiles === undefined ? databaseSource(read, database) : fileSource(read);
+  const configuration = ofFiles ?? (await configurationSource.read());
   const live = new LiveConfiguration({
     first: configuration,
     read: configurationSource.read,

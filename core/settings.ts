@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 
 /** The TypeScript type of what a JSON Schema lets pass; properties with a default are always there. */
@@ -74,12 +74,14 @@ export function parseDuration(text: string): number {
 }
 
 /**
- * Compiles a schema once. The check fills defaults in into a copy of the value and never coerces. `T` is the schema's
- * `Settings`; it is named by the caller, for a generic one cannot be computed.
+ * Compiles a schema once, when the first value comes: a process has many, and looks at few values when it starts. The check fills
+ * defaults in into a copy of the value and never coerces. `T` is the schema's `Settings`; it is named by the caller, for a
+ * generic one cannot be computed.
  */
 export function compileCheck<T>(schema: Schema): Check<T> {
-  const validate = ajv.compile(schema);
+  let validate: ValidateFunction | undefined;
   return (value, names = []) => {
+    validate ??= ajv.compile(schema);
     const copy = structuredClone(value);
     if (validate.call(names, copy)) return { value: copy as T };
     // A name that is wrong is reported by what is wrong with it.

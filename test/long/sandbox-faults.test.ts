@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Client } from 'pg';
-import type { TestDocker } from '../support/docker';
+import type { DockerEngine } from '../support/docker';
 import { type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
 import { dockerGateway } from '../support/sandbox-docker';
 import {
@@ -15,7 +15,7 @@ import { emptyRedis, newDatabase, sharedDocker } from '../support/shared';
 import { until } from '../support/until';
 
 describe('sandboxes, when something dies', () => {
-  let docker: TestDocker;
+  let docker: DockerEngine;
   let options: GatewayOptions;
   let databaseUrl: string;
   let gateway: TestGateway;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { request } from 'undici';
-import type { TestDocker } from '../support/docker';
+import type { DockerEngine } from '../support/docker';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { dockerGateway } from '../support/sandbox-docker';
 import {
@@ -16,7 +16,7 @@ import { until } from '../support/until';
 
 describe('sandboxes at a real Docker engine', () => {
   let gateway: TestGateway;
-  let docker: TestDocker;
+  let docker: DockerEngine;
   let key: string;
 
   before(async function () {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { TestDocker } from '../support/docker';
+import type { DockerEngine } from '../support/docker';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { dockerGateway } from '../support/sandbox-docker';
 import {
@@ -22,7 +22,7 @@ const OBSERVED_EVERY_MS = SILENT_MS > 0 ? 60_000 : 1_000;
 
 describe(`sandboxes, when their engine is silent${SILENT_MS > 0 ? ` for ${SILENT_MS / 1_000} s` : ''}`, function () {
   this.timeout(120_000 + 5 * SILENT_MS);
-  let docker: TestDocker;
+  let docker: DockerEngine;
   let gateway: TestGateway;
   let key: string;
 

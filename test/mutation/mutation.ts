@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import Mocha from 'mocha';
 import { LEDGER_SCRIPTS } from '../../core/ledger/redis-ledger';
 import type { LuaScript } from '../../core/lua';
-import { emptyRedis, mochaHooks } from '../support/shared';
+import { emptyRedis, mochaGlobalSetup, mochaGlobalTeardown } from '../support/shared';
 import { EQUIVALENT } from './equivalent';
 import { type Mutant, mutantsOf, subjectsIn } from './mutants';
 
@@ -51,6 +51,7 @@ async function main(): Promise<void> {
   const subjects = subjectsIn(LEDGER, LEDGER_SCRIPTS).filter(({ name }) => script?.includes(name) ?? true);
   const survivors: Mutant[] = [];
   const table: string[] = [];
+  await mochaGlobalSetup();
   const redis = new Redis(await emptyRedis());
   try {
     for (const each of subjects) {
@@ -80,7 +81,7 @@ async function main(): Promise<void> {
     }
   } finally {
     redis.disconnect();
-    await mochaHooks.afterAll();
+    await mochaGlobalTeardown();
   }
   for (const { name, line, change } of survivors) process.stdout.write(`SURVIVED ${name}.lua:${line} ${change}\n`);
   if (survivors.length > 0) process.exitCode = 1;

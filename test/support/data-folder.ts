@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate, openDatabase } from '../../core/database';
 import { quiet } from './databases';
+import { emptyDataFolder } from './shared';
 
 const made: string[] = [];
-let prepared: Promise<string> | undefined;
 
 /** A data folder for one gateway; it is there until all tests have ended, for gateways that are started again. */
 export async function newDataFolder(stores: unknown): Promise<string> {
   const folder = await makeFolder();
   // The first start of an embedded database takes seconds; the quick start's test tells that story.
-  if (stores === 'embedded') await cp(await preparedFolder(), folder, { recursive: true });
+  if (stores === 'embedded') await cp(await emptyDataFolder(), folder, { recursive: true });
   return folder;
 }
 
@@ -20,12 +20,7 @@ export async function removeDataFolders(): Promise<void> {
 }
 
 /** With an embedded database of this version that has nothing in it. */
-function preparedFolder(): Promise<string> {
-  prepared ??= prepare();
-  return prepared;
-}
-
-async function prepare(): Promise<string> {
+export async function prepareDataFolder(): Promise<string> {
   const dataFolder = await makeFolder();
   const database = await openDatabase({ dataFolder, log: quiet });
   await migrate(database);

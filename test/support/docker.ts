@@ -13,8 +13,9 @@ import { until } from './until';
 /** Names of containers, as `docker ps -a` shows them. */
 type ContainerNames = readonly string[];
 
-export interface TestDocker {
+export interface DockerEngine {
   readonly socket: string;
+  readonly pid: number;
   /** A busybox image: sh, find, grep, stat, nc, httpd. */
   readonly image: string;
   /** Every container the engine has, running or not. */
@@ -23,6 +24,9 @@ export interface TestDocker {
   /** The engine does not answer any more; the containers run on. */
   stall(): void;
   goOn(): void;
+}
+
+export interface TestDocker extends DockerEngine {
   stop(): Promise<void>;
 }
 
@@ -43,24 +47,30 @@ export async function startDocker(): Promise<TestDocker> {
   };
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
-  const ask = (method: string, path: string, body?: unknown) => send(socket, method, path, body);
+  const engine = reachDocker({ socket, pid: child.pid ?? 0 });
   await until(
     'the Docker engine answers',
     async () => {
       if (child.exitCode !== null) throw new Error(`dockerd ended: ${output}`);
-      return (await ask('GET', '/_ping')).status === 200;
+      return (await engine.ask('GET', '/_ping')).status === 200;
     },
     60_000,
   );
   await importImage(socket);
+  return { ...engine, stop: () => stop(child, engine.ask, folder) };
+}
+
+/** An engine that runs, whichever process started it. */
+export function reachDocker({ socket, pid }: Pick<DockerEngine, 'socket' | 'pid'>): DockerEngine {
+  const ask: Ask = (method, path, body) => send(socket, method, path, body);
   return {
     socket,
+    pid,
     image: IMAGE,
     ask,
     containers: async () => (await containersOf(ask)).flatMap(({ Names }) => Names.map((name) => name.slice(1))),
-    stall: () => void child.kill('SIGSTOP'),
-    goOn: () => void child.kill('SIGCONT'),
-    stop: () => stop(child, ask, folder),
+    stall: () => void process.kill(pid, 'SIGSTOP'),
+    goOn: () => void process.kill(pid, 'SIGCONT'),
   };
 }
 
@@ -72,7 +82,7 @@ function engineOptions(folder: string, socket: string): string[] {
   ];
 }
 
-type Ask = TestDocker['ask'];
+type Ask = DockerEngine['ask'];
 
 async function containersOf(ask: Ask): Promise<readonly { Id: string; Names: readonly string[] }[]> {
   return (await ask('GET', '/containers/json?all=1')).body as { Id: string; Names: readonly string[] }[];

@@ -1,16 +1,19 @@
 import { createServer } from 'node:net';
 
-/** A loopback port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Below the ports that systems give to outgoing connections, so that none of these takes it before its user does. */
+const FIRST = 15_000;
+const COUNT = 15_000;
+
+/** A loopback port that was free a moment ago; another one for whoever asks at the same time. */
+export async function freePort(): Promise<number> {
+  const port = FIRST + Math.floor(Math.random() * COUNT);
+  return (await isFree(port)) ? port : freePort();
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => {
-        if (address === null || typeof address === 'string') reject(new Error('no port was given'));
-        else resolve(address.port);
-      });
-    });
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }

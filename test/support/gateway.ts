@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { type Client, Pool } from 'undici';
 import { parse, stringify } from 'yaml';
 import { newDataFolder } from './data-folder';
-import { emptyRedis, newDatabase } from './shared';
+import { builtServer, emptyRedis, newDatabase } from './shared';
 import { until } from './until';
 
 const PROJECT = resolve(__dirname, '../..');
@@ -128,7 +128,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     ...(await storesOf(stores)),
     ...options.env,
   };
-  const child = startServer(env);
+  const child = await startServer(env);
   let output = '';
   const keep = (chunk: Buffer) => {
     output += chunk.toString();
@@ -212,7 +212,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
 export async function failToStart(options: GatewayOptions): Promise<{ code: number | null; output: string }> {
   const folder = await writeConfiguration(options);
   const dataFolder = options.dataFolder ?? (await newDataFolder('real'));
-  const child = startServer({
+  const child = await startServer({
     PATH: process.env['PATH'],
     TOLLGATE_CONFIG_DIR: folder,
     DATA_DIR: dataFolder,
@@ -236,12 +236,8 @@ export async function failToStart(options: GatewayOptions): Promise<{ code: numb
   return { code, output };
 }
 
-function startServer(env: NodeJS.ProcessEnv): ChildProcess {
-  const tsx = require.resolve('tsx/cjs');
-  return spawn(process.execPath, ['--require', tsx, join(PROJECT, 'server.ts')], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+async function startServer(env: NodeJS.ProcessEnv): Promise<ChildProcess> {
+  return spawn(process.execPath, [await builtServer()], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 function readyLine(output: string): { public: string; admin: string } | undefined {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 const DEBIAN_PACKAGES: Readonly<Record<string, string>> = {
@@ -51,7 +52,10 @@ function install(debianPackage: string): void {
   process.stderr.write(`installing ${debianPackage} for the tests\n`);
   // A policy file keeps the package from starting a service of its own.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-  const run = (...args: string[]) => execFileSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  run('update', '-qq');
-  run('install', '-qq', '-y', '--no-install-recommends', debianPackage);
+  // Test files run side by side, and dpkg for one at a time.
+  const script = 'apt-get update -qq && apt-get install -qq -y --no-install-recommends "$1"';
+  execFileSync('flock', [join(tmpdir(), 'tollgate-tests-install'), 'sh', '-c', script, 'sh', debianPackage], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 }

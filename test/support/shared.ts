@@ -1,21 +1,28 @@
+import { execFile } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { removeDataFolders } from './data-folder';
-import { startDocker, type TestDocker } from './docker';
+import { prepareDataFolder, removeDataFolders } from './data-folder';
+import { type DockerEngine, reachDocker, startDocker, type TestDocker } from './docker';
 import { startPostgres, type TestPostgres } from './postgres';
 import { startRedis, type TestRedis } from './redis';
 
 /**
- * One Redis, one Postgres and one Docker engine for the whole run, started when the first test asks. Loaded by mocha as a root hook, so that
- * they are stopped at the end. A test that kills or stalls a store starts its own.
+ * What all test files share, each thing started when the first test asks for it and stopped when the run has ended. Test files
+ * run in several processes: those ask the one that started them, at the address it leaves in the environment. A test that kills or
+ * stalls a store starts its own.
  */
-let redis: Promise<TestRedis> | undefined;
-let postgres: Promise<TestPostgres> | undefined;
-let docker: Promise<TestDocker> | undefined;
+const ADDRESS = 'TESTS_SHARE_AT';
 
-/** The shared Redis, emptied: test files run one after the other. */
+const PROJECT = resolve(__dirname, '../..');
+
+/** Two files that run at the same time do not see each other's Redis or containers. */
+const WORKER = process.env['MOCHA_WORKER_ID'] ?? '0';
+
+/** The Redis of this process, emptied: its test files run one after the other. */
 export async function emptyRedis(): Promise<string> {
-  redis ??= startRedis();
-  const { url } = await redis;
+  const url = await ask<string>(`redis/${WORKER}`);
   const client = new Redis(url);
   await client.flushall();
   client.disconnect();
@@ -23,22 +30,96 @@ export async function emptyRedis(): Promise<string> {
 }
 
 /** A new, empty database on the shared Postgres. */
-export async function newDatabase(): Promise<string> {
-  postgres ??= startPostgres();
-  return (await postgres).createDatabase();
+export function newDatabase(): Promise<string> {
+  return ask('database');
 }
 
-/** The shared Docker engine. Who starts containers ends them. */
-export function sharedDocker(): Promise<TestDocker> {
-  docker ??= startDocker();
-  return docker;
+/** The Docker engine of this process. Who starts containers ends them. */
+export async function sharedDocker(): Promise<DockerEngine> {
+  return reachDocker(await ask(`docker/${WORKER}`));
 }
 
-export const mochaHooks = {
-  async afterAll(): Promise<void> {
-    await (await redis)?.stop();
-    await (await postgres)?.stop();
-    await (await docker)?.stop();
-    await removeDataFolders();
-  },
-};
+/** A data folder with an embedded database of this version that has nothing in it; to be copied. */
+export function emptyDataFolder(): Promise<string> {
+  return ask('data-folder');
+}
+
+/** The program that operators start, built from the sources as they are. */
+export function builtServer(): Promise<string> {
+  return ask('server');
+}
+
+async function ask<T>(what: string): Promise<T> {
+  const answer = await fetch(`${process.env[ADDRESS]}/${what}`);
+  if (!answer.ok) throw new Error(await answer.text());
+  return (await answer.json()) as T;
+}
+
+const redises = new Map<string, Promise<TestRedis>>();
+const engines = new Map<string, Promise<TestDocker>>();
+let postgres: Promise<TestPostgres> | undefined;
+let dataFolder: Promise<string> | undefined;
+let program: Promise<string> | undefined;
+let server: Server | undefined;
+
+/** By mocha, once, in the process that was started. */
+export async function mochaGlobalSetup(): Promise<void> {
+  server = createServer(async ({ url = '' }, response) => {
+    const [status, answer] = await share(url.slice(1)).then(
+      (given) => [200, JSON.stringify(given)] as const,
+      (error: unknown) => [500, String(error)] as const,
+    );
+    response.writeHead(status).end(answer);
+  });
+  await new Promise<void>((done) => server?.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  process.env[ADDRESS] = `http://127.0.0.1:${address.port}`;
+}
+
+/** What only names where it is. */
+async function share(what: string): Promise<unknown> {
+  const [kind, worker = ''] = what.split('/');
+  switch (kind) {
+    case 'redis':
+      return (await once(redises, worker, startRedis)).url;
+    case 'docker': {
+      const { socket, pid } = await once(engines, worker, startDocker);
+      return { socket, pid };
+    }
+    case 'database':
+      postgres ??= startPostgres();
+      return (await postgres).createDatabase();
+    case 'data-folder':
+      dataFolder ??= prepareDataFolder();
+      return dataFolder;
+    case 'server':
+      program ??= build();
+      return program;
+    default:
+      throw new Error(`nobody shares ${what}`);
+  }
+}
+
+/** As `npm run build` does it, but for the console's page, and only what has changed. */
+async function build(): Promise<string> {
+  const run = promisify(execFile);
+  await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], { cwd: PROJECT });
+  await run('sh', ['-c', 'cp core/ledger/*.lua dist/core/ledger/'], { cwd: PROJECT });
+  return join(PROJECT, 'dist/server.js');
+}
+
+function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => Promise<T>): Promise<T> {
+  const running = started.get(worker) ?? start();
+  started.set(worker, running);
+  return running;
+}
+
+export async function mochaGlobalTeardown(): Promise<void> {
+  server?.close();
+  const running = [...redises.values(), ...engines.values(), ...(postgres === undefined ? [] : [postgres])];
+  for (const each of await Promise.allSettled(running)) if (each.status === 'fulfilled') await each.value.stop();
+  await removeDataFolders();
+}
+
+export const mochaHooks = { afterAll: removeDataFolders };
