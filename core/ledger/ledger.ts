@@ -284,8 +284,9 @@ export interface Ledger {
   /** Recovery, first. What it answers is given to `open`. */
   begin(): Promise<string>;
   /**
-   * Recovery: writes accounts that are absent or behind; of what was held only the snapshot's open holds stay. Of those
-   * whose seq is not lower it only writes keys that are missing. Index entries of all keys are written.
+   * Recovery: writes accounts that are absent or behind; of what was held only the snapshot's open holds stay. The money of
+   * those whose seq is not lower stays as it is; their status, and keys that are missing or have an older revision, are
+   * written. Index entries of all keys are.
    */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
   /**

@@ -373,19 +373,25 @@ export class MemoryLedger implements Ledger {
   #restore(snapshot: AccountSnapshot): void {
     const { accountId, status, postedE8, seq, keys, closed } = snapshot;
     const { holds, heldE8, heldByKey } = coverHolds(snapshot);
-    const behind = (this.#accounts.get(accountId)?.seq ?? -1) < seq;
+    const account = this.#accounts.get(accountId);
+    const behind = account === undefined || account.seq < seq;
     for (const key of keys) {
       const { keyId, settings, spentE8 } = key;
-      if (behind || !this.#keys.has(keyId)) {
+      const there = this.#keys.get(keyId);
+      const decided = { status: key.status, ...limitsOf(key), settings };
+      if (behind || there === undefined) {
         const keyHeldE8 = behind ? (heldByKey.get(keyId) ?? 0n) : 0n;
         this.#keys.set(keyId, {
-          ...{ accountId, status: key.status, ...limitsOf(key), settings, spentE8, heldE8: keyHeldE8 },
+          ...{ accountId, ...decided, spentE8, heldE8: keyHeldE8 },
           ...{ ...noCounts(), ...key.windows },
         });
-      }
+      } else if (there.settings.rev < settings.rev) Object.assign(there, decided);
       this.#keyIndex.set(key.hash, { accountId, keyId });
     }
-    if (!behind) return;
+    if (!behind) {
+      account.status = status;
+      return;
+    }
     for (const rid of this.#deadlinesOf(accountId).keys()) {
       if (this.#reservations.get(rid)?.accountId !== accountId) continue;
       this.#reservations.delete(rid);

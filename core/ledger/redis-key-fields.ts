@@ -1,5 +1,5 @@
 import { setLimits } from './key-limits';
-import type { KeyLimits, KeySettings, KeySnapshot } from './ledger';
+import type { KeyLimits, KeySettings, KeySnapshot, SetKeyRequest } from './ledger';
 
 /** Fields of a key's hash, in the order in which limits are written and read. */
 export const LIMIT_FIELDS = ['limit', 'day_limit', 'month_limit', 'calls', 'tokens'] as const;
@@ -32,24 +32,22 @@ export function readSettings(rev: string, settings: string): KeySettings {
   return { rev: Number(rev), name, allowedModels };
 }
 
-/** What a key's hash has beside its account and what it holds: field, value, field, value. */
-export function keyFields(key: KeySnapshot): readonly string[] {
-  const { status, settings, spentE8, windows } = key;
+/** What an operator decides of a key, as its hash has it: field, value, field, value. */
+export function settingFields(key: SetKeyRequest): readonly string[] {
+  const { status, settings } = key;
   const limits = limitTexts(key);
   const caps = limits.slice(1).some((text) => text !== '');
   return [
-    ...[
-      'status',
-      status,
-      'rev',
-      String(settings.rev),
-      'settings',
-      writeSettings(settings),
-      'spent',
-      spentE8.toString(),
-    ],
+    ...['status', status, 'rev', String(settings.rev), 'settings', writeSettings(settings)],
     ...LIMIT_FIELDS.flatMap((field, index) => (limits[index] ? [field, limits[index]] : [])),
     ...(caps ? ['caps', '1'] : []),
+  ];
+}
+
+/** What it has spent, likewise. */
+export function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
+  return [
+    ...['spent', spentE8.toString()],
     ...(windows === undefined ? [] : ['day', String(windows.day), 'day_spent', windows.daySpentE8.toString()]),
     ...(windows === undefined ? [] : ['month', String(windows.month), 'month_spent', windows.monthSpentE8.toString()]),
   ];

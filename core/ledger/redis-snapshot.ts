@@ -1,6 +1,6 @@
 import { smallest } from './amount';
 import type { AccountSnapshot, ClosedEntry, EntryKind, OpenHold } from './ledger';
-import { keyFields } from './redis-key-fields';
+import { counterFields, settingFields } from './redis-key-fields';
 
 /** The state a reservation, or a credit's tombstone, is in after an entry of this kind. */
 export const STATE_AFTER: Readonly<Record<EntryKind, 'credited' | 'settled' | 'released' | 'expired'>> = {
@@ -44,7 +44,9 @@ export function describeSnapshot(account: AccountSnapshot): string {
     keys: account.keys.map((key) => ({
       id: key.keyId,
       held: (heldByKey.get(key.keyId) ?? 0n).toString(),
-      fields: keyFields(key),
+      rev: String(key.settings.rev),
+      settings: settingFields(key),
+      counters: counterFields(key),
     })),
     closed: account.closed.map(describeClosed),
     open: holds.map(({ rid, keyId, amountE8 }) => ({ rid, key: keyId, amount: amountE8.toString() })),

@@ -129,13 +129,14 @@ const restore = command(
     limitE8: fc.constantFrom(undefined, 250n),
     closedRid: rid,
     heldE8: amount,
+    rev: anyRev,
   }),
-  (ledger, { payer: who, seq, postedE8, limitE8, closedRid, heldE8 }) =>
+  (ledger, { payer: who, seq, postedE8, limitE8, closedRid, heldE8, rev }) =>
     ledger.restore([
       {
         ...{ accountId: who.accountId, status: 'active', postedE8, seq },
         keys: PAYERS.filter(({ accountId }) => accountId === who.accountId).map((each) => ({
-          ...{ ...each, hash: hashOf(each), status: 'active', limitE8, settings: settingsOf(), spentE8: 100n },
+          ...{ ...each, hash: hashOf(each), status: 'active', limitE8, settings: settingsOf({ rev }), spentE8: 100n },
         })),
         closed: [
           { rid: `${closedRid.slice(0, -4)}ffff`, kind: 'charge', keyId: who.keyId, amountE8: -5n, shortfallE8: 1n },

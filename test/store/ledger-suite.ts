@@ -886,28 +886,37 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await recovered.close();
       });
 
-      it('leaves an account alone whose seq is not lower, but writes keys that are missing', async () => {
+      it('leaves the money of an account alone whose seq is not lower; status and settings are those of the snapshot', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
-        const missing = { ...payer, keyId: newId() };
+        const [revoked, newer, missing] = [1, 2, 3].map(() => ({ ...payer, keyId: newId() })) as [Payer, Payer, Payer];
+        const limits = { limitE8: 600n, dailyLimitE8: 500n, callsPerMinute: 9 };
+        await ledger.setKey(keyRequest(revoked, { ...limits, settings: settingsOf({ rev: 1 }) }));
+        await ledger.setKey(keyRequest(newer, { settings: settingsOf({ rev: 5 }) }));
         await ledger.reserve(reserveRequest(payer, 100n));
+        await ledger.reserve(reserveRequest(revoked, 50n, { keyRev: 1 }));
+        const settings = settingsOf({ rev: 2, name: 'another name' });
+        const keys = [
+          keyRequest(payer, { status: 'revoked' }),
+          keyRequest(revoked, { status: 'revoked', tokensPerMinute: 7, settings }),
+          keyRequest(newer, { limitE8: 1n, settings: settingsOf({ rev: 4 }) }),
+          keyRequest(missing),
+        ];
         await ledger.restore([
           {
-            accountId: payer.accountId,
-            status: 'frozen',
-            postedE8: 5n,
-            seq: 1,
-            keys: [
-              { ...keyRequest(payer, { status: 'revoked' }), spentE8: 7n },
-              { ...keyRequest(missing), spentE8: 9n },
-            ],
+            ...{ accountId: payer.accountId, status: 'frozen', postedE8: 5n, seq: 1 },
+            keys: keys.map((key) => ({ ...key, spentE8: 7n })),
             ...{ closed: [], open: [{ ...payer, rid: newId(), amountE8: 5n }] },
           },
         ]);
         assert.deepEqual(await ledger.readAccount(payer.accountId), {
-          ...{ status: 'active', availableE8: 900n, heldE8: 100n, postedE8: 1_000n, seq: 1 },
+          ...{ status: 'frozen', availableE8: 850n, heldE8: 150n, postedE8: 1_000n, seq: 1 },
         });
         assertIncludes(await ledger.readKey(payer), { status: 'active', spentE8: 0n, heldE8: 100n });
-        assertIncludes(await ledger.readKey(missing), { spentE8: 9n, heldE8: 0n });
+        assert.deepEqual(await ledger.readKey(revoked), {
+          ...{ status: 'revoked', spentE8: 0n, heldE8: 50n, limitE8: undefined, tokensPerMinute: 7, settings },
+        });
+        assertIncludes(await ledger.readKey(newer), { limitE8: undefined, settings: settingsOf({ rev: 5 }) });
+        assertIncludes(await ledger.readKey(missing), { spentE8: 7n, heldE8: 0n });
       });
 
       it('of an account that is behind keeps the holds it is told of, as far as the balance covers them', async () => {

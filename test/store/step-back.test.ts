@@ -14,7 +14,7 @@ import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../support
 import { startRedis } from '../support/redis';
 import { rejection } from '../support/rejection';
 import { until } from '../support/until';
-import { assertIncludes, keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
+import { assertIncludes, keyRequest, newPayer, reserveRequest, settingsOf, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 describe('a ledger that has gone back in time', () => {
@@ -64,10 +64,15 @@ describe('a ledger that has gone back in time', () => {
     const [behind, healthy] = [await fund(ledger, 1_000n), await fund(ledger, 1_000n)];
     const open = reserveRequest(healthy, 600n);
     await ledger.reserve(open);
+    const [revoked, frozen] = [await fund(ledger, 1_000n), await fund(ledger, 1_000n)];
     await drain(ledger);
     await redis.save();
     for (let each = 0; each < 3; each++) await spend(ledger, behind, 300n);
     await drain(ledger);
+    await database('api_keys').where({ id: revoked.keyId }).update({ status: 'revoked', rev: 1 });
+    await ledger.setKey(keyRequest(revoked, { status: 'revoked', settings: settingsOf({ rev: 1 }) }));
+    await database('accounts').where({ id: frozen.accountId }).update({ status: 'frozen' });
+    await ledger.setAccount(frozen.accountId, 'frozen');
 
     process.kill(server.pid, 'SIGKILL');
     await until('it is gone', () => redis.status !== 'ready');
@@ -82,6 +87,8 @@ describe('a ledger that has gone back in time', () => {
     assertIncludes(await ledger.readAccount(behind.accountId), { postedE8: 100n, availableE8: 100n, seq: 4 });
     assertIncludes(await ledger.readAccount(healthy.accountId), { postedE8: 1_000n, heldE8: 600n, seq: 1 });
     assert.equal((await ledger.settle({ ...healthy, rid: open.rid, costE8: 5n, record: '' })).outcome, 'settled');
+    assert.deepEqual(await ledger.reserve(reserveRequest(revoked, 1n)), { outcome: 'revoked' });
+    assert.deepEqual(await ledger.reserve(reserveRequest(frozen, 1n)), { outcome: 'frozen' });
     await drain(ledger);
     assert.equal((await readChain(database, behind.accountId)).length, 4);
     assert.equal((await readChain(database, healthy.accountId)).length, 2);
