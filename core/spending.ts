@@ -1,31 +1,18 @@
 import type { Knex } from 'knex';
 import { formatUsd } from './money';
 import { dayOf, startOf, startsWithin, stepFrom } from './time-zones';
+import { readSums } from './usage-sums';
 
 /** What an account spent by days of a time zone: calls when they began, sandboxes when a period of theirs was settled. */
 
 const SHOWN_DAYS = 30;
 
-/**
- * Day by day, each from the index that holds what is summed: asked for all days at once, the database would read every record.
- * Day 0 is not one: it is last month, up to where this month is now.
- */
-const byDay = (spent: string) => `
-  SELECT spent.day, spent.calls, coalesce(spent.amount_e8, 0)::bigint AS amount_e8
+/** Of each slot, from the index of settled periods. */
+const SANDBOXES = `
+  SELECT slot.number::int - 1 AS slot, spent.amount_e8
   FROM unnest(:froms::timestamptz[], :tos::timestamptz[]) WITH ORDINALITY AS slot (from_at, to_at, number)
-  CROSS JOIN LATERAL (SELECT slot.number::int - 1 AS day, count(*) AS calls, sum(amount_e8) AS amount_e8 FROM (${spent}) AS each) AS spent`;
-
-const CALLS = byDay(`SELECT cost_e8 AS amount_e8 FROM usage_records
-  WHERE account_id = :accountId AND created_at >= slot.from_at AND created_at < slot.to_at`);
-
-const SANDBOXES = byDay(`SELECT amount_e8 FROM billing_periods
-  WHERE account_id = :accountId AND status = 'SETTLED' AND settled_at >= slot.from_at AND settled_at < slot.to_at`);
-
-interface DayRow {
-  readonly day: number;
-  readonly calls: bigint;
-  readonly amount_e8: bigint;
-}
+  CROSS JOIN LATERAL (SELECT coalesce(sum(amount_e8), 0)::bigint AS amount_e8 FROM billing_periods
+    WHERE account_id = :accountId AND status = 'SETTLED' AND settled_at >= slot.from_at AND settled_at < slot.to_at) AS spent`;
 
 export async function readSpending(database: Knex, accountId: string, timeZone: string, now = new Date()) {
   const nowMs = now.getTime();
@@ -36,19 +23,25 @@ export async function readSpending(database: Knex, accountId: string, timeZone: 
   const fromMs = Math.min(lastMonthMs, stepFrom('day', todayMs, timeZone, 1 - SHOWN_DAYS));
   // Until tomorrow: a node whose clock is ahead of ours may have written some.
   const starts = startsWithin('day', { fromMs, toMs: tomorrowMs, timeZone, most: 100 });
-  const froms = [lastMonthMs, ...starts].map(toTime);
-  const tos = [Math.min(lastMonthMs + nowMs - monthMs, monthMs), ...starts.slice(1), tomorrowMs].map(toTime);
-  const ask = async (query: string) =>
-    (await database.raw<{ rows: DayRow[] }>(query, { accountId, froms, tos })).rows.sort(
-      (one, other) => one.day - other.day,
-    );
-  const [[earlyCalls, ...calls], [earlySandboxes, ...sandboxes]] = await Promise.all([ask(CALLS), ask(SANDBOXES)]);
-
-  const days = starts.map((startMs, index) => ({
-    startMs,
-    callsE8: calls[index]?.amount_e8 ?? 0n,
-    sandboxesE8: sandboxes[index]?.amount_e8 ?? 0n,
-    calls: Number(calls[index]?.calls ?? 0n),
+  const slots = [
+    // Last month, up to where this month is now.
+    { fromMs: lastMonthMs, toMs: Math.min(lastMonthMs + nowMs - monthMs, monthMs) },
+    ...starts.map((startMs, index) => ({ fromMs: startMs, toMs: starts[index + 1] ?? tomorrowMs })),
+  ];
+  const [calls, { rows: sandboxes }] = await Promise.all([
+    readSums(database, { account: accountId }, slots),
+    database.raw<{ rows: { slot: number; amount_e8: bigint }[] }>(SANDBOXES, {
+      accountId,
+      froms: slots.map(({ fromMs }) => toTime(fromMs)),
+      tos: slots.map(({ toMs }) => toTime(toMs)),
+    }),
+  ]);
+  const sandboxesE8 = new Map(sandboxes.map(({ slot, amount_e8: amountE8 }) => [slot, amountE8]));
+  const [early, ...days] = slots.map(({ fromMs }, slot) => ({
+    startMs: fromMs,
+    callsE8: calls[slot]?.cost_e8 ?? 0n,
+    sandboxesE8: sandboxesE8.get(slot) ?? 0n,
+    calls: Number(calls[slot]?.calls ?? 0n),
   }));
   const between = (from: number, to: number) =>
     formatUsd(
@@ -61,7 +54,7 @@ export async function readSpending(database: Knex, accountId: string, timeZone: 
     yesterdayUsd: between(stepFrom('day', todayMs, timeZone, -1), todayMs),
     monthUsd: between(monthMs, tomorrowMs),
     lastMonthUsd: between(lastMonthMs, monthMs),
-    lastMonthToThisDayUsd: formatUsd((earlyCalls?.amount_e8 ?? 0n) + (earlySandboxes?.amount_e8 ?? 0n)),
+    lastMonthToThisDayUsd: formatUsd((early?.callsE8 ?? 0n) + (early?.sandboxesE8 ?? 0n)),
     days: days.slice(-SHOWN_DAYS).map(({ startMs, callsE8, sandboxesE8, calls: count }) => ({
       day: dayOf(startMs, timeZone),
       callsUsd: formatUsd(callsE8),

@@ -17,7 +17,8 @@ const CSV = 'CSV';
 const CSV_QUARTER = 'CSV of a quarter of it';
 const FOUND = 'record of a call that has just ended';
 const INSERT = 'insert';
-const INSERT_FEW = 'insert, without the indexes of filters';
+const INSERT_UNSUMMED = 'insert, without sums';
+const INSERT_FEW = 'insert, without sums and the indexes of filters';
 
 /** Pages of 100, newest first, by what they are filtered. `admin:` is asked by an operator, of all accounts. */
 const PAGES: Readonly<Record<string, string>> = {
@@ -110,7 +111,10 @@ export const usage: Scenario = {
       await measure(CSV_QUARTER, () => exportAll(tollgate, database, firstQuarter()));
       await measure(CSV, () => exportAll(tollgate, database));
       await measure(FOUND, () => findRecords(rig, tollgate, { seconds, connections }));
-      for (const name of [INSERT, INSERT_FEW]) await measure(name, () => writeRows(rig, tollgate, name === INSERT));
+      for (const name of [INSERT, INSERT_UNSUMMED, INSERT_FEW])
+        await measure(name, () =>
+          writeRows(rig, tollgate, { isIndexed: name !== INSERT_FEW, isSummed: name === INSERT }),
+        );
       rig.options.progress(`round ${round + 1}/${rounds} done`);
       done.push(figures);
     }
@@ -242,8 +246,12 @@ async function addUp(response: Response): Promise<{ rows: number; costE8: bigint
 const BATCHES = 25;
 const ROWS_OF_BATCH = 4_096;
 
-/** Into a table of the same shape in a schema of its own, so that what is measured above stays as it is. */
-async function writeRows(rig: Rig, { databaseUrl, storePids }: RunningTollgate, isIndexed: boolean): Promise<Figures> {
+/** Into tables of the same shape in a schema of their own, so that what is measured above stays as it is. */
+async function writeRows(
+  rig: Rig,
+  { databaseUrl, storePids }: Pick<RunningTollgate, 'databaseUrl' | 'storePids'>,
+  { isIndexed, isSummed }: { readonly isIndexed: boolean; readonly isSummed: boolean },
+): Promise<Figures> {
   const admin = patientDatabase(databaseUrl);
   await admin.raw('DROP SCHEMA IF EXISTS measured CASCADE');
   await admin.raw('CREATE SCHEMA measured');
@@ -253,6 +261,11 @@ async function writeRows(rig: Rig, { databaseUrl, storePids }: RunningTollgate, 
   if (!isIndexed) {
     await admin.raw('CREATE UNIQUE INDEX ON measured.usage_records (request_id, created_at)');
     await admin.raw('CREATE INDEX ON measured.usage_records (account_id, created_at, request_id)');
+  }
+  if (isSummed) {
+    await admin.raw('CREATE TABLE measured.usage_sums (LIKE public.usage_sums INCLUDING ALL) WITH (fillfactor = 80)');
+    await admin.raw(`CREATE TRIGGER sum AFTER INSERT ON measured.usage_records REFERENCING NEW TABLE AS added
+      FOR EACH STATEMENT EXECUTE FUNCTION public.sum_usage_after_insert()`);
   }
   await admin.raw('SET search_path = measured');
   try {

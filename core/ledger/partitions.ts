@@ -34,6 +34,7 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
     }
     for (const partition of await olderThan(trx, 'usage_records', now, usageMonths)) {
       await trx.schema.dropTable(partition);
+      await dropSums(trx, partition);
       done.push(partition);
     }
     for (const partition of await olderThan(trx, 'ledger_entries', now, entryMonths)) {
@@ -93,6 +94,17 @@ function byMonth(names: readonly string[]): readonly string[] {
   return names
     .filter((name) => /_\d{4}_\d{2}$/.test(name))
     .sort((one, other) => (one.slice(-7) < other.slice(-7) ? -1 : 1));
+}
+
+/** Of the hours whose records are gone. Those of the first partition reach back to whenever. */
+async function dropSums(trx: Knex, partition: string): Promise<void> {
+  const month = `${partition.slice(-7).replace('_', '-')}-01`;
+  const from = partition.startsWith('usage_records_to_') ? '-infinity' : month;
+  await trx.raw(
+    `DELETE FROM usage_sums WHERE hour >= :from::timestamp AT TIME ZONE 'UTC'
+     AND hour < (:month::timestamp + interval '1 month') AT TIME ZONE 'UTC'`,
+    { from, month },
+  );
 }
 
 /** Where each account's chain goes on after the entries that are dropped: its later rows continue from here. */

@@ -2,8 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
+import type { UsageFilters } from '../../core/usage-filters';
 import { type Cell, csvLine } from './csv';
-import { listRecords, type UsageFilters } from './query';
+import { listRecords } from './query';
 import type { RecordRow } from './record';
 
 const BATCH_ROWS = 1_000;

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import type { Catalog } from '../../core/catalog';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/page';
-import { type Filters, integerReader, reader, readText, readTime, readUuid } from '../../core/query';
+import { integerReader, reader, readText, readTime, readUuid } from '../../core/query';
+import { narrow, type UsageFilters } from '../../core/usage-filters';
 import type { RecordRow } from './record';
 
 /** The filters of lists and CSV; contract section 6. `from` is included, `to` is not. */
@@ -21,8 +22,6 @@ function modelNames(catalog: Catalog, name: string): readonly string[] {
   const lookup = catalog.find(name);
   return 'found' in lookup && lookup.found.name !== name ? [name, lookup.found.name] : [name];
 }
-
-export type UsageFilters = Filters<ReturnType<typeof filterReaders>> & { readonly account: string | undefined };
 
 /** Newest first; of the same millisecond by request id, so that the order is one and a cursor has one place in it. */
 export async function listRecords<T>(
@@ -65,23 +64,4 @@ function selectRecords(database: Knex): Knex.QueryBuilder {
   return database('usage_records as usage')
     .leftJoin('api_keys as key', 'key.id', 'usage.key_id')
     .select('usage.*', 'key.name as key_name');
-}
-
-/** Written as the indexes are: see migrations/2026-11-21-search-usage-records.ts. */
-export function narrow(
-  query: Knex.QueryBuilder,
-  { account, from, to, key, model, upstream, status }: UsageFilters,
-): void {
-  if (account !== undefined) query.where('usage.account_id', account);
-  if (from !== undefined) query.where('usage.created_at', '>=', from);
-  if (to !== undefined) query.where('usage.created_at', '<', to);
-  if (key !== undefined) query.where('usage.key_id', key);
-  if (upstream !== undefined) query.where('usage.upstream', upstream);
-  if (status !== undefined) query.where('usage.status', status);
-  if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
-  // As it is shown; a call that was refused has only the name it was asked for by.
-  if (model !== undefined) {
-    const names = model.map(() => '?').join();
-    query.whereRaw(`coalesce(usage.model, usage.model_requested) IN (${names})`, model);
-  }
 }

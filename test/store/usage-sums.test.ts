@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import type { Knex } from 'knex';
+import { migrate, openDatabase } from '../../core/database';
+import { newId } from '../../core/ids';
+import { startDrainer } from '../../core/ledger/drainer';
+import type { Payer } from '../../core/ledger/ledger';
+import { MemoryLedger } from '../../core/ledger/memory-ledger';
+import { keepPartitions } from '../../core/ledger/partitions';
+import { insertUsage } from '../../core/ledger/rows';
+import { startRefusedCalls, type UsageRecord } from '../../core/refused-calls';
+import { FIRST_TOKEN_BOUNDS_MS, readCells, readSums, type SumFilters } from '../../core/usage-sums';
+import { DATABASES, quiet, type TestDatabase } from '../support/databases';
+import { seeded } from '../support/random';
+import { newDatabase } from '../support/shared';
+import { fundedPayer, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
+
+const HOUR_MS = 3_600_000;
+const START_MS = Date.parse('2026-11-03T00:00:00Z');
+
+const MEASURES = ['calls', 'failed', 'cost_e8', 'input_tokens', 'output_tokens', 'total_tokens'];
+
+/** What the records come to, asked of them in another way than the sums are kept. */
+async function assertSumsAreExact(database: Knex): Promise<void> {
+  const { rows: expected } = await database.raw(`
+    SELECT account_id, 'none' AS grouped_by, date_trunc('hour', created_at) AS hour, '' AS name, status, count(*) AS calls,
+      count(*) FILTER (WHERE status >= 400 OR error_code IS NOT NULL) AS failed, sum(cost_e8)::bigint AS cost_e8,
+      coalesce(sum(input_tokens), 0)::bigint AS input_tokens, coalesce(sum(output_tokens), 0)::bigint AS output_tokens,
+      coalesce(sum(total_tokens), 0)::bigint AS total_tokens, count(first_token_ms) AS measured
+    FROM usage_records GROUP BY account_id, hour, status ORDER BY account_id, hour, status`);
+  const shown = expected.map((row: Record<string, unknown>) => ({ ...row, hour: (row['hour'] as Date).toISOString() }));
+  for (const groupedBy of ['none', 'key', 'model', 'upstream']) {
+    const { rows } = await database.raw(
+      `SELECT account_id, 'none' AS grouped_by, hour, '' AS name, status, ${MEASURES.map((name) => `sum(${name})::bigint AS ${name}`).join()},
+        sum(${FIRST_TOKENS.map((name) => `coalesce(${name}, 0)`).join(' + ')}) AS measured
+       FROM usage_sums WHERE grouped_by = ? AND calls <> 0 GROUP BY account_id, hour, status ORDER BY account_id, hour, status`,
+      [groupedBy],
+    );
+    assert.deepEqual(
+      rows.map((row: Record<string, unknown>) => ({ ...row, hour: (row['hour'] as Date).toISOString() })),
+      shown,
+      groupedBy,
+    );
+  }
+}
+
+const FIRST_TOKENS = Array.from(
+  { length: FIRST_TOKEN_BOUNDS_MS.length + 1 },
+  (_, at) => `first_token_${String(at).padStart(2, '0')}`,
+);
+
+function rowOf(record: UsageRecord, costE8: bigint, rid: string | null = newId()) {
+  return { record: JSON.stringify(record), rid, costE8 };
+}
+
+for (const { name, open } of DATABASES) {
+  describe(`sums of usage records on ${name}`, () => {
+    let test: TestDatabase;
+    let database: Knex;
+
+    before(async function () {
+      this.timeout(60_000);
+      test = await open();
+      database = test.database;
+    });
+    after(() => test.close());
+
+    it('are what the records come to, under two drainers and whoever writes refused calls', async () => {
+      const ledger = new MemoryLedger();
+      await ledger.open();
+      const payers = await Promise.all(Array.from({ length: 6 }, () => fundedPayer(ledger, 100_000n)));
+      const drainers = [1, 2].map(() => startDrainer({ ledger, database, log: quiet }));
+      const refused = [1, 2].map(() => startRefusedCalls({ database, log: quiet, writeEveryMs: 5 }));
+      for (let round = 0; round < 15; round += 1) {
+        for (const [index, payer] of payers.entries()) {
+          const request = reserveRequest(payer, 1_000n);
+          await ledger.reserve(request);
+          const record = usageRecord(payer, { model: `model-${round % 3}`, firstTokenMs: 10 * round });
+          const costE8 = BigInt(100 * round + index);
+          await ledger.settle({ ...payer, rid: request.rid, costE8, record: JSON.stringify(record) });
+          for (const drainer of drainers) drainer.nudge(payer.accountId);
+          for (const each of refused) each.add(usageRecord(payer, { status: 429, errorCode: 'RATE_LIMITED' }));
+        }
+        await new Promise((wake) => setTimeout(wake, 5));
+      }
+      await Promise.all(refused.map((each) => each.close()));
+      await Promise.all(drainers.map((drainer) => drainer.stop()));
+      const [all] = await database('usage_sums').where({ grouped_by: 'none' }).sum('calls as calls');
+      assert.equal(String(all?.['calls']), String(3 * 6 * 15));
+      await assertSumsAreExact(database);
+    });
+
+    it('count a record once that is written again, and the cost of one that comes later with its reservation', async () => {
+      const payer = newPayer();
+      const record = usageRecord(payer, { status: 503, errorCode: 'LEDGER_UNAVAILABLE' });
+      const other = rowOf(usageRecord(payer), 70n);
+      const costOf = async () =>
+        (await readSums(database, { account: payer.accountId }, [{ fromMs: -Infinity, toMs: Infinity }]))[0];
+      await insertUsage(database, [rowOf(record, 0n, null), other]);
+      await insertUsage(database, [rowOf(record, 0n, null), other]);
+      assert.deepEqual([(await costOf())?.calls, (await costOf())?.cost_e8], [2n, 70n]);
+      await insertUsage(database, [rowOf(record, 30n), other]);
+      await insertUsage(database, [rowOf(record, 30n), other]);
+      assert.deepEqual([(await costOf())?.calls, (await costOf())?.cost_e8], [2n, 100n]);
+      await database('usage_records').where({ request_id: record.requestId }).delete();
+      assert.deepEqual([(await costOf())?.calls, (await costOf())?.cost_e8], [1n, 70n]);
+      await assertSumsAreExact(database);
+    });
+
+    it('are not written when the records are not', async () => {
+      const payer = newPayer();
+      await assert.rejects(
+        database.transaction(async (trx) => {
+          await insertUsage(trx, [rowOf(usageRecord(payer), 5n)]);
+          throw new Error('no commit');
+        }),
+      );
+      assert.equal((await database('usage_sums').where({ account_id: payer.accountId })).length, 0);
+    });
+
+    it('answer for any range and filter as the records would', async () => {
+      const { below: pick } = seeded(7);
+      const payer = newPayer();
+      const keys = [payer.keyId, newId()];
+      const records = Array.from({ length: 400 }, () => {
+        const status = [200, 200, 429][pick(3)] ?? 200;
+        return {
+          costE8: BigInt(pick(1_000)),
+          record: usageRecord({ ...payer, keyId: keys[pick(2)] ?? '' } as Payer, {
+            createdAt: new Date(START_MS + pick(30 * HOUR_MS)).toISOString(),
+            ...{ model: status === 429 ? null : `model-${pick(3)}`, modelRequested: 'asked', upstream: null, status },
+            ...(status === 200 && { upstream: `upstream-${pick(2)}`, firstTokenMs: pick(200_000) }),
+          }),
+        };
+      });
+      await insertUsage(
+        database,
+        records.map(({ record, costE8 }) => rowOf(record, costE8)),
+      );
+      const filters: Omit<SumFilters, 'account'>[] = [
+        {},
+        { key: payer.keyId },
+        { model: ['model-1', 'asked'] },
+        { upstream: 'upstream-1' },
+        { status: 429 },
+        { key: payer.keyId, status: 200 },
+        { key: payer.keyId, model: ['model-2'] },
+      ];
+      for (const filter of filters) {
+        for (let round = 0; round < 6; round += 1) {
+          const marks = Array.from(
+            { length: 4 },
+            () => START_MS + pick(round % 2 === 0 ? 30 : 1_800) * (round % 2 === 0 ? HOUR_MS : 60_000),
+          );
+          const [first = 0, ...ends] = [...new Set(marks)].sort((one, two) => one - two);
+          const slots = ends.map((toMs, index) => ({ fromMs: ends[index - 1] ?? first, toMs }));
+          const foundIn = ({ fromMs, toMs }: { fromMs: number; toMs: number }) =>
+            records.filter(({ record }) => {
+              const atMs = Date.parse(record.createdAt);
+              const { key = record.keyId, upstream = record.upstream, status = record.status } = filter;
+              const model = record.model ?? record.modelRequested ?? '';
+              const isWanted = filter.model === undefined || filter.model.includes(model);
+              return (
+                atMs >= fromMs &&
+                atMs < toMs &&
+                isWanted &&
+                record.keyId === key &&
+                record.upstream === upstream &&
+                record.status === status
+              );
+            });
+          const wanted = { account: payer.accountId, ...filter };
+          const sums = await readSums(database, wanted, slots);
+          for (const [index, slot] of slots.entries()) {
+            const found = foundIn(slot);
+            assert.equal(sums[index]?.calls, BigInt(found.length), JSON.stringify([filter, slot]));
+            assert.equal(sums[index]?.cost_e8, costOf(found));
+            const classes = FIRST_TOKENS.map(() => 0);
+            for (const { record } of found) {
+              if (record.firstTokenMs === null) continue;
+              const at = FIRST_TOKEN_BOUNDS_MS.filter((boundMs) => boundMs <= (record.firstTokenMs ?? 0)).length;
+              classes[at] = (classes[at] ?? 0) + 1;
+            }
+            assert.deepEqual(sums[index]?.firstTokens, classes);
+          }
+          const cells = await readCells(database, wanted, slots, { by: 'model', most: 8 });
+          for (const [index, slot] of slots.entries()) {
+            const byModel = new Map<string | null, bigint>();
+            for (const { record, costE8 } of foundIn(slot)) {
+              const model = record.model ?? record.modelRequested;
+              byModel.set(model, (byModel.get(model) ?? 0n) + costE8);
+            }
+            assert.deepEqual(
+              new Map(cells.filter(({ slot: at }) => at === index).map((cell) => [cell.name, cell.cost_e8])),
+              byModel,
+            );
+          }
+        }
+      }
+    });
+
+    it('go with the months that are dropped, and with no others', async () => {
+      const payer = newPayer();
+      for (const month of ['2027-01', '2027-04'])
+        await keepPartitions({ database, log: quiet }, new Date(`${month}-01`));
+      const times = ['2026-10-31T23:59:59Z', '2027-01-31T23:00:00Z', '2027-02-01T00:00:00Z', '2027-03-01T00:00:00Z'];
+      const records = times.map((time) => usageRecord(payer, { createdAt: new Date(time).toISOString() }));
+      await insertUsage(
+        database,
+        records.map((record) => rowOf(record, 1n)),
+      );
+      await keepPartitions({ database, log: quiet, usageMonths: 2 }, new Date('2027-04-01'));
+      const left = await database('usage_sums')
+        .where({ account_id: payer.accountId, grouped_by: 'none' })
+        .orderBy('hour');
+      assert.deepEqual(
+        left.map(({ hour }) => hour.toISOString().slice(0, 10)),
+        ['2027-02-01', '2027-03-01'],
+      );
+      await assertSumsAreExact(database);
+    });
+  });
+}
+
+function costOf(found: readonly { readonly costE8: bigint }[]): bigint {
+  return found.reduce((sum, { costE8 }) => sum + costE8, 0n);
+}
+
+describe('a database from before the sums', () => {
+  it('has them of what was there', async function () {
+    this.timeout(60_000);
+    const database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
+    await migrate(database, { to: '2026-11-21-tell-whose-instances' });
+    const payer = newPayer();
+    const times = ['2025-02-28T23:59:59.999Z', '2026-11-03T00:00:00.000Z', '2026-11-03T00:30:00.000Z'];
+    await insertUsage(
+      database,
+      times.map((createdAt) => rowOf(usageRecord(payer, { createdAt, firstTokenMs: 300 }), 7n)),
+    );
+    await migrate(database);
+    await assertSumsAreExact(database);
+    assert.equal((await database('usage_sums').where({ grouped_by: 'none' })).length, 2);
+    await database.destroy();
+  });
+});
