@@ -130,8 +130,8 @@ export interface Served {
   readonly answerUnlessCall: (request: IncomingMessage, response: ServerResponse) => ServedCall | undefined;
   /** Calls are served without Express. */
   readonly fastLane: boolean;
-  /** Everything on the admin listener goes through here first; `next` is Express Gateway's own admin API. */
-  readonly admin: (request: IncomingMessage, response: ServerResponse, next: Listener) => void;
+  /** Everything on the admin listener goes through here first, and on to Express Gateway's own admin API. */
+  readonly admin: (request: IncomingMessage, response: ServerResponse, expressGateway: Middleware) => void;
 }
 
 export interface ExpressGateway {
@@ -204,7 +204,7 @@ function openServersWith(load: NodeJS.Require, options: ServerOptions): void {
 
 /** Where calls go that Express serves: its own pipelines of the start, until a reload has put others in their place. */
 interface Entrance {
-  pipelines: ((request: IncomingMessage, response: ServerResponse, next: () => void) => void) | undefined;
+  pipelines: Middleware | undefined;
 }
 
 /**
@@ -362,7 +362,7 @@ function takeOver(server: Server, { answerUnlessCall, fastLane }: Served): void 
 }
 
 function takeOverAdmin(server: Server, served: Served): void {
-  const [express] = server.listeners('request') as Listener[];
+  const [express] = server.listeners('request') as Middleware[];
   if (express === undefined) throw new Error('the admin listener has no handler');
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) =>

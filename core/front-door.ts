@@ -76,7 +76,8 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
         refuse(request, response, fail('INVALID_API_KEY', { message: NO_TOKEN }));
       else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, {});
       else if (isWorker) refuse(request, response, notFound(request));
-      else if (request.method === 'GET') expressGateway(request, response);
+      else if (request.method === 'GET')
+        expressGateway(request, response, () => refuse(request, response, notFound(request)));
       else refuse(request, response, fail('FORBIDDEN', { message: READ_ONLY }));
     },
   };

@@ -78,6 +78,7 @@ export function jsonBody<T>(schema: Schema, maxBytes = 65_536): (request: Incomi
   const check = compileCheck<T>(schema);
   return async (request) => {
     const body = await readBytes(request, maxBytes);
+    if (body.length > 0 && !saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
     const checked = check(body.length === 0 ? {} : parseJson(body));
     if ('problems' in checked) throw invalidField(checked.problems);
     return checked.value;
@@ -111,6 +112,12 @@ export function readBytes(request: IncomingMessage, maxBytes: number, pace = PAC
     request.once('close', () => stop(new Error('the client left')));
   });
 }
+
+export function saysJson({ headers }: IncomingMessage): boolean {
+  return JSON_TYPE.test(headers['content-type'] ?? '');
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 

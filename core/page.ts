@@ -31,8 +31,8 @@ export function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 
-/** @throws GatewayError INVALID_FIELD when it is not a cursor whose parts match `shape`. */
-export function decodeCursor(cursor: string, shape: readonly RegExp[]): readonly string[] {
+/** @throws GatewayError INVALID_FIELD when it is not a cursor whose parts pass the tests of `shape`. */
+export function decodeCursor(cursor: string, shape: readonly Pick<RegExp, 'test'>[]): readonly string[] {
   const key = parse(Buffer.from(cursor, 'base64url').toString('utf8'));
   if (Array.isArray(key) && key.length === shape.length) {
     const parts: unknown[] = key;

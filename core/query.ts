@@ -52,14 +52,19 @@ export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLS
     const reader = Object.hasOwn(readers, name) ? readers[name] : undefined;
     if (reader === undefined) throw wrong(name, `is not known here; there are ${Object.keys(readers).join(', ')}`);
     if (name in filters) throw wrong(name, 'is given twice');
-    try {
-      filters[name] = reader(text);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      throw wrong(name, error.message);
-    }
+    filters[name] = readFilter(name, text, reader);
   }
   return filters as Filters<R>;
+}
+
+/** @throws GatewayError INVALID_FIELD that names the filter. */
+export function readFilter<T>(name: string, text: string, reader: Reader<T>): T {
+  try {
+    return reader(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw wrong(name, error.message);
+  }
 }
 
 function wrong(name: string, message: string) {
@@ -107,11 +112,17 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d
 export const readTime = reader({ type: 'string', format: 'date-time' }, (text) => {
   const match = RFC_3339.exec(text.replace(' ', '+'));
   const time = new Date(match?.[0] ?? '');
-  if (match === null || Number.isNaN(time.getTime()) || !isDay(match)) {
+  if (match === null || !isStorable(time) || !isDay(match)) {
     throw new RangeError('expected a time with its offset, such as 2026-11-20T08:30:00Z or 2026-11-20T09:30:00+01:00');
   }
   return time;
 });
+
+/** In UTC, of the years 1 to 9999: what JavaScript and the database write alike. */
+export function isStorable(time: Date): boolean {
+  const year = time.getUTCFullYear();
+  return year >= 1 && year <= 9999;
+}
 
 /** JavaScript takes February 30 for March 2. */
 function isDay([, year, month, day]: RegExpExecArray): boolean {

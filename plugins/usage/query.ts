@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Catalog } from '../../core/catalog';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/page';
-import { integerReader, reader, readText, readTime, readUuid } from '../../core/query';
+import { integerReader, isStorable, reader, readText, readTime, readUuid } from '../../core/query';
 import { narrow, type UsageFilters } from '../../core/usage-filters';
 import type { RecordRow } from './record';
 
@@ -48,7 +48,12 @@ export async function listRecords<T>(
   return toPage(rows, limit, (row) => [row.created_at.toISOString(), row.request_id], toItem);
 }
 
-const CREATED_AT = /^\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+const CREATED_AT = {
+  test: (text: string) => {
+    const time = new Date(text);
+    return isStorable(time) && time.toISOString() === text;
+  },
+};
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
 /** The record of one request, of this account where one is named. */

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BodyPace, type PaceLimits } from '../../core/body-pace';
 import { ClientLeft } from '../../core/call';
 import { fail } from '../../core/errors';
+import { saysJson } from '../../core/http';
 import { JsonError, type JsonObserver, JsonScanner } from '../../core/json-scanner';
 import { BodyChunks } from './body-chunks';
 import type { Buffering } from './buffered-bytes';
@@ -22,13 +23,12 @@ export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
  */
 const BYTES_PER_TURN = 524_288;
 
-const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
-
 /** What the headers alone tell about a body that cannot be taken. */
-export function checkBodyHeaders({ headers }: IncomingMessage, { maxBytes } = REQUEST_BODY_LIMITS): void {
+export function checkBodyHeaders(request: IncomingMessage, { maxBytes } = REQUEST_BODY_LIMITS): void {
+  const { headers } = request;
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw fail('UNSUPPORTED_MEDIA_TYPE');
+  if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   const length = headers['content-length'];
   if (length !== undefined && Number(length) > maxBytes) throw fail('BODY_TOO_LARGE');
 }

@@ -175,6 +175,12 @@ describe('our own API', function () {
     assert.ok(answer.status < 300, `${name}: ${answer.status} ${answer.text}`);
   }
 
+  /** As the operator, or as who has the sandbox. */
+  function ask({ listener, method }: Route, path: string, body?: object, headers: Record<string, string> = {}) {
+    if (listener === 'admin') return gateway.admin(method, path, body, headers);
+    return gateway.call(path, { method, key: owner.key, body, headers });
+  }
+
   const audited = async () => Number((await database('audit_log').count('* as rows').first())?.['rows']);
 
   it('is found', () => {
@@ -299,14 +305,54 @@ describe('our own API', function () {
         const before = await audited();
         for (const field of ['balance', 'accountId', 'role']) {
           const sent = { ...body, [field]: '1' };
-          const answer =
-            route.listener === 'admin'
-              ? await gateway.admin(route.method, path, sent)
-              : await gateway.call(path, { method: route.method, key: owner.key, body: sent });
+          const answer = await ask(route, path, sent);
           assert.equal(answer.status, 400, answer.text);
           assert.equal(answer.json.error.param, field);
         }
         assert.equal(await audited(), before);
+      });
+
+      it(`is taken as JSON only: ${nameOf(route)}`, async () => {
+        const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
+        const before = await audited();
+        for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp']) {
+          const { status, json } = await ask(route, path, { ...body, balance: '1' }, { 'content-type': type });
+          assert.deepEqual([status, json.error.code], [415, 'UNSUPPORTED_MEDIA_TYPE']);
+        }
+        assert.equal(await audited(), before);
+      });
+    }
+  });
+
+  describe('a filter', () => {
+    const forged = (...key: string[]) => Buffer.from(JSON.stringify(key)).toString('base64url');
+    const nonsense = [
+      ...['', '%00', '%zz', '%FF', '-1', '1e309', '99999999999999999999', "'"],
+      ...['0000-01-01T00:00:00Z', '9999-12-31T23:59:59-14:00', '2026-02-30T00:00:00Z'],
+      ...['2026-00-31T00:00:00.000Z', '0000-01-01T00:00:00.000Z', '+010000-01-01T00:00:00.000Z'].map((time) =>
+        forged(time, 'req_x'),
+      ),
+      ...[forged('999999999'), forged('x'), forged()],
+    ];
+    const lists = [...adminRoutes, ...keyRoutes].filter(({ method, query }) => method === 'GET' && query !== undefined);
+    for (const route of lists) {
+      it(`that cannot be is the caller’s mistake, not a fault of the gateway: ${nameOf(route)}`, async () => {
+        const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
+        const names = [...Object.keys(route.query ?? {}), ...(route.path === '/v1/sandboxes' ? ['metadata.a'] : [])];
+        for (const filter of names.flatMap((name) => nonsense.map((value) => `?${name}=${value}`))) {
+          const answer = await ask(route, path + filter);
+          assert.ok(answer.status < 500, `${filter}: ${answer.text}`);
+          if (answer.status >= 400) assert.equal(answer.headers['x-svc-source'], 'platform', filter);
+        }
+      });
+    }
+  });
+
+  describe('what is not there', () => {
+    for (const path of ['/', '/nothing', '/admin/v1/nothing', '/admin/v1/accounts/', '/admin/v1/accounts/%zz']) {
+      it(`is told in the envelope on the admin listener too: ${path}`, async () => {
+        const { status, json } = await gateway.admin('GET', path);
+        assert.deepEqual([status, json?.error.code], [404, 'NOT_FOUND']);
       });
     }
   });

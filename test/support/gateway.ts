@@ -83,7 +83,7 @@ export interface TestGateway {
   /** All it has printed so far. */
   output(): string;
   call(path: string, options?: RequestOptions): Promise<Answered>;
-  admin(method: string, path: string, body?: unknown): Promise<Answered>;
+  admin(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
   /** A new account with this much money and a key for it. */
   newCustomer(usd: string, key?: Record<string, unknown>): Promise<{ accountId: string; keyId: string; key: string }>;
   balance(
@@ -151,8 +151,8 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   const pool = new Pool(url, { connections: 300, headersTimeout: 60_000, bodyTimeout: 60_000 });
   const adminPool = new Pool(adminUrl, { connections: 4 });
   const call = (path: string, request: RequestOptions = {}) => send(pool, path, request);
-  const admin = (method: string, path: string, body?: unknown) =>
-    send(adminPool, path, { method, body, headers: { authorization: `Bearer ${adminToken}` } });
+  const admin = (method: string, path: string, body?: unknown, headers = {}) =>
+    send(adminPool, path, { method, body, headers: { authorization: `Bearer ${adminToken}`, ...headers } });
   const close = async (signal: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     const code = await ended;

@@ -2,7 +2,16 @@ import type { Knex } from 'knex';
 import { sendJson } from '../../../core/http';
 import { decodeIdCursor, toPage } from '../../../core/page';
 import type { Route } from '../../../core/plugin';
-import { flagReader, PAGE_READERS, pageOf, readQuery, readText, readUuid, wordsReader } from '../../../core/query';
+import {
+  flagReader,
+  PAGE_READERS,
+  pageOf,
+  readFilter,
+  readQuery,
+  readText,
+  readUuid,
+  wordsReader,
+} from '../../../core/query';
 import { listOf, object, orNull, shape } from '../../../core/shape';
 import { showSandbox } from '../record';
 import { fromRow } from '../rows';
@@ -66,7 +75,8 @@ function takeMetadata(query: URLSearchParams): { metadata: [string, string][]; r
   const metadata: [string, string][] = [];
   const rest = new URLSearchParams();
   for (const [name, value] of query) {
-    if (name.startsWith(prefix)) metadata.push([readText(name.slice(prefix.length)), readText(value)]);
+    if (name.startsWith(prefix))
+      metadata.push([readFilter(name, name.slice(prefix.length), readText), readFilter(name, value, readText)]);
     else rest.append(name, value);
   }
   return { metadata, rest };
