@@ -1,5 +1,5 @@
 import type { Gateway } from '../../core/gateway';
-import { ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
+import { CALL_ERROR_SCHEMA, ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
 import { header } from './header';
 import { modelPaths } from './model-calls';
 import { CHAT_REQUEST, MESSAGES_REQUEST } from './model-requests';
@@ -36,7 +36,12 @@ export function publicDocument(gateway: Gateway): object {
         Tokens: header('Tokens; not on streams.', 'integer'),
         Routing: header('Why the call went where it went, as JSON; for keys that may debug and ask for it.', 'string'),
       },
-      schemas: { ...ERROR_SCHEMAS, MessagesRequest: MESSAGES_REQUEST, ChatRequest: CHAT_REQUEST },
+      schemas: {
+        ...ERROR_SCHEMAS,
+        CallError: CALL_ERROR_SCHEMA,
+        MessagesRequest: MESSAGES_REQUEST,
+        ChatRequest: CHAT_REQUEST,
+      },
     },
   };
 }

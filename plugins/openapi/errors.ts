@@ -15,26 +15,43 @@ export const ERROR_SCHEMA = object({
   }),
 });
 
+/** Of a model call it can also be an upstream's own, whose status and body are relayed untouched. */
+export const CALL_ERROR_SCHEMA = {
+  anyOf: [
+    { $ref: '#/components/schemas/Error' },
+    { type: 'object', description: "An upstream's own, where `X-SVC-Source` is `provider`." },
+  ],
+};
+
 export const ERROR_CODES = { type: 'string', enum: Object.keys(ERRORS) };
 
 /** The whole catalogue, for programs that decide by code. */
 export const ERROR_CATALOGUE = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
 
 /** One answer for each status, which says what codes it may carry. */
-export function errorResponses(codes: readonly ErrorCode[]): Record<string, object> {
+export function errorResponses(
+  codes: readonly ErrorCode[],
+  schema: 'Error' | 'CallError' = 'Error',
+): Record<string, object> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of new Set(codes))
     byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
-  return Object.fromEntries([...byStatus].map(([status, each]) => [String(status), errorResponse(each)]));
+  return Object.fromEntries(
+    [...byStatus].map(([status, each]) => [String(status), errorResponse(summaries(each), schema)]),
+  );
 }
 
-function errorResponse(codes: readonly ErrorCode[]): object {
+function summaries(codes: readonly ErrorCode[]): string {
+  return codes.map((code) => `\`${code}\`: ${ERRORS[code].summary}`).join('\n\n');
+}
+
+export function errorResponse(description: string, schema: string): object {
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].summary}`).join('\n\n'),
+    description,
     headers: {
       'X-SVC-Source': { $ref: '#/components/headers/Source' },
       'X-SVC-Request-Id': { $ref: '#/components/headers/RequestId' },
     },
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
   };
 }

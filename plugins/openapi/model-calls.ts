@@ -3,7 +3,7 @@ import type { Configuration, EndpointSettings, PipelineSettings } from '../../co
 import type { ErrorCode } from '../../core/errors';
 import type { Protocol } from '../../core/upstream';
 import { tokenBilling } from './billing';
-import { errorResponses } from './errors';
+import { errorResponse, errorResponses } from './errors';
 import { operationId } from './operation-id';
 
 /** One path of one endpoint. */
@@ -63,7 +63,8 @@ function modelOperation(
           'text/event-stream': { schema: { type: 'string' } },
         },
       },
-      ...errorResponses(MODEL_CALL_ERRORS),
+      ...errorResponses(MODEL_CALL_ERRORS, 'CallError'),
+      default: errorResponse("An upstream's error or redirect, relayed with its status.", 'CallError'),
     },
     'x-billing': tokenBilling(catalog, protocol, asksUpstream(pipeline)),
   };

@@ -5,7 +5,7 @@ import { ask } from '../support/calls';
 import { type Document, expectShape, operationsOf, readDocuments } from '../support/documents';
 import { MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { textOf } from '../support/sources';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, messagesFailure, startUpstream, type TestUpstream } from '../support/upstream';
 
 describe('The OpenAPI documents', function () {
   this.timeout(60_000);
@@ -168,6 +168,18 @@ describe('The OpenAPI documents', function () {
     expect(second.headers.get('etag')).not.to.equal(etag);
     const { paths } = (await second.json()) as Document;
     expect(paths['/v1/messages'].post['x-billing'].modelPricing['dear-only'].inputPricePerToken).to.equal(0.000007);
+  });
+
+  it('tells of what an upstream answers itself, by its status and otherwise', async () => {
+    const { key } = await gateway.newCustomer('1');
+    const { responses } = documents.public.paths['/v1/messages'].post;
+    for (const status of [400, 422]) {
+      upstream.next(messagesFailure(status));
+      const { status: seen, json } = await gateway.call('/v1/messages', { key, body: ask() });
+      expect(seen).to.equal(status);
+      const said = responses[status] ?? responses.default;
+      expectShape(said.content['application/json'].schema, json, `${status}`, documents.public.components);
+    }
   });
 
   it('says the truth: every answer has the shape it says', async () => {
