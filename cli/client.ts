@@ -18,7 +18,7 @@ export function connect(environment: Environment): Client {
   const base = baseUrl(environment['TOLLGATE_URL'] ?? DEFAULT_URL);
 
   async function send(method: string, path: string, body?: object, more: object = {}): Promise<Response> {
-    const { token, source } = await readToken(environment);
+    const { token, source } = await readToken(environment, base);
     const headers: Record<string, string> = { authorization: `Bearer ${token}`, ...more };
     if (body !== undefined) headers['content-type'] = 'application/json';
     const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
@@ -65,9 +65,13 @@ function baseUrl(text: string): string {
   return text.replace(/\/+$/, '');
 }
 
-async function readToken(environment: Environment): Promise<{ token: string; source: string }> {
+async function readToken(environment: Environment, base: string): Promise<{ token: string; source: string }> {
   const given = environment['TOLLGATE_TOKEN'];
   if (given !== undefined && given !== '') return { token: given, source: 'TOLLGATE_TOKEN' };
+  // What stands in the data folder is the secret of the gateway on this machine, and nobody else is shown it.
+  if (!LOOPBACK.test(new URL(base).hostname)) {
+    throw new Failure(`TOLLGATE_TOKEN is not set. Set it to the ADMIN_TOKEN of the gateway at ${base}.`);
+  }
   const file = join(environment['DATA_DIR'] || '.tollgate', 'admin-token');
   try {
     return { token: (await readFile(file, 'utf8')).trim(), source: file };
@@ -79,6 +83,8 @@ async function readToken(environment: Environment): Promise<{ token: string; sou
     );
   }
 }
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 function unreachable(base: string, error: unknown): string {
   const { code } = ((error as Error).cause ?? {}) as { code?: string };

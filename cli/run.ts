@@ -94,6 +94,8 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   },
 };
 
+const { version: VERSION } = require('tollgate/package.json') as { readonly version: string };
+
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;
 
 /** Runs one command line without the program's name. @returns the exit status */
@@ -118,13 +120,15 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
   const open = sessions(environment, output);
   const root = new Command('tollgate')
     .description('Operates a Tollgate gateway through its admin listener (TOLLGATE_URL, TOLLGATE_TOKEN).')
+    .version(VERSION, '--version', 'show which version this is')
     .option('--json', 'print JSON for programs instead of tables')
     .showHelpAfterError('(add --help for what there is)')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void output.write(text),
       writeErr: (text) => output.note(text.trimEnd()),
-    });
+    })
+    .hook('preAction', (_root, verb) => refuseEmpty(verb));
   for (const [name, { summary, verbs }] of Object.entries(NOUNS)) {
     const noun = root.command(name).description(summary);
     for (const verb of verbs) verb(noun, open);
@@ -132,4 +136,10 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
   showBalance(root, open);
   showCompletion(root, open);
   return root;
+}
+
+/** Nothing has an empty name: most likely a variable of the shell is not set, and the gateway could not say so. */
+function refuseEmpty({ args, registeredArguments }: Command): void {
+  const empty = registeredArguments[args.indexOf('')];
+  if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty. Is the variable set?`);
 }

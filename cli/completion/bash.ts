@@ -2,7 +2,7 @@ import type { Word } from './words';
 
 /**
  * For bash: `source <(tollgate completion bash)`. The path is the words so far that are neither options nor, once a verb is
- * there, its arguments; what is offered are the words after it.
+ * there, its arguments; what is offered are the words after it, or files where none of them fits.
  */
 export function bashScript(words: ReadonlyMap<string, readonly Word[]>): string {
   const cases = [...words].map(([path, next]) => `    '${path}') words='${next.map(({ word }) => word).join(' ')}' ;;`);
@@ -20,7 +20,7 @@ ${cases.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -F _tollgate tollgate
+complete -o default -F _tollgate tollgate
 `;
 }
 

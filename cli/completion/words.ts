@@ -13,7 +13,10 @@ export function completionWords(root: Command): ReadonlyMap<string, readonly Wor
   const visit = (command: Command, path: string): void => {
     const own = command === root ? [] : command.options.map(optionWord);
     const verbs = command.commands.map((each) => ({ word: each.name(), summary: each.description() }));
-    words.set(path, [...verbs, ...own, ...everywhere]);
+    const choices = command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+      argChoices.map((word) => ({ word, summary: description })),
+    );
+    words.set(path, [...verbs, ...choices, ...own, ...everywhere]);
     for (const each of command.commands) visit(each, `${path} ${each.name()}`.trim());
   };
   visit(root, '');

@@ -18,7 +18,7 @@ _tollgate() {
   case "$path_so_far" in
 ${cases.join('\n')}
   esac
-  _describe 'tollgate' offered
+  _describe 'tollgate' offered || _files
 }
 if [[ "\${funcstack[1]}" == _tollgate ]]; then _tollgate "$@"; else compdef _tollgate tollgate; fi
 `;

@@ -12,8 +12,8 @@ const validateConfig: Verb = (noun, open) => {
     .description('check gateway.config.yml and system.config.yml of a folder, without a gateway')
     .action(async (given: string | undefined, _options, command) => {
       const { output, environment } = open(command);
-      const folder = folderOf(given, environment);
-      const { configuration, problems, warnings } = validateConfiguration(resolve(folder), { ...environment });
+      const folder = resolve(folderOf(given, environment));
+      const { configuration, problems, warnings } = validateConfiguration(folder, { ...environment });
       const revision = configuration?.revision ?? null;
       await showText(output, { ok: configuration !== undefined, revision, problems, warnings }, [
         ...problems.map(problemText),

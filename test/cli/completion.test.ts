@@ -38,6 +38,8 @@ describe('completion', () => {
     for (const verb of ['create', 'list', 'freeze']) assert.ok(verbs.includes(verb));
     assert.ok(!verbs.includes('keys'));
     assert.deepEqual(await bashOffers('keys', 'create', 'some-account', 'some name', '--li'), ['--limit']);
+    assert.deepEqual(await bashOffers('completion', 'z'), ['zsh']);
+    assert.deepEqual(await bashOffers('config', 'schema', 'sy'), ['system']);
   });
 
   it('knows the verb also behind options and arguments', async () => {
@@ -48,7 +50,7 @@ describe('completion', () => {
   it('is registered for the program', async () => {
     const { out } = await script('bash');
     const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', `${out}\ncomplete -p tollgate`]);
-    assert.equal(stdout.trim(), 'complete -F _tollgate tollgate');
+    assert.equal(stdout.trim(), 'complete -o default -F _tollgate tollgate');
   });
 
   it('offers zsh the same words, with what they are for', async () => {

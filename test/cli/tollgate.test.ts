@@ -66,6 +66,28 @@ describe('the command line', () => {
     assert.equal((await json('balance', account.id)).availableUsd, '25.50000000');
   });
 
+  it('says which version it is', async () => {
+    const { status, out } = await tollgate({}, '--version');
+    assert.equal(status, 0);
+    assert.match(out, /^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('does not send an empty name', async () => {
+    const { status, notes } = await tollgate(environment, 'credits', 'add', '', '1');
+    assert.equal(status, 2);
+    assert.match(notes, /<account> is empty/);
+  });
+
+  it('shows the token of this machine’s gateway to nobody else', async () => {
+    const { path, remove } = await temporaryFolder();
+    await writeFile(join(path, 'admin-token'), 'secret');
+    const elsewhere = { TOLLGATE_URL: 'http://gateway.invalid:9876', DATA_DIR: path };
+    const { status, notes } = await tollgate(elsewhere, 'accounts', 'list');
+    await remove();
+    assert.equal(status, 1);
+    assert.match(notes, /Set it to the ADMIN_TOKEN of the gateway at http:\/\/gateway\.invalid:9876/);
+  });
+
   it('shows tables to people, and the key once', async () => {
     const { accountId } = await desk.customer('1');
     const limits = ['--daily', '2', '--calls-per-minute', '60'];
