@@ -324,7 +324,7 @@ describe('The configuration as revisions, on two nodes', function () {
     await stored;
     const [row] = await audited();
     assert.deepEqual([row?.action, row?.after['number']], ['config.apply', before + 1]);
-    await until('the other node has it', async () => (await revisionAt(one)).number === before + 1, 1_000);
+    await until('the other node has it', async () => (await revisionAt(one)).number === before + 1);
     const silentSince = database.raw("now() - interval '11 seconds'");
     await database('config_nodes').where('name', 'like', `%:${two.pid}`).update({ seen_at: silentSince });
     assert.equal((await status()).nodes.length, 1);
