@@ -3,6 +3,7 @@ import { newId } from '../../core/ids';
 import { type Aggregate, applyChange, type Change } from './aggregate';
 import { fromRow, toRow } from './rows';
 import type { Line, Operation, Period, Sandbox, Segment } from './sandbox';
+import { isFinal } from './states';
 import type { Charge, SupplierCall } from './world';
 
 /** Where sandboxes are kept, for whoever changes them. Every change is written only if nobody else has changed it since it was read. */
@@ -92,6 +93,7 @@ export async function writeChange(
   for (const row of change.periods ?? []) await put(transaction, 'billing_periods', row);
   for (const row of change.lines ?? []) await put(transaction, 'billing_lines', row, ['period_id', 'segment_id']);
   if (event !== undefined) await transaction('sandbox_events').insert(toRow(event));
+  if (isFinal(after.sandbox.observedState)) await cancelOperations(transaction, id, nowMs);
   return after;
 }
 
@@ -101,6 +103,15 @@ function differences(before: Sandbox, after: Sandbox): Partial<Sandbox> {
 
 async function put(transaction: Knex.Transaction, table: string, row: object, key: string[] = ['id']): Promise<void> {
   await transaction(table).insert(toRow(row)).onConflict(key).merge();
+}
+
+/** Whoever did something in it may have been killed meanwhile; when it has ended nothing is being done. */
+async function cancelOperations(transaction: Knex.Transaction, sandboxId: string, nowMs: number): Promise<void> {
+  const error = { code: 'SANDBOX_FINAL', message: 'The sandbox ended first.' };
+  await transaction('sandbox_operations')
+    .where({ sandbox_id: sandboxId })
+    .whereIn('status', ['PENDING', 'RUNNING'])
+    .update(toRow({ status: 'CANCELLED', error, endedAtMs: nowMs }));
 }
 
 async function dropLines(

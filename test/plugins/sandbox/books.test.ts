@@ -12,6 +12,7 @@ import { readSandboxHolds } from '../../../plugins/sandbox/open-holds';
 import { OrphanSweep } from '../../../plugins/sandbox/orphans';
 import { forgetEnded } from '../../../plugins/sandbox/retention';
 import { toRow } from '../../../plugins/sandbox/rows';
+import { beginOperation, readOperation } from '../../../plugins/sandbox/store';
 import { StrayHolds } from '../../../plugins/sandbox/stray-holds';
 import { instanceName, instanceTags } from '../../../plugins/sandbox/tags';
 import { DATABASES, quiet } from '../../support/databases';
@@ -71,6 +72,17 @@ describe('the books of sandboxes', function () {
     const events = await database('sandbox_events').where({ sandbox_id: id });
     assert.equal(events.length, 1);
     assert.equal((await books().load(id))?.sandbox.stateVersion, 2);
+  });
+
+  it('have nothing left that is being done in a sandbox when it has ended', async () => {
+    const { id } = await insertSandbox();
+    const operationId = await beginOperation({ database, now: () => NOW_MS }, id, { type: 'FILE_WRITE' });
+    const read = await books().load(id);
+    assert.ok(read !== undefined);
+    const event = { type: 'TERMINATED', status: 'SUCCEEDED', source: 'supplier' } as const;
+    await books().commit(read, { set: { observedState: 'TERMINATED' }, event }, NOW_MS);
+    const operation = await readOperation(database, id, operationId);
+    assert.deepEqual([operation?.status, operation?.endedAtMs], ['CANCELLED', NOW_MS]);
   });
 
   it('give a sandbox to one worker, and to the next when its lease has ended; the first then writes nothing', async () => {
