@@ -1,0 +1,156 @@
+import { strict as assert } from 'node:assert';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run } from '../../cli/run';
+import { newId } from '../../core/ids';
+import { instanceName, instanceTags } from '../../plugins/sandbox/tags';
+import { freePort } from '../support/free-port';
+import { startGateway, type TestGateway } from '../support/gateway';
+import {
+  type AnyRecord,
+  createSandbox,
+  creation,
+  SANDBOX_GATEWAY,
+  SMALL_ID,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
+import { until } from '../support/until';
+
+const ENVIRONMENT = 'tests-of-the-command-line';
+
+describe('tollgate sandboxes', function () {
+  this.timeout(120_000);
+  let gateway: TestGateway;
+  let customer: { readonly accountId: string; readonly key: string };
+  let running: AnyRecord;
+  let ended: AnyRecord;
+
+  before(async () => {
+    const times = { environment: ENVIRONMENT, orphansEvery: '300ms', orphanAfter: '1s' };
+    gateway = await startGateway({
+      ...SANDBOX_GATEWAY,
+      plugins: { sandbox: { ...SANDBOX_GATEWAY.plugins.sandbox, ...times } },
+    });
+    customer = await gateway.newCustomer('10');
+    const other = await createSandbox(gateway, customer.key, creation('ended'));
+    ended = await terminate(gateway, customer.key, other.id);
+    const { id } = await createSandbox(gateway, customer.key, creation('runs', { metadata: { order: 'private' } }));
+    running = await waitForState(gateway, customer.key, id, 'RUNNING');
+  });
+  after(() => gateway?.stop());
+
+  async function tollgate(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    let out = '';
+    let notes = '';
+    const status = await run(
+      ['sandboxes', ...args],
+      { TOLLGATE_URL: gateway.adminUrl, TOLLGATE_TOKEN: gateway.adminToken, ...environment },
+      {
+        write: async (text) => {
+          out += text.toString();
+        },
+        note: (text) => {
+          notes += `${text}\n`;
+        },
+        read: async () => '',
+      },
+    );
+    return { status, out, notes };
+  }
+  const json = async (...args: string[]) => {
+    const { status, out, notes } = await tollgate(['--json', ...args]);
+    assert.equal(status, 0, notes);
+    return JSON.parse(out);
+  };
+
+  it('lists those that are active as a table: whose, of what, how far it is paid and what it has cost', async () => {
+    const { status, out, notes } = await tollgate(['list']);
+    assert.equal(status, 0, notes);
+    const [head, line, ...more] = out.trimEnd().split('\n');
+    assert.match(head ?? '', /^id +account +offering +supplier +phase +cost +paid until +created$/);
+    assert.deepEqual((line ?? '').split(/ +/), [
+      running.id,
+      customer.accountId,
+      'small',
+      'local',
+      'RUNNING',
+      '0.00000000',
+      running.reservedUntil,
+      running.createdAt,
+    ]);
+    assert.deepEqual(more, []);
+  });
+
+  it('finds them by state and account, and goes on where a page ended', async () => {
+    const ids = async (...args: string[]) =>
+      (await json('list', ...args)).items.map(({ id }: { readonly id: string }) => id);
+    assert.deepEqual(await ids('--state', 'ALL'), [running.id, ended.id]);
+    assert.deepEqual(await ids('--state', 'TERMINATED'), [ended.id]);
+    assert.deepEqual(await ids('--account', customer.accountId), [running.id]);
+    assert.deepEqual(await ids('--account', newId()), []);
+    const { out, notes } = await tollgate(['list', '--state', 'ALL', '--limit', '1']);
+    assert.ok(out.includes(running.id) && !out.includes(ended.id));
+    const cursor = /There is more: --cursor (\S+)/.exec(notes)?.[1] ?? '';
+    const rest = await tollgate(['list', '--state', 'ALL', '--cursor', cursor]);
+    assert.ok(rest.out.includes(ended.id) && !rest.out.includes(running.id), rest.notes);
+    assert.doesNotMatch(rest.notes, /There is more/);
+  });
+
+  it('gives programs all of it but what is the customer’s own', async () => {
+    const { items, nextCursor } = await json('list');
+    assert.equal(nextCursor, null);
+    const [item] = items;
+    assert.deepEqual([item.offeringId, item.supplier, item.observedState], [SMALL_ID, 'local', 'RUNNING']);
+    assert.equal(typeof item.supplierRef.id, 'string');
+    assert.ok(!JSON.stringify(item).includes('private') && item.idempotencyKey === undefined);
+  });
+
+  it('shows instances that no sandbox accounts for, until they are removed and afterwards', async () => {
+    assert.match((await tollgate(['orphans'])).notes, /Nothing yet/);
+    const sandboxId = newId();
+    const name = instanceName(sandboxId);
+    const folder = join(gateway.dataFolder, 'suppliers', 'local', 'instances', name);
+    const instance = { id: newId(), name, state: 'running', ports: false, createdAt: '2026-01-01T00:00:00.000Z' };
+    await mkdir(join(folder, 'files'), { recursive: true });
+    const tags = instanceTags(ENVIRONMENT, sandboxId);
+    await writeFile(join(folder, 'instance.json'), JSON.stringify({ ...instance, tags }));
+    const removed = await until(
+      'it is removed',
+      async () => {
+        const { items } = await json('orphans');
+        return items[0]?.removedAt === undefined || items[0].removedAt === null ? undefined : items;
+      },
+      30_000,
+    );
+    assert.equal(removed.length, 1);
+    const { out } = await tollgate(['orphans']);
+    const [head, line] = out.trimEnd().split('\n');
+    assert.match(head ?? '', /^supplier +name +sandbox +reason +failed tries +found +removed$/);
+    const [{ foundAt, removedAt }] = removed;
+    assert.deepEqual((line ?? '').split(/ +/), ['local', name, '-', 'NO_SANDBOX', '0', foundAt, removedAt]);
+    // What is ours is left alone.
+    assert.deepEqual((await json('list')).items.length, 1);
+  });
+
+  it('says what to do when it is asked wrongly, or cannot ask', async () => {
+    const wrong = await tollgate(['list', '--state', 'SLEEPING']);
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.notes, /state: .*RUNNING.*\(INVALID_FIELD\)/);
+    assert.match((await tollgate(['list', '--account', 'acme'])).notes, /account: .*\(INVALID_FIELD\)/);
+    assert.match((await tollgate(['orphans', '--limit', '0'])).notes, /limit: .*\(INVALID_FIELD\)/);
+    const refused = await tollgate(['list'], { TOLLGATE_TOKEN: 'another' });
+    assert.equal(refused.status, 1);
+    assert.match(refused.notes, /refused the admin token of TOLLGATE_TOKEN\. Set TOLLGATE_TOKEN/);
+    const away = await tollgate(['orphans'], { TOLLGATE_URL: `http://127.0.0.1:${await freePort()}` });
+    assert.equal(away.status, 1);
+    assert.match(away.notes, /Cannot reach .* Start the gateway there \(npm start\), or set TOLLGATE_URL/);
+    const publicUrl = await tollgate(['list'], { TOLLGATE_URL: gateway.url });
+    assert.match(publicUrl.notes, /Is TOLLGATE_URL its admin listener/);
+    for (const args of [['list', '--colour', 'blue'], ['destroy'], []]) {
+      const { status, notes } = await tollgate(args);
+      assert.equal(status, 2, args.join(' '));
+      assert.match(notes, /--help|Usage/);
+    }
+  });
+});
