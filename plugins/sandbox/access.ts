@@ -38,7 +38,7 @@ const LOOK_EVERY_MS = 1_000;
  * what else `ask` throws
  */
 export async function openRunning(service: SandboxService, accountId: string, id: string): Promise<RunningSandbox> {
-  const deadlineMs = Date.now() + RESUMED_WITHIN_MS;
+  const deadlineMs = performance.now() + RESUMED_WITHIN_MS;
   let isAsked = false;
   for (;;) {
     const sandbox = await findSandbox(service.database, accountId, id);
@@ -49,7 +49,7 @@ export async function openRunning(service: SandboxService, accountId: string, id
     }
     const isStill = observedState === 'SUSPENDED' && desiredState === null;
     // Asked for and still suspended: the supplier has refused.
-    if (!isResumable(sandbox) || (isStill && isAsked) || Date.now() > deadlineMs) {
+    if (!isResumable(sandbox) || (isStill && isAsked) || performance.now() > deadlineMs) {
       throw fail('SANDBOX_NOT_RUNNING', { details: { observedState } });
     }
     const news = service.changes.next(id, LOOK_EVERY_MS);

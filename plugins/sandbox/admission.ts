@@ -28,7 +28,7 @@ export async function admit(service: SandboxService, key: CallKey, creation: Cre
   const { database } = service;
   const before = await findByKey(database, key.accountId, creation.idempotencyKey);
   if (before !== undefined) return goOn(service, key, sameCreation(before, creation));
-  await limitCreates(database, key.accountId, Date.now());
+  await limitCreates(database, key.accountId, service.now());
   const chosen = await choose(service, key.accountId, creation);
   supportsPolicy(chosen, creation);
   return goOn(service, key, sameCreation(await begin(service, key, creation, chosen), creation));
@@ -49,7 +49,7 @@ function sameCreation(sandbox: Sandbox, { requestHash }: Creation): Sandbox {
 
 async function choose(service: SandboxService, accountId: string, { selection }: Creation): Promise<OfferedInstance> {
   const offered = service.offerings();
-  if ('quoteId' in selection) return redeemable(service.database, accountId, selection.quoteId, offered, Date.now());
+  if ('quoteId' in selection) return redeemable(service.database, accountId, selection.quoteId, offered, service.now());
   if ('requirements' in selection) {
     const match = matchOffering(offered, selection.requirements, selection.maxEstimatedHourlyUsd);
     if (match === undefined) throw fail('NO_MATCHING_OFFERING', { param: 'selection.requirements' });
@@ -85,7 +85,7 @@ async function begin(
       throw fail('ACTIVE_INSTANCE_LIMIT', { details: { limit: ACTIVE_AT_MOST } });
     }
     service.requireSupplier(chosen.offering.supplier);
-    const nowMs = Date.now();
+    const nowMs = service.now();
     const sandbox = newSandbox(key, creation, chosen, nowMs);
     const { selection } = creation;
     if ('quoteId' in selection && !(await claimQuote(transaction, selection.quoteId, sandbox.id, nowMs))) {
@@ -158,9 +158,9 @@ async function reserve({ gateway }: SandboxService, key: CallKey, period: Period
 }
 
 /** T2. false when it was not pending any more. */
-async function accept({ database, changes }: SandboxService, sandbox: Sandbox, period: Period): Promise<boolean> {
+async function accept({ database, changes, now }: SandboxService, sandbox: Sandbox, period: Period): Promise<boolean> {
   return database.transaction(async (transaction) => {
-    const nowMs = Date.now();
+    const nowMs = now();
     const set = { admission: 'ACCEPTED', acceptedAtMs: nowMs, reservedUntilMs: period.coversUntilMs, nextAtMs: nowMs };
     const accepted = await transaction('sandboxes')
       .where({ id: sandbox.id, admission: 'PENDING' })

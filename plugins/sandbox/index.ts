@@ -1,8 +1,11 @@
 import type { Gateway } from '../../core/gateway';
 import { registerHoldSource } from '../../core/ledger/hold-sources';
+import { startToldLoop } from '../../core/loop';
 import { definePlugin } from '../../core/plugin';
 import { readRole } from '../../core/role';
 import { registerSupplier } from '../../core/supplier';
+import { describeFault } from '../../core/thrown';
+import { READ_CLOCK_EVERY_MS } from './database-clock';
 import { createInside, type InsideService, runInside } from './inside';
 import { checkOfferings, OFFERINGS } from './offering';
 import { readSandboxHolds } from './open-holds';
@@ -87,6 +90,10 @@ export default definePlugin({
     for (const [name, driver] of opened) service.drivers.set(name, driver);
     refuseUnisolated(service, settings.allowUnisolated);
     await service.changes.listen();
+    await service.clock.read();
+    const stopClock = startToldLoop(service.clock.read, READ_CLOCK_EVERY_MS, (error) =>
+      gateway.log.warn({ error: describeFault(error) }, "the database's clock cannot be read"),
+    );
     const stopInside = runInside(inside);
     const works = readRole(process.env) !== 'gateway';
     const environment = settings.environment ?? (await readInstallation(gateway.database));
@@ -94,6 +101,7 @@ export default definePlugin({
     return async () => {
       await stopInside();
       await stopWorker();
+      await stopClock();
       await service.changes.close();
       for (const driver of opened.values()) await driver.close();
     };

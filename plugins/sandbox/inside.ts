@@ -11,12 +11,12 @@ export interface InsideService extends SandboxService {
 }
 
 export function createInside(service: SandboxService): InsideService {
-  const { database, log, driverOf, gateway } = service;
+  const { log, gateway } = service;
   const domain = (process.env['SANDBOX_DOMAIN'] ?? '').toLowerCase();
   return {
     ...service,
-    commands: new Commands({ database, log, driverOf }),
-    ports: new PortProxy(database, log, gateway.isDraining),
+    commands: new Commands(service),
+    ports: new PortProxy(service, log, gateway.isDraining),
     portDomain: domain === '' ? undefined : domain,
   };
 }

@@ -1,25 +1,24 @@
-import type { Knex } from 'knex';
 import { GatewayError } from '../../core/errors';
 import type { RunningSandbox } from './access';
 import type { OperationType } from './states';
-import { beginOperation, finishOperation } from './store';
+import { beginOperation, finishOperation, type Timed } from './store';
 import { toCallerError } from './supplier-failure';
 
 /** Does one thing in a running sandbox and writes down that it was done, or why not. @throws what the caller is told */
 export async function operate<T>(
-  database: Knex,
+  timed: Timed,
   { sandbox }: RunningSandbox,
   type: OperationType,
   work: () => Promise<T>,
 ): Promise<T> {
-  const operationId = await beginOperation(database, sandbox.id, { type });
+  const operationId = await beginOperation(timed, sandbox.id, { type });
   try {
     const value = await work();
-    await finishOperation(database, operationId, { status: 'SUCCEEDED' });
+    await finishOperation(timed, operationId, { status: 'SUCCEEDED' });
     return value;
   } catch (error) {
     const shown = toCallerError(error);
-    await finishOperation(database, operationId, { status: 'FAILED', error: failureOf(shown) });
+    await finishOperation(timed, operationId, { status: 'FAILED', error: failureOf(shown) });
     throw shown;
   }
 }

@@ -89,11 +89,11 @@ function answerNow({ sandbox, operation }: Aggregate, verb: Verb): 'noop' | Oper
 
 /** undefined when the same request was faster. */
 async function insertNoop(
-  { database }: SandboxService,
+  { database, now }: SandboxService,
   sandboxId: string,
   asked: Asked,
 ): Promise<Operation | undefined> {
-  const nowMs = Date.now();
+  const nowMs = now();
   const operation: Operation = {
     id: newId(),
     sandboxId,
@@ -120,7 +120,7 @@ async function tryRequest(
 ): Promise<Operation | undefined> {
   const paid = verb === 'RESUME' ? await payAhead(service, aggregate) : {};
   if (paid === undefined) return undefined;
-  const nowMs = Date.now();
+  const nowMs = service.now();
   const asked = request(aggregate, verb, { cause, source: 'caller', idempotencyKey: idempotencyKey ?? null, nowMs });
   const written = await service.books.commit(aggregate, { ...asked, ...paid }, nowMs);
   return written === undefined ? undefined : written.operation;
@@ -130,7 +130,7 @@ async function tryRequest(
 async function payAhead(service: SandboxService, aggregate: Aggregate): Promise<Pick<Change, 'periods'> | undefined> {
   const { period, sandbox } = aggregate;
   if (period === undefined) return undefined;
-  const nowMs = Date.now();
+  const nowMs = service.now();
   const cover = coverFor(dueE8(aggregate, nowMs), hourlyE8(sandbox.offering, 'RUNNING'), nowMs, service.timings);
   if (cover.reservedE8 <= period.reservedE8) return {};
   const { accountId, keyId, holdId: rid } = period;

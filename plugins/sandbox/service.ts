@@ -8,6 +8,7 @@ import { StartFailure } from '../../core/start-failure';
 import { findSupplier, type SupplierDriver, supplierNames } from '../../core/supplier';
 import { type Books, openBooks } from './books';
 import { type Changes, openChanges } from './changes';
+import { DatabaseClock } from './database-clock';
 import type { OfferedInstance, OfferingsSection } from './offering';
 import { readOfferings } from './offerings';
 import { SupplierHealth } from './supplier-health';
@@ -19,6 +20,8 @@ export interface SandboxService {
   readonly database: Knex;
   readonly log: Logger;
   readonly timings: Timings;
+  /** What time it is, for everything that is written or compared with what was: milliseconds since 1970, by the database's clock. */
+  now(): number;
   readonly books: Books;
   readonly changes: Changes;
   /** The offerings of the configuration in force. */
@@ -74,12 +77,13 @@ async function openSupplier(
 export function createService(
   gateway: Gateway,
   timings: Timings,
-): SandboxService & { readonly drivers: Map<string, SupplierDriver> } {
+): SandboxService & { readonly drivers: Map<string, SupplierDriver>; readonly clock: DatabaseClock } {
   const drivers = new Map<string, SupplierDriver>();
   const holdSeconds = (timings.holdAheadMs + timings.endingReserveMs) / 1_000;
   const { database, log } = gateway;
   const changes = openChanges(database, log);
   const health = new SupplierHealth();
+  const clock = new DatabaseClock(database);
   const offeringsOf: SandboxService['offeringsOf'] = (section) =>
     readOfferings(section('offerings') as OfferingsSection | undefined, drivers, holdSeconds);
   const driverOf = (supplier: string) => {
@@ -92,6 +96,8 @@ export function createService(
     database,
     log,
     timings,
+    clock,
+    now: clock.now,
     books: openBooks(database, changes.announce),
     changes,
     drivers,

@@ -4,7 +4,11 @@ import { newId } from '../../core/ids';
 import { UUID } from '../../core/page';
 import { fromRow, toRow } from './rows';
 import type { Failure, Operation, Sandbox } from './sandbox';
+import type { SandboxService } from './service';
 import type { OperationType } from './states';
+
+/** Rows, and the time that is written in them. */
+export type Timed = Pick<SandboxService, 'database' | 'now'>;
 
 /** The account's own sandbox. One that is not accepted yet, or another account's, is not there. @throws SANDBOX_NOT_FOUND */
 export async function findSandbox(database: Knex, accountId: string, id: string): Promise<Sandbox> {
@@ -17,20 +21,20 @@ export async function findSandbox(database: Knex, accountId: string, id: string)
 
 /** Writes that something is being done in a running sandbox; it has been used. `finishOperation` closes it. */
 export async function beginOperation(
-  database: Knex,
+  timed: Timed,
   sandboxId: string,
   { type, cause = 'caller' }: { readonly type: OperationType; readonly cause?: string },
-  nowMs = Date.now(),
 ): Promise<string> {
   const id = newId();
-  const now = { requestedAtMs: nowMs, startedAtMs: nowMs };
-  await database('sandbox_operations').insert(toRow({ id, sandboxId, type, status: 'RUNNING', cause, ...now }));
-  await touchSandbox(database, sandboxId, nowMs);
+  const nowMs = timed.now();
+  const times = { requestedAtMs: nowMs, startedAtMs: nowMs };
+  await timed.database('sandbox_operations').insert(toRow({ id, sandboxId, type, status: 'RUNNING', cause, ...times }));
+  await touchSandbox(timed, sandboxId);
   return id;
 }
 
 export async function finishOperation(
-  database: Knex,
+  { database, now }: Timed,
   operationId: string,
   {
     status,
@@ -41,20 +45,17 @@ export async function finishOperation(
     readonly result?: object;
     readonly error?: Failure;
   },
-  nowMs = Date.now(),
 ): Promise<void> {
   await database('sandbox_operations')
     .where({ id: operationId })
     .whereIn('status', ['PENDING', 'RUNNING'])
-    .update(toRow({ status, result, error, endedAtMs: nowMs }));
+    .update(toRow({ status, result, error, endedAtMs: now() }));
 }
 
 /** It has been used: its idle time begins anew. */
-export async function touchSandbox(database: Knex, sandboxId: string, nowMs = Date.now()): Promise<void> {
-  await database('sandboxes')
-    .where({ id: sandboxId })
-    .where('last_used_at', '<', new Date(nowMs))
-    .update({ last_used_at: new Date(nowMs) });
+export async function touchSandbox({ database, now }: Timed, sandboxId: string): Promise<void> {
+  const at = new Date(now());
+  await database('sandboxes').where({ id: sandboxId }).where('last_used_at', '<', at).update({ last_used_at: at });
 }
 
 export async function readOperation(database: Knex, sandboxId: string, id: string): Promise<Operation | undefined> {

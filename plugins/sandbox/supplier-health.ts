@@ -9,12 +9,12 @@ export class SupplierHealth {
     this.#silent.delete(supplier);
   }
 
-  failed(supplier: string, nowMs = Date.now()): void {
+  failed(supplier: string, nowMs = performance.now()): void {
     const failures = (this.#silent.get(supplier)?.failures ?? 0) + 1;
     this.#silent.set(supplier, { failures, lastAtMs: nowMs });
   }
 
-  isDown(supplier: string, nowMs = Date.now()): boolean {
+  isDown(supplier: string, nowMs = performance.now()): boolean {
     const silent = this.#silent.get(supplier);
     return silent !== undefined && silent.failures >= DOWN_AFTER_FAILURES && nowMs < silent.lastAtMs + DOWN_FOR_MS;
   }

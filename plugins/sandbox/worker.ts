@@ -23,14 +23,14 @@ export function startWorker(
   service: SandboxService,
   { environment, endedDays }: { readonly environment: string; readonly endedDays?: number | undefined },
 ): () => Promise<void> {
-  const { database, gateway, log, timings, changes, drivers } = service;
+  const { database, gateway, log, timings, changes, drivers, now } = service;
   const reconciler = startReconciler({
     books: countingCalls(service),
     log,
     world: {
       ledger: gateway.ledger,
       timings,
-      now: Date.now,
+      now,
       driverOf: ({ supplier }) => service.driverOf(supplier),
       tagsOf: ({ id }) => instanceTags(environment, id),
     },
@@ -50,17 +50,17 @@ export function startWorker(
   };
   const loops = [
     loop('admissions', ADMISSIONS_EVERY_MS, async () => {
-      const cancelled = await cancelStale(database, gateway.ledger, Date.now() - timings.admissionWithinMs);
+      const cancelled = await cancelStale(database, gateway.ledger, now() - timings.admissionWithinMs);
       if (cancelled > 0) log.warn({ cancelled }, 'creations that nobody finished were cancelled');
     }),
     loop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep)),
     loop('cleanup', CLEANUP_EVERY_MS, async () => {
-      await cleanUp(database, (supplier) => drivers.get(supplier), Date.now());
+      await cleanUp(database, (supplier) => drivers.get(supplier), now());
     }),
     loop('invariants', timings.invariantsEveryMs, () => audit(service, strayHolds)),
     loop('retention', FORGET_EVERY_MS, async () => {
-      await forgetQuotes(database, Date.now());
-      if (endedDays !== undefined) await forgetEnded(database, Date.now() - endedDays * DAY_MS);
+      await forgetQuotes(database, now());
+      if (endedDays !== undefined) await forgetEnded(database, now() - endedDays * DAY_MS);
     }),
   ];
   const stopListening = changes.onAny(reconciler.wake);
@@ -88,12 +88,12 @@ function countingCalls({ books, health }: SandboxService): Books {
 }
 
 /** A supplier that never had a sandbox is left alone: it need not even be there, such as Docker in a first trial. */
-async function sweepAll({ drivers, health, log, database }: SandboxService, sweep: OrphanSweep): Promise<void> {
+async function sweepAll({ drivers, health, log, database, now }: SandboxService, sweep: OrphanSweep): Promise<void> {
   for (const [supplier, driver] of drivers) {
     const used: unknown = await database('offerings_seen').whereRaw("offering->>'supplier' = ?", [supplier]).first();
     if (used === undefined) continue;
     try {
-      const { found, stopped } = await sweep.sweep(supplier, driver, Date.now());
+      const { found, stopped } = await sweep.sweep(supplier, driver, now());
       orphansFound.set({ supplier }, found);
       if (stopped) sweepsStopped.inc({ supplier });
       health.answered(supplier);
@@ -104,8 +104,8 @@ async function sweepAll({ drivers, health, log, database }: SandboxService, swee
   }
 }
 
-async function audit({ database, log }: SandboxService, strayHolds: StrayHolds): Promise<void> {
-  const broken = new Map<string, number>(await checkInvariants(database, Date.now()));
+async function audit({ database, log, now }: SandboxService, strayHolds: StrayHolds): Promise<void> {
+  const broken = new Map<string, number>(await checkInvariants(database, now()));
   const stray = await strayHolds.look();
   broken.set('hold_without_sandbox', stray.length);
   for (const [invariant, count] of broken) {

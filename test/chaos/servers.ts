@@ -108,7 +108,7 @@ export async function redisServer(appendfsync: 'everysec' | 'always'): Promise<C
 }
 
 /** A library that is preloaded and adds to the time what a file says; undefined without a compiler. */
-async function makeClock(folder: string) {
+export async function makeClock(folder: string) {
   const [library, file] = [join(folder, 'clock.so'), join(folder, 'clock-offset')];
   try {
     await run('cc', ['-O2', '-shared', '-fPIC', '-o', library, join(__dirname, 'clock.c')]);

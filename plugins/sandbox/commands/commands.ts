@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Knex } from 'knex';
-import type { Logger } from 'pino';
 import { fail } from '../../../core/errors';
-import { Ambiguous, FileFailure, InstanceGone, type RunningCommand, type SupplierDriver } from '../../../core/supplier';
+import { Ambiguous, FileFailure, InstanceGone, type RunningCommand } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
 import type { RunningSandbox } from '../access';
 import { failureOf } from '../operate';
 import { fromRow } from '../rows';
 import type { Sandbox } from '../sandbox';
+import type { SandboxService } from '../service';
 import { isFinal } from '../states';
 import { beginOperation, finishOperation } from '../store';
 import { toCallerError } from '../supplier-failure';
@@ -43,11 +42,7 @@ const LOOK_EVERY_MS = 250;
 /** Commands of this process tell their news. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
-export interface CommandsOptions {
-  readonly database: Knex;
-  readonly log: Logger;
-  readonly driverOf: (supplier: string) => SupplierDriver;
-}
+export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now'>;
 
 /** The commands of this process, and those of processes that went away. */
 export class Commands {
@@ -58,26 +53,26 @@ export class Commands {
 
   /** Starts a command; it goes on whoever asks, until its time is over. @throws COMMAND_INVALID and the supplier's refusals */
   async start(running: RunningSandbox, request: CommandRequest): Promise<LiveCommand> {
-    const { database, log } = this.options;
-    const operationId = await beginOperation(database, running.sandbox.id, { type: 'EXEC' });
-    const command = newCommand(running.sandbox.id, operationId, request);
+    const { database, log, now } = this.options;
+    const operationId = await beginOperation(this.options, running.sandbox.id, { type: 'EXEC' });
+    const command = newCommand(running.sandbox.id, operationId, request, now());
     await insertCommand(database, command);
     let started: RunningCommand;
     try {
       started = await running.driver.exec(running.reference, specOf(command, request));
     } catch (error) {
       // It may run all the same, and nobody waits for it: whoever looks after such commands ends it.
-      if (error instanceof Ambiguous) await abandonCommand(database, command.id, Date.now());
+      if (error instanceof Ambiguous) await abandonCommand(database, command.id, now());
       else await removeCommand(database, command.id);
       const shown = commandError(error);
-      await finishOperation(database, operationId, { status: 'FAILED', error: failureOf(shown) });
+      await finishOperation(this.options, operationId, { status: 'FAILED', error: failureOf(shown) });
       throw shown;
     }
     const told = (id: string) => void this.#news.emit(id);
-    const live = new LiveCommand(command, running, started, { database, log, told });
+    const live = new LiveCommand(command, running, started, { database, log, now, told });
     this.#live.set(command.id, live);
     void live.ended.then(() => this.#live.delete(command.id));
-    if (request.background) await finishOperation(database, operationId, { status: 'SUCCEEDED' });
+    if (request.background) await finishOperation(this.options, operationId, { status: 'SUCCEEDED' });
     return live;
   }
 
@@ -104,21 +99,21 @@ export class Commands {
       stop.abort();
       await going;
       // They run on; another process may see to their end at once.
-      await watchCommands(this.options.database, [...this.#live.keys()], Date.now());
+      await watchCommands(this.options.database, [...this.#live.keys()], this.options.now());
     };
   }
 
   async #goOn(signal: AbortSignal): Promise<void> {
-    const { database, log } = this.options;
+    const { database, log, now } = this.options;
     while (!signal.aborted) {
       try {
-        await watchCommands(database, [...this.#live.keys()], Date.now() + WATCHED_FOR_MS);
-        for (const command of await findUnwatched(database)) {
+        await watchCommands(database, [...this.#live.keys()], now() + WATCHED_FOR_MS);
+        for (const command of await findUnwatched(database, now())) {
           await this.#takeOver(command).catch((error: unknown) =>
             log.warn({ commandId: command.id, error: describeFault(error) }, 'a command could not be looked after'),
           );
         }
-        await forgetOutput(database, Date.now() - OUTPUT_KEPT_MS);
+        await forgetOutput(database, now() - OUTPUT_KEPT_MS);
       } catch (error) {
         log.error({ error: describeFault(error) }, 'commands could not be looked after');
       }
@@ -128,7 +123,7 @@ export class Commands {
 
   /** Its output is lost with the process that read it; its time and its end are not. */
   async #takeOver(command: Command): Promise<void> {
-    const { database, driverOf } = this.options;
+    const { database, driverOf, now } = this.options;
     const [row] = (await database('sandboxes').where({ id: command.sandboxId })) as Record<string, unknown>[];
     const sandbox = row === undefined ? undefined : fromRow<Sandbox>(row);
     const reference = sandbox?.supplierRef ?? undefined;
@@ -139,7 +134,7 @@ export class Commands {
       const state = await driver.inspectCommand(reference, command.id);
       if (state.is === 'lost') return await this.#lose(command);
       if (state.is === 'ended') return await this.#end(command, 'EXITED', state.exitCode);
-      if (command.killAtMs === null || command.killAtMs > Date.now()) return;
+      if (command.killAtMs === null || command.killAtMs > now()) return;
       await driver.signal(reference, command.id, 'SIGKILL');
       await this.#end(command, 'TIMED_OUT', null);
     } catch (error) {
@@ -153,14 +148,13 @@ export class Commands {
   }
 
   async #end(command: Command, status: Command['status'], exitCode: number | null): Promise<void> {
-    const { database } = this.options;
-    await finishOperation(database, command.operationId, { status: status === 'LOST' ? 'CANCELLED' : 'SUCCEEDED' });
-    await endCommand(database, command.id, { status, exitCode });
+    const { database, now } = this.options;
+    await finishOperation(this.options, command.operationId, { status: status === 'LOST' ? 'CANCELLED' : 'SUCCEEDED' });
+    await endCommand(database, command.id, { status, exitCode }, now());
   }
 }
 
-function newCommand(sandboxId: string, operationId: string, request: CommandRequest): Command {
-  const startedAtMs = Date.now();
+function newCommand(sandboxId: string, operationId: string, request: CommandRequest, startedAtMs: number): Command {
   const { timeoutSeconds } = request;
   return {
     id: randomUUID(),

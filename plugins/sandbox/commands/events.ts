@@ -30,7 +30,7 @@ export async function* followCommand(
   signal: AbortSignal,
 ): AsyncGenerator<CommandEvent> {
   let sequence = after;
-  let toldAtMs = Date.now();
+  let toldAtMs = performance.now();
   while (!signal.aborted && !service.gateway.isDraining()) {
     // Asked for before it is read, so that nothing falls in between.
     const news = service.commands.news(commandId, signal);
@@ -38,7 +38,7 @@ export async function* followCommand(
     const command = await findCommand(service.database, sandboxId, commandId);
     for (const piece of await readOutput(service.database, commandId, sequence)) {
       ({ sequence } = piece);
-      toldAtMs = Date.now();
+      toldAtMs = performance.now();
       yield { event: piece.stream, sequence, data: { sequence, data: piece.bytes.toString() } };
     }
     if (command.status !== 'RUNNING') {
@@ -46,8 +46,8 @@ export async function* followCommand(
       yield { event: 'exit', sequence: undefined, data: ending };
       return;
     }
-    if (Date.now() - toldAtMs >= PING_EVERY_MS) {
-      toldAtMs = Date.now();
+    if (performance.now() - toldAtMs >= PING_EVERY_MS) {
+      toldAtMs = performance.now();
       yield { event: 'ping', sequence: undefined, data: {} };
     }
     await news;

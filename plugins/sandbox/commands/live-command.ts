@@ -16,6 +16,7 @@ const KILL_AGAIN_AFTER_MS = 1_000;
 export interface LiveOptions {
   readonly database: Knex;
   readonly log: Logger;
+  now(): number;
   /** Something was written: whoever follows may read on. */
   readonly told: (commandId: string) => void;
 }
@@ -50,9 +51,9 @@ export class LiveCommand {
       stderrTruncated: truncated.stderr,
       lastSequence,
     } as const;
-    const nowMs = Date.now();
+    const nowMs = this.options.now();
     await this.#keep(async (database) => {
-      if (!this.command.background) await finishOperation(database, this.command.operationId, outcomeOf(status), nowMs);
+      if (!this.command.background) await finishOperation(this.options, this.command.operationId, outcomeOf(status));
       await endCommand(database, this.command.id, ending, nowMs);
     });
     this.options.told(this.command.id);
@@ -106,7 +107,9 @@ export class LiveCommand {
   async #killInTime(signal: AbortSignal): Promise<void> {
     const { killAtMs } = this.command;
     if (killAtMs === null) return;
-    await sleep(Math.min(killAtMs - Date.now(), LONGEST_MS), undefined, { signal, ref: false }).catch(() => undefined);
+    await sleep(Math.min(killAtMs - this.options.now(), LONGEST_MS), undefined, { signal, ref: false }).catch(
+      () => undefined,
+    );
     while (!signal.aborted) {
       this.#isTimedOut = true;
       const { driver, reference } = this.sandbox;

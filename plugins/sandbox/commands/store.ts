@@ -83,7 +83,7 @@ export type Ending = Pick<Command, 'status' | 'exitCode'> &
   Partial<Pick<Command, 'stdoutTruncated' | 'stderrTruncated' | 'lastSequence'>>;
 
 /** False when it had ended already. */
-export async function endCommand(database: Knex, id: string, ending: Ending, nowMs = Date.now()): Promise<boolean> {
+export async function endCommand(database: Knex, id: string, ending: Ending, nowMs: number): Promise<boolean> {
   const changed = await database('sandbox_commands')
     .where({ id, status: 'RUNNING' })
     .update(toRow({ ...ending, endedAtMs: nowMs }));
@@ -99,7 +99,7 @@ export async function watchCommands(database: Knex, ids: readonly string[], unti
 }
 
 /** Running commands whose process went away. */
-export async function findUnwatched(database: Knex, nowMs = Date.now()): Promise<readonly Command[]> {
+export async function findUnwatched(database: Knex, nowMs: number): Promise<readonly Command[]> {
   const rows: Record<string, unknown>[] = await database('sandbox_commands')
     .where({ status: 'RUNNING' })
     .where('watched_until', '<', new Date(nowMs))

@@ -2,12 +2,11 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import httpProxy from 'http-proxy';
-import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { fail } from '../../../core/errors';
 import type { PortAddress } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
-import { touchSandbox } from '../store';
+import { type Timed, touchSandbox } from '../store';
 import { stillValid, TOKEN_HEADER } from './tokens';
 
 /** Never given to an instance: they open the gateway, or belong to whoever else is served under its name. */
@@ -64,7 +63,7 @@ export class PortProxy {
   readonly #open = new Set<Open>();
 
   constructor(
-    private readonly database: Knex,
+    private readonly timed: Timed,
     private readonly log: Logger,
     private readonly isDraining: () => boolean,
   ) {
@@ -114,7 +113,7 @@ export class PortProxy {
   /** What is open for these tokens ends now. */
   async endRevoked(): Promise<void> {
     if (this.#open.size === 0) return;
-    const valid = await stillValid(this.database, [...new Set([...this.#open].map(({ tokenHash }) => tokenHash))]);
+    const valid = await stillValid(this.timed, [...new Set([...this.#open].map(({ tokenHash }) => tokenHash))]);
     for (const { tokenHash, end } of this.#open) if (!valid.has(tokenHash)) end();
   }
 
@@ -133,7 +132,7 @@ export class PortProxy {
 
   /** Whoever has a port open uses the sandbox, however long. */
   async #touch(): Promise<void> {
-    for (const id of new Set([...this.#open].map(({ sandboxId }) => sandboxId))) await touchSandbox(this.database, id);
+    for (const id of new Set([...this.#open].map(({ sandboxId }) => sandboxId))) await touchSandbox(this.timed, id);
   }
 
   #endAll(): void {

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
+import type { Timed } from '../store';
 
 /** Opens one port of one sandbox. Only its hash is kept. */
 export const TOKEN_HEADER = 'x-svc-sandbox-token';
@@ -18,11 +19,11 @@ export function hashToken(token: string): string {
 }
 
 export async function issueToken(
-  database: Knex,
+  { database, now }: Timed,
   { sandboxId, port }: PortPlace,
-  nowMs = Date.now(),
 ): Promise<{ readonly token: string; readonly expiresAtMs: number }> {
   const token = randomBytes(32).toString('base64url');
+  const nowMs = now();
   const expiresAtMs = nowMs + VALID_FOR_MS;
   await database('sandbox_ports').insert({
     sandbox_id: sandboxId,
@@ -49,24 +50,27 @@ export async function revokeTokens(database: Knex, { sandboxId, port }: PortPlac
 
 /** Whose sandbox the token opens this port of; undefined when it does not. */
 export async function accountOfToken(
-  database: Knex,
+  { database, now }: Timed,
   { sandboxId, port }: PortPlace,
   tokenHash: string,
 ): Promise<string | undefined> {
   const [row]: { account_id: string }[] = await database('sandbox_ports')
     .join('sandboxes', 'sandboxes.id', 'sandbox_ports.sandbox_id')
     .where({ sandbox_id: sandboxId, port, token_hash: tokenHash })
-    .where('expires_at', '>', new Date())
+    .where('expires_at', '>', new Date(now()))
     .select('sandboxes.account_id');
   return row?.account_id;
 }
 
 /** Of these tokens, those that still open a port of a sandbox that has not ended. */
-export async function stillValid(database: Knex, tokenHashes: readonly string[]): Promise<ReadonlySet<string>> {
+export async function stillValid(
+  { database, now }: Timed,
+  tokenHashes: readonly string[],
+): Promise<ReadonlySet<string>> {
   const rows: { token_hash: string }[] = await database('sandbox_ports')
     .join('sandboxes', 'sandboxes.id', 'sandbox_ports.sandbox_id')
     .whereIn('token_hash', tokenHashes)
-    .where('expires_at', '>', new Date())
+    .where('expires_at', '>', new Date(now()))
     .whereNotIn('observed_state', ['FAILED', 'TERMINATED'])
     .select('token_hash');
   return new Set(rows.map((row) => row.token_hash));

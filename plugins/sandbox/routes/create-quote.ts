@@ -31,7 +31,7 @@ export function createQuote(service: SandboxService): Route {
     handle: async ({ key }, request, response) => {
       const chosen = choose(await readBody(request), service.offerings());
       const { quoteForMs } = service.timings;
-      const quote = await insertQuote(service.database, key.accountId, chosen, { nowMs: Date.now(), quoteForMs });
+      const quote = await insertQuote(service.database, key.accountId, chosen, { nowMs: service.now(), quoteForMs });
       const { billing } = quote.offering;
       sendJson(response, 201, {
         quoteId: quote.id,

@@ -36,7 +36,7 @@ export async function withFiles<T>(
 ): Promise<T> {
   const running = await openRunning(service, accountId, sandboxId ?? '');
   if (!running.sandbox.offering.capabilities.files) throw fail('NOT_SUPPORTED');
-  return operate(service.database, running, type, () => work(running));
+  return operate(service, running, type, () => work(running));
 }
 
 /**

@@ -23,9 +23,7 @@ export function openPort(service: InsideService): Route {
       const running = await openRunning(service, key.accountId, params['id'] ?? '');
       if (!running.sandbox.offering.capabilities.ports) throw fail('NOT_SUPPORTED');
       const place = { sandboxId: running.sandbox.id, port };
-      const { token, expiresAtMs } = await operate(service.database, running, 'PORT_EXPOSE', () =>
-        issueToken(service.database, place),
-      );
+      const { token, expiresAtMs } = await operate(service, running, 'PORT_EXPOSE', () => issueToken(service, place));
       sendJson(response, 200, {
         port,
         url: urlOfPort(place, { publicUrl: publicUrlOf(request), domain: service.portDomain }),

@@ -59,10 +59,10 @@ async function findPassage(
   const token = request.headers[TOKEN_HEADER];
   if (typeof token !== 'string') throw fail('INVALID_API_KEY', { message: `This needs the header ${TOKEN_HEADER}.` });
   const tokenHash = hashToken(token);
-  const accountId = await accountOfToken(service.database, place, tokenHash);
+  const accountId = await accountOfToken(service, place, tokenHash);
   if (accountId === undefined) throw fail('SANDBOX_NOT_FOUND');
   const { driver, reference, sandbox } = await openRunning(service, accountId, place.sandboxId);
-  if (Date.now() - sandbox.lastUsedAtMs > TOUCH_EVERY_MS) await touchSandbox(service.database, sandbox.id);
+  if (service.now() - sandbox.lastUsedAtMs > TOUCH_EVERY_MS) await touchSandbox(service, sandbox.id);
   try {
     return { ...rest, tokenHash, sandboxId: sandbox.id, address: await driver.dialPort(reference, place.port) };
   } catch (error) {

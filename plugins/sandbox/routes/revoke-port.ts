@@ -17,8 +17,8 @@ export function revokePort(service: InsideService): Route {
       const port = readPort(params['port']);
       const { id } = await findSandbox(service.database, key.accountId, params['id'] ?? '');
       if (await revokeTokens(service.database, { sandboxId: id, port })) {
-        const operationId = await beginOperation(service.database, id, { type: 'PORT_REVOKE' });
-        await finishOperation(service.database, operationId, { status: 'SUCCEEDED' });
+        const operationId = await beginOperation(service, id, { type: 'PORT_REVOKE' });
+        await finishOperation(service, operationId, { status: 'SUCCEEDED' });
       }
       await service.ports.endRevoked();
       response.writeHead(204).end();

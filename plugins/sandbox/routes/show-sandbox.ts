@@ -45,10 +45,10 @@ async function waitUntil(
   states: readonly ObservedState[],
   waitSeconds: number,
 ): Promise<SandboxRecord> {
-  const deadlineMs = Date.now() + waitSeconds * 1_000;
+  const deadlineMs = performance.now() + waitSeconds * 1_000;
   let record = await read();
   for (;;) {
-    const leftMs = deadlineMs - Date.now();
+    const leftMs = deadlineMs - performance.now();
     const isThere = states.includes(record.observedState) || isFinal(record.observedState);
     if (isThere || leftMs <= 0 || request.destroyed || gateway.isDraining()) return record;
     // Asked for first, so that what happens while it is read is not missed.

@@ -40,7 +40,7 @@ export function signalCommand(service: InsideService): Route {
       const isRunning = status === 'RUNNING';
       if (isRunning) {
         const { driver, reference } = running;
-        await operate(service.database, running, 'SIGNAL', () => driver.signal(reference, commandId, signal));
+        await operate(service, running, 'SIGNAL', () => driver.signal(reference, commandId, signal));
       }
       sendJson(response, 200, { commandId, signal, noop: !isRunning });
     },

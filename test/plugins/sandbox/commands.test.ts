@@ -55,6 +55,7 @@ describe('commands whose start or process was lost', function () {
     const commands = new Commands({
       database,
       log: pino({ level: 'silent' }),
+      now: Date.now,
       driverOf: (supplier) => all.find(({ sandbox }) => sandbox.supplier === supplier)?.driver as SupplierDriver,
     });
     for (const each of [silent, unsure]) {
