@@ -29,6 +29,7 @@ import revokeKey from './keys/revoke';
 import updateKey from './keys/update';
 import verifyLedger from './ledger/verify';
 import type { Output } from './output';
+import newPlugin from './plugin/new';
 import listRollouts from './rollout/list';
 import { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout/orders';
 import rolloutStatus from './rollout/status';
@@ -92,6 +93,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
       ...[reloadConfig, showRevision],
     ],
   },
+  plugin: { summary: 'what you add to the gateway', verbs: [newPlugin] },
 };
 
 const { version: VERSION } = require('tollgate/package.json') as { readonly version: string };
