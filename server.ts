@@ -158,6 +158,8 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const first = withConfiguration(parts, always(live.current));
   const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane, role });
   const manifests = plugins.map(({ manifest }) => manifest);
+  // Before anybody is served: a first call must not find a rollout that is not known yet.
+  const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
   live.take(async (next) => {
     const gateway = withConfiguration(parts, always(next));
@@ -172,7 +174,6 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
-  const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
   const { is: source } = configurationSource;
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
   const stopFollowing = source === 'database' ? followRevisions({ live, database, log }) : undefined;

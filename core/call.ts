@@ -211,6 +211,8 @@ export interface CallFacts {
   source: 'provider' | 'platform';
   errorCode: string | undefined;
   firstTokenMs: number | undefined;
+  /** Of an unstreamed answer, until all of it was there. */
+  wholeMs: number | undefined;
   readonly routing: RoutingFacts;
   /** Set once the ledger has taken the call on: from then on settling writes the record. */
   reservationId: string | undefined;
@@ -246,6 +248,7 @@ export class Call implements Partial<CallFields> {
     source: 'platform',
     errorCode: undefined,
     firstTokenMs: undefined,
+    wholeMs: undefined,
     routing: { candidates: [], of: 0, attempts: [], explained: undefined },
     reservationId: undefined,
     costE8: 0n,

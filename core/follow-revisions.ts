@@ -5,6 +5,9 @@ import type { LiveConfiguration } from './live-configuration';
 import { startToldLoop } from './loop';
 import { describeFault } from './thrown';
 
+/** What kept a node from taking a revision may be mended beside it: a credential's file, a store that was away. */
+const TRY_AGAIN_MS = 30_000;
+
 /** One look at the end of an index. Nodes must follow within a second, on a slow day too. */
 const LOOK_EVERY_MS = 250;
 
@@ -12,16 +15,25 @@ export interface FollowOptions {
   readonly live: LiveConfiguration;
   readonly database: Knex;
   readonly log: Logger;
+  readonly tryAgainMs?: number;
 }
 
 /**
- * Takes over each revision that is applied, wherever it was. One that cannot be taken here is not tried again by itself: what is in
- * force stays until the next, or until somebody asks for a reload. @returns ends it
+ * Takes over each revision that is applied, wherever it was. One that cannot be taken here is tried again after a while; until then
+ * what is in force stays. @returns ends it
  */
-export function followRevisions({ live, database, log }: FollowOptions): () => Promise<void> {
+export function followRevisions({
+  live,
+  database,
+  log,
+  tryAgainMs = TRY_AGAIN_MS,
+}: FollowOptions): () => Promise<void> {
   const look = async () => {
     const newest = await newestNumber(database);
-    if (newest === live.current.number || newest === live.lastFailure?.number) return;
+    const { current, lastFailure } = live;
+    if (newest === current.number) return;
+    const isRefused = lastFailure !== undefined && newest === lastFailure.number;
+    if (isRefused && Date.now() - lastFailure.at.getTime() < tryAgainMs) return;
     await live.reload('revision');
   };
   return startToldLoop(look, LOOK_EVERY_MS, (error) =>

@@ -19,7 +19,9 @@ export interface SeenCall extends Omit<RolloutPart, 'arm' | 'isMissed'> {
   /** The caller was shown an error. */
   readonly isHurt: boolean;
   readonly costE8: bigint;
+  /** Of a stream, and of an answer in one piece: one of them, and neither where there was no answer. */
   readonly firstTokenMs: number | undefined;
+  readonly wholeMs: number | undefined;
 }
 
 export type JoiningCall = Pick<Call, 'id' | 'facts' | 'onEnd'> & { readonly key: CallKey };
@@ -99,8 +101,15 @@ export class LiveRollouts {
     // Who was refused before anybody was asked, or did not wait, says nothing of either group.
     if (facts.attempts === 0 || facts.errorCode === 'CLIENT_LEFT') return;
     const isHurt = facts.status >= 400 || facts.errorCode !== undefined;
-    const { costE8, firstTokenMs } = facts;
-    this.note({ ...part, isError: isHurt || part.isMissed || facts.attempts > 1, isHurt, costE8, firstTokenMs });
+    const { costE8, firstTokenMs, wholeMs } = facts;
+    this.note({
+      ...part,
+      isError: isHurt || part.isMissed || facts.attempts > 1,
+      isHurt,
+      costE8,
+      firstTokenMs,
+      wholeMs,
+    });
   }
 }
 

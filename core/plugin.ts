@@ -149,7 +149,7 @@ export interface PluginDefinition<S extends Schema> {
   readonly routes?: (settings: Settings<S>, gateway: Gateway) => readonly Route[];
   /** Runs once, beside `routes`. */
   readonly hosts?: (settings: Settings<S>, gateway: Gateway) => OwnHosts | undefined;
-  /** Runs once, when the process serves: begins work that goes on by itself. What it returns ends that work; calls have ended then, the stores are still open. */
+  /** Runs once, before the process serves: begins work that goes on by itself. What it returns ends that work; calls have ended then, the stores are still open. */
   readonly start?: (settings: Settings<S>, gateway: Gateway) => Promise<() => Promise<void>>;
 }
 

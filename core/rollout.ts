@@ -15,7 +15,7 @@ export interface Rollout {
   /** Share of the control group's calls, 0 to 1, that the candidate is asked too, without answering. */
   readonly shadow: number;
   readonly onAbort: 'rollback' | 'hold';
-  /** Changes with what goes out, to whom and in which stages: a rollout of another definition begins anew. */
+  /** Changes with what goes out and who is served alike: a rollout of another definition begins anew. */
   readonly definition: string;
 }
 
@@ -75,9 +75,9 @@ export interface RolloutPosition {
   readonly isOver: boolean;
 }
 
-export function definitionOf({ change, stickyBy, stages }: Pick<Rollout, 'change' | 'stickyBy' | 'stages'>): string {
+export function definitionOf({ change, stickyBy }: Pick<Rollout, 'change' | 'stickyBy'>): string {
   return createHash('sha256')
-    .update(JSON.stringify([change, stickyBy, stages]))
+    .update(JSON.stringify([change, stickyBy]))
     .digest('hex')
     .slice(0, 12);
 }

@@ -3,9 +3,10 @@ import { body } from './body';
 import { json } from './json';
 import { latency } from './latency';
 import { ledger } from './ledger';
+import { rollout } from './rollout';
 import { routing } from './routing';
 import { sandbox } from './sandbox';
 import { stream } from './stream';
 import { usage } from './usage';
 
-export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream, routing, usage, sandbox];
+export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream, routing, rollout, usage, sandbox];

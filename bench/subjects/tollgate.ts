@@ -35,12 +35,49 @@ export const tollgateWide: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200 }),
 };
 
+/** Half of the calls in either group, all guards on. */
+export const tollgateRollout: Subject = {
+  name: 'tollgate-rollout',
+  summary: 'the same with a rollout under way: half of the calls at its candidate',
+  isNode: true,
+  streams: true,
+  only: 'rollout',
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 2, rollout: ROLLOUT }),
+};
+
+/** Every call is sent to the candidate too, as long as not too many such calls are under way. */
+export const tollgateShadow: Subject = {
+  name: 'tollgate-shadow',
+  summary: 'the same with a rollout that only mirrors: every call is sent twice and answered once',
+  isNode: true,
+  streams: true,
+  only: 'rollout',
+  start: (rig, options) =>
+    startTollgate(rig, options, {
+      fastLane: true,
+      upstreams: 2,
+      rollout: { ...ROLLOUT, stages: [{ share: 0, hold: '24h' }], shadow: 100 },
+    }),
+};
+
+const ROLLOUT = {
+  change: { upstreams: { model: MODEL, add: ['bench-1'] } },
+  stickyBy: 'request',
+  stages: [{ share: 50, hold: '24h' }],
+  guards: {
+    errorRate: { above: 0.5, minCalls: 1_000 },
+    p95FirstTokenMs: { times: 1_000, minCalls: 1_000 },
+    costRatio: { times: 1_000, minCalls: 1_000 },
+  },
+};
+
 interface Wanted {
   readonly fastLane: boolean;
   /** All of them are the same one. */
   readonly upstreams?: number;
   /** Of each upstream. */
   readonly models?: number;
+  readonly rollout?: object;
 }
 
 /** A gateway that answers, with an account that has money and a key. */
@@ -114,11 +151,13 @@ async function waitUntilReady(program: Program, url: string): Promise<void> {
 }
 
 /** The configuration as it is shipped, with other upstreams in the place of its own. */
-function writeConfiguration(folder: string, upstreamUrl: string, { upstreams = 1, models = 1 }: Wanted): void {
+function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted): void {
+  const { upstreams = 1, models = 1, rollout } = wanted;
   const document = parseDocument(readFileSync(join(PROJECT_FOLDER, 'gateway.config.yml'), 'utf8'));
   const names = Array.from({ length: upstreams }, (_, at) => (at === 0 ? 'bench' : `bench-${at}`));
   const endpoints = names.map((name, at) => [name, endpointOf(upstreamUrl, at, models)]);
   document.set('serviceEndpoints', Object.fromEntries(endpoints));
+  if (rollout !== undefined) document.set('rollouts', { bench: rollout });
   writeFileSync(join(folder, 'gateway.config.yml'), document.toString());
   copyFileSync(join(PROJECT_FOLDER, 'system.config.yml'), join(folder, 'system.config.yml'));
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { MeaningChange } from '../../core/configuration-meaning';
 import { type ConfigurationProblem, problemText } from '../../core/yaml-file';
 import type { Session } from '../command';
+import { confirm } from '../confirm';
 import { Failure, Refusal, UsageError } from '../failure';
 import { type Columns, type Output, showList, showText } from '../output';
 import { NODE_COLUMNS } from './nodes';
@@ -57,7 +58,7 @@ export async function changeConfiguration(
   if (dryRun === true) return output.json ? showText(output, plan, []) : undefined;
   let { number } = plan;
   if (number === null) {
-    if (yes !== true) await confirm(output);
+    if (yes !== true) await confirm(output, APPLY);
     const sent = { ...body, force: force === true, ...(note !== undefined && { note }) };
     const match = { 'if-match': `"${plan.newest}"` };
     ({ number } = await client.ask<ChangeShape & { number: number }>('POST', path, sent, match));
@@ -100,12 +101,11 @@ async function showPlan(output: Output, plan: ChangeShape): Promise<void> {
   for (const each of objections) output.note(`Against it: ${each}`);
 }
 
-async function confirm({ ask }: Output): Promise<void> {
-  if (ask === undefined)
-    throw new UsageError('there is nobody to ask here: add --yes, or --dry-run to see what it changes.');
-  const answer = await ask('Apply it to every node? [y/N] ');
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Failure('Nothing was applied.');
-}
+const APPLY = {
+  question: 'Apply it to every node?',
+  otherwise: 'add --yes, or --dry-run to see what it changes.',
+  declined: 'Nothing was applied.',
+};
 
 function notEverywhere(
   number: number,

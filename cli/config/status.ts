@@ -2,6 +2,8 @@ import type { Verb } from '../command';
 import { showList, showText } from '../output';
 import { NODE_COLUMNS, type StatusShape } from './nodes';
 
+const TO_MEND = 'Mend it there, or bring all nodes back: tollgate config rollback <number>';
+
 const configStatus: Verb = (noun, open) => {
   noun
     .command('status')
@@ -12,6 +14,8 @@ const configStatus: Verb = (noun, open) => {
       if (output.json) return showText(output, status, []);
       if (status.newest !== null) output.note(`Newest: revision ${status.newest.number} (${status.newest.revision}).`);
       await showList(output, { items: status.nodes }, NODE_COLUMNS);
+      if (status.source === 'database' && status.nodes.some(({ failure }) => failure !== null))
+        output.note(`What a node could not take it tries again every 30 s. ${TO_MEND}`);
     });
 };
 

@@ -1,22 +1,53 @@
 import type { Verb } from '../command';
+import { confirm } from '../confirm';
 import { showOne } from '../output';
 import { ROLLOUT_COLUMNS, type RolloutShape } from './shape';
 
-function order(verb: string, description: string): Verb {
+interface Options {
+  readonly reason?: string;
+  readonly yes?: true;
+}
+
+/** One that changes who is served how asks before. */
+function order(verb: string, description: string, askAbout?: (rollout: RolloutShape) => string): Verb {
   return (noun, open) => {
-    noun
+    const command = noun
       .command(`${verb} <name>`)
       .description(description)
-      .option('--reason <text>', 'why, for whoever looks next')
-      .action(async (name: string, { reason }: { readonly reason?: string }, command) => {
-        const { client, output } = open(command);
-        const path = `/rollouts/${encodeURIComponent(name)}/${verb}`;
-        await showOne(output, await client.ask<RolloutShape>('POST', path, { reason }), ROLLOUT_COLUMNS);
-      });
+      .option('--reason <text>', 'why, for whoever looks next');
+    if (askAbout !== undefined) command.option('--yes', 'do not ask');
+    command.action(async (name: string, { reason, yes }: Options, self) => {
+      const { client, output } = open(self);
+      const path = `/rollouts/${encodeURIComponent(name)}`;
+      let stage: number | undefined;
+      if (askAbout !== undefined) {
+        const rollout = await client.ask<RolloutShape>('GET', path);
+        const question = askAbout(rollout);
+        if (yes !== true)
+          await confirm(output, { question, otherwise: 'add --yes.', declined: 'Nothing was changed.' });
+        // What was asked about is what is done: the stage may end while somebody thinks.
+        if (verb === 'promote') ({ stage } = rollout);
+      }
+      await showOne(
+        output,
+        await client.ask<RolloutShape>('POST', `${path}/${verb}`, { reason, stage }),
+        ROLLOUT_COLUMNS,
+      );
+    });
   };
+}
+
+function askToPromote({ name, stage, stages, stickyBy }: RolloutShape): string {
+  const next = stages[stage];
+  if (next === undefined) return `Complete ${name} now?`;
+  return `Begin stage ${stage + 1} of ${stages.length} of ${name} now: ${next.share} % by ${stickyBy}?`;
+}
+
+function askToRollBack({ name, share, stickyBy }: RolloutShape): string {
+  return `Serve everybody as before ${name} now, instead of ${share} % by ${stickyBy} with it?`;
 }
 
 export const pauseRollout = order('pause', 'stop its clock: the share stays, the guards watch on');
 export const resumeRollout = order('resume', 'go on; one that was rolled back begins anew');
-export const promoteRollout = order('promote', 'begin its next stage now');
-export const rollbackRollout = order('rollback', 'serve everybody as before, from the next call on');
+export const promoteRollout = order('promote', 'begin its next stage now', askToPromote);
+export const rollbackRollout = order('rollback', 'serve everybody as before, from the next call on', askToRollBack);

@@ -28,6 +28,7 @@ export interface CountsShape {
   readonly errorRate: number | null;
   readonly callersHurt: number;
   readonly p95FirstTokenMs: number | null;
+  readonly p95WholeMs: number | null;
   readonly costUsd: string;
   readonly meanCostUsd: string | null;
 }

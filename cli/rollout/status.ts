@@ -46,6 +46,7 @@ function linesOf(rollout: RolloutShape): readonly (readonly (string | number | n
     row('calls', ({ calls }) => calls),
     row('failed %', failed),
     row('p95 first token ms', ({ p95FirstTokenMs }) => p95FirstTokenMs),
+    row('p95 unstreamed ms', ({ p95WholeMs }) => p95WholeMs),
     row('cost per call USD', ({ meanCostUsd }) => meanCostUsd),
   ];
 }

@@ -10,9 +10,14 @@ export interface ArmCounts {
   readonly charged: number;
   readonly logCost: number;
   readonly logCostSquares: number;
-  /** Streams by the time to their first content: how many in which bucket. */
-  readonly firstTokens: ReadonlyMap<number, number>;
+  /** Streams by the time to their first content. */
+  readonly firstTokens: Times;
+  /** Unstreamed calls by the time to their answer. */
+  readonly wholeAnswers: Times;
 }
+
+/** How many calls in which bucket. */
+export type Times = ReadonlyMap<number, number>;
 
 export const NOTHING_SEEN: ArmCounts = {
   calls: 0,
@@ -23,11 +28,10 @@ export const NOTHING_SEEN: ArmCounts = {
   logCost: 0,
   logCostSquares: 0,
   firstTokens: new Map(),
+  wholeAnswers: new Map(),
 };
 
 export function addCounts(one: ArmCounts, other: ArmCounts): ArmCounts {
-  const firstTokens = new Map(one.firstTokens);
-  for (const [bucket, count] of other.firstTokens) firstTokens.set(bucket, (firstTokens.get(bucket) ?? 0) + count);
   return {
     calls: one.calls + other.calls,
     errors: one.errors + other.errors,
@@ -36,8 +40,16 @@ export function addCounts(one: ArmCounts, other: ArmCounts): ArmCounts {
     charged: one.charged + other.charged,
     logCost: one.logCost + other.logCost,
     logCostSquares: one.logCostSquares + other.logCostSquares,
-    firstTokens,
+    firstTokens: addTimes(one.firstTokens, other.firstTokens),
+    wholeAnswers: addTimes(one.wholeAnswers, other.wholeAnswers),
   };
+}
+
+function addTimes(one: Times, other: Times): Times {
+  if (one.size === 0) return other;
+  const sum = new Map(one);
+  for (const [bucket, count] of other) sum.set(bucket, (sum.get(bucket) ?? 0) + count);
+  return sum;
 }
 
 /** Each bucket of times reaches 5 % further than the one before. */
@@ -57,25 +69,25 @@ export function bucketsFurther(times: number): number {
   return Math.ceil(Math.log(times) / BUCKET_LOG - 1e-9);
 }
 
-export function streamsOf({ firstTokens }: Pick<ArmCounts, 'firstTokens'>): number {
-  return streamsBeyond(firstTokens, -1);
+export function countOf(times: Times): number {
+  return countBeyond(times, -1);
 }
 
-export function streamsBeyond(firstTokens: ArmCounts['firstTokens'], bucket: number): number {
+export function countBeyond(times: Times, bucket: number): number {
   let count = 0;
-  for (const [each, streams] of firstTokens) if (each > bucket) count += streams;
+  for (const [each, calls] of times) if (each > bucket) count += calls;
   return count;
 }
 
-/** The first bucket that no more than this share of the streams are beyond; undefined without streams. */
-export function bucketOfShare({ firstTokens }: Pick<ArmCounts, 'firstTokens'>, share: number): number | undefined {
-  const atMost = streamsOf({ firstTokens }) * share;
+/** The first bucket that no more than this share of the calls are beyond; undefined without any. */
+export function bucketOfShare(times: Times, share: number): number | undefined {
+  const atMost = countOf(times) * share;
   let beyond = 0;
   let found: number | undefined;
-  for (const bucket of [...firstTokens.keys()].sort((one, other) => other - one)) {
+  for (const bucket of [...times.keys()].sort((one, other) => other - one)) {
     if (beyond > atMost) break;
     found = bucket;
-    beyond += firstTokens.get(bucket) ?? 0;
+    beyond += times.get(bucket) ?? 0;
   }
   return found;
 }

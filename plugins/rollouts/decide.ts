@@ -2,10 +2,13 @@ import type { Arm, Guard, GuardName, Rollout } from '../../core/rollout';
 import { type ArmCounts, addCounts, NOTHING_SEEN } from './counts';
 import { compare, seenBy } from './guards';
 
+/** Where what was seen before the stages of a run were changed under it stands. */
+export const BEFORE_ITS_STAGES = 0;
+
 export type Status = 'running' | 'paused' | 'held' | 'rolled-back' | 'completed';
 
-/** How often each guard has looked in the stage. */
-export type Looks = Readonly<Partial<Record<GuardName, number>>>;
+/** How often each guard has looked in the stage, and how many calls it had seen when it last did. */
+export type Looks = Readonly<Partial<Record<GuardName, { readonly times: number; readonly seen: number }>>>;
 
 export interface Progress {
   readonly status: Status;
@@ -27,8 +30,11 @@ export interface Decision {
 /** Of a rollout whose candidate is equal to the control group in all, at most this share is aborted. */
 export const FALSE_ABORTS = 0.01;
 
-/** A guard looks again when it has seen a quarter more. */
-const LOOKS_AGAIN = Math.log(1.25);
+/**
+ * A guard looks again when it has seen a quarter more, or as many more as it first wanted: who fails only after a hundred thousand
+ * good calls is not to fail a quarter of that before it is seen.
+ */
+const LOOKS_AGAIN = 1.25;
 
 /**
  * What is to be done about a rollout now. Guards look while it goes on, and every look could be wrong: so the chance of a false
@@ -41,21 +47,22 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
   const current = stages[stage - 1];
   if ((status !== 'running' && status !== 'paused') || current === undefined)
     return { do: 'wait', why: 'nothing: it is not under way', looks: progress.looks };
-  const looks: Partial<Record<GuardName, number>> = { ...progress.looks };
+  const looks: { -readonly [name in GuardName]?: Looks[name] } = { ...progress.looks };
   const missing: string[] = [];
   for (const guard of current.share === 0 ? [] : guards) {
     const candidate = counts(stage, 'candidate') ?? NOTHING_SEEN;
-    const control = controlFor(guard, stage, counts);
-    const [seen, compared] = [seenBy(guard, candidate), seenBy(guard, control)];
+    const control = controlFor(guard, stage, candidate, counts);
+    const { candidate: seen, control: compared } = seenBy(guard, candidate, control);
     if (seen < guard.minCalls || compared < guard.minCalls) {
       missing.push(
         `${guard.name} has seen ${seen} calls of the candidate and ${compared} of the control group, of ${guard.minCalls}`,
       );
       continue;
     }
-    const look = 1 + Math.floor(Math.log(seen / guard.minCalls) / LOOKS_AGAIN);
-    if (look <= (looks[guard.name] ?? 0)) continue;
-    looks[guard.name] = look;
+    const last = looks[guard.name];
+    if (last !== undefined && seen < Math.min(last.seen * LOOKS_AGAIN, last.seen + guard.minCalls)) continue;
+    const look = (last?.times ?? 0) + 1;
+    looks[guard.name] = { times: look, seen };
     const finding = compare(guard, candidate, control);
     const bound = FALSE_ABORTS / (stages.length * guards.length) / (look * (look + 1));
     if (finding.pValue < bound)
@@ -69,9 +76,10 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
 }
 
 /** The control group of the stage; where hardly anybody is left in it, with those of the stages before. */
-function controlFor(guard: Guard, stage: number, counts: CountsOf): ArmCounts {
+function controlFor(guard: Guard, stage: number, candidate: ArmCounts, counts: CountsOf): ArmCounts {
   let control = counts(stage, 'control') ?? NOTHING_SEEN;
-  for (let before = stage - 1; before > 0 && seenBy(guard, control) < guard.minCalls; before -= 1)
+  const isEnough = () => seenBy(guard, candidate, control).control >= guard.minCalls;
+  for (let before = stage - 1; before >= BEFORE_ITS_STAGES && !isEnough(); before -= 1)
     control = addCounts(control, counts(before, 'control') ?? NOTHING_SEEN);
   return control;
 }

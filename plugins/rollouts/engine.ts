@@ -3,13 +3,25 @@ import { type AuditEntry, writeAudit } from '../../core/audit';
 import type { Configuration } from '../../core/configuration';
 import type { Gateway } from '../../core/gateway';
 import { keyOf } from '../../core/live-rollouts';
-import { startLoop } from '../../core/loop';
+import { startToldLoop } from '../../core/loop';
 import type { Rollout, RolloutPosition } from '../../core/rollout';
 import { describeShare } from '../../core/rollout-plan';
 import { describeFault } from '../../core/thrown';
 import { type Decision, decide } from './decide';
 import { rolloutCalls } from './figures';
-import { addSeen, beginRun, type RolloutRow, readNow, readRows, readSeen, unlessOtherDoes, updateRow } from './store';
+import { afterStandstill, watchedAt } from './hold-time';
+import { hasStagesOf, restage, sharesOf } from './restage';
+import {
+  addSeen,
+  beginRun,
+  carrySeen,
+  type RolloutRow,
+  readNow,
+  readRows,
+  readSeen,
+  unlessOtherDoes,
+  updateRow,
+} from './store';
 import { Tally } from './tally';
 
 /** So often a node writes down what it has seen, decides if nobody else does, and follows what was decided. */
@@ -17,6 +29,8 @@ const EVERY_MS = 400;
 
 /** Who is written into the audit log for what a rollout does by itself. */
 const ENGINE = 'rollouts';
+
+export type EngineGateway = Pick<Gateway, 'database' | 'rollouts' | 'configuration' | 'liveConfiguration' | 'log'>;
 
 /**
  * Keeps this node with the rollouts. All nodes run it: each writes down what it sees, whoever comes first decides, and all follow
@@ -28,28 +42,24 @@ export class Engine {
   #begunOf: Configuration | undefined;
   #rows: ReadonlyMap<string, RolloutRow> = new Map();
 
-  constructor(private readonly gateway: Pick<Gateway, 'database' | 'rollouts' | 'configuration' | 'log'>) {}
+  /** One after the other: what was read before must not take the place of what was read after. */
+  #following: Promise<void> = Promise.resolve();
+
+  constructor(private readonly gateway: EngineGateway) {}
 
   /** Answers what ends it. */
   async start(): Promise<() => Promise<void>> {
-    const { rollouts, log } = this.gateway;
+    const { rollouts, liveConfiguration, log } = this.gateway;
     rollouts.onSeen((seen) => {
       this.#tally.note(seen);
       rolloutCalls.inc({ rollout: seen.name, arm: seen.arm, outcome: seen.isError ? 'failed' : 'answered' });
     });
     await this.#work();
-    let isFailing = false;
-    const stop = startLoop(
-      async () => {
-        await this.#work();
-        isFailing = false;
-      },
+    liveConfiguration.take((next) => this.#prepare(next));
+    const stop = startToldLoop(
+      () => this.#work(),
       EVERY_MS,
-      (error) => {
-        if (!isFailing)
-          log.error({ error: describeFault(error) }, 'rollouts cannot be followed now; they stay as they are');
-        isFailing = true;
-      },
+      (error) => log.error({ error: describeFault(error) }, 'rollouts cannot be followed now; they stay as they are'),
     );
     return async () => {
       rollouts.endMirrors();
@@ -65,22 +75,50 @@ export class Engine {
   }
 
   /** Takes over what is written down, for the next call. */
-  async follow(): Promise<void> {
-    const { configuration, database, rollouts } = this.gateway;
-    this.#rows = configuration.rollouts.length === 0 ? new Map() : await readRows(database);
-    const positions = configuration.rollouts.flatMap((rollout) => {
+  follow(): Promise<void> {
+    const followed = this.#following.then(() => this.#follow());
+    this.#following = followed.catch(() => undefined);
+    return followed;
+  }
+
+  async #follow(): Promise<void> {
+    const { configuration } = this.gateway;
+    const rows = await this.#rowsFor(configuration);
+    // Who was reloaded meanwhile knows its own rollouts, and the next look is for them.
+    if (this.gateway.configuration === configuration) this.#place(configuration, rows);
+  }
+
+  /** A configuration comes into force with its rollouts where they are: nobody is out of one for a moment. */
+  async #prepare(next: Configuration): Promise<() => void> {
+    // A file is obeyed while the database is away, too.
+    const rows = await this.#rowsFor(next).catch(() => this.#rows);
+    return () => this.#place(next, rows);
+  }
+
+  async #rowsFor({ rollouts }: Configuration): Promise<ReadonlyMap<string, RolloutRow>> {
+    return rollouts.length === 0 ? new Map() : readRows(this.gateway.database);
+  }
+
+  #place({ rollouts }: Configuration, rows: ReadonlyMap<string, RolloutRow>): void {
+    this.#rows = rows;
+    const positions = rollouts.flatMap((rollout) => {
       const row = this.rowOf(rollout);
-      const position = row === undefined ? undefined : positionOf(rollout, row);
+      const position = row === undefined ? undefined : positionOf(row);
       return position === undefined ? [] : [[keyOf(rollout), position] as const];
     });
-    rollouts.follow(new Map(positions));
+    this.gateway.rollouts.follow(new Map(positions));
   }
 
   async #work(): Promise<void> {
-    await this.#writeSeen();
-    if (this.gateway.configuration.rollouts.length > 0)
-      await unlessOtherDoes(this.gateway.database, (trx) => this.#decideAll(trx));
+    // A node that cannot write down what it has seen still goes where the others go.
+    const [written] = await Promise.allSettled([this.#writeSeen()]);
+    const { configuration, database } = this.gateway;
+    if (configuration.rollouts.length > 0) {
+      const hasDecided = await unlessOtherDoes(database, (trx) => this.#decideAll(trx, configuration));
+      if (hasDecided) this.#begunOf = configuration;
+    }
     await this.follow();
+    if (written.status === 'rejected') throw written.reason;
   }
 
   async #writeSeen(): Promise<void> {
@@ -92,16 +130,17 @@ export class Engine {
     });
   }
 
-  async #decideAll(trx: Knex.Transaction): Promise<void> {
+  async #decideAll(trx: Knex.Transaction, configuration: Configuration): Promise<void> {
     const rows = await readRows(trx);
     const now = await readNow(trx);
-    const { configuration } = this.gateway;
+    const isNew = this.#begunOf !== configuration;
     for (const rollout of configuration.rollouts) {
       const row = rows.get(rollout.name);
-      if (row?.definition === rollout.definition) await this.#decideOne(trx, rollout, row, now);
-      else if (this.#begunOf !== configuration) await this.#begin(trx, rollout, now);
+      if (row?.definition === rollout.definition && hasStagesOf(row, rollout))
+        await this.#decideOne(trx, rollout, row, now);
+      else if (isNew && row?.definition === rollout.definition) await this.#restage(trx, rollout, row, now);
+      else if (isNew) await this.#begin(trx, rollout, now);
     }
-    this.#begunOf = configuration;
   }
 
   async #begin(trx: Knex.Transaction, rollout: Rollout, now: Date): Promise<void> {
@@ -109,8 +148,30 @@ export class Engine {
     await this.#tellAll(trx, rollout, 'rollout.begin', { stage: 1, share: describeShare(rollout, 0) });
   }
 
-  async #decideOne(trx: Knex.Transaction, rollout: Rollout, row: RolloutRow, now: Date): Promise<void> {
-    if (row.status !== 'running' && row.status !== 'paused') return;
+  /** Its stages were changed under it: it goes on among those that are written now. */
+  async #restage(trx: Knex.Transaction, rollout: Rollout, row: RolloutRow, now: Date): Promise<void> {
+    const { stage, isSameSoFar } = restage(row, rollout);
+    const share = rollout.stages[stage - 1]?.share;
+    const goesOn = row.status === 'completed' && stage < rollout.stages.length;
+    const standsStill = row.status === 'paused' || row.status === 'held';
+    await updateRow(trx, row, {
+      stage,
+      shares: sharesOf(rollout),
+      changed_at: now,
+      ...(goesOn && { status: 'running', reason: null, followed_at: now }),
+      ...(standsStill && { stage_since: afterStandstill(row, now) }),
+      ...(share !== shareOf(row) && { stage_since: now }),
+      ...(!isSameSoFar && { run: await carrySeen(trx, row.run), looks: {} }),
+    });
+    const status = goesOn ? 'running' : row.status;
+    await this.#tellAll(trx, rollout, 'rollout.restage', { status, stage, share: describeShare(rollout, stage - 1) });
+  }
+
+  async #decideOne(trx: Knex.Transaction, rollout: Rollout, found: RolloutRow, now: Date): Promise<void> {
+    if (found.status !== 'running' && found.status !== 'paused') return;
+    const watched = watchedAt(found, now);
+    if (watched !== undefined) await updateRow(trx, found, watched);
+    const row = { ...found, ...watched };
     const decision = decide(rollout, progressOf(row), await readSeen(trx, row.run), now.getTime());
     if (decision.do !== 'wait') return this.#apply(trx, rollout, row, decision, now);
     if (JSON.stringify(decision.looks) !== JSON.stringify(row.looks))
@@ -144,9 +205,14 @@ export function progressOf({ status, stage, stage_since, looks }: RolloutRow) {
   return { status, stage, stageSinceMs: stage_since.getTime(), looks };
 }
 
-/** undefined: nobody is in it. */
-function positionOf({ stages }: Rollout, { run, status, stage }: RolloutRow): RolloutPosition | undefined {
-  const share = stages[stage - 1]?.share;
+function shareOf({ shares, stage }: Pick<RolloutRow, 'shares' | 'stage'>): number | undefined {
+  return shares[stage - 1];
+}
+
+/** undefined: nobody is in it. As it is written down: on a node that has other stages it is the same. */
+function positionOf(row: RolloutRow): RolloutPosition | undefined {
+  const { run, status, stage } = row;
+  const share = shareOf(row);
   if (share === undefined || status === 'rolled-back') return undefined;
   return { run, stage, share, isOver: status === 'completed' };
 }

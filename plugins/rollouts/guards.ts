@@ -1,6 +1,6 @@
 import type { Guard } from '../../core/rollout';
 import { percent } from '../../core/rollout-plan';
-import { type ArmCounts, bucketOfShare, bucketsFurther, streamsBeyond, streamsOf, upToMs } from './counts';
+import { type ArmCounts, bucketOfShare, bucketsFurther, countBeyond, countOf, type Times, upToMs } from './counts';
 import { failsMore, isBeyondMore, isHigher, meanOf, type Sample } from './significance';
 
 /** What a guard finds when it compares the two groups. */
@@ -11,10 +11,37 @@ export interface Finding {
   says(): string;
 }
 
-/** How many calls of a group tell a guard something. */
-export function seenBy({ name }: Guard, counts: ArmCounts): number {
-  if (name === 'errorRate') return counts.calls;
-  return name === 'costRatio' ? counts.charged : streamsOf(counts);
+/** How many calls of both groups tell a guard something. */
+export function seenBy(guard: Guard, candidate: ArmCounts, control: ArmCounts): Seen {
+  switch (guard.name) {
+    case 'errorRate':
+      return { candidate: candidate.calls, control: control.calls };
+    case 'costRatio':
+      return { candidate: candidate.charged, control: control.charged };
+    case 'p95FirstTokenMs': {
+      const judged = judgedKinds(guard, candidate, control);
+      const kinds = judged.length === 0 ? [mostSeen(candidate)] : judged;
+      const of = (counts: ArmCounts) => kinds.reduce((sum, kind) => sum + countOf(counts[kind]), 0);
+      return { candidate: of(candidate), control: of(control) };
+    }
+  }
+}
+
+export interface Seen {
+  readonly candidate: number;
+  readonly control: number;
+}
+
+/** As for the choice of an upstream: whole answers take as long as they are, so they are compared with their like only. */
+const KINDS = ['firstTokens', 'wholeAnswers'] as const;
+type Kind = (typeof KINDS)[number];
+
+function judgedKinds({ minCalls }: Guard, candidate: ArmCounts, control: ArmCounts): readonly Kind[] {
+  return KINDS.filter((kind) => countOf(candidate[kind]) >= minCalls && countOf(control[kind]) >= minCalls);
+}
+
+function mostSeen(counts: ArmCounts): Kind {
+  return countOf(counts.wholeAnswers) > countOf(counts.firstTokens) ? 'wholeAnswers' : 'firstTokens';
 }
 
 export function compare(guard: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
@@ -40,22 +67,32 @@ function compareErrors({ tolerance }: Guard, candidate: ArmCounts, control: ArmC
 
 const SLOW = 0.05;
 
-/** Of the candidate's streams more are slower than 95 % of the control group's, with what is tolerated on top. */
-function compareTimes({ tolerance }: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
-  const bound = bucketOfShare(control, SLOW) ?? 0;
-  const tolerated = bound + bucketsFurther(tolerance);
-  const tried = ({ firstTokens }: ArmCounts, bucket: number) => ({
-    of: streamsOf({ firstTokens }),
-    failed: streamsBeyond(firstTokens, bucket),
-  });
-  const slow = tried(candidate, tolerated);
-  const says = () =>
-    `${slow.failed} of ${slow.of} streams took longer than ${Math.round(upToMs(tolerated))} ms to their first content (p95 ${p95(candidate)} ms, of the control group ${p95(control)} ms)`;
-  return { pValue: isBeyondMore(slow, tried(control, bound)), says };
+/** Of two kinds of times either could be found slower by chance: what is found counts for as many. */
+function compareTimes(guard: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
+  const findings = judgedKinds(guard, candidate, control).map((kind) => compareKind(guard, kind, candidate, control));
+  const worst = findings.reduce((one, other) => (other.pValue < one.pValue ? other : one));
+  return { pValue: Math.min(1, worst.pValue * findings.length), says: worst.says };
 }
 
-export function p95(counts: ArmCounts): number | undefined {
-  const bucket = bucketOfShare(counts, SLOW);
+const WORDS: Readonly<Record<Kind, readonly [calls: string, until: string]>> = {
+  firstTokens: ['streams', 'to their first content'],
+  wholeAnswers: ['unstreamed calls', 'to their answer'],
+};
+
+/** Of the candidate's calls more are slower than 95 % of the control group's, with what is tolerated on top. */
+function compareKind({ tolerance }: Guard, kind: Kind, { [kind]: own }: ArmCounts, { [kind]: others }: ArmCounts) {
+  const bound = bucketOfShare(others, SLOW) ?? 0;
+  const tolerated = bound + bucketsFurther(tolerance);
+  const tried = (times: Times, bucket: number) => ({ of: countOf(times), failed: countBeyond(times, bucket) });
+  const slow = tried(own, tolerated);
+  const [calls, until] = WORDS[kind];
+  const says = () =>
+    `${slow.failed} of ${slow.of} ${calls} took longer than ${Math.round(upToMs(tolerated))} ms ${until} (p95 ${p95(own)} ms, of the control group ${p95(others)} ms)`;
+  return { pValue: isBeyondMore(slow, tried(others, bound)), says };
+}
+
+export function p95(times: Times): number | undefined {
+  const bucket = bucketOfShare(times, SLOW);
   return bucket === undefined ? undefined : Math.round(upToMs(bucket));
 }
 

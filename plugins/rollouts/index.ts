@@ -28,7 +28,7 @@ export default definePlugin({
     exposeRollouts(gateway, engine);
     gateway.changeChecks.push(async (before, next) => {
       const rows = await readRows(gateway.database);
-      return skippedStages(before, next, ({ name }) => rows.get(name));
+      return skippedStages(before, next, (name) => rows.get(name));
     });
     return engine.start();
   },

@@ -3,6 +3,8 @@ import { writeAudit } from '../../core/audit';
 import { fail } from '../../core/errors';
 import type { Rollout } from '../../core/rollout';
 import type { Status } from './decide';
+import { afterStandstill } from './hold-time';
+import { hasStagesOf } from './restage';
 import { alone, beginRun, type RolloutRow, readNow, readRows, updateRow } from './store';
 
 export type Order = 'pause' | 'resume' | 'promote' | 'rollback';
@@ -11,6 +13,8 @@ export interface GivenOrder {
   readonly order: Order;
   readonly actor: string;
   readonly reason: string | undefined;
+  /** Only at this stage: another order or the end of the stage may have come first. */
+  readonly stage: number | undefined;
 }
 
 /** When each order can be given. */
@@ -21,14 +25,23 @@ const GIVEN_IN: Readonly<Record<Order, readonly Status[]>> = {
   rollback: ['running', 'paused', 'held', 'completed'],
 };
 
+/** They go by the stages that are written; the others are obeyed whatever those are. */
+const WIDENING: readonly Order[] = ['promote', 'resume'];
+
 /** Does what an operator says, for all nodes; written into the audit log with it. @throws CONFLICT when it makes no sense now */
-export function give(database: Knex, rollout: Rollout, { order, actor, reason }: GivenOrder): Promise<void> {
+export function give(database: Knex, rollout: Rollout, { order, actor, reason, stage }: GivenOrder): Promise<void> {
   return alone(database, async (trx) => {
     const row = (await readRows(trx)).get(rollout.name);
     if (row?.definition !== rollout.definition)
       throw fail('CONFLICT', { message: `"${rollout.name}" has not begun here, or another node has another file.` });
     if (!GIVEN_IN[order].includes(row.status))
       throw fail('CONFLICT', { message: `"${rollout.name}" is ${row.status}: there is nothing to ${order}.` });
+    if (stage !== undefined && stage !== row.stage)
+      throw fail('CONFLICT', { message: `"${rollout.name}" is at stage ${row.stage} by now, not at ${stage}.` });
+    if (WIDENING.includes(order) && !hasStagesOf(row, rollout))
+      throw fail('CONFLICT', {
+        message: `"${rollout.name}" has other stages on another node: give all the same file.`,
+      });
     const change = await changeOf(trx, rollout, row, order, reason ?? null);
     await writeAudit(trx, {
       actor,
@@ -50,7 +63,7 @@ async function changeOf(
 ): Promise<Pick<RolloutRow, 'status' | 'stage'>> {
   const now = await readNow(trx);
   const to = async (change: Partial<RolloutRow>) => {
-    await updateRow(trx, row, { reason: null, ...change, changed_at: now });
+    await updateRow(trx, row, { reason: null, ...change, changed_at: now, followed_at: now });
     return { status: change.status ?? row.status, stage: change.stage ?? row.stage };
   };
   switch (order) {
@@ -63,11 +76,6 @@ async function changeOf(
       return to({ status: 'running', stage: row.stage + 1, stage_since: now, looks: {} });
     case 'resume':
       if (row.status === 'rolled-back') return beginRun(trx, rollout, now);
-      return to({ status: 'running', stage_since: after(row, now) });
+      return to({ status: 'running', stage_since: afterStandstill(row, now) });
   }
-}
-
-/** The time it stood still does not count. */
-function after({ stage_since, changed_at }: RolloutRow, now: Date): Date {
-  return new Date(stage_since.getTime() + now.getTime() - changed_at.getTime());
 }

@@ -24,6 +24,11 @@ const GIVEN = {
       pattern: '^[^\\p{Cc}\\p{Cs}]+$',
       'x-expected': 'text without control characters',
     },
+    stage: {
+      description: 'Only if it is at this stage: otherwise 409.',
+      type: 'integer',
+      minimum: 1,
+    },
   },
 } as const;
 
@@ -87,8 +92,8 @@ export function rolloutRoutes(gateway: Gateway, engine: Engine): Route[] {
         errors: ['CONFLICT'],
         handle: async (visit, request, response) => {
           const rollout = find(visit);
-          const { reason } = await readGiven(request);
-          await give(database, rollout, { order: order as Order, actor: ADMIN, reason });
+          const { reason, stage } = await readGiven(request);
+          await give(database, rollout, { order: order as Order, actor: ADMIN, reason, stage });
           await engine.follow();
           const [shown] = await show([rollout]);
           sendJson(response, 200, shown);

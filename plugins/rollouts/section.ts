@@ -138,7 +138,8 @@ const ROLLOUT = {
           },
         },
         p95FirstTokenMs: {
-          description: 'Time to the first content that 95 % of the streams keep within.',
+          description:
+            'Time to the first content that 95 % of the streams keep within, and time to the answer of unstreamed calls.',
           type: 'object',
           additionalProperties: false,
           required: ['minCalls'],
@@ -185,16 +186,17 @@ export function readRollouts(settings: RolloutsSettings): readonly Rollout[] {
     const { stickyBy, onAbort } = each;
     const change = readChange(each.change);
     const stages = each.stages.map(({ share, hold }) => ({ share: share / 100, holdMs: parseDuration(hold) }));
-    const what = { change, stickyBy, stages: stages as [RolloutStage, ...RolloutStage[]] };
     return {
-      ...what,
       name,
+      change,
+      stickyBy,
+      stages: stages as [RolloutStage, ...RolloutStage[]],
       include: new Set(each.include),
       exclude: new Set(each.exclude),
       guards: readGuards(each.guards),
       shadow: each.shadow / 100,
       onAbort,
-      definition: definitionOf(what),
+      definition: definitionOf({ change, stickyBy }),
     };
   });
 }

@@ -2,7 +2,7 @@ import { formatUsd } from '../../core/money';
 import type { Rollout } from '../../core/rollout';
 import { describeChange } from '../../core/rollout-plan';
 import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
-import { type ArmCounts, addCounts, NOTHING_SEEN, streamsOf } from './counts';
+import { type ArmCounts, addCounts, countOf, NOTHING_SEEN } from './counts';
 import { decide } from './decide';
 import { progressOf } from './engine';
 import { p95 } from './guards';
@@ -16,6 +16,7 @@ export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen:
   const { name, change, stickyBy, stages, guards, shadow, onAbort } = rollout;
   const stage = row?.stage ?? 1;
   const current = stages[stage - 1];
+  const share = row?.shares[stage - 1] ?? 0;
   const isUnderWay = row?.status === 'running' || row?.status === 'paused';
   const endsAtMs = (row?.stage_since.getTime() ?? 0) + (current?.holdMs ?? 0);
   return {
@@ -24,18 +25,20 @@ export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen:
     stickyBy,
     status: row?.status ?? 'not begun',
     stage,
-    share: row?.status === 'rolled-back' || row === undefined ? 0 : asPercent(current?.share ?? 0),
+    share: row?.status === 'rolled-back' || row === undefined ? 0 : asPercent(share),
     stageSince: row?.stage_since.toISOString() ?? null,
     stageEndsAt: row?.status === 'running' ? new Date(endsAtMs).toISOString() : null,
     waitsFor: row !== undefined && isUnderWay ? decide(rollout, progressOf(row), seen, nowMs).why : null,
     reason: row?.reason ?? null,
     changedAt: row?.changed_at.toISOString() ?? null,
-    stages: stages.map(({ share, holdMs }) => ({ share: asPercent(share), holdSeconds: holdMs / 1_000 })),
+    stages: stages.map(({ share: planned, holdMs }) => ({ share: asPercent(planned), holdSeconds: holdMs / 1_000 })),
     guards: guards.map(({ name: guard, tolerance, minCalls }) => ({ name: guard, tolerance, minCalls })),
     shadow: asPercent(shadow),
     onAbort,
     inStage: byArm((arm) => seen(stage, arm) ?? NOTHING_SEEN),
-    inAll: byArm((arm) => stages.map((_, index) => seen(index + 1, arm) ?? NOTHING_SEEN).reduce(addCounts)),
+    inAll: byArm((arm) =>
+      [...stages.keys(), stages.length].map((each) => seen(each, arm) ?? NOTHING_SEEN).reduce(addCounts),
+    ),
   };
 }
 
@@ -45,14 +48,16 @@ function byArm(countsOf: (arm: (typeof ARMS)[number]) => ArmCounts) {
 }
 
 function showCounts(counts: ArmCounts) {
-  const { calls, errors, hurt, costE8, charged } = counts;
+  const { calls, errors, hurt, costE8, charged, firstTokens, wholeAnswers } = counts;
   return {
     calls,
     errors,
     errorRate: calls === 0 ? null : errors / calls,
     callersHurt: hurt,
-    streams: streamsOf(counts),
-    p95FirstTokenMs: p95(counts) ?? null,
+    streams: countOf(firstTokens),
+    p95FirstTokenMs: p95(firstTokens) ?? null,
+    wholeAnswers: countOf(wholeAnswers),
+    p95WholeMs: p95(wholeAnswers) ?? null,
     costUsd: formatUsd(costE8),
     meanCostUsd: charged === 0 ? null : formatUsd(costE8 / BigInt(charged)),
   };
@@ -69,6 +74,8 @@ const COUNTS = object({
   callersHurt: shape.integer,
   streams: shape.integer,
   p95FirstTokenMs: orNull(shape.integer),
+  wholeAnswers: shape.integer,
+  p95WholeMs: orNull(shape.integer),
   costUsd: shape.usd,
   meanCostUsd: orNull(shape.usd),
 });

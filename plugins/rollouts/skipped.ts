@@ -2,31 +2,70 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from '../../core/configuration';
 import type { Rollout, RolloutChange } from '../../core/rollout';
 import { percent } from '../../core/rollout-plan';
+import { restage } from './restage';
 import type { RolloutRow } from './store';
 
 type Part = Pick<Configuration, 'rollouts' | 'catalog' | 'pipelines'>;
 
+/** What is written down of a rollout, by its name. */
+type RowOf = (name: string) => RolloutRow | undefined;
+
 /** What speaks against a configuration: it would give more callers a change than its rollout has come to. In sentences. */
-export function skippedStages(
-  before: Part,
-  next: Part,
-  rowOf: (rollout: Rollout) => RolloutRow | undefined,
-): readonly string[] {
-  return before.rollouts.flatMap((rollout) => {
-    const { name, definition, stages, change } = rollout;
-    const known = rowOf(rollout);
-    const row = known?.definition === definition ? known : undefined;
-    const planned = next.rollouts.find((each) => each.name === name);
-    if (row?.status === 'completed' || planned?.definition === definition) return [];
-    const isOut = row === undefined || row.status === 'rolled-back';
-    const share = isOut ? 0 : (stages[row.stage - 1]?.share ?? 0);
-    const then = planned === undefined ? (isForAll(change, next) ? 1 : 0) : planned.stages[0].share;
-    if (then <= share) return [];
-    const where = isOut ? (row?.status ?? 'not begun') : `at stage ${row.stage} of ${stages.length}`;
-    return [
-      `rollout "${name}" is ${where}, with ${percent(share)} in it: this gives its change to ${percent(then)} at once`,
-    ];
-  });
+export function skippedStages(before: Part, next: Part, rowOf: RowOf): readonly string[] {
+  return [
+    ...before.rollouts.flatMap((rollout) => overtaken(rollout, next, rowOf)),
+    ...next.rollouts
+      .filter(({ name }) => before.rollouts.every((each) => each.name !== name))
+      .flatMap((rollout) => remembered(rollout, rowOf)),
+  ];
+}
+
+function overtaken(rollout: Rollout, next: Part, rowOf: RowOf): readonly string[] {
+  const { name, stages, change } = rollout;
+  const row = rowOfThis(rollout, rowOf);
+  if (row?.status === 'completed') return [];
+  const share = shareOfRow(row);
+  const heir = next.rollouts.find((each) => keepsBack(each.change, change));
+  const then = heir === undefined ? (isForAll(change, next) ? 1 : 0) : shareAtFirst(heir, rowOf);
+  if (then <= share) return [];
+  const isOut = row === undefined || row.status === 'rolled-back';
+  const where = isOut ? (row?.status ?? 'not begun') : `at stage ${row.stage} of ${stages.length}`;
+  return [
+    `rollout "${name}" is ${where}, with ${percent(share)} in it: this gives its change to ${percent(then)} at once`,
+  ];
+}
+
+/** A rollout that was there before goes on where it was. */
+function remembered(rollout: Rollout, rowOf: RowOf): readonly string[] {
+  const row = rowOfThis(rollout, rowOf);
+  const [share, first] = [shareAtFirst(rollout, rowOf), rollout.stages[0].share];
+  if (row === undefined || share <= first) return [];
+  return [
+    `rollout "${rollout.name}" has been here before and is ${row.status}: it goes on with ${percent(share)}, not with ${percent(first)}; give it another name to begin anew`,
+  ];
+}
+
+function rowOfThis({ name, definition }: Rollout, rowOf: RowOf): RolloutRow | undefined {
+  const row = rowOf(name);
+  return row?.definition === definition ? row : undefined;
+}
+
+function shareOfRow(row: RolloutRow | undefined): number {
+  return row === undefined || row.status === 'rolled-back' ? 0 : (row.shares[row.stage - 1] ?? 0);
+}
+
+/** Who is in once a node has taken it over. */
+function shareAtFirst(rollout: Rollout, rowOf: RowOf): number {
+  const row = rowOfThis(rollout, rowOf);
+  if (row?.status === 'rolled-back') return 0;
+  return rollout.stages[row === undefined ? 0 : restage(row, rollout).stage - 1]?.share ?? 0;
+}
+
+/** Only those who are in the one have what the other changes. */
+function keepsBack(one: RolloutChange, other: RolloutChange): boolean {
+  if (one.is !== 'upstreams' || other.is !== 'upstreams') return isDeepStrictEqual(one, other);
+  const has = (list: 'add' | 'drop') => other[list].every((each) => one[list].includes(each));
+  return one.model === other.model && has('add') && has('drop');
 }
 
 /** Without the rollout everybody has what it changes. */

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import type { Rollout } from '../../core/rollout';
-import { type ArmCounts, NOTHING_SEEN } from './counts';
-import type { Looks, Status } from './decide';
+import { type ArmCounts, NOTHING_SEEN, type Times } from './counts';
+import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
+import { sharesOf } from './restage';
 import type { Group, SeenGroup } from './tally';
 
 /** What is written down of a rollout. */
@@ -12,8 +13,12 @@ export interface RolloutRow {
   readonly run: string;
   readonly status: Status;
   readonly stage: number;
+  /** Of all its stages, as the node that has begun it or given it others had them. */
+  readonly shares: readonly number[];
   readonly stage_since: Date;
   readonly changed_at: Date;
+  /** When a node has last watched it. */
+  readonly followed_at: Date;
   /** Why it is not going on. */
   readonly reason: string | null;
   readonly looks: Looks;
@@ -27,13 +32,15 @@ export async function readRows(database: Knex): Promise<ReadonlyMap<string, Roll
 /** Any number: who changes a rollout, decision or operator, does it alone. */
 const LOCK = 0x70_6c_72;
 
-/** Does the work in a transaction, if nobody else is changing rollouts at the moment. */
-export async function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) => Promise<void>): Promise<void> {
-  await database.transaction(async (trx) => {
+/** Does the work in a transaction, if nobody else is changing rollouts at the moment; answers whether it has. */
+export function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) => Promise<void>): Promise<boolean> {
+  return database.transaction(async (trx) => {
     const { rows } = await trx.raw<{ rows: { mine: boolean }[] }>('SELECT pg_try_advisory_xact_lock(?) AS mine', [
       LOCK,
     ]);
-    if (rows[0]?.mine === true) await work(trx);
+    if (rows[0]?.mine !== true) return false;
+    await work(trx);
+    return true;
   });
 }
 
@@ -52,26 +59,58 @@ export async function readNow(database: Knex): Promise<Date> {
 }
 
 /** From its first stage; what was seen of its run before is forgotten. */
-export async function beginRun(trx: Knex.Transaction, { name, definition }: Rollout, now: Date): Promise<RolloutRow> {
+export async function beginRun(trx: Knex.Transaction, rollout: Rollout, now: Date): Promise<RolloutRow> {
+  const { name, definition } = rollout;
   const before: RolloutRow | undefined = await trx<RolloutRow>('rollouts').where({ name }).first();
-  if (before !== undefined) {
-    for (const table of ['rollout_arms', 'rollout_first_tokens']) await trx(table).where({ run: before.run }).delete();
-  }
+  if (before !== undefined) await forgetSeen(trx, before.run);
   const row = { name, definition, run: newId(), status: 'running', stage: 1, looks: {}, reason: null } as const;
-  const begun: RolloutRow = { ...row, stage_since: now, changed_at: now };
-  await trx('rollouts')
-    .insert({ ...begun, looks: '{}' })
-    .onConflict('name')
-    .merge();
+  const begun: RolloutRow = { ...row, shares: sharesOf(rollout), stage_since: now, changed_at: now, followed_at: now };
+  await trx('rollouts').insert(toColumns(begun)).onConflict('name').merge();
   return begun;
 }
 
 export async function updateRow(trx: Knex.Transaction, row: RolloutRow, change: Partial<RolloutRow>): Promise<void> {
-  const looks = change.looks === undefined ? {} : { looks: JSON.stringify(change.looks) };
-  await trx('rollouts')
-    .where({ name: row.name })
-    .update({ ...change, ...looks });
+  await trx('rollouts').where({ name: row.name }).update(toColumns(change));
 }
+
+function toColumns({ looks, shares, ...plain }: Partial<RolloutRow>): object {
+  return {
+    ...plain,
+    ...(looks !== undefined && { looks: JSON.stringify(looks) }),
+    ...(shares !== undefined && { shares: JSON.stringify(shares) }),
+  };
+}
+
+/** Another run of the same rollout; all that was seen of the one before was seen before its stages. */
+export async function carrySeen(trx: Knex.Transaction, before: string): Promise<string> {
+  const run = newId();
+  const places = { run, before, stage: BEFORE_ITS_STAGES };
+  await trx.raw(CARRY_ARMS, places);
+  for (const { table, count } of Object.values(TIMES)) await trx.raw(carryTimes(table, count), places);
+  await forgetSeen(trx, before);
+  return run;
+}
+
+async function forgetSeen(trx: Knex.Transaction, run: string): Promise<void> {
+  for (const table of ['rollout_arms', 'rollout_first_tokens', 'rollout_whole_answers'])
+    await trx(table).where({ run }).delete();
+}
+
+const CARRY_ARMS = `
+  INSERT INTO rollout_arms (run, stage, arm, calls, errors, hurt, cost_e8, charged, log_cost, log_cost_squares)
+  SELECT :run, :stage, arm, sum(calls), sum(errors), sum(hurt), sum(cost_e8), sum(charged), sum(log_cost),
+    sum(log_cost_squares)
+  FROM rollout_arms WHERE run = :before GROUP BY arm`;
+
+const carryTimes = (table: string, count: string) => `
+  INSERT INTO ${table} (run, stage, arm, bucket, ${count})
+  SELECT :run, :stage, arm, bucket, sum(${count}) FROM ${table} WHERE run = :before GROUP BY arm, bucket`;
+
+/** Where times are counted. */
+const TIMES = {
+  firstTokens: { table: 'rollout_first_tokens', count: 'streams' },
+  wholeAnswers: { table: 'rollout_whole_answers', count: 'answers' },
+} as const;
 
 /**
  * Adds what a node has seen to what all have. In one order, so that nodes that write at the same time wait for each other and never
@@ -79,15 +118,18 @@ export async function updateRow(trx: Knex.Transaction, row: RolloutRow, change: 
  */
 export async function addSeen(database: Knex, seen: readonly SeenGroup[]): Promise<void> {
   const arms = seen.map(({ run, stage, arm, counts }) => {
-    const { firstTokens: _, costE8, ...numbers } = counts;
+    const { firstTokens: _, wholeAnswers: __, costE8, ...numbers } = counts;
     return { run, stage, arm, ...numbers, costE8: costE8.toString() };
   });
-  const times = seen.flatMap(({ run, stage, arm, counts }) =>
-    [...counts.firstTokens].map(([bucket, streams]) => ({ run, stage, arm, bucket, streams })),
-  );
   await database.transaction(async (trx) => {
     await trx.raw(ADD_ARMS, { rows: JSON.stringify(arms) });
-    if (times.length > 0) await trx.raw(ADD_TIMES, { rows: JSON.stringify(times) });
+    for (const kind of ['firstTokens', 'wholeAnswers'] as const) {
+      const { table, count } = TIMES[kind];
+      const rows = seen.flatMap(({ run, stage, arm, counts }) =>
+        [...counts[kind]].map(([bucket, calls]) => ({ run, stage, arm, bucket, calls })),
+      );
+      if (rows.length > 0) await trx.raw(addTimes(table, count), { rows: JSON.stringify(rows) });
+    }
   });
 }
 
@@ -105,13 +147,13 @@ const ADD_ARMS = `
     log_cost = known.log_cost + excluded.log_cost,
     log_cost_squares = known.log_cost_squares + excluded.log_cost_squares`;
 
-const ADD_TIMES = `
-  INSERT INTO rollout_first_tokens AS known (run, stage, arm, bucket, streams)
-  SELECT run, stage, arm, bucket, streams
-  FROM jsonb_to_recordset(:rows::jsonb) AS seen (run uuid, stage int, arm text, bucket int, streams bigint)
+const addTimes = (table: string, count: string) => `
+  INSERT INTO ${table} AS known (run, stage, arm, bucket, ${count})
+  SELECT run, stage, arm, bucket, calls
+  FROM jsonb_to_recordset(:rows::jsonb) AS seen (run uuid, stage int, arm text, bucket int, calls bigint)
   WHERE run IN (SELECT run FROM rollouts)
   ORDER BY run, stage, arm, bucket
-  ON CONFLICT (run, stage, arm, bucket) DO UPDATE SET streams = known.streams + excluded.streams`;
+  ON CONFLICT (run, stage, arm, bucket) DO UPDATE SET ${count} = known.${count} + excluded.${count}`;
 
 interface ArmRow extends Group {
   readonly calls: bigint;
@@ -125,7 +167,7 @@ interface ArmRow extends Group {
 
 interface TimeRow extends Group {
   readonly bucket: number;
-  readonly streams: bigint;
+  readonly calls: bigint;
 }
 
 /** What all nodes have seen of a run: by stage and group. */
@@ -133,12 +175,10 @@ export type SeenOfRun = (stage: number, arm: Group['arm']) => ArmCounts | undefi
 
 export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> {
   const arms: ArmRow[] = await database<ArmRow>('rollout_arms').where({ run });
-  const times: TimeRow[] = await database<TimeRow>('rollout_first_tokens').where({ run });
-  const firstTokens = new Map<string, Map<number, number>>();
-  for (const { stage, arm, bucket, streams } of times) {
-    const key = `${stage} ${arm}`;
-    firstTokens.set(key, (firstTokens.get(key) ?? new Map<number, number>()).set(bucket, Number(streams)));
-  }
+  const [firstTokens, wholeAnswers] = [
+    await readTimes(database, run, 'firstTokens'),
+    await readTimes(database, run, 'wholeAnswers'),
+  ];
   const seen = new Map<string, ArmCounts>();
   for (const row of arms) {
     const key = `${row.stage} ${row.arm}`;
@@ -151,7 +191,20 @@ export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> 
       logCost: row.log_cost,
       logCostSquares: row.log_cost_squares,
       firstTokens: firstTokens.get(key) ?? NOTHING_SEEN.firstTokens,
+      wholeAnswers: wholeAnswers.get(key) ?? NOTHING_SEEN.wholeAnswers,
     });
   }
   return (stage, arm) => seen.get(`${stage} ${arm}`);
+}
+
+/** By stage and group. */
+async function readTimes(database: Knex, run: string, kind: keyof typeof TIMES): Promise<ReadonlyMap<string, Times>> {
+  const { table, count } = TIMES[kind];
+  const rows: TimeRow[] = await database(table).select('stage', 'arm', 'bucket', { calls: count }).where({ run });
+  const times = new Map<string, Map<number, number>>();
+  for (const { stage, arm, bucket, calls } of rows) {
+    const key = `${stage} ${arm}`;
+    times.set(key, (times.get(key) ?? new Map<number, number>()).set(bucket, Number(calls)));
+  }
+  return times;
 }

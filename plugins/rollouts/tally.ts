@@ -1,5 +1,5 @@
 import type { SeenCall } from '../../core/live-rollouts';
-import { type ArmCounts, addCounts, bucketOf, NOTHING_SEEN } from './counts';
+import { type ArmCounts, addCounts, bucketOf, NOTHING_SEEN, type Times } from './counts';
 
 /** Which group of which stage of which run. */
 export interface Group {
@@ -38,7 +38,7 @@ export class Tally {
   }
 }
 
-function countsOf({ isError, isHurt, costE8, firstTokenMs }: SeenCall): ArmCounts {
+function countsOf({ isError, isHurt, costE8, firstTokenMs, wholeMs }: SeenCall): ArmCounts {
   const logCost = costE8 > 0n ? Math.log(Number(costE8)) : 0;
   return {
     calls: 1,
@@ -48,6 +48,11 @@ function countsOf({ isError, isHurt, costE8, firstTokenMs }: SeenCall): ArmCount
     charged: costE8 > 0n ? 1 : 0,
     logCost,
     logCostSquares: logCost ** 2,
-    firstTokens: firstTokenMs === undefined ? new Map() : new Map([[bucketOf(firstTokenMs), 1]]),
+    firstTokens: timesOf(firstTokenMs),
+    wholeAnswers: timesOf(wholeMs),
   };
+}
+
+function timesOf(ms: number | undefined): Times {
+  return ms === undefined ? NOTHING_SEEN.firstTokens : new Map([[bucketOf(ms), 1]]);
 }

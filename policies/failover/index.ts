@@ -53,7 +53,12 @@ export default definePolicy({
     return async (call) => {
       BUDGET.noteCall();
       const { mirror, request } = call;
-      if (mirror !== undefined) call.onEnd(async () => sendMirror(mirror, request, gateway, settings.preambleHoldMs));
+      if (mirror !== undefined) {
+        call.onEnd(async () => {
+          // Who left has not asked for all of an answer, and is not compared.
+          if (!call.hasLeft) sendMirror(mirror, request, gateway, settings.preambleHoldMs);
+        });
+      }
       return { answer: await answerOf(call, settings, gateway) };
     };
   },
@@ -75,8 +80,10 @@ async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway:
     const attempted = await attempts.ask(candidate, call.request);
     if ('answer' in attempted) {
       const { answer } = attempted;
+      const tookMs = Math.round(performance.now() - call.startedMs);
+      if (answer.kind === 'body') call.facts.wholeMs = tookMs;
       if (answer.kind !== 'stream') return answer;
-      call.facts.firstTokenMs = Math.round(performance.now() - call.startedMs);
+      call.facts.firstTokenMs = tookMs;
       const mayGoOn = call.foretold.mayBeContinued && call.request.choices === 1 && call.candidates.some(canGoOn);
       return mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer;
     }

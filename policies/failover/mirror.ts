@@ -1,4 +1,5 @@
 import type { Answer, Mirror, ModelRequest } from '../../core/call';
+import type { Candidate } from '../../core/catalog';
 import type { Gateway } from '../../core/gateway';
 import { costOf } from '../../core/price';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
@@ -22,6 +23,8 @@ export function sendMirror(mirror: Mirror, request: ModelRequest, gateway: Gatew
     .then((measured) => {
       clearTimeout(timer);
       ended();
+      // Given up because the process ends: that is no failure.
+      if (caller.hasLeft && gateway.isDraining()) return;
       const { name, run, stage, isDrawn } = mirror.part;
       gateway.rollouts.note({ name, run, stage, isDrawn, arm: 'shadow', isHurt: false, ...measured });
     });
@@ -31,9 +34,10 @@ interface Measured {
   readonly isError: boolean;
   readonly costE8: bigint;
   readonly firstTokenMs: number | undefined;
+  readonly wholeMs: number | undefined;
 }
 
-const FAILED: Measured = { isError: true, costE8: 0n, firstTokenMs: undefined };
+const FAILED: Measured = { isError: true, costE8: 0n, firstTokenMs: undefined, wholeMs: undefined };
 
 async function measure(
   { candidate }: Mirror,
@@ -49,11 +53,14 @@ async function measure(
     return FAILED;
   }
   const { answer } = attempted;
-  const firstTokenMs = answer.kind === 'stream' ? Math.round(performance.now() - startedMs) : undefined;
+  const tookMs = Math.round(performance.now() - startedMs);
+  const firstTokenMs = answer.kind === 'stream' ? tookMs : undefined;
+  const wholeMs = answer.kind === 'body' ? tookMs : undefined;
   if (answer.kind !== 'body') caller.onLeave(() => answer.chunks.cancel());
   const usage = await usageOf(answer);
   if (usage === undefined) return FAILED;
-  return { isError: false, costE8: isCounted(usage) ? costOf(usage, candidate.model.price) : 0n, firstTokenMs };
+  const costE8 = isCounted(usage, candidate, request) ? costOf(usage, candidate.model.price) : 0n;
+  return { isError: false, costE8, firstTokenMs, wholeMs };
 }
 
 /** undefined: it is no answer, or not a whole one. */
@@ -73,10 +80,11 @@ async function usageOf(answer: Answer): Promise<Usage | undefined> {
   return events.isWhole ? usage : undefined;
 }
 
-/** What an upstream says of itself may be anything. */
-function isCounted(usage: Usage): boolean {
+/** What an upstream says of itself may be anything: more than its model can read and write is not believed. */
+function isCounted(usage: Usage, { model }: Candidate, { choices }: ModelRequest): boolean {
+  const most = (model.context + model.maxOutput) * choices;
   const counts = Object.values(usage).filter((each: number | undefined) => each !== undefined);
-  return counts.every((each) => Number.isSafeInteger(each) && each >= 0);
+  return counts.every((each) => Number.isSafeInteger(each) && each >= 0 && each <= most);
 }
 
 /** Nobody waits for the answer; who "leaves" is the gateway, which gives up. */

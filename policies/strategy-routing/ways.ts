@@ -116,9 +116,10 @@ export function mirrorOf(
   wishOf: (way: Way) => Wish,
 ): Mirror | undefined {
   if (!rollouts.isMirrored(rollout, part)) return undefined;
-  const { order } = choose(field, wishOf({ model, field }));
-  const candidate = order[0] === undefined ? undefined : field.candidates[order[0]];
-  return candidate === undefined ? undefined : { candidate, part };
+  const choice = choose(field, wishOf({ model, field }));
+  // What is left out for its failures or by an operator is not asked here either, nor is anybody in its place.
+  if (!isAsked(field, choice)) return undefined;
+  return { candidate: field.candidates[choice.order[0] as number] as Candidate, part };
 }
 
 /** Nothing is otherwise with the change, or it leaves nobody to ask. */

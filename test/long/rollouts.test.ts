@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import knex from 'knex';
 import { request } from 'undici';
 import { run } from '../../cli/run';
 import { ask } from '../support/calls';
+import { freePort } from '../support/free-port';
 import { type Configured, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
@@ -301,11 +303,11 @@ describe('Rollouts on two nodes', function () {
     expect(out).to.match(/^stage +1 of 1: 100 % by account$/m);
     expect(out).to.match(/^in this stage +control +candidate +shadow\ncalls +0 +2 +0\nfailed % +- +0.00 +-$/m);
     const ended = tollgate('rollout', 'status', name, '--watch');
-    expect((await tollgate('rollout', 'rollback', name, '--reason', 'seen enough')).out).to.match(
+    expect((await tollgate('rollout', 'rollback', name, '--yes', '--reason', 'seen enough')).out).to.match(
       /^why +seen enough$/m,
     );
     expect((await ended).out).to.match(/^status +rolled-back$/m);
-    expect(await tollgate('rollout', 'promote', name)).to.deep.include({ status: 1 });
+    expect(await tollgate('rollout', 'promote', name, '--yes')).to.deep.include({ status: 1 });
   });
 
   it('let a stream end where it began', async () => {
@@ -390,6 +392,103 @@ describe('Rollouts on two nodes', function () {
     const median = (of: number[]) => of.sort((one, other) => one - other)[Math.floor(of.length / 2)] ?? Number.NaN;
     expect(times.mirrored.length).to.be.within(50, 150);
     expect(median(times.mirrored) - median(times.alone)).to.be.below(1);
+  });
+
+  it('serve nobody before they know where they are', async () => {
+    const stages = [
+      { share: 0, hold: LONG },
+      { share: 100, hold: LONG },
+    ];
+    const name = await begin({ change: BETA, stages });
+    expect((await nodes[0].admin('POST', `/admin/v1/rollouts/${name}/promote`, {})).status).to.equal(200);
+    const configured = await readFile(join(nodes[1].configFolder, 'gateway.config.yml'), 'utf8');
+    const port = await freePort();
+    const database = knex({ client: 'pg', connection: stores.databaseUrl, pool: { min: 0, max: 2 } });
+    const reading = await database.transaction();
+    let third: TestGateway | undefined;
+    try {
+      await reading.raw('LOCK TABLE rollouts IN ACCESS EXCLUSIVE MODE');
+      const started = startGateway({
+        stores,
+        upstreams: { acme: { url: acme.url } },
+        env: { PORT: String(port) },
+        configure: () => configured,
+      });
+      await until('all three want to know', async () => {
+        const { rows } = await database.raw(
+          `SELECT count(DISTINCT pid)::int AS waiting FROM pg_locks WHERE relation = 'rollouts'::regclass AND NOT granted`,
+        );
+        return rows[0].waiting >= 3;
+      });
+      const early = await request(`http://127.0.0.1:${port}/healthz`).then(
+        () => 'served',
+        ({ code }: { code?: string }) => code,
+      );
+      expect(early).to.equal('ECONNREFUSED');
+      await reading.rollback();
+      third = await started;
+      expect((await call(third)).headers['x-routing-provider']).to.equal('beta');
+    } finally {
+      if (!reading.isCompleted()) await reading.rollback();
+      await database.destroy();
+      await third?.stop();
+    }
+  });
+
+  it('compare unstreamed calls by the time to their answer', async () => {
+    const guards = { p95FirstTokenMs: { times: 1.5, minCalls: 20 } };
+    const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 50, hold: LONG }], guards });
+    beta.always(delayed(300, messagesAnswer({ usage: USAGE })));
+    await load(hasStatus(name, 'rolled-back'));
+    expect((await shown(name)).reason).to.match(/^p95FirstTokenMs: .* unstreamed calls took longer than/);
+  });
+
+  it('are changed under way by a reload, and everybody stays where they are', async () => {
+    const before = {
+      change: BETA,
+      stickyBy: 'request',
+      stages: [
+        { share: 0, hold: LONG },
+        { share: 100, hold: LONG },
+      ],
+    };
+    const name = await begin(before);
+    await nodes[0].admin('POST', `/admin/v1/rollouts/${name}/promote`, {});
+    await follow(name, 'running', 2);
+    const stages = [
+      { share: 0, hold: LONG },
+      { share: 50, hold: LONG },
+      { share: 100, hold: LONG },
+    ];
+    for (const node of nodes) {
+      await node.changeConfiguration((config) => void Object.assign(config['rollouts'][name], { stages }));
+      expect((await node.admin('POST', '/admin/v1/config/reload')).status).to.equal(200);
+      expect((await call(node)).headers['x-routing-provider']).to.equal('beta');
+    }
+    await follow(name, 'running', 3);
+    expect(await auditOf(name)).to.deep.equal(['rollout.restage', 'rollout.promote', 'rollout.begin']);
+  });
+
+  it('do not ask anybody else in the place of a candidate that is taken out, nor for a caller who left', async () => {
+    const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
+    acme.always(delayed(1_500, messagesAnswer({ usage: USAGE })));
+    const leaving = new AbortController();
+    const left = request(`${nodes[0].url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify(ask()),
+      signal: leaving.signal,
+    }).catch(() => undefined);
+    await acme.call(1);
+    leaving.abort();
+    await left;
+    acme.always(messagesAnswer({ usage: USAGE }));
+    expect((await nodes[0].admin('POST', '/admin/v1/upstreams/beta/eject', {})).status).to.equal(200);
+    expect((await call(nodes[0])).status).to.equal(200);
+    await nodes[0].admin('POST', '/admin/v1/upstreams/beta/restore', {});
+    expect((await call(nodes[0])).status).to.equal(200);
+    await until('the last is counted', async () => (await shown(name)).inAll.shadow.calls === 1);
+    expect([acme.calls.length, beta.calls.length]).to.deep.equal([3, 1]);
   });
 
   // Last: one of the nodes does not live through it.

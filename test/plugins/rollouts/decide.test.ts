@@ -114,6 +114,20 @@ describe('a decision about a rollout', () => {
     );
   });
 
+  it('compares unstreamed calls with unstreamed calls, by the time to their answer', () => {
+    const times = (streams: readonly [number, number], wholes: readonly [number, number]) => {
+      const [firstTokens, wholeAnswers] = [streams, wholes].map(([ms, calls]) => new Map([[bucketOf(ms), calls]]));
+      return { ...equal(streams[1] + wholes[1]), firstTokens, wholeAnswers } as ArmCounts;
+    };
+    const control = times([300, 3_000], [4_000, 500]);
+    // Other callers have drawn other lots: more of them stream, or none.
+    expect(decided({ '1 candidate': times([300, 5], [4_000, 40]), '1 control': control }).do).to.equal('wait');
+    const slow = decided({ '1 candidate': times([300, 40], [9_000, 40]), '1 control': control });
+    expect(slow.why).to.match(/^p95FirstTokenMs: 40 of 40 unstreamed calls took longer than \d+ ms to their answer/);
+    const few = decided({ '1 candidate': times([300, 19], [9_000, 19]), '1 control': control }, {}, 60_000);
+    expect(few.why).to.contain('p95FirstTokenMs has seen 19 calls of the candidate and 3000 of the control group');
+  });
+
   it('tolerates what it is told to', () => {
     const tolerant: Rollout = { ...ROLLOUT, guards: [{ name: 'costRatio', tolerance: 1.3, minCalls: 20 }] };
     const dear = { ...equal(40), logCost: 40 * 1.2, logCostSquares: 40 * 1.44 };
@@ -124,10 +138,29 @@ describe('a decision about a rollout', () => {
 
   it('looks once for the same calls, and again when there are a quarter more', () => {
     const first = decided(bothEqual);
-    expect(first.looks).to.deep.equal({ errorRate: 2, p95FirstTokenMs: 2, costRatio: 2 });
+    const once = { times: 1, seen: 30 };
+    expect(first.looks).to.deep.equal({ errorRate: once, p95FirstTokenMs: once, costRatio: once });
     const worse = { '1 candidate': equal(30, 9), '1 control': equal(3_000) };
     expect(decided(worse, { looks: first.looks }).do).to.equal('wait');
     expect(decided({ ...worse, '1 candidate': equal(38, 9) }, { looks: first.looks }).do).to.equal('abort');
+  });
+
+  it('looks as soon as there are as many more as a guard wants, however many it has seen', () => {
+    const looks = { errorRate: { times: 300, seen: 100_000 } };
+    const late = (more: number) => ({
+      '3 candidate': equal(100_000 + more, 1_000 + more),
+      '3 control': equal(100_000, 1_000),
+    });
+    expect(decided(late(19), { stage: 3, looks }).looks.errorRate?.times).to.equal(300);
+    expect(decided(late(400), { stage: 3, looks }).do).to.equal('abort');
+  });
+
+  it('looks anew when a guard wants more calls than before', () => {
+    const looks = { errorRate: { times: 30, seen: 1_000 } };
+    const demanding: Rollout = { ...ROLLOUT, guards: [{ name: 'errorRate', tolerance: 0, minCalls: 2_000 }] };
+    const progress = { status: 'running', stage: 1, stageSinceMs: 0, looks } as const;
+    const seen = (_: number, arm: Arm) => (arm === 'candidate' ? equal(2_000, 200) : equal(3_000, 3));
+    expect(decide(demanding, progress, seen, 0).do).to.equal('abort');
   });
 
   it('of everybody being in compares with the control group of the stages before', () => {
@@ -153,7 +186,7 @@ describe('simulated rollouts', function () {
   const runEqual = (behaviour: Behaviour) => run(behaviour, behaviour, brisk);
   const CONTROLS: readonly Behaviour[] = [
     USUAL,
-    { ...USUAL, errorRate: 0.0005, timeSpread: 1.2 },
+    { ...USUAL, errorRate: 0.0005, timeSpread: 1.2, wholeShare: 0.5 },
     { ...USUAL, errorRate: 0.2, costSpread: 2.5 },
     { ...USUAL, errorRate: 0, timeSpread: 0.1, costSpread: 0.1 },
   ];
@@ -175,6 +208,12 @@ describe('simulated rollouts', function () {
     },
     { what: 'that fails half of its calls', candidate: { ...USUAL, errorRate: 0.5 }, hurtAtMost: 20 },
     { what: 'that is half as slow again', candidate: { ...USUAL, firstTokenMs: 600 }, hurtAtMost: 15 },
+    {
+      what: 'that is half as slow again where nothing is streamed',
+      candidate: { ...USUAL, firstTokenMs: 600, wholeShare: 1 },
+      control: { ...USUAL, wholeShare: 1 },
+      hurtAtMost: 15,
+    },
     { what: 'that is half as dear again', candidate: { ...USUAL, cost: 1.5e5 }, hurtAtMost: 15 },
   ];
   for (const { what, candidate, control = USUAL, hurtAtMost } of worse) {

@@ -75,13 +75,13 @@ describe('rollouts: of gateway.config.yml', () => {
     });
   });
 
-  it('have another definition when what goes out, to whom or in which stages does, and no other for guards', () => {
+  it('have another definition when what goes out or who is served alike does, and no other for stages and guards', () => {
     const definition = (more: object) =>
       configured({ next: { change: ADD, stages: STAGES, ...more } }).rollouts[0]?.definition;
     const first = definition({});
     expect(definition({ guards: { errorRate: { minCalls: 50 } }, shadow: 5, onAbort: 'hold' })).to.equal(first);
     expect(definition({ stickyBy: 'key' })).not.to.equal(first);
-    expect(definition({ stages: STAGES.slice(1) })).not.to.equal(first);
+    expect(definition({ stages: STAGES.slice(1) })).to.equal(first);
     expect(definition({ change: NEXT })).not.to.equal(first);
   });
 
@@ -213,8 +213,9 @@ describe('rollouts: of gateway.config.yml', () => {
     const objections = (row: Partial<RolloutRow> | undefined, before: object, next: object | undefined) => {
       const old = configured(before);
       const [rollout] = old.rollouts;
-      const own = row && ({ definition: rollout?.definition, stage: 1, status: 'running', ...row } as RolloutRow);
-      return skippedStages(old, configured(next), () => own);
+      const { definition, name } = rollout ?? {};
+      const own = row && ({ definition, stage: 1, status: 'running', shares: [0.01, 1], ...row } as RolloutRow);
+      return skippedStages(old, configured(next), (each) => (each === name ? own : undefined));
     };
     const next = { next: { change: ADD, stages: STAGES } };
 
@@ -232,11 +233,40 @@ describe('rollouts: of gateway.config.yml', () => {
       expect(objections({}, { next: { change: SETTINGS, stages: STAGES } }, undefined)).to.deep.equal([]);
     });
 
-    it('may begin anew with another definition, but not further than they have come', () => {
-      const anew = (share: number) => ({ next: { change: ADD, stages: [{ share, hold: '1m' }] } });
-      expect(objections({}, next, anew(1))).to.deep.equal([]);
-      expect(objections({}, next, anew(50))[0]).to.contain('this gives its change to 50 % at once');
+    it('may have other stages, but not go further than they have come', () => {
+      const staged = (...shares: number[]) => {
+        const stages = shares.map((share) => ({ share, hold: '1m' }));
+        return { next: { change: ADD, stages } };
+      };
+      expect(objections({}, next, staged(1))).to.deep.equal([]);
+      expect(objections({}, next, staged(50))[0]).to.contain('this gives its change to 50 % at once');
       expect(objections({}, next, next)).to.deep.equal([]);
+      expect(objections({ stage: 2 }, next, staged(1, 20, 100))).to.deep.equal([]);
+      expect(objections({ status: 'rolled-back' }, next, staged(50))).to.deep.equal([]);
+    });
+
+    it('may have another name, or change more, if as few have it then', () => {
+      const named = (share: number, change: object = ADD) => ({
+        other: { change, stages: [{ share, hold: '1m' }] },
+      });
+      expect(objections({}, next, named(1))).to.deep.equal([]);
+      expect(objections({}, next, named(50))[0]).to.contain('this gives its change to 50 % at once');
+      const another = { upstreams: { model: 'acme-large', add: ['acme'] } };
+      expect(objections({}, next, named(1, another))[0]).to.contain('to 100 % at once');
+    });
+
+    it('go on where they were when they are back, which is said', () => {
+      const back = (row: Partial<RolloutRow>) => {
+        const configuration = configured(next);
+        const { definition } = configuration.rollouts[0] ?? {};
+        const known = { definition, stage: 2, shares: [0.01, 1], ...row } as RolloutRow;
+        return skippedStages(configured(undefined), configuration, () => known);
+      };
+      expect(back({ status: 'completed' })[0]).to.equal(
+        'rollout "next" has been here before and is completed: it goes on with 100 %, not with 1 %; give it another name to begin anew',
+      );
+      expect(back({ status: 'running', stage: 1 })).to.deep.equal([]);
+      expect(back({ status: 'rolled-back' })).to.deep.equal([]);
     });
   });
 

@@ -8,6 +8,8 @@ export interface Behaviour {
   /** Median, and how much it scatters, as logarithms do. */
   readonly firstTokenMs: number;
   readonly timeSpread: number;
+  /** Of the calls, 0 to 1, that are not streamed. */
+  readonly wholeShare?: number;
   readonly cost: number;
   readonly costSpread: number;
 }
@@ -76,6 +78,7 @@ class Growing implements ArmCounts {
   logCost = 0;
   logCostSquares = 0;
   readonly firstTokens = new Map<number, number>();
+  readonly wholeAnswers = new Map<number, number>();
 
   add(behaviour: Behaviour, random: () => number): void {
     this.calls += 1;
@@ -88,7 +91,9 @@ class Growing implements ArmCounts {
     this.charged += 1;
     this.logCost += logCost;
     this.logCostSquares += logCost ** 2;
-    this.firstTokens.set(bucket, (this.firstTokens.get(bucket) ?? 0) + 1);
+    const { wholeShare = 0 } = behaviour;
+    const times = wholeShare > 0 && random() < wholeShare ? this.wholeAnswers : this.firstTokens;
+    times.set(bucket, (times.get(bucket) ?? 0) + 1);
   }
 }
 

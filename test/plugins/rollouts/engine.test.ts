@@ -1,0 +1,301 @@
+import { expect } from 'chai';
+import type { Knex } from 'knex';
+import type { Configuration } from '../../../core/configuration';
+import { newId } from '../../../core/ids';
+import type { Prepare } from '../../../core/live-configuration';
+import { LiveRollouts, type SeenCall } from '../../../core/live-rollouts';
+import { definitionOf, type Rollout } from '../../../core/rollout';
+import { bucketOf } from '../../../plugins/rollouts/counts';
+import { Engine, type EngineGateway } from '../../../plugins/rollouts/engine';
+import { give, type Order } from '../../../plugins/rollouts/orders';
+import { readRows, readSeen } from '../../../plugins/rollouts/store';
+import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { until } from '../../support/until';
+
+const BETA = { is: 'version', alias: 'newest', model: 'beta' } as const;
+const GUARD = { name: 'errorRate', tolerance: 0, minCalls: 20 } as const;
+
+function rolloutOf(shares: readonly number[], more: Partial<Rollout> = {}): Rollout {
+  const what = { change: BETA, stickyBy: 'account', ...more } as const;
+  return {
+    name: 'next',
+    include: new Set(),
+    exclude: new Set(),
+    stages: shares.map((share) => ({ share, holdMs: 3_600_000 })) as unknown as Rollout['stages'],
+    guards: [],
+    shadow: 0,
+    onAbort: 'rollback',
+    ...what,
+    definition: definitionOf(what),
+  };
+}
+
+const with_ = (...rollouts: Rollout[]) => ({ rollouts }) as unknown as Configuration;
+
+/** An engine with its own configuration, as a process has it. */
+class Node {
+  readonly rollouts = new LiveRollouts();
+  readonly engine: Engine;
+  #prepare: Prepare = () => () => undefined;
+  #stop = async () => {};
+
+  constructor(
+    readonly database: Knex,
+    public configuration: Configuration,
+  ) {
+    const node = this;
+    const gateway = {
+      database,
+      rollouts: this.rollouts,
+      log: quiet,
+      liveConfiguration: {
+        take: (prepare: Prepare) => {
+          node.#prepare = prepare;
+        },
+      },
+      get configuration() {
+        return node.configuration;
+      },
+    };
+    this.engine = new Engine(gateway as unknown as EngineGateway);
+  }
+
+  async start(): Promise<this> {
+    this.#stop = await this.engine.start();
+    return this;
+  }
+
+  async reload(next: Configuration): Promise<void> {
+    const commit = await this.#prepare(next);
+    commit();
+    this.configuration = next;
+  }
+
+  share(rollout: Rollout): number | undefined {
+    return this.rollouts.position(rollout)?.share;
+  }
+
+  see(rollout: Rollout, arm: SeenCall['arm'], calls: number, isError = false, more: Partial<SeenCall> = {}): void {
+    const { run = newId(), stage = 1 } = this.rollouts.position(rollout) ?? {};
+    const seen = { name: rollout.name, run, stage, arm, isDrawn: true, isError, isHurt: isError };
+    for (let call = 0; call < calls; call += 1)
+      this.rollouts.note({ ...seen, costE8: 100n, firstTokenMs: undefined, wholeMs: undefined, ...more });
+  }
+
+  stop(): Promise<void> {
+    return this.#stop();
+  }
+}
+
+describe('the engine of rollouts', function () {
+  this.timeout(60_000);
+  let opened: TestDatabase;
+  let database: Knex;
+  let running: Node[] = [];
+
+  before(async () => {
+    opened = await (DATABASES.find(({ name }) => name === 'Postgres') as (typeof DATABASES)[number]).open();
+    ({ database } = opened);
+  });
+  after(() => opened?.close());
+  afterEach(async () => {
+    await Promise.all(running.map((node) => node.stop()));
+    running = [];
+    await database('rollouts').delete();
+    await database('audit_log').delete();
+  });
+
+  async function start(configuration: Configuration): Promise<Node> {
+    const node = await new Node(database, configuration).start();
+    running.push(node);
+    return node;
+  }
+  const row = async () => {
+    const found = (await readRows(database)).get('next');
+    if (found === undefined) throw new Error('it has not begun');
+    return found;
+  };
+  const order = (rollout: Rollout, what: Order, stage?: number) =>
+    give(database, rollout, { order: what, actor: 'admin', reason: undefined, stage });
+  const refusal = (promise: Promise<unknown>) =>
+    promise.then(
+      () => 'done',
+      ({ code }: { code: string }) => code,
+    );
+  const actions = async () => (await database('audit_log').orderBy('id')).map(({ action }) => action);
+  const seen = async () => readSeen(database, (await row()).run);
+  const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
+  const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+  const LOOK_MS = 1_000;
+
+  it('knows where a rollout is before it says that it has started', async () => {
+    const rollout = rolloutOf([0.1, 1]);
+    await start(with_(rollout));
+    await order(rollout, 'promote');
+    const second = await start(with_(rollout));
+    expect(second.share(rollout)).to.equal(1);
+  });
+
+  it('takes a reloaded configuration over with its rollouts where they are', async () => {
+    const rollout = rolloutOf([0.1, 1]);
+    const node = await start(with_(rollout));
+    await order(rollout, 'promote');
+    await node.reload(with_());
+    expect(node.share(rollout)).to.equal(undefined);
+    await node.reload(with_({ ...rollout, shadow: 0.5 }));
+    expect(node.share(rollout)).to.equal(1);
+  });
+
+  describe('when stages are changed under a rollout', () => {
+    it('goes on in its stage when only others are changed, with what was seen and the time it has held', async () => {
+      const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.1, 0.5, 0.8, 1])];
+      const node = await start(with_(before));
+      await order(before, 'promote');
+      await until('it follows', () => node.share(before) === 0.5);
+      node.see(before, 'candidate', 7);
+      await until('it is counted', async () => (await seen())(2, 'candidate')?.calls === 7);
+      const { run, stage_since } = await row();
+      await node.reload(with_(after));
+      expect(node.share(after)).to.equal(0.5);
+      await until('it has taken them over', async () => (await row()).shares.length === 4);
+      expect(await row()).to.deep.include({ run, stage_since, stage: 2, status: 'running' });
+      expect((await seen())(2, 'candidate')?.calls).to.equal(7);
+      expect(await actions()).to.deep.equal(['rollout.begin', 'rollout.promote', 'rollout.restage']);
+    });
+
+    it('goes on at the same share elsewhere, with the control group seen before', async () => {
+      const guards = [GUARD];
+      const [before, after] = [rolloutOf([0.1, 1], { guards }), rolloutOf([0.1, 0.5, 1], { guards })];
+      const node = await start(with_(before));
+      node.see(before, 'control', 497);
+      node.see(before, 'control', 3, false, { firstTokenMs: 90, wholeMs: 900 });
+      await until('it is counted', async () => (await seen())(1, 'control')?.calls === 500);
+      await order(before, 'promote');
+      await until('it follows', () => node.share(before) === 1);
+      const { run, stage_since } = await row();
+      await node.reload(with_(after));
+      await until('it has taken them over', async () => (await row()).shares.length === 3);
+      expect(await row()).to.deep.include({ stage: 3, stage_since, status: 'running' });
+      expect((await row()).run).not.to.equal(run);
+      const carried = (await seen())(0, 'control');
+      expect(carried?.calls).to.equal(500);
+      expect(carried?.firstTokens).to.deep.equal(new Map([[bucketOf(90), 3]]));
+      expect(carried?.wholeAnswers).to.deep.equal(new Map([[bucketOf(900), 3]]));
+      await until('it follows', () => node.rollouts.position(after)?.stage === 3);
+      node.see(after, 'candidate', 40, true);
+      await until('a guard ends it', async () => (await row()).status === 'rolled-back');
+      expect((await row()).reason).to.contain('of the control group 0 of 500');
+    });
+
+    it('begins a smaller share anew in time, and never gives it to more than have it', async () => {
+      const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.1, 0.3, 1])];
+      const node = await start(with_(before));
+      await order(before, 'promote');
+      await until('it follows', () => node.share(before) === 0.5);
+      await database('rollouts').update({ stage_since: ago(3_000) });
+      await node.reload(with_(after));
+      await until('it follows', () => node.share(after) === 0.3);
+      expect((await row()).stage_since.getTime()).to.be.above(ago(60).getTime());
+    });
+
+    it('leaves one that came back where it is', async () => {
+      const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.05, 1])];
+      const node = await start(with_(before));
+      await order(before, 'rollback');
+      await node.reload(with_(after));
+      await until('it has taken them over', async () => (await row()).shares[0] === 0.05);
+      expect((await row()).status).to.equal('rolled-back');
+      expect(node.share(after)).to.equal(undefined);
+      await order(after, 'resume');
+      await until('it begins anew', () => node.share(after) === 0.05);
+    });
+
+    it('goes on with one that was completed when there are more', async () => {
+      const [before, after] = [rolloutOf([0.1, 0.5]), rolloutOf([0.1, 0.5, 1])];
+      const node = await start(with_(before));
+      await order(before, 'promote');
+      await order(before, 'promote');
+      expect((await row()).status).to.equal('completed');
+      await node.reload(with_(after));
+      await until('it goes on', async () => (await row()).status === 'running');
+      expect(node.share(after)).to.equal(0.5);
+    });
+
+    it('does not count twice the time it stood still', async () => {
+      const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.1, 0.5, 1])];
+      const node = await start(with_(before));
+      await order(before, 'pause');
+      await database('rollouts').update({ stage_since: ago(700), changed_at: ago(600) });
+      await node.reload(with_(after));
+      await until('it has taken them over', async () => (await row()).shares.length === 3);
+      await order(after, 'resume');
+      const heldMs = Date.now() - (await row()).stage_since.getTime();
+      expect(heldMs).to.be.within(95_000, 110_000);
+    });
+
+    it('has one share on all nodes, also on one that has the file from before', async () => {
+      const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.2, 0.4, 1])];
+      const [one, other] = [await start(with_(before)), await start(with_(before))];
+      await order(before, 'promote');
+      await one.reload(with_(after));
+      await until('both follow', () => one.share(after) === 0.4 && other.share(before) === 0.4);
+      await pause(LOOK_MS);
+      expect((await row()).shares).to.deep.equal([0.2, 0.4, 1]);
+      expect(await refusal(order(before, 'promote'))).to.equal('CONFLICT');
+      expect(await refusal(order(before, 'rollback'))).to.equal('done');
+    });
+  });
+
+  it('goes on with one that was taken out and is back, and time without it is no time it has held', async () => {
+    const rollout = rolloutOf([0.1, 1]);
+    const node = await start(with_(rollout));
+    await node.reload(with_());
+    await database('rollouts').update({ stage_since: ago(100_000), followed_at: ago(99_900) });
+    await node.reload(with_(rollout));
+    expect(node.share(rollout)).to.equal(0.1);
+    await until('it is watched', async () => (await row()).followed_at > ago(5));
+    expect(await row()).to.include({ stage: 1, status: 'running' });
+    expect(Date.now() - (await row()).stage_since.getTime()).to.be.within(95_000, 110_000);
+  });
+
+  it('begins another change under the same name anew', async () => {
+    const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.2, 1], { change: { ...BETA, model: 'gamma' } })];
+    const node = await start(with_(before));
+    await order(before, 'promote');
+    await node.reload(with_(after));
+    expect(node.share(after)).to.equal(undefined);
+    await until('it begins', () => node.share(after) === 0.2);
+  });
+
+  it('is promoted once by two who do it at once', async () => {
+    const rollout = rolloutOf([0.1, 0.5, 1]);
+    await start(with_(rollout));
+    const [one, other] = await Promise.all([1, 2].map(() => refusal(order(rollout, 'promote', 1))));
+    expect([one, other].sort()).to.deep.equal(['CONFLICT', 'done']);
+    expect((await row()).stage).to.equal(2);
+  });
+
+  it('follows although it cannot write down what it has seen', async () => {
+    const rollout = rolloutOf([0.1, 1]);
+    const node = await start(with_(rollout));
+    node.see(rollout, 'shadow', 1, false, { costE8: 10n ** 19n });
+    await order(rollout, 'promote');
+    await until('it follows', () => node.share(rollout) === 1);
+  });
+
+  it('begins a rollout although its first try to write that down failed', async () => {
+    const rollout = rolloutOf([0.1, 1]);
+    await database.raw(
+      `CREATE FUNCTION refuse() RETURNS trigger AS 'BEGIN RAISE EXCEPTION ''away''; END' LANGUAGE plpgsql`,
+    );
+    await database.raw(
+      'CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON rollouts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()',
+    );
+    const node = await start(with_());
+    await node.reload(with_(rollout));
+    await pause(LOOK_MS);
+    expect(node.share(rollout)).to.equal(undefined);
+    await database.raw('DROP FUNCTION refuse CASCADE');
+    await until('it begins', () => node.share(rollout) === 0.1);
+  });
+});
