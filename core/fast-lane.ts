@@ -4,14 +4,15 @@ import type { EndpointSettings, PipelineSettings } from './configuration';
 import type { Listener } from './express-gateway';
 import type { Gateway } from './gateway';
 import { compilePipeline, foretoldBy } from './pipeline';
-import { hostOf, isDirectHost, pathOf } from './request-target';
+import { isDirectHost, pathOf } from './request-target';
 
 /**
  * Which pipeline a request belongs to: the configuration's endpoints as a table of exact paths. It decides for both ways
  * through the gateway; the fast lane also runs the pipeline from here, without Express.
  */
 export interface CallTable {
-  find(request: IncomingMessage): CallPlace;
+  /** `host` as `hostOf` reads it. */
+  find(request: IncomingMessage, host: string): CallPlace;
 }
 
 export type CallPlace =
@@ -53,13 +54,12 @@ export function compileCallTable(pipelines: readonly PipelineSettings[], gateway
   // A specific host is looked at before "any host", whatever their order in the file.
   for (const mounts of byPath.values())
     mounts.sort((one, two) => Number(two.host !== undefined) - Number(one.host !== undefined));
-  return { find: (request) => find(byPath, request) };
+  return { find: (request, host) => find(byPath, request, host) };
 }
 
-function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMessage): CallPlace {
+function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMessage, host: string): CallPlace {
   const mounts = byPath.get(pathOf(request));
   if (mounts === undefined) return NOTHING;
-  const host = hostOf(request);
   const isDirect = isDirectHost(host);
   let allow: Set<string> | undefined;
   for (const mount of mounts) {

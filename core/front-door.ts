@@ -53,14 +53,15 @@ export function openFrontDoor(gateway: Gateway, options: FrontDoorOptions): Fron
         refuse(request, response, wrongTarget);
         return undefined;
       }
-      const owner = hosts.find(({ owns }) => owns(hostOf(request)));
+      const host = hostOf(request);
+      const owner = hosts.find(({ owns }) => owns(host));
       if (owner !== undefined) {
         void serveVisit(toVisit(request, {}), owner.handle, request, response);
         return undefined;
       }
-      const place = calls.find(request);
+      const place = calls.find(request, host);
       if (place.is === 'call') return place;
-      const isDirect = isDirectHost(hostOf(request));
+      const isDirect = isDirectHost(host);
       const routes = isDirect ? directRoutes : publicRoutes;
       if (routes.methodsOf(pathOf(request)).length > 0) void routes.serve(request, response, who);
       else if (place.is === 'other-method') refuse(request, response, otherMethod(place.allow));

@@ -40,7 +40,7 @@ function placeOf(
   { method = 'POST', path = '/v1/messages', host }: Asked,
 ): CallPlace {
   const request = sampleRequest(method, path, host === undefined ? {} : { host });
-  return compileCallTable(pipelines, sampleGateway()).find(request);
+  return compileCallTable(pipelines, sampleGateway()).find(request, hostOf(request));
 }
 
 /** Which pipeline serves it, or what is said instead. */
