@@ -37,7 +37,41 @@ export function checkBodyHeaders(request: IncomingMessage, { maxBytes } = REQUES
  * Reads a request's body while a scanner looks through it, so that it is refused at the first byte that is wrong or too
  * much. The rest is then left in the request for whoever sends the refusal.
  */
-export function readBody(
+export async function readBody(
+  request: IncomingMessage,
+  observer: JsonObserver,
+  limits: BodyLimits,
+  buffering: Buffering,
+): Promise<readonly Buffer[]> {
+  if (request.destroyed) throw new ClientLeft();
+  return request.complete
+    ? takeBody(request, observer, limits, buffering)
+    : awaitBody(request, observer, limits, buffering);
+}
+
+/** Most bodies have come with their heads: nobody waits for them, and no clock watches. */
+function takeBody(
+  request: IncomingMessage,
+  observer: JsonObserver,
+  { maxBytes }: BodyLimits,
+  buffering: Buffering,
+): readonly Buffer[] {
+  const body = (request.read() ?? NOTHING) as Buffer;
+  if (body.length > maxBytes) throw fail('BODY_TOO_LARGE');
+  buffering.add(body.length);
+  try {
+    const scanner = new JsonScanner(observer);
+    scanner.feed(body);
+    scanner.finish();
+  } catch (error) {
+    throw asRefusal(error);
+  }
+  return [body];
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function awaitBody(
   request: IncomingMessage,
   observer: JsonObserver,
   limits: BodyLimits,
@@ -100,10 +134,6 @@ export function readBody(
       request.on('error', ignore);
     }
 
-    if (request.destroyed) {
-      stopWith(new ClientLeft());
-      return;
-    }
     request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
   });
 }
