@@ -33,7 +33,7 @@ import {
   type SettleRequest,
   WrongPayer,
 } from './ledger';
-import { RedisConnection } from './redis-connection';
+import { RedisConnection, type ScriptAnswer } from './redis-connection';
 import { firstIdAfter, readEntry, type StreamEntry } from './redis-entry';
 import { LIMIT_FIELDS, limitTexts, readLimits, readSettings, writeSettings } from './redis-key-fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './redis-keys';
@@ -112,14 +112,9 @@ export class RedisLedger implements Ledger {
       this.#replicas = new Replicas({ redis, mark: MARK, policy: replicas, log: replicas.log });
   }
 
-  async #run(
-    script: LuaScript,
-    keys: readonly string[],
-    args: readonly string[],
-  ): Promise<readonly [string, ...string[]]> {
-    const answer = await this.#calls.run(script, keys, args);
-    if (this.#replicas !== undefined && DONE.has(answer[0])) await this.#replicas.confirm();
-    return answer;
+  #run(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<ScriptAnswer> {
+    const answer = this.#calls.run(script, keys, args);
+    return this.#replicas === undefined ? answer : confirmed(answer, this.#replicas);
   }
 
   async findKey(hash: string): Promise<FindKeyOutcome> {
@@ -499,6 +494,12 @@ export class RedisLedger implements Ledger {
     this.#background.redis.disconnect();
     this.#replicas?.close();
   }
+}
+
+async function confirmed(answering: Promise<ScriptAnswer>, replicas: Replicas): Promise<ScriptAnswer> {
+  const answer = await answering;
+  if (DONE.has(answer[0])) await replicas.confirm();
+  return answer;
 }
 
 /** The six keys of everything that closes a reservation. */

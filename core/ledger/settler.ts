@@ -99,42 +99,56 @@ export function createSettler(options: SettlerOptions): Settler {
     return answer;
   };
 
-  const track = <T>(work: Promise<T>): Promise<T> => {
-    underWay.add(work);
-    return work.finally(() => underWay.delete(work));
-  };
+  /** The work's answer, or the other one when it takes too long; the work goes on. */
+  const within = <T>(work: Promise<T>, otherwise: () => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      underWay.add(work);
+      const timer = setTimeout(() => resolve(otherwise()), ANSWER_WITHIN_MS);
+      const end = () => {
+        underWay.delete(work);
+        clearTimeout(timer);
+      };
+      work.then(
+        (answer) => {
+          end();
+          resolve(answer);
+        },
+        (error: unknown) => {
+          end();
+          reject(error);
+        },
+      );
+    });
 
-  const settleAtLast = async (request: SettleRequest): Promise<bigint> => {
+  const settleAtLast = async (request: SettleRequest): Promise<Settled> => {
     const answer = await insist(request.rid, () => measuredSettle(ledger, request));
     if (answer?.outcome === 'settled') {
       // The caller is told less than the cost: a ledger that is lost now must not be told more.
       if (answer.shortfallE8 > 0n) spool?.keep({ ...request, kind: 'settle', costE8: answer.chargedE8 });
       drainer.nudge(request.accountId);
-      return answer.chargedE8;
+      return { chargedE8: answer.chargedE8, inTime: true };
     }
-    if (answer?.outcome === 'unknown_reservation' && spool !== undefined) return request.costE8;
+    if (answer?.outcome === 'unknown_reservation' && spool !== undefined)
+      return { chargedE8: request.costE8, inTime: true };
     if (answer !== undefined) {
       const { rid, costE8 } = request;
       log.warn({ rid, costE8: costE8.toString(), outcome: answer.outcome }, 'a cost was not charged');
     }
-    return 0n;
+    return { chargedE8: 0n, inTime: true };
   };
 
   return {
     settle: (request) => {
-      spool?.keep({ ...request, kind: 'settle' });
-      return within(
-        track(settleAtLast(request)).then((chargedE8) => ({ chargedE8, inTime: true })),
-        () => ({ chargedE8: request.costE8, inTime: false }),
-      );
+      spool?.keep({ kind: 'settle', ...request });
+      return within(settleAtLast(request), () => ({ chargedE8: request.costE8, inTime: false }));
     },
     release: (request) => {
-      spool?.keep({ ...request, kind: 'release', costE8: 0n });
+      spool?.keep({ kind: 'release', costE8: 0n, ...request });
       const release = insist(request.rid, () => ledger.release(request)).then((answer) => {
         if (answer !== undefined) drainer.nudge(request.accountId);
         return { inTime: true };
       });
-      return within(track(release), () => ({ inTime: false }));
+      return within(release, () => ({ inTime: false }));
     },
     pending: () => underWay.size,
     stop: async () => {
@@ -143,12 +157,4 @@ export function createSettler(options: SettlerOptions): Settler {
       await Promise.allSettled(underWay);
     },
   };
-}
-
-/** The work's answer, or the other one when it takes too long; the work goes on. */
-function within<T>(work: Promise<T>, otherwise: () => T): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(otherwise()), ANSWER_WITHIN_MS);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
