@@ -20,30 +20,36 @@ export function askUpstream(
   dispatcher: Dispatcher,
   reset = false,
 ): Exchange {
-  const call = { ...request, model: model.name, streamUsage: upstream.streamUsage };
+  const { protocol, stream, query, headers, members } = request;
+  const { streamUsage } = upstream;
+  const call: ModelCall = { protocol, model: model.name, stream, query, headers, members, streamUsage };
   const wanted = adapter.request(call, upstream.adapterSettings);
   const { chunks, byteLength } = applyBodyEdits(request.body, [
     ...(request.edits ?? []),
     ...wanted.edits,
-    ...prefillOf(adapter, call),
+    ...prefillOf(adapter, call, request.beginning),
   ]);
   return new Exchange(dispatcher, {
     method: 'POST',
     reset,
     path: basePath(upstream.url) + wanted.path,
-    headers: {
-      ...request.headers,
-      'content-length': String(byteLength),
-      'accept-encoding': 'identity',
-      ...wanted.headers,
-      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
-    },
+    headers: Object.assign(
+      {},
+      headers,
+      { 'content-length': String(byteLength), 'accept-encoding': 'identity' },
+      wanted.headers,
+      adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
+    ),
     body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
   });
 }
 
-function prefillOf({ continuation }: Candidate['adapter'], call: UpstreamCall & ModelCall): readonly BodyEdit[] {
-  return call.beginning === undefined ? [] : (continuation?.prefill(call, call.beginning) ?? []);
+function prefillOf(
+  { continuation }: Candidate['adapter'],
+  call: ModelCall,
+  beginning: UpstreamCall['beginning'],
+): readonly BodyEdit[] {
+  return beginning === undefined ? [] : (continuation?.prefill(call, beginning) ?? []);
 }
 
 function basePath({ pathname }: URL): string {

@@ -44,9 +44,9 @@ export interface UsageRecord {
   /** Why the call went where it went; null where there was no choice. For operators. */
   readonly routing: Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> | null;
   /** The rollout that the call was in, with the stage it had then and the call's group. For operators. */
-  readonly rollout?: string;
-  readonly rolloutStage?: number;
-  readonly rolloutArm?: Arm;
+  readonly rollout?: string | undefined;
+  readonly rolloutStage?: number | undefined;
+  readonly rolloutArm?: Arm | undefined;
 }
 
 export interface RefusedCallsOptions {

@@ -9,7 +9,11 @@ type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'pa
 /** The record of a call as it stands now. A call has a record only once a key has been shown. */
 export function usageRecord(
   call: Recordable,
-  { usage, billing, configRevision }: { usage?: Usage; billing: UsageRecord['billing']; configRevision: string },
+  {
+    usage,
+    billing,
+    configRevision,
+  }: { usage?: Usage | undefined; billing: UsageRecord['billing']; configRevision: string },
 ): UsageRecord {
   const { facts, key, request } = call;
   return {
@@ -39,13 +43,11 @@ export function usageRecord(
     firstTokenMs: facts.firstTokenMs ?? null,
     configRevision,
     routing: routingOf(facts.routing),
-    ...rolloutOf(facts.rollout),
+    // Absent for a call that is in none: most are.
+    rollout: facts.rollout?.name,
+    rolloutStage: facts.rollout?.stage,
+    rolloutArm: facts.rollout?.arm,
   };
-}
-
-/** Absent for a call that is in none: most are. */
-function rolloutOf(part: Call['facts']['rollout']): Pick<UsageRecord, 'rollout' | 'rolloutStage' | 'rolloutArm'> {
-  return part == null ? {} : { rollout: part.name, rolloutStage: part.stage, rolloutArm: part.arm };
 }
 
 /** Nothing is kept where there was nothing to decide. */

@@ -105,8 +105,8 @@ async function readRefusal(
 /** A success in one piece, if it is one: an error may come with any status. */
 function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader): Attempted {
   const body = readAnswer(bytes);
-  if (isAnswer(body)) return { answer: { ...head, kind: 'body', bytes, body } };
-  const { status, headers } = head;
+  const { candidate, status, headers } = head;
+  if (isAnswer(body)) return { answer: { candidate, status, headers, kind: 'body', bytes, body } };
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
   return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks });
 }
@@ -134,10 +134,11 @@ async function untilContent(
   chunks: ChunkReader,
   preambleHoldMs: number,
 ): Promise<Attempted> {
-  const events = new EventReader(head.candidate.adapter, request.choices);
+  const { candidate, status, headers } = head;
+  const events = new EventReader(candidate.adapter, request.choices);
   const held: NotedEvent[] = [];
   const answer = (): Attempted => ({
-    answer: { ...head, kind: 'stream', head: held, events, chunks, goOn: undefined },
+    answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, goOn: undefined },
   });
   const timer = startTimer(preambleHoldMs);
   try {
@@ -153,15 +154,10 @@ async function untilContent(
         if (releases) continue;
         if (note.malformed === true) return lost(head, held, chunks);
         if (note.error !== undefined) {
-          const failure = {
-            protocol: request.protocol,
-            status: head.status,
-            headers: head.headers,
-            body: note.error.body,
-          };
+          const failure = { protocol: request.protocol, status, headers, body: note.error.body };
           held.push(...read.slice(index + 1));
           const relay = relayOf(head, held, chunks, events.rest());
-          return failed('error_event', head, head.candidate.adapter.judge(failure), relay);
+          return failed('error_event', head, candidate.adapter.judge(failure), relay);
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
       }

@@ -44,10 +44,12 @@ export default definePolicy({
 
 function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Reservation, 'settle'>): Reservation {
   const { accountId, keyId } = call.key;
-  const { rid, heldE8 } = promised;
+  const { rid, heldE8, onClientAbort } = promised;
   let settlement: Promise<Settlement> | undefined;
   return {
-    ...promised,
+    rid,
+    heldE8,
+    onClientAbort,
     settle: (ending) => {
       settlement ??= settleOnce(ending);
       return settlement;
@@ -59,7 +61,7 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
     const { billing } = ending;
     const record = JSON.stringify(
       usageRecord(call, {
-        ...(ending.billing === 'released' ? {} : { usage: ending.usage }),
+        usage: ending.billing === 'released' ? undefined : ending.usage,
         billing,
         configRevision: gateway.configRevision,
       }),

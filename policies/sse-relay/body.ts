@@ -17,7 +17,7 @@ export async function sendBody(
   meter.noteBody(usage, contentBytes > 0 ? contentBytes : bytesOfUnread(answer.bytes));
   if (call.hasLeft) throw new ClientLeft();
   const counted = meter.read();
-  const { chargedE8 } = await reservation.settle({ ...counted, candidate: answer.candidate });
+  const { chargedE8 } = await reservation.settle({ candidate: answer.candidate, ...counted });
   const inputTokens = totalInputTokens(counted.usage);
   const outputTokens = counted.usage.outputTokens ?? 0;
   response.writeHead(answer.status, [

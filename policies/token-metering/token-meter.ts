@@ -58,11 +58,11 @@ export class TokenMeter implements Meter {
   read(): Counted & { readonly billing: 'actual' | 'estimated' } {
     if (!this.#isInputUsable() || !this.#isOutputUsable()) {
       const usage = { ...this.#input(), outputTokens: this.#relayedTokens() };
-      return { ...this.#inAll(usage), isEstimate: true, billing: 'estimated' };
+      return { isEstimate: true, billing: 'estimated', ...this.#inAll(usage) };
     }
     const billing = this.#before.length === 0 ? 'actual' : 'estimated';
     const usage = { ...this.#input(), outputTokens: this.#usage.outputTokens };
-    return { ...this.#inAll(usage), isEstimate: false, billing };
+    return { isEstimate: false, billing, ...this.#inAll(usage) };
   }
 
   readPartial(): Counted {
