@@ -1,19 +1,17 @@
 import type { Call, CallKey } from './call';
-import { type Arm, armOf, type Rollout, type RolloutPosition } from './rollout';
+import { armOf, type Place, type Rollout, type RolloutPosition } from './rollout';
 
 /** A call's place in the one rollout that concerns it. */
-export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'> {
+/** Only calls whose group was drawn are compared. */
+export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Place {
   readonly name: string;
-  readonly arm: Arm;
-  /** Drawn, not said by a list: only such calls are compared. */
-  readonly isDrawn: boolean;
   /** It was to go to the candidate, which is left out for its failures or by an operator. */
   isMissed: boolean;
 }
 
 /** What became of a call in a rollout, or of one that the candidate was sent without answering. */
 export interface SeenCall extends Omit<RolloutPart, 'arm' | 'isMissed'> {
-  readonly arm: Arm | 'shadow';
+  readonly arm: Place['arm'] | 'shadow';
   /** It was not answered at the first attempt, or with an error. */
   readonly isError: boolean;
   /** The caller was shown an error. */

@@ -82,17 +82,29 @@ export function definitionOf({ change, stickyBy }: Pick<Rollout, 'change' | 'sti
     .slice(0, 12);
 }
 
-/** In which group a call is, and whether that was drawn or said. */
+/** In which group a call is. */
+export interface Place {
+  readonly arm: Arm;
+  /** Drawn, and not said by a list. */
+  readonly isDrawn: boolean;
+  /** One of `SLOTS`, of callers that have nothing in common: how much they differ tells what chance can do. */
+  readonly slot: number;
+}
+
+export const SLOTS = 32;
+
+/** Who is in and who is not. */
 export function armOf(
   { name, stickyBy, include, exclude }: Pick<Rollout, 'name' | 'stickyBy' | 'include' | 'exclude'>,
   share: number,
   { accountId, keyId }: Pick<CallKey, 'accountId' | 'keyId'>,
   callId: string,
-): { readonly arm: Arm; readonly isDrawn: boolean } {
-  if (exclude.has(accountId) || exclude.has(keyId)) return { arm: 'control', isDrawn: false };
-  if (include.has(accountId) || include.has(keyId)) return { arm: 'candidate', isDrawn: false };
+): Place {
+  if (exclude.has(accountId) || exclude.has(keyId)) return { arm: 'control', isDrawn: false, slot: 0 };
+  if (include.has(accountId) || include.has(keyId)) return { arm: 'candidate', isDrawn: false, slot: 0 };
   const who = stickyBy === 'account' ? accountId : stickyBy === 'key' ? keyId : callId;
-  return { arm: lotOf(name, who) < share ? 'candidate' : 'control', isDrawn: true };
+  const digits = drawnFor(name, who);
+  return { arm: lotIn(digits) < share ? 'candidate' : 'control', isDrawn: true, slot: slotIn(digits) };
 }
 
 const HEX_DIGITS = 12;
@@ -102,5 +114,18 @@ const HEX_DIGITS = 12;
  * in at 5 %; and in two rollouts it has two lots that know nothing of each other.
  */
 export function lotOf(rollout: string, who: string): number {
-  return Number.parseInt(hash('sha256', `${rollout}\n${who}`).slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;
+  return lotIn(drawnFor(rollout, who));
+}
+
+function drawnFor(rollout: string, who: string): string {
+  return hash('sha256', `${rollout}\n${who}`);
+}
+
+function lotIn(digits: string): number {
+  return Number.parseInt(digits.slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;
+}
+
+/** Of other digits: it says nothing of the lot. */
+function slotIn(digits: string): number {
+  return Number.parseInt(digits.slice(HEX_DIGITS, HEX_DIGITS + 4), 16) % SLOTS;
 }

@@ -14,6 +14,20 @@ export interface ArmCounts {
   readonly firstTokens: Times;
   /** Unstreamed calls by the time to their answer. */
   readonly wholeAnswers: Times;
+  /** The same by slots of callers, of the control group alone. */
+  readonly slots: ReadonlyMap<number, SlotCounts>;
+}
+
+/** What was seen of callers of one slot; times as sums of their logarithms. */
+export interface SlotCounts {
+  readonly calls: number;
+  readonly errors: number;
+  readonly charged: number;
+  readonly logCost: number;
+  readonly streams: number;
+  readonly logFirstToken: number;
+  readonly answers: number;
+  readonly logWhole: number;
 }
 
 /** How many calls in which bucket. */
@@ -29,6 +43,7 @@ export const NOTHING_SEEN: ArmCounts = {
   logCostSquares: 0,
   firstTokens: new Map(),
   wholeAnswers: new Map(),
+  slots: new Map(),
 };
 
 export function addCounts(one: ArmCounts, other: ArmCounts): ArmCounts {
@@ -42,7 +57,23 @@ export function addCounts(one: ArmCounts, other: ArmCounts): ArmCounts {
     logCostSquares: one.logCostSquares + other.logCostSquares,
     firstTokens: addTimes(one.firstTokens, other.firstTokens),
     wholeAnswers: addTimes(one.wholeAnswers, other.wholeAnswers),
+    slots: addSlots(one.slots, other.slots),
   };
+}
+
+function addSlots(one: ArmCounts['slots'], other: ArmCounts['slots']): ArmCounts['slots'] {
+  if (one.size === 0) return other;
+  const sum = new Map(one);
+  for (const [slot, counts] of other) {
+    const known = sum.get(slot);
+    sum.set(slot, known === undefined ? counts : addSlot(known, counts));
+  }
+  return sum;
+}
+
+function addSlot(one: SlotCounts, other: SlotCounts): SlotCounts {
+  const names = Object.keys(one) as (keyof SlotCounts)[];
+  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as SlotCounts;
 }
 
 function addTimes(one: Times, other: Times): Times {

@@ -1,5 +1,6 @@
 import type { Guard } from '../../core/rollout';
 import { percent } from '../../core/rollout-plan';
+import { effectOn, thinned } from './callers';
 import { type ArmCounts, bucketOfShare, bucketsFurther, countBeyond, countOf, type Times, upToMs } from './counts';
 import { failsMore, isBeyondMore, isHigher, meanOf, type Sample } from './significance';
 
@@ -61,7 +62,8 @@ function compareErrors({ tolerance }: Guard, candidate: ArmCounts, control: ArmC
   const says = () =>
     `${candidate.errors} of ${candidate.calls} calls failed (${rounded(rate)}), of the control group ${control.errors} of ${control.calls} (${rounded(before)})`;
   if (rate <= before + tolerance) return { pValue: 1, says };
-  const tried = ({ calls: of, errors: failed }: ArmCounts) => ({ of, failed });
+  const effect = effectOn.errors(control);
+  const tried = ({ calls: of, errors: failed }: ArmCounts) => thinned({ of, failed }, effect);
   return { pValue: failsMore(tried(candidate), tried(control)), says };
 }
 
@@ -80,7 +82,9 @@ const WORDS: Readonly<Record<Kind, readonly [calls: string, until: string]>> = {
 };
 
 /** Of the candidate's calls more are slower than 95 % of the control group's, with what is tolerated on top. */
-function compareKind({ tolerance }: Guard, kind: Kind, { [kind]: own }: ArmCounts, { [kind]: others }: ArmCounts) {
+function compareKind({ tolerance }: Guard, kind: Kind, { [kind]: own }: ArmCounts, control: ArmCounts): Finding {
+  const { [kind]: others } = control;
+  const effect = effectOn[kind](control);
   const bound = bucketOfShare(others, SLOW) ?? 0;
   const tolerated = bound + bucketsFurther(tolerance);
   const tried = (times: Times, bucket: number) => ({ of: countOf(times), failed: countBeyond(times, bucket) });
@@ -88,7 +92,7 @@ function compareKind({ tolerance }: Guard, kind: Kind, { [kind]: own }: ArmCount
   const [calls, until] = WORDS[kind];
   const says = () =>
     `${slow.failed} of ${slow.of} ${calls} took longer than ${Math.round(upToMs(tolerated))} ms ${until} (p95 ${p95(own)} ms, of the control group ${p95(others)} ms)`;
-  return { pValue: isBeyondMore(slow, tried(others, bound)), says };
+  return { pValue: isBeyondMore(thinned(slow, effect), thinned(tried(others, bound), effect)), says };
 }
 
 export function p95(times: Times): number | undefined {
@@ -97,7 +101,12 @@ export function p95(times: Times): number | undefined {
 }
 
 function compareCosts({ tolerance }: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
-  const sample = ({ charged: of, logCost: sum, logCostSquares: squares }: ArmCounts): Sample => ({ of, sum, squares });
+  const effect = effectOn.costs(control);
+  const sample = ({ charged: of, logCost: sum, logCostSquares: squares }: ArmCounts): Sample => ({
+    of: of / effect,
+    sum: sum / effect,
+    squares: squares / effect,
+  });
   const times = Math.exp(meanOf(sample(candidate)) - meanOf(sample(control)));
   const says = () =>
     `a call costs ${times.toFixed(3)} times what it costs in the control group (${candidate.charged} and ${control.charged} charged calls)`;

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import type { Rollout } from '../../core/rollout';
-import { type ArmCounts, NOTHING_SEEN, type Times } from './counts';
+import { type ArmCounts, NOTHING_SEEN, type SlotCounts, type Times } from './counts';
 import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
 import { sharesOf } from './restage';
 import type { Group, SeenGroup } from './tally';
@@ -86,13 +86,14 @@ export async function carrySeen(trx: Knex.Transaction, before: string): Promise<
   const run = newId();
   const places = { run, before, stage: BEFORE_ITS_STAGES };
   await trx.raw(CARRY_ARMS, places);
+  await trx.raw(CARRY_SLOTS, places);
   for (const { table, count } of Object.values(TIMES)) await trx.raw(carryTimes(table, count), places);
   await forgetSeen(trx, before);
   return run;
 }
 
 async function forgetSeen(trx: Knex.Transaction, run: string): Promise<void> {
-  for (const table of ['rollout_arms', 'rollout_first_tokens', 'rollout_whole_answers'])
+  for (const table of ['rollout_arms', 'rollout_slots', 'rollout_first_tokens', 'rollout_whole_answers'])
     await trx(table).where({ run }).delete();
 }
 
@@ -101,6 +102,12 @@ const CARRY_ARMS = `
   SELECT :run, :stage, arm, sum(calls), sum(errors), sum(hurt), sum(cost_e8), sum(charged), sum(log_cost),
     sum(log_cost_squares)
   FROM rollout_arms WHERE run = :before GROUP BY arm`;
+
+const CARRY_SLOTS = `
+  INSERT INTO rollout_slots (run, stage, slot, calls, errors, charged, log_cost, streams, log_first_token, answers, log_whole)
+  SELECT :run, :stage, slot, sum(calls), sum(errors), sum(charged), sum(log_cost), sum(streams), sum(log_first_token),
+    sum(answers), sum(log_whole)
+  FROM rollout_slots WHERE run = :before GROUP BY slot`;
 
 const carryTimes = (table: string, count: string) => `
   INSERT INTO ${table} (run, stage, arm, bucket, ${count})
@@ -118,11 +125,15 @@ const TIMES = {
  */
 export async function addSeen(database: Knex, seen: readonly SeenGroup[]): Promise<void> {
   const arms = seen.map(({ run, stage, arm, counts }) => {
-    const { firstTokens: _, wholeAnswers: __, costE8, ...numbers } = counts;
+    const { firstTokens: _, wholeAnswers: __, slots: ___, costE8, ...numbers } = counts;
     return { run, stage, arm, ...numbers, costE8: costE8.toString() };
   });
+  const slots = seen.flatMap(({ run, stage, counts }) =>
+    [...counts.slots].map(([slot, each]) => ({ run, stage, slot, ...each })),
+  );
   await database.transaction(async (trx) => {
     await trx.raw(ADD_ARMS, { rows: JSON.stringify(arms) });
+    if (slots.length > 0) await trx.raw(ADD_SLOTS, { rows: JSON.stringify(slots) });
     for (const kind of ['firstTokens', 'wholeAnswers'] as const) {
       const { table, count } = TIMES[kind];
       const rows = seen.flatMap(({ run, stage, arm, counts }) =>
@@ -147,6 +158,20 @@ const ADD_ARMS = `
     log_cost = known.log_cost + excluded.log_cost,
     log_cost_squares = known.log_cost_squares + excluded.log_cost_squares`;
 
+const ADD_SLOTS = `
+  INSERT INTO rollout_slots AS known
+    (run, stage, slot, calls, errors, charged, log_cost, streams, log_first_token, answers, log_whole)
+  SELECT run, stage, slot, calls, errors, charged, "logCost", streams, "logFirstToken", answers, "logWhole"
+  FROM jsonb_to_recordset(:rows::jsonb) AS seen (run uuid, stage int, slot int, calls bigint, errors bigint,
+    charged bigint, "logCost" float8, streams bigint, "logFirstToken" float8, answers bigint, "logWhole" float8)
+  WHERE run IN (SELECT run FROM rollouts)
+  ORDER BY run, stage, slot
+  ON CONFLICT (run, stage, slot) DO UPDATE SET calls = known.calls + excluded.calls,
+    errors = known.errors + excluded.errors, charged = known.charged + excluded.charged,
+    log_cost = known.log_cost + excluded.log_cost, streams = known.streams + excluded.streams,
+    log_first_token = known.log_first_token + excluded.log_first_token, answers = known.answers + excluded.answers,
+    log_whole = known.log_whole + excluded.log_whole`;
+
 const addTimes = (table: string, count: string) => `
   INSERT INTO ${table} AS known (run, stage, arm, bucket, ${count})
   SELECT run, stage, arm, bucket, calls
@@ -165,6 +190,18 @@ interface ArmRow extends Group {
   readonly log_cost_squares: number;
 }
 
+interface SlotRow extends Pick<Group, 'run' | 'stage'> {
+  readonly slot: number;
+  readonly calls: bigint;
+  readonly errors: bigint;
+  readonly charged: bigint;
+  readonly log_cost: number;
+  readonly streams: bigint;
+  readonly log_first_token: number;
+  readonly answers: bigint;
+  readonly log_whole: number;
+}
+
 interface TimeRow extends Group {
   readonly bucket: number;
   readonly calls: bigint;
@@ -179,6 +216,7 @@ export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> 
     await readTimes(database, run, 'firstTokens'),
     await readTimes(database, run, 'wholeAnswers'),
   ];
+  const slots = await readSlots(database, run);
   const seen = new Map<string, ArmCounts>();
   for (const row of arms) {
     const key = `${row.stage} ${row.arm}`;
@@ -192,9 +230,31 @@ export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> 
       logCostSquares: row.log_cost_squares,
       firstTokens: firstTokens.get(key) ?? NOTHING_SEEN.firstTokens,
       wholeAnswers: wholeAnswers.get(key) ?? NOTHING_SEEN.wholeAnswers,
+      slots: row.arm === 'control' ? (slots.get(row.stage) ?? NOTHING_SEEN.slots) : NOTHING_SEEN.slots,
     });
   }
   return (stage, arm) => seen.get(`${stage} ${arm}`);
+}
+
+/** Of the control group, by stage. */
+async function readSlots(database: Knex, run: string): Promise<ReadonlyMap<number, ArmCounts['slots']>> {
+  const rows: SlotRow[] = await database<SlotRow>('rollout_slots').where({ run });
+  const slots = new Map<number, Map<number, SlotCounts>>();
+  for (const row of rows) {
+    const known = slots.get(row.stage) ?? new Map<number, SlotCounts>();
+    slots.set(row.stage, known);
+    known.set(row.slot, {
+      calls: Number(row.calls),
+      errors: Number(row.errors),
+      charged: Number(row.charged),
+      logCost: row.log_cost,
+      streams: Number(row.streams),
+      logFirstToken: row.log_first_token,
+      answers: Number(row.answers),
+      logWhole: row.log_whole,
+    });
+  }
+  return slots;
 }
 
 /** By stage and group. */

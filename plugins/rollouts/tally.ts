@@ -1,5 +1,5 @@
 import type { SeenCall } from '../../core/live-rollouts';
-import { type ArmCounts, addCounts, bucketOf, NOTHING_SEEN, type Times } from './counts';
+import { type ArmCounts, addCounts, bucketOf, NOTHING_SEEN, type SlotCounts, type Times } from './counts';
 
 /** Which group of which stage of which run. */
 export interface Group {
@@ -38,7 +38,8 @@ export class Tally {
   }
 }
 
-function countsOf({ isError, isHurt, costE8, firstTokenMs, wholeMs }: SeenCall): ArmCounts {
+function countsOf(seen: SeenCall): ArmCounts {
+  const { isError, isHurt, costE8, firstTokenMs, wholeMs } = seen;
   const logCost = costE8 > 0n ? Math.log(Number(costE8)) : 0;
   return {
     calls: 1,
@@ -50,7 +51,25 @@ function countsOf({ isError, isHurt, costE8, firstTokenMs, wholeMs }: SeenCall):
     logCostSquares: logCost ** 2,
     firstTokens: timesOf(firstTokenMs),
     wholeAnswers: timesOf(wholeMs),
+    slots: seen.arm === 'control' ? new Map([[seen.slot, slotCountsOf(seen, logCost)]]) : NOTHING_SEEN.slots,
   };
+}
+
+function slotCountsOf({ isError, costE8, firstTokenMs, wholeMs }: SeenCall, logCost: number): SlotCounts {
+  return {
+    calls: 1,
+    errors: isError ? 1 : 0,
+    charged: costE8 > 0n ? 1 : 0,
+    logCost,
+    streams: firstTokenMs === undefined ? 0 : 1,
+    logFirstToken: logOf(firstTokenMs),
+    answers: wholeMs === undefined ? 0 : 1,
+    logWhole: logOf(wholeMs),
+  };
+}
+
+function logOf(ms: number | undefined): number {
+  return ms === undefined ? 0 : Math.log(Math.max(ms, 1));
 }
 
 function timesOf(ms: number | undefined): Times {

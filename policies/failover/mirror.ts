@@ -25,8 +25,8 @@ export function sendMirror(mirror: Mirror, request: ModelRequest, gateway: Gatew
       ended();
       // Given up because the process ends: that is no failure.
       if (caller.hasLeft && gateway.isDraining()) return;
-      const { name, run, stage, isDrawn } = mirror.part;
-      gateway.rollouts.note({ name, run, stage, isDrawn, arm: 'shadow', isHurt: false, ...measured });
+      const { name, run, stage, isDrawn, slot } = mirror.part;
+      gateway.rollouts.note({ name, run, stage, isDrawn, slot, arm: 'shadow', isHurt: false, ...measured });
     });
 }
 

@@ -6,6 +6,9 @@ import { failsMore, isBeyondMore, isHigher } from '../../../plugins/rollouts/sig
 import { seeded } from '../../support/random';
 import { type Behaviour, simulate, USUAL } from './simulated-rollout';
 
+/** Of several hours each. */
+const LONG_ROLLOUTS = Number(process.env['LONG_ROLLOUTS'] ?? 14);
+
 const GUARDS = [
   { name: 'errorRate', tolerance: 0, minCalls: 20 },
   { name: 'p95FirstTokenMs', tolerance: 1, minCalls: 20 },
@@ -197,6 +200,23 @@ describe('simulated rollouts', function () {
     ).filter(({ end }) => end === 'abort');
     if (process.env['SHOW_FIGURES'] !== undefined) console.log('false aborts', aborted.length);
     expect(aborted.length, aborted.map(({ why }) => why).join('\n')).to.be.at.most(10);
+  });
+
+  it('are as seldom aborted when callers differ and only a few of them are in; one that fails is all the same', () => {
+    const callers = { count: 300, activity: 1, errors: 1, times: 0.3, costs: 1 };
+    const long: Rollout = {
+      ...ROLLOUT,
+      stickyBy: 'account',
+      stages: ROLLOUT.stages.map(({ share }) => ({ share: Math.max(share, 0.03), holdMs: 400_000 })) as never,
+    };
+    const ends = (candidate: Behaviour) =>
+      Array.from({ length: LONG_ROLLOUTS }, () =>
+        simulate({ rollout: long, control: USUAL, candidate, callers, callsPerSecond: 25, random }),
+      ).filter(({ end }) => end === 'abort');
+    const equal = ends(USUAL);
+    if (process.env['SHOW_FIGURES'] !== undefined) console.log('false aborts of few callers', equal.length);
+    expect(equal.length, equal.map(({ why }) => why).join('\n')).to.be.at.most(Math.ceil(LONG_ROLLOUTS * 0.02));
+    expect(ends({ ...USUAL, errorRate: 0.2 })).to.have.length(LONG_ROLLOUTS);
   });
 
   const worse: readonly { what: string; candidate: Behaviour; control?: Behaviour; hurtAtMost: number }[] = [

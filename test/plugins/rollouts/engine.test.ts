@@ -77,7 +77,7 @@ class Node {
 
   see(rollout: Rollout, arm: SeenCall['arm'], calls: number, isError = false, more: Partial<SeenCall> = {}): void {
     const { run = newId(), stage = 1 } = this.rollouts.position(rollout) ?? {};
-    const seen = { name: rollout.name, run, stage, arm, isDrawn: true, isError, isHurt: isError };
+    const seen = { name: rollout.name, run, stage, arm, isDrawn: true, slot: 7, isError, isHurt: isError };
     for (let call = 0; call < calls; call += 1)
       this.rollouts.note({ ...seen, costE8: 100n, firstTokenMs: undefined, wholeMs: undefined, ...more });
   }
@@ -181,6 +181,7 @@ describe('the engine of rollouts', function () {
       expect(carried?.calls).to.equal(500);
       expect(carried?.firstTokens).to.deep.equal(new Map([[bucketOf(90), 3]]));
       expect(carried?.wholeAnswers).to.deep.equal(new Map([[bucketOf(900), 3]]));
+      expect(carried?.slots.get(7)).to.include({ calls: 500, charged: 500, streams: 3, answers: 3 });
       await until('it follows', () => node.rollouts.position(after)?.stage === 3);
       node.see(after, 'candidate', 40, true);
       await until('a guard ends it', async () => (await row()).status === 'rolled-back');

@@ -1,5 +1,5 @@
-import type { Arm, Rollout } from '../../../core/rollout';
-import { type ArmCounts, bucketOf } from '../../../plugins/rollouts/counts';
+import { type Arm, type Rollout, SLOTS } from '../../../core/rollout';
+import { type ArmCounts, bucketOf, type SlotCounts, upToMs } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
 
 /** What calls of a group are like. */
@@ -16,7 +16,19 @@ export interface Behaviour {
 
 export const USUAL: Behaviour = { errorRate: 0.01, firstTokenMs: 400, timeSpread: 0.5, cost: 1e5, costSpread: 1 };
 
+/** How much callers differ from each other: spreads of logarithms. */
+export interface Callers {
+  readonly count: number;
+  readonly activity: number;
+  readonly errors: number;
+  readonly times: number;
+  readonly costs: number;
+}
+
 export interface SimulationOptions {
+  /** Without them every call is of a caller of its own. */
+  readonly callers?: Callers;
+
   readonly rollout: Rollout;
   readonly control: Behaviour;
   readonly candidate: Behaviour;
@@ -37,7 +49,15 @@ export interface Simulated {
 const DECIDES_EVERY_S = 4;
 
 /** A rollout from its beginning to its end. */
-export function simulate({ rollout, control, candidate, callsPerSecond, random }: SimulationOptions): Simulated {
+export function simulate({
+  rollout,
+  control,
+  candidate,
+  callers,
+  callsPerSecond,
+  random,
+}: SimulationOptions): Simulated {
+  const nextCaller = callers === undefined ? () => newCaller(random) : drawCallers(callers, random);
   const counts = new Map<string, Growing>();
   const of = (stage: number, arm: Arm): Growing => {
     const key = `${stage} ${arm}`;
@@ -51,8 +71,9 @@ export function simulate({ rollout, control, candidate, callsPerSecond, random }
   for (let second = DECIDES_EVERY_S; second < 100_000; second += DECIDES_EVERY_S) {
     const share = rollout.stages[stage - 1]?.share ?? 0;
     for (let call = 0; call < callsPerSecond * DECIDES_EVERY_S; call += 1) {
-      const isIn = random() < share;
-      of(stage, isIn ? 'candidate' : 'control').add(isIn ? candidate : control, random);
+      const caller = nextCaller();
+      if (caller.lot < share) of(stage, 'candidate').add(candidate, random, caller, false);
+      else of(stage, 'control').add(control, random, caller, true);
     }
     const progress = { status: 'running', stage, stageSinceMs: sinceMs, looks } as const;
     const decision = decide(rollout, progress, of, second * 1_000);
@@ -69,6 +90,49 @@ export function simulate({ rollout, control, candidate, callsPerSecond, random }
   throw new Error('the rollout never ends');
 }
 
+interface Caller {
+  readonly lot: number;
+  readonly slot: number;
+  readonly errors: number;
+  readonly buckets: number;
+  readonly logCost: number;
+}
+
+const INDEPENDENT = { errors: 1, buckets: 0, logCost: 0 };
+
+function newCaller(random: () => number): Caller {
+  return { ...INDEPENDENT, lot: random(), slot: Math.floor(random() * SLOTS) };
+}
+
+/** Answers who calls next: some call often, some hardly ever. */
+function drawCallers({ count, activity, errors, times, costs }: Callers, random: () => number): () => Caller {
+  const drawn = Array.from({ length: count }, (): Caller => {
+    const [wrong, slow] = twoNormals(random);
+    const [dear] = twoNormals(random);
+    return {
+      ...newCaller(random),
+      errors: Math.exp(wrong * errors - errors ** 2 / 2),
+      buckets: Math.round((slow * times) / Math.log(1.05)),
+      logCost: dear * costs,
+    };
+  });
+  let total = 0;
+  const until = drawn.map(() => {
+    total += Math.exp(twoNormals(random)[0] * activity);
+    return total;
+  });
+  return () => {
+    const at = random() * total;
+    let [from, to] = [0, count - 1];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((until[middle] as number) < at) from = middle + 1;
+      else to = middle;
+    }
+    return drawn[from] as Caller;
+  };
+}
+
 class Growing implements ArmCounts {
   calls = 0;
   errors = 0;
@@ -79,21 +143,50 @@ class Growing implements ArmCounts {
   logCostSquares = 0;
   readonly firstTokens = new Map<number, number>();
   readonly wholeAnswers = new Map<number, number>();
+  readonly slots = new Map<number, GrowingSlot>();
 
-  add(behaviour: Behaviour, random: () => number): void {
+  add(behaviour: Behaviour, random: () => number, caller: Caller, isControl: boolean): void {
+    const slot = this.slots.get(caller.slot) ?? new GrowingSlot();
+    if (isControl) this.slots.set(caller.slot, slot);
     this.calls += 1;
-    if (random() < behaviour.errorRate) {
+    slot.calls += 1;
+    if (random() < behaviour.errorRate * caller.errors) {
       this.errors += 1;
+      slot.errors += 1;
       return;
     }
     const drawn = drawnOf(behaviour, random);
-    const { logCost, bucket } = drawn[Math.floor(random() * drawn.length)] as Drawn;
+    const { logCost: own, bucket: usual } = drawn[Math.floor(random() * drawn.length)] as Drawn;
+    const logCost = own + caller.logCost;
+    const bucket = Math.max(0, usual + caller.buckets);
     this.charged += 1;
     this.logCost += logCost;
     this.logCostSquares += logCost ** 2;
     const { wholeShare = 0 } = behaviour;
-    const times = wholeShare > 0 && random() < wholeShare ? this.wholeAnswers : this.firstTokens;
+    const isWhole = wholeShare > 0 && random() < wholeShare;
+    const times = isWhole ? this.wholeAnswers : this.firstTokens;
+    slot.note(logCost, bucket * LOG_OF_BUCKET, isWhole);
     times.set(bucket, (times.get(bucket) ?? 0) + 1);
+  }
+}
+
+const LOG_OF_BUCKET = Math.log(upToMs(1));
+
+class GrowingSlot implements SlotCounts {
+  calls = 0;
+  errors = 0;
+  charged = 0;
+  logCost = 0;
+  streams = 0;
+  logFirstToken = 0;
+  answers = 0;
+  logWhole = 0;
+
+  note(logCost: number, logTime: number, isWhole: boolean): void {
+    this.charged += 1;
+    this.logCost += logCost;
+    this[isWhole ? 'answers' : 'streams'] += 1;
+    this[isWhole ? 'logWhole' : 'logFirstToken'] += logTime;
   }
 }
 
