@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import { type Aggregate, applyChange, type Change } from './aggregate';
+import { gather } from './gather';
 import { fromRow, toRow } from './rows';
 import type { Line, Operation, Period, Sandbox, Segment } from './sandbox';
 import { isFinal } from './states';
@@ -43,33 +44,39 @@ const LOAD = `
      WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS lines,
     EXISTS (SELECT FROM sandbox_commands AS command
             WHERE command.sandbox_id = sandbox.id AND command.status = 'RUNNING' AND NOT command.background) AS busy
-  FROM sandboxes AS sandbox WHERE sandbox.id = :id`;
+  FROM sandboxes AS sandbox JOIN jsonb_array_elements_text(:ids::jsonb) AS wanted ON sandbox.id = wanted.value::uuid`;
 
 type Json = Record<string, unknown>;
 
-/** One query, so that all of it is of one moment. */
-async function load(database: Knex, id: string): Promise<Aggregate | undefined> {
-  const { rows } = await database.raw<{
-    rows: {
-      sandbox: Json;
-      operation: Json | null;
-      segment: Json | null;
-      periods: Json[];
-      lines: Json[];
-      busy: boolean;
-    }[];
-  }>(LOAD, { id });
-  const [row] = rows;
-  if (row === undefined) return undefined;
+interface Loaded {
+  readonly sandbox: Json;
+  readonly operation: Json | null;
+  readonly segment: Json | null;
+  readonly periods: readonly Json[];
+  readonly lines: readonly Json[];
+  readonly busy: boolean;
+}
+
+/** One query, so that all of each is of one moment. */
+async function loadAll(database: Knex, ids: readonly string[]): Promise<readonly (Aggregate | undefined)[]> {
+  const { rows } = await database.raw<{ rows: Loaded[] }>(LOAD, { ids: JSON.stringify([...new Set(ids)]) });
+  const found = new Map(rows.map((row) => [row.sandbox['id'], row]));
+  return ids.map((id) => {
+    const row = found.get(id);
+    return row === undefined ? undefined : toAggregate(row);
+  });
+}
+
+function toAggregate({ sandbox, operation, segment, busy, ...row }: Loaded): Aggregate {
   const periods = row.periods.map((each) => fromRow<Period>(each));
   return {
-    sandbox: fromRow<Sandbox>(row.sandbox),
-    operation: row.operation === null ? undefined : fromRow<Operation>(row.operation),
-    segment: row.segment === null ? undefined : fromRow<Segment>(row.segment),
+    sandbox: fromRow<Sandbox>(sandbox),
+    operation: operation === null ? undefined : fromRow<Operation>(operation),
+    segment: segment === null ? undefined : fromRow<Segment>(segment),
     period: periods.find(({ status }) => status === 'OPEN'),
     settling: periods.filter(({ status }) => status === 'SETTLING'),
     lines: row.lines.map((each) => fromRow<Line>(each)),
-    isBusy: row.busy,
+    isBusy: busy,
   };
 }
 
@@ -98,7 +105,49 @@ export async function writeChange(
 }
 
 function differences(before: Sandbox, after: Sandbox): Partial<Sandbox> {
-  return Object.fromEntries(Object.entries(after).filter(([field, value]) => before[field as keyof Sandbox] !== value));
+  return Object.fromEntries(
+    Object.entries(after).filter(([field, value]) => !isSame(before[field as keyof Sandbox], value)),
+  );
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  const areObjects = typeof one === 'object' && typeof other === 'object';
+  return one === other || (areObjects && JSON.stringify(one) === JSON.stringify(other));
+}
+
+/** It was seen, and is as it was: what looks at instances at rest write. */
+const SEEN = `
+  UPDATE sandboxes SET confirmed_at = seen.at, revision = sandboxes.revision + 1
+  FROM jsonb_to_recordset(:all::jsonb) AS seen(id uuid, revision int, version int, epoch int, at timestamptz)
+  WHERE sandboxes.id = seen.id AND sandboxes.revision = seen.revision AND sandboxes.state_version = seen.version
+    AND sandboxes.lease_epoch = seen.epoch
+  RETURNING sandboxes.id::text`;
+
+async function writeSeen(database: Knex, all: readonly Seen[]): Promise<readonly (Aggregate | undefined)[]> {
+  const values = all.map(({ before: { sandbox }, after }) => ({
+    id: sandbox.id,
+    revision: sandbox.revision,
+    version: sandbox.stateVersion,
+    epoch: sandbox.leaseEpoch,
+    at: timeOf(after.sandbox.confirmedAtMs),
+  }));
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(SEEN, { all: JSON.stringify(values) });
+  const written = new Set(rows.map(({ id }) => id));
+  return all.map(({ after }) => (written.has(after.sandbox.id) ? after : undefined));
+}
+
+interface Seen {
+  readonly before: Aggregate;
+  readonly after: Aggregate;
+}
+
+function isOnlySeen({ before, after }: Seen): boolean {
+  const fields = Object.keys(differences(before.sandbox, after.sandbox));
+  return fields.every((field) => field === 'confirmedAtMs' || field === 'revision');
+}
+
+function timeOf(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
 }
 
 async function put(transaction: Knex.Transaction, table: string, row: object, key: string[] = ['id']): Promise<void> {
@@ -133,15 +182,32 @@ const CLAIM = `
   RETURNING id::text, lease_epoch AS epoch`;
 
 const RELEASE = `
-  UPDATE sandboxes SET lease_until = NULL, 
-    next_at = CASE WHEN revision = coalesce(:revision::int, revision) THEN :next ELSE next_at END
-  WHERE id = :id AND lease_epoch = :epoch`;
+  UPDATE sandboxes SET lease_until = NULL,
+    next_at = CASE WHEN sandboxes.revision = coalesce(given.revision, sandboxes.revision) THEN given.next ELSE next_at END
+  FROM jsonb_to_recordset(:all::jsonb) AS given(id uuid, epoch int, revision int, next timestamptz)
+  WHERE sandboxes.id = given.id AND sandboxes.lease_epoch = given.epoch`;
+
+interface Released extends Lease {
+  readonly revision: number | undefined;
+  readonly next: string;
+}
+
+/** How long what many visits write alike may wait for each other. */
+const WRITE_TOGETHER_MS = 20;
 
 export function openBooks(database: Knex, announce: (transaction: Knex, id: string) => Promise<void>): Books {
+  const load = gather((ids: readonly string[]) => loadAll(database, ids), 0);
+  const seen = gather((all: readonly Seen[]) => writeSeen(database, all), WRITE_TOGETHER_MS);
+  const release = gather(async (all: readonly Released[]) => {
+    await database.raw(RELEASE, { all: JSON.stringify(all) });
+    return all;
+  }, WRITE_TOGETHER_MS);
   return {
-    load: (id) => load(database, id),
+    load,
     commit: async (before, change, nowMs) => {
       const isOneRow = Object.keys(change).length === 1;
+      const looked = { before, after: applyChange(before, change, nowMs).after };
+      if (isOneRow && isOnlySeen(looked)) return seen(looked);
       if (isOneRow) return writeChange(database as Knex.Transaction, before, change, nowMs);
       return database.transaction(async (transaction) => {
         const after = await writeChange(transaction, before, change, nowMs);
@@ -158,8 +224,8 @@ export function openBooks(database: Knex, announce: (transaction: Knex, id: stri
       const kept = database('sandboxes').where({ id, lease_epoch: epoch });
       return (await kept.update({ lease_until: new Date(untilMs) })) === 1;
     },
-    release: async ({ id, epoch }, revision, nextAtMs) => {
-      await database.raw(RELEASE, { id, epoch, revision: revision ?? null, next: new Date(nextAtMs) });
+    release: async (lease, revision, nextAtMs) => {
+      await release({ ...lease, revision, next: new Date(nextAtMs).toISOString() });
     },
     noteCall: async (call) => {
       await database('sandbox_supplier_calls').insert(toRow({ id: newId(), ...call }));

@@ -10,12 +10,15 @@ import { checkInvariants } from '../../../plugins/sandbox/invariants';
 import { request } from '../../../plugins/sandbox/lifecycle';
 import { readSandboxHolds } from '../../../plugins/sandbox/open-holds';
 import { OrphanSweep } from '../../../plugins/sandbox/orphans';
+import { startReconciler } from '../../../plugins/sandbox/reconciler';
 import { forgetEnded } from '../../../plugins/sandbox/retention';
 import { toRow } from '../../../plugins/sandbox/rows';
 import { beginOperation, readOperation } from '../../../plugins/sandbox/store';
 import { StrayHolds } from '../../../plugins/sandbox/stray-holds';
 import { instanceName, instanceTags } from '../../../plugins/sandbox/tags';
+import { DEFAULT_TIMINGS } from '../../../plugins/sandbox/timings';
 import { DATABASES, quiet } from '../../support/databases';
+import { until } from '../../support/until';
 import { accepted } from './simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 8);
@@ -104,6 +107,59 @@ describe('the books of sandboxes', function () {
       (await books().claim(NOW_MS + 62_000, 60_000, 100)).filter((each) => each.id === id),
       [],
     );
+  });
+
+  it('cost a handful of queries a round, however many are at rest', async () => {
+    const COUNT = 30;
+    const supplier = newId();
+    const instance = (id: string) => ({ id, name: instanceName(id) });
+    const ids: string[] = [];
+    for (let count = 0; count < COUNT; count += 1) {
+      const { id } = await insertSandbox();
+      ids.push(id);
+      const state = { observedState: 'RUNNING', lastConfirmedState: 'RUNNING', confirmedAtMs: NOW_MS } as const;
+      const set = { ...state, desiredState: null, supplierRef: instance(id), incarnation: 'first' };
+      await database('sandboxes')
+        .where({ id })
+        .update({ ...toRow({ ...set, createSentAtMs: NOW_MS }), supplier, desired_state: null });
+      const segment = { id: newId(), sandboxId: id, sequence: 1, state: 'RUNNING', hourlyE8: 1n, startsAtMs: NOW_MS };
+      await database('usage_segments').insert(toRow(segment));
+    }
+    const nowMs = NOW_MS + 70_000;
+    await database('sandboxes')
+      .whereNotIn('id', ids)
+      .update({ next_at: new Date(nowMs + 1) });
+    const driver = {
+      inspect: async ({ id }: { id: string }) => {
+        await new Promise((wake) => setTimeout(wake, Math.random() * 5));
+        return { kind: 'found', reference: instance(id), state: 'running', incarnation: 'first' };
+      },
+    } as unknown as SupplierDriver;
+    let queries = 0;
+    const count = () => (queries += 1);
+    database.on('query', count);
+    const reconciler = startReconciler({
+      books: { ...books(), noteCall: async () => {} },
+      log: quiet,
+      world: {
+        ledger: new MemoryLedger(),
+        timings: DEFAULT_TIMINGS,
+        now: () => nowMs,
+        driverOf: () => driver,
+        tagsOf: () => ({}),
+      },
+    });
+    const seen = async () =>
+      database('sandboxes').where({ supplier, confirmed_at: new Date(nowMs), lease_until: null });
+    try {
+      await until('all are seen', async () => (await seen()).length === COUNT);
+    } finally {
+      await reconciler.stop();
+      database.removeListener('query', count);
+    }
+    // Ours are among them: those that asked whether all were seen.
+    assert.ok(queries < COUNT, `${queries} queries`);
+    for (const row of await seen()) assert.deepEqual(row.next_at, new Date(nowMs + 60_000));
   });
 
   it('say which holds are open, for a ledger that was lost', async () => {
