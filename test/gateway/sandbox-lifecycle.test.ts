@@ -1,10 +1,14 @@
 import { strict as assert } from 'node:assert';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { request } from 'node:http';
+import knex, { type Knex } from 'knex';
+import { offeringId } from '../../plugins/sandbox/offering';
+import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,
   createSandbox,
   creation,
   SANDBOX_GATEWAY,
+  SMALL,
   SMALL_ID,
   terminate,
   waitForState,
@@ -12,14 +16,28 @@ import {
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 
+/** It can do nothing but run. */
+const BARE = { ...SMALL, suspension: 'none', resumeOnAccess: false, hourlyUsd: { RUNNING: 3.6 }, capabilities: [] };
+
 describe('The life of a sandbox', function () {
   this.timeout(90_000);
   let gateway: TestGateway;
+  let database: Knex;
   before(async () => {
     const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
-    gateway = await startGateway({ ...SANDBOX_GATEWAY, stores });
+    gateway = await startGateway({
+      ...SANDBOX_GATEWAY,
+      stores,
+      configure: (config) => {
+        config['offerings'] = { small: SMALL, bare: BARE };
+      },
+    });
+    database = knex({ client: 'pg', connection: stores.databaseUrl, pool: { min: 0, max: 2 } });
   });
-  after(() => gateway.stop());
+  after(async () => {
+    await database?.destroy();
+    await gateway?.stop();
+  });
 
   const get = async (key: string, path: string) => (await gateway.call(path, { method: 'GET', key })).json;
   const ask = (key: string, id: string, verb: string, options: object = {}) =>
@@ -102,6 +120,109 @@ describe('The life of a sandbox', function () {
     const ended = await waitForState(gateway, key, made.id, 'TERMINATED,FAILED');
     assert.equal(ended.observedState, 'TERMINATED');
     assertBooksAreClosed(ended);
+  });
+
+  /** What is refused alike when it cannot be reached into. */
+  const INSIDE: readonly [string, string, object?][] = [
+    ['POST', 'commands', { command: ':' }],
+    ['POST', 'files', { path: 'a', content: 'b', encoding: 'utf8' }],
+    ['PUT', 'files/content?path=a'],
+    ['GET', 'files?path=a'],
+    ['GET', 'files/content?path=a'],
+    ['GET', 'files/list'],
+    ['DELETE', 'files?path=a'],
+    ['GET', 'ports/8000'],
+  ];
+
+  async function assertNotInside(key: string, id: string, status: number, code: string): Promise<void> {
+    for (const [method, path, body] of INSIDE) {
+      const answer = await gateway.call(`/v1/sandboxes/${id}/${path}`, { method, key, body });
+      assertRefused(answer, status, code, `${method} ${path}`);
+    }
+  }
+
+  function assertRefused(answer: Answered, status: number, code: string, what?: string): void {
+    assert.deepEqual([answer.status, answer.json?.error?.code], [status, code], `${what} ${answer.text}`);
+  }
+
+  it('refuses what its offering cannot, what only a running one can, and all but its end when it has ended', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const bare = await running(key, 'bare', { selection: { offeringId: offeringId('bare') } });
+    await assertNotInside(key, bare.id, 409, 'NOT_SUPPORTED');
+    assertRefused(await ask(key, bare.id, 'suspend'), 409, 'NOT_SUPPORTED');
+    const { id } = await running(key, 'asleep');
+    await ask(key, id, 'suspend');
+    await waitForState(gateway, key, id, 'SUSPENDED');
+    await assertNotInside(key, id, 409, 'SANDBOX_NOT_RUNNING');
+    for (const each of [bare.id, id]) assertBooksAreClosed(await terminate(gateway, key, each));
+    await assertNotInside(key, id, 410, 'SANDBOX_FINAL');
+    for (const verb of ['suspend', 'resume']) assertRefused(await ask(key, id, verb), 410, 'SANDBOX_FINAL', verb);
+    assert.equal((await ask(key, id, 'terminate')).json.noop, true);
+  });
+
+  it('does one change at a time: a second waits, the same is the same, and its end overtakes all', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { id, stateVersion } = await running(key, 'busy', { policy: { resumeOnAccess: true } });
+    // A worker has it and does nothing.
+    const held = { lease_until: new Date(Date.now() + 600_000) };
+    await database('sandboxes').where({ id }).update(held);
+    const suspend = await ask(key, id, 'suspend');
+    assert.equal(suspend.status, 202, suspend.text);
+    assert.equal((await ask(key, id, 'suspend')).json.id, suspend.json.id);
+    const resume = await ask(key, id, 'resume');
+    assertRefused(resume, 409, 'STATE_CHANGE_IN_PROGRESS');
+    assert.ok(Number(resume.headers['retry-after']) >= 1);
+    // Somebody who comes in meanwhile waits for it to be resumed, and is not left waiting when it ends.
+    const command = gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
+    const stale = { headers: { 'if-match': `"${stateVersion}"` } };
+    assertRefused(await ask(key, id, 'terminate', stale), 412, 'PRECONDITION_FAILED');
+    const begunMs = Date.now();
+    const ending = await ask(key, id, 'terminate');
+    assert.equal(ending.status, 202, ending.text);
+    assertRefused(await command, 409, 'SANDBOX_NOT_RUNNING');
+    assert.ok(Date.now() - begunMs < 10_000);
+    assertRefused(await ask(key, id, 'resume'), 409, 'STATE_CHANGE_IN_PROGRESS');
+    await database('sandboxes').where({ id }).update({ lease_until: null });
+    const ended = await waitForState(gateway, key, id, 'TERMINATED');
+    assertBooksAreClosed(ended);
+    assert.deepEqual(
+      ended.operations.map(({ type, status }: { type: string; status: string }) => `${type} ${status}`),
+      ['CREATE SUCCEEDED', 'SUSPEND CANCELLED', 'TERMINATE SUCCEEDED'],
+    );
+  });
+
+  it('is changed by one of those that ask at once with the same version', async () => {
+    const { key } = await gateway.newCustomer('10');
+    for (const name of ['first', 'second', 'third']) {
+      const { id, stateVersion } = await running(key, name);
+      await database('sandboxes')
+        .where({ id })
+        .update({ lease_until: new Date(Date.now() + 600_000) });
+      const match = { headers: { 'if-match': `"${stateVersion}"` } };
+      const verbs = ['suspend', 'terminate', 'suspend', 'terminate'];
+      const statuses = (await Promise.all(verbs.map((verb) => ask(key, id, verb, match)))).map(({ status }) => status);
+      assert.deepEqual([...statuses].sort(), [202, 412, 412, 412]);
+      await database('sandboxes').where({ id }).update({ lease_until: null });
+      assertBooksAreClosed(await terminate(gateway, key, id));
+    }
+  });
+
+  it('keeps nothing of an upload whose sender leaves in the middle', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { id } = await running(key, 'half');
+    const upload = request(`${gateway.url}/v1/sandboxes/${id}/files/content?path=half`, {
+      method: 'PUT',
+      headers: { 'x-api-key': key, 'content-length': 1_000_000 },
+    });
+    upload.on('error', () => undefined);
+    await new Promise((sent) => upload.write(Buffer.alloc(500_000), sent));
+    upload.destroy();
+    const missing = await gateway.call(`/v1/sandboxes/${id}/files?path=half`, { method: 'GET', key });
+    assertRefused(missing, 404, 'FILE_NOT_FOUND');
+    const ended = await terminate(gateway, key, id);
+    assertBooksAreClosed(ended);
+    const left = ended.operations.filter(({ status }: { status: string }) => status === 'RUNNING');
+    assert.deepEqual(left, []);
   });
 
   it('is found in lists, in the history and in its audit', async () => {
