@@ -1,5 +1,5 @@
 import type { SeenCall } from '../../core/live-rollouts';
-import { type ArmCounts, addCounts, bucketOf, NOTHING_SEEN, type SlotCounts, type Times } from './counts';
+import { type ArmCounts, addCounts, bucketOf, type SlotCounts } from './counts';
 
 /** Which group of which stage of which run. */
 export interface Group {
@@ -14,64 +14,104 @@ export interface SeenGroup extends Group {
 
 /** What this process has seen and has not written down yet. */
 export class Tally {
-  #groups = new Map<string, SeenGroup>();
+  #groups = new Map<string, Group & { readonly counts: Growing }>();
+  #givenBack: readonly SeenGroup[] = [];
 
   note(seen: SeenCall): void {
-    if (seen.isDrawn) this.#add(seen, countsOf(seen));
+    if (!seen.isDrawn) return;
+    const { run, stage, arm } = seen;
+    const key = keyOf(seen);
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      group = { run, stage, arm, counts: new Growing() };
+      this.#groups.set(key, group);
+    }
+    group.counts.note(seen);
   }
 
   /** All of it; it is the taker's to write down, or to give back. */
   take(): readonly SeenGroup[] {
-    const groups = [...this.#groups.values()];
+    const all = new Map<string, SeenGroup>(this.#groups);
+    for (const group of this.#givenBack) {
+      const known = all.get(keyOf(group));
+      all.set(keyOf(group), known === undefined ? group : { ...group, counts: addCounts(group.counts, known.counts) });
+    }
     this.#groups = new Map();
-    return groups;
+    this.#givenBack = [];
+    return [...all.values()];
   }
 
   giveBack(groups: readonly SeenGroup[]): void {
-    for (const group of groups) this.#add(group, group.counts);
-  }
-
-  #add({ run, stage, arm }: Group, counts: ArmCounts): void {
-    const key = `${run} ${stage} ${arm}`;
-    const before = this.#groups.get(key)?.counts ?? NOTHING_SEEN;
-    this.#groups.set(key, { run, stage, arm, counts: addCounts(before, counts) });
+    this.#givenBack = groups;
   }
 }
 
-function countsOf(seen: SeenCall): ArmCounts {
-  const { isError, isHurt, costE8, firstTokenMs, wholeMs } = seen;
-  const logCost = costE8 > 0n ? Math.log(Number(costE8)) : 0;
-  return {
-    calls: 1,
-    errors: isError ? 1 : 0,
-    hurt: isHurt ? 1 : 0,
-    costE8,
-    charged: costE8 > 0n ? 1 : 0,
-    logCost,
-    logCostSquares: logCost ** 2,
-    firstTokens: timesOf(firstTokenMs),
-    wholeAnswers: timesOf(wholeMs),
-    slots: seen.arm === 'control' ? new Map([[seen.slot, slotCountsOf(seen, logCost)]]) : NOTHING_SEEN.slots,
-  };
+function keyOf({ run, stage, arm }: Group): string {
+  return `${run} ${stage} ${arm}`;
 }
 
-function slotCountsOf({ isError, costE8, firstTokenMs, wholeMs }: SeenCall, logCost: number): SlotCounts {
-  return {
-    calls: 1,
-    errors: isError ? 1 : 0,
-    charged: costE8 > 0n ? 1 : 0,
-    logCost,
-    streams: firstTokenMs === undefined ? 0 : 1,
-    logFirstToken: logOf(firstTokenMs),
-    answers: wholeMs === undefined ? 0 : 1,
-    logWhole: logOf(wholeMs),
-  };
+/** Every call is counted here: nothing is made anew for it. */
+class Growing implements ArmCounts {
+  calls = 0;
+  errors = 0;
+  hurt = 0;
+  costE8 = 0n;
+  charged = 0;
+  logCost = 0;
+  logCostSquares = 0;
+  readonly firstTokens = new Map<number, number>();
+  readonly wholeAnswers = new Map<number, number>();
+  readonly slots = new Map<number, GrowingSlot>();
+
+  note(seen: SeenCall): void {
+    const { isError, isHurt, costE8, firstTokenMs, wholeMs } = seen;
+    const logCost = costE8 > 0n ? Math.log(Number(costE8)) : 0;
+    this.calls += 1;
+    if (isError) this.errors += 1;
+    if (isHurt) this.hurt += 1;
+    this.costE8 += costE8;
+    if (costE8 > 0n) this.charged += 1;
+    this.logCost += logCost;
+    this.logCostSquares += logCost ** 2;
+    noteTime(this.firstTokens, firstTokenMs);
+    noteTime(this.wholeAnswers, wholeMs);
+    if (seen.arm === 'control') this.#slot(seen.slot).note(seen, logCost);
+  }
+
+  #slot(slot: number): GrowingSlot {
+    const known = this.slots.get(slot) ?? new GrowingSlot();
+    this.slots.set(slot, known);
+    return known;
+  }
 }
 
-function logOf(ms: number | undefined): number {
-  return ms === undefined ? 0 : Math.log(Math.max(ms, 1));
+function noteTime(times: Map<number, number>, ms: number | undefined): void {
+  if (ms === undefined) return;
+  const bucket = bucketOf(ms);
+  times.set(bucket, (times.get(bucket) ?? 0) + 1);
 }
 
-function timesOf(ms: number | undefined): Times {
-  return ms === undefined ? NOTHING_SEEN.firstTokens : new Map([[bucketOf(ms), 1]]);
+class GrowingSlot implements SlotCounts {
+  calls = 0;
+  errors = 0;
+  charged = 0;
+  logCost = 0;
+  streams = 0;
+  logFirstToken = 0;
+  answers = 0;
+  logWhole = 0;
+
+  note({ isError, costE8, firstTokenMs, wholeMs }: SeenCall, logCost: number): void {
+    this.calls += 1;
+    if (isError) this.errors += 1;
+    if (costE8 > 0n) this.charged += 1;
+    this.logCost += logCost;
+    if (firstTokenMs !== undefined) {
+      this.streams += 1;
+      this.logFirstToken += Math.log(Math.max(firstTokenMs, 1));
+    }
+    if (wholeMs === undefined) return;
+    this.answers += 1;
+    this.logWhole += Math.log(Math.max(wholeMs, 1));
+  }
 }

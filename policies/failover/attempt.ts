@@ -14,7 +14,10 @@ export type Attempted =
   | { readonly answer: Answer }
   | { readonly failure: Failure; readonly relay: (Answer & { readonly kind: 'relay' }) | undefined };
 
-export type AttemptingCall = Pick<Call, 'hasLeft' | 'onLeave'>;
+export type AttemptingCall = Pick<Call, 'hasLeft' | 'onLeave'> & {
+  /** Of an unstreamed answer; whoever sends more has failed. */
+  readonly largestAnswerBytes?: number;
+};
 
 /** An unstreamed answer is kept whole until it is charged for; nobody sends more than this. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -39,7 +42,7 @@ export async function attempt(
     if (status >= 400) return await judge(head, request, chunks);
     if (status >= 300) return { answer: { ...head, kind: 'relay', head: [], chunks } };
     if (isEventStream(headers)) return await untilContent(head, request, chunks, preambleHoldMs);
-    return judgeBody(head, request, await readAll(chunks), chunks);
+    return judgeBody(head, request, await readAll(chunks, call.largestAnswerBytes), chunks);
   } catch (error) {
     const outcome = outcomeOf(error, patience, call);
     return { failure: { outcome, status: undefined, verdict: 'next', retryAfterMs: undefined }, relay: undefined };
@@ -56,15 +59,15 @@ function isEventStream(headers: UpstreamHeaders): boolean {
     .startsWith('text/event-stream');
 }
 
-async function readAll(chunks: ChunkReader): Promise<Buffer> {
+async function readAll(chunks: ChunkReader, atMost = LARGEST_ANSWER_BYTES): Promise<Buffer> {
   const read: Buffer[] = [];
   let byteLength = 0;
   for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) {
     read.push(chunk);
     byteLength += chunk.length;
-    if (byteLength > LARGEST_ANSWER_BYTES) {
+    if (byteLength > atMost) {
       chunks.cancel();
-      throw new Error(`the answer has more than ${LARGEST_ANSWER_BYTES} bytes`);
+      throw new Error(`the answer has more than ${atMost} bytes`);
     }
   }
   return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);

@@ -7,6 +7,8 @@ import { attempt } from './attempt';
 
 /** Whoever takes longer is given up, and counts as failed. */
 const LONGEST_MIRROR_MS = 120_000;
+/** Nobody reads it: what is kept of all mirrored calls at a time must not fill the process. */
+const LARGEST_MIRROR_BYTES = 4 * 1024 * 1024;
 
 /**
  * Sends a call that has ended to the candidate of a rollout too, reads the answer and forgets it: what it took and would have cost
@@ -89,6 +91,7 @@ function isCounted(usage: Usage, { model }: Candidate, { choices }: ModelRequest
 
 /** Nobody waits for the answer; who "leaves" is the gateway, which gives up. */
 class AbsentCaller {
+  readonly largestAnswerBytes = LARGEST_MIRROR_BYTES;
   hasLeft = false;
   readonly #listeners = new Set<() => void>();
 

@@ -378,6 +378,20 @@ describe('Rollouts on two nodes', function () {
     expect(items.find((each: { name: string }) => each.name === 'beta')).to.include({ ejectedUntil: null });
   });
 
+  it('do not keep what a candidate answers to such a call, however large it says that it is', async () => {
+    const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
+    beta.next(
+      messagesAnswer({ usage: USAGE, text: 'x'.repeat(5 * 1024 * 1024) }),
+      messagesAnswer({ usage: { input: 9e15, output: 9e15 } }),
+    );
+    for (const count of [1, 2]) {
+      expect((await call(nodes[0])).status).to.equal(200);
+      await until('it is counted', async () => (await shown(name)).inAll.shadow.calls === count);
+    }
+    const { shadow } = (await shown(name)).inAll;
+    expect(shadow).to.include({ errors: 1, costUsd: '0.00000000' });
+  });
+
   it('make a call that is sent to the candidate too no slower by a millisecond', async () => {
     await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 50 });
     const times: Record<'mirrored' | 'alone', number[]> = { mirrored: [], alone: [] };
