@@ -24,7 +24,7 @@ void run(process.argv.slice(2), process.env, {
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    // Who ends the input instead of answering (Ctrl-C, Ctrl-D) has not agreed; an answer that never comes would end the program as if all were done.
+    // Who ends the input instead of answering (Ctrl-C, Ctrl-D) has not agreed.
     const ended = once(terminal, 'close').then(() => '\n');
     return await Promise.race([terminal.question(question).catch(() => '\n'), ended]);
   } finally {

@@ -97,6 +97,8 @@ describe('a command that asks', function () {
     const [endOfInput, interrupt] = ['\u0004', '\u0003'];
     const ended = await run(['rollout', 'promote', 'next'], endOfInput);
     const interrupted = await run(['config', 'apply', '--from', '/dev/null'], interrupt);
+    expect(ended.shown).to.contain('tollgate: Nothing was changed.');
+    expect(interrupted.shown).to.contain('tollgate: Nothing was applied.');
     expect([no.status, ended.status, interrupted.status, orders]).to.deep.equal([1, 1, 1, []]);
   });
 
