@@ -44,7 +44,7 @@ function askToPromote({ name, stage, stages, stickyBy }: RolloutShape): string {
 }
 
 function askToRollBack({ name, share, stickyBy }: RolloutShape): string {
-  return `Serve everybody as before ${name} now, instead of ${share} % by ${stickyBy} with it?`;
+  return `Roll ${name} back now: everybody as before, instead of ${share} % by ${stickyBy} with it?`;
 }
 
 export const pauseRollout = order('pause', 'stop its clock: the share stays, the guards watch on');

@@ -7,9 +7,13 @@ import type { Tried } from './significance';
  * (the design effect) there are fewer calls to go by. It is that of the control group, which has many callers, for both groups.
  */
 export const effectOn = {
-  errors: (control: ArmCounts): number => {
-    const { calls, errors } = control;
-    return effectOf(control, errors - errors ** 2 / calls, ({ calls: of, errors: sum }) => ({ of, sum }));
+  /** By the slot in the middle: a caller that does nothing but wrong must not hide a candidate that fails. */
+  errors: ({ slots }: ArmCounts): number => {
+    const parts = [...slots.values()];
+    const rate = medianOf(parts.map(({ calls, errors }) => errors / calls));
+    if (rate === 0 || rate === 1) return 1;
+    const surprises = parts.map(({ calls, errors }) => (errors - rate * calls) ** 2 / (calls * rate * (1 - rate)));
+    return Math.max(1, medianOf(surprises) / MEDIAN_OF_CHI_SQUARE);
   },
   costs: (control: ArmCounts): number => {
     const { charged, logCost, logCostSquares } = control;
@@ -21,6 +25,13 @@ export const effectOn = {
   wholeAnswers: (control: ArmCounts): number =>
     effectOf(control, scatterOf(control.wholeAnswers), ({ answers: of, logWhole: sum }) => ({ of, sum })),
 };
+
+/** With one degree of freedom. */
+const MEDIAN_OF_CHI_SQUARE = 0.4549;
+
+function medianOf(values: readonly number[]): number {
+  return [...values].sort((one, other) => one - other)[values.length >> 1] ?? 0;
+}
 
 interface Part {
   readonly of: number;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Arm, Rollout } from '../../../core/rollout';
-import { type ArmCounts, bucketOf, NOTHING_SEEN } from '../../../plugins/rollouts/counts';
+import { type ArmCounts, bucketOf, NOTHING_SEEN, type SlotCounts } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, FALSE_ABORTS, type Progress } from '../../../plugins/rollouts/decide';
 import { failsMore, isBeyondMore, isHigher } from '../../../plugins/rollouts/significance';
 import { seeded } from '../../support/random';
@@ -14,6 +14,11 @@ const GUARDS = [
   { name: 'p95FirstTokenMs', tolerance: 1, minCalls: 20 },
   { name: 'costRatio', tolerance: 1, minCalls: 20 },
 ] as const;
+
+const NO_SLOT: SlotCounts = {
+  ...{ calls: 0, errors: 0, charged: 0, logCost: 0 },
+  ...{ streams: 0, logFirstToken: 0, answers: 0, logWhole: 0 },
+};
 
 const ROLLOUT: Rollout = {
   name: 'next',
@@ -129,6 +134,13 @@ describe('a decision about a rollout', () => {
     expect(slow.why).to.match(/^p95FirstTokenMs: 40 of 40 unstreamed calls took longer than \d+ ms to their answer/);
     const few = decided({ '1 candidate': times([300, 19], [9_000, 19]), '1 control': control }, {}, 60_000);
     expect(few.why).to.contain('p95FirstTokenMs has seen 19 calls of the candidate and 3000 of the control group');
+  });
+
+  it('finds a candidate that fails, although a caller of the control group does nothing but wrong', () => {
+    const slot = (calls: number, errors: number) => ({ ...NO_SLOT, calls, errors, charged: calls });
+    const right = Array.from({ length: 31 }, (_, index) => [index, slot(300, 3)] as const);
+    const control = { ...equal(9_800, 593), slots: new Map([...right, [31, slot(500, 500)] as const]) };
+    expect(decided({ '1 candidate': equal(40, 40), '1 control': control }).why).to.match(/^errorRate: 40 of 40/);
   });
 
   it('tolerates what it is told to', () => {
