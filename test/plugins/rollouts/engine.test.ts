@@ -32,12 +32,20 @@ function rolloutOf(shares: readonly number[], more: Partial<Rollout> = {}): Roll
 
 const with_ = (...rollouts: Rollout[]) => ({ rollouts }) as unknown as Configuration;
 
+const AWAY = Object.assign(
+  () => {
+    throw new Error('away');
+  },
+  { transaction: () => Promise.reject(new Error('away')) },
+) as unknown as Knex;
+
 /** An engine with its own configuration, as a process has it. */
 class Node {
   readonly rollouts = new LiveRollouts();
   readonly engine: Engine;
   #prepare: Prepare = () => () => undefined;
   #stop = async () => {};
+  isDatabaseAway = false;
 
   constructor(
     readonly database: Knex,
@@ -45,7 +53,9 @@ class Node {
   ) {
     const node = this;
     const gateway = {
-      database,
+      get database() {
+        return node.isDatabaseAway ? AWAY : node.database;
+      },
       rollouts: this.rollouts,
       log: quiet,
       liveConfiguration: {
@@ -282,6 +292,24 @@ describe('the engine of rollouts', function () {
     node.see(rollout, 'shadow', 1, false, { costE8: 10n ** 19n });
     await order(rollout, 'promote');
     await until('it follows', () => node.share(rollout) === 1);
+  });
+
+  it('stays where it is while the database is away, can be reloaded, and forgets nothing it has seen', async () => {
+    const rollout = rolloutOf([0.1, 1]);
+    const [node, other] = [await start(with_(rollout)), await start(with_(rollout))];
+    node.isDatabaseAway = true;
+    node.see(rollout, 'candidate', 3);
+    await order(rollout, 'promote');
+    await until('the other follows', () => other.share(rollout) === 1);
+    await pause(LOOK_MS);
+    expect(node.share(rollout)).to.equal(0.1);
+    const reloaded = { ...rollout, shadow: 0.5 };
+    await node.reload(with_(reloaded));
+    expect(node.share(reloaded)).to.equal(0.1);
+    node.see(rollout, 'candidate', 4);
+    node.isDatabaseAway = false;
+    await until('it follows', () => node.share(reloaded) === 1);
+    expect((await seen())(1, 'candidate')?.calls).to.equal(7);
   });
 
   it('begins a rollout although its first try to write that down failed', async () => {
