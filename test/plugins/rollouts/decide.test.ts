@@ -192,7 +192,7 @@ describe('a decision about a rollout', () => {
 });
 
 describe('simulated rollouts', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const { below } = seeded(20_261_121);
   const random = () => below(2 ** 32) / 2 ** 32;
   const brisk: Rollout = { ...ROLLOUT, stages: ROLLOUT.stages.map((each) => ({ ...each, holdMs: 24_000 })) as never };

@@ -57,7 +57,7 @@ export function simulate({
   callsPerSecond,
   random,
 }: SimulationOptions): Simulated {
-  const nextCaller = callers === undefined ? () => newCaller(random) : drawCallers(callers, random);
+  const nextCaller = callers === undefined ? anybody(random) : drawCallers(callers, random);
   const counts = new Map<string, Growing>();
   const of = (stage: number, arm: Arm): Growing => {
     const key = `${stage} ${arm}`;
@@ -98,10 +98,14 @@ interface Caller {
   readonly logCost: number;
 }
 
-const INDEPENDENT = { errors: 1, buckets: 0, logCost: 0 };
-
-function newCaller(random: () => number): Caller {
-  return { ...INDEPENDENT, lot: random(), slot: Math.floor(random() * SLOTS) };
+/** Who calls once and differs from nobody; one object for all of them, for there are millions. */
+function anybody(random: () => number): () => Caller {
+  const caller = { lot: 0, slot: 0, errors: 1, buckets: 0, logCost: 0 };
+  return () => {
+    caller.lot = random();
+    caller.slot = Math.floor(random() * SLOTS);
+    return caller;
+  };
 }
 
 /** Answers who calls next: some call often, some hardly ever. */
@@ -110,7 +114,8 @@ function drawCallers({ count, activity, errors, times, costs }: Callers, random:
     const [wrong, slow] = twoNormals(random);
     const [dear] = twoNormals(random);
     return {
-      ...newCaller(random),
+      lot: random(),
+      slot: Math.floor(random() * SLOTS),
       errors: Math.exp(wrong * errors - errors ** 2 / 2),
       buckets: Math.round((slow * times) / Math.log(1.05)),
       logCost: dear * costs,
@@ -146,13 +151,12 @@ class Growing implements ArmCounts {
   readonly slots = new Map<number, GrowingSlot>();
 
   add(behaviour: Behaviour, random: () => number, caller: Caller, isControl: boolean): void {
-    const slot = this.slots.get(caller.slot) ?? new GrowingSlot();
-    if (isControl) this.slots.set(caller.slot, slot);
+    const slot = isControl ? this.#slot(caller.slot) : undefined;
     this.calls += 1;
-    slot.calls += 1;
+    if (slot !== undefined) slot.calls += 1;
     if (random() < behaviour.errorRate * caller.errors) {
       this.errors += 1;
-      slot.errors += 1;
+      if (slot !== undefined) slot.errors += 1;
       return;
     }
     const drawn = drawnOf(behaviour, random);
@@ -165,8 +169,17 @@ class Growing implements ArmCounts {
     const { wholeShare = 0 } = behaviour;
     const isWhole = wholeShare > 0 && random() < wholeShare;
     const times = isWhole ? this.wholeAnswers : this.firstTokens;
-    slot.note(logCost, bucket * LOG_OF_BUCKET, isWhole);
+    slot?.note(logCost, bucket * LOG_OF_BUCKET, isWhole);
     times.set(bucket, (times.get(bucket) ?? 0) + 1);
+  }
+
+  #slot(slot: number): GrowingSlot {
+    let known = this.slots.get(slot);
+    if (known === undefined) {
+      known = new GrowingSlot();
+      this.slots.set(slot, known);
+    }
+    return known;
   }
 }
 
