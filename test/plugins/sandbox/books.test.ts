@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import type { InstanceSummary, SupplierDriver } from '../../../core/supplier';
+import { Ambiguous, type InstanceSummary, type SupplierDriver } from '../../../core/supplier';
 import { openBooks } from '../../../plugins/sandbox/books';
-import { cleanUp } from '../../../plugins/sandbox/cleanup';
+import { cleanUp, insertCleanup } from '../../../plugins/sandbox/cleanup';
 import { checkInvariants } from '../../../plugins/sandbox/invariants';
 import { request } from '../../../plugins/sandbox/lifecycle';
 import { readSandboxHolds } from '../../../plugins/sandbox/open-holds';
@@ -299,6 +299,30 @@ describe('the books of sandboxes', function () {
       assert.deepEqual(terminated.sort(), ['nobody', 'over']);
       const rows = await database('supplier_cleanup').where({ supplier: 'one' }).whereNotNull('done_at');
       assert.deepEqual(rows.map(({ reason }) => reason).sort(), ['NO_SANDBOX', 'SANDBOX_ENDED']);
+    });
+
+    it('tries again later what could not be removed, and is done only when it is gone', async () => {
+      const driver = supplier([]);
+      const reference = { id: 'stubborn', name: instanceName(newId()) };
+      const found = { supplier: 'three', ref: reference, sandboxId: null, reason: 'NO_SANDBOX' };
+      for (let times = 0; times < 2; times += 1) await insertCleanup(database, found, NOW_MS);
+      const row = async () => {
+        const rows = await database('supplier_cleanup').where({ supplier: 'three' });
+        assert.equal(rows.length, 1);
+        return rows[0];
+      };
+      const failing = { ...driver, terminate: async () => Promise.reject(new Ambiguous('no answer')) };
+      const lying = { ...driver, inspect: async () => ({ kind: 'found' }) };
+      for (const [index, bad] of [undefined, failing, lying].entries()) {
+        await cleanUp(database, () => bad as unknown as SupplierDriver, NOW_MS + index * 60_000);
+        const { attempts, next_at: next, done_at: done } = await row();
+        assert.deepEqual([attempts, done], [index + 1, null]);
+        assert.ok(next.getTime() > NOW_MS + index * 60_000);
+      }
+      await cleanUp(database, () => driver, NOW_MS + 2 * 60_000);
+      assert.equal((await row()).done_at, null, 'not before its time');
+      await cleanUp(database, () => driver, NOW_MS + 4 * 60_000);
+      assert.notEqual((await row()).done_at, null);
     });
 
     it('stops when there are too many at once, and believes no list that breaks off', async () => {

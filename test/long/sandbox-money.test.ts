@@ -1,0 +1,102 @@
+import { strict as assert } from 'node:assert';
+import { startGateway, type TestGateway } from '../support/gateway';
+import {
+  type AnyRecord,
+  assertBooksAreClosed,
+  createSandbox,
+  creation,
+  SANDBOX_GATEWAY,
+  terminate,
+  units,
+  waitForState,
+} from '../support/sandboxes';
+import { emptyRedis, newDatabase } from '../support/shared';
+import { until } from '../support/until';
+
+/** USD 3.6 an hour for three seconds ahead and one for the end. */
+const HOLD = '0.00400000';
+const TIMES = { holdAhead: '3s', renewBefore: '2s', endingReserve: '1s', longestPeriod: '4s', observeSteady: '500ms' };
+
+describe('the money of a sandbox that runs', function () {
+  this.timeout(60_000);
+  let gateway: TestGateway;
+  before(async () => {
+    const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
+    const plugins = { sandbox: { ...SANDBOX_GATEWAY.plugins.sandbox, ...TIMES } };
+    gateway = await startGateway({ ...SANDBOX_GATEWAY, plugins, stores });
+  });
+  after(() => gateway?.stop());
+
+  async function running(key: string): Promise<string> {
+    const { id } = await createSandbox(gateway, key, creation('one'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    return id;
+  }
+
+  /** Ended by itself, in time, with nothing owed. */
+  async function assertEndedUnpaid(key: string, id: string): Promise<AnyRecord> {
+    const ended = await waitForState(gateway, key, id, 'TERMINATED,FAILED');
+    assertBooksAreClosed(ended);
+    assert.equal(ended.observedState, 'TERMINATED', JSON.stringify(ended.failure));
+    const { cause } = ended.operations.find(({ type }: AnyRecord) => type === 'TERMINATE');
+    assert.equal(cause, 'FUNDS_EXHAUSTED');
+    for (const { endedAt, coversUntil } of ended.billingPeriods)
+      assert.ok(Date.parse(endedAt) <= Date.parse(coversUntil) + 1_000, `${endedAt} ${coversUntil}`);
+    for (const segment of ended.usageSegments)
+      assert.equal(units(segment.amount), BigInt(Math.round(segment.seconds * 100_000)));
+    return ended;
+  }
+
+  it('that is exactly its first hold runs, is ended before it is used up, and the rest is there', async () => {
+    const { key } = await gateway.newCustomer(HOLD);
+    const ended = await assertEndedUnpaid(key, await running(key));
+    const { balanceUsd, heldUsd } = await gateway.balance(key);
+    assert.equal(units(balanceUsd), units(HOLD) - units(ended.totalCost));
+    assert.deepEqual([heldUsd, units(balanceUsd) >= 0n], ['0.00000000', true]);
+  });
+
+  it('may be limited meanwhile: it ends before the paid time does, and what was used is charged', async () => {
+    const { key, keyId } = await gateway.newCustomer('10', { balanceLimit: '1' });
+    const id = await running(key);
+    const lowered = await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { balanceLimit: '0.0045' });
+    assert.equal(lowered.status, 200, lowered.text);
+    const ended = await assertEndedUnpaid(key, id);
+    assert.ok(units(ended.totalCost) <= 450_000n, ended.totalCost);
+    const { key: limits } = await gateway.balance(key);
+    assert.equal(limits['spentUsd'], ended.totalCost);
+  });
+
+  it('is not taken from an account that is frozen meanwhile, beyond what it was paid ahead', async () => {
+    const { key, accountId } = await gateway.newCustomer('10');
+    const id = await running(key);
+    const seen = async () => (await gateway.admin('GET', `/admin/v1/sandboxes?account=${accountId}&state=ALL`)).json;
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/freeze`, {});
+    await until('it has ended', async () => (await seen()).items[0].observedState === 'TERMINATED', 30_000);
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/unfreeze`, {});
+    const ended = await assertEndedUnpaid(key, id);
+    assert.equal(units((await gateway.balance(key)).balanceUsd), 1_000_000_000n - units(ended.totalCost));
+  });
+
+  it('goes on to be taken from a key that is revoked, period after period, to the unit', async () => {
+    const { key, keyId, accountId } = await gateway.newCustomer('10');
+    const other = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'other' });
+    const id = await running(key);
+    await gateway.admin('DELETE', `/admin/v1/keys/${keyId}`);
+    const observer = other.json.key as string;
+    const path = `/v1/sandboxes/${id}`;
+    assert.equal((await gateway.call(path, { method: 'GET', key })).status, 401);
+    await until(
+      'a third period has begun',
+      async () => (await gateway.call(path, { method: 'GET', key: observer })).json.auditCounts.billingPeriods >= 3,
+      30_000,
+    );
+    const ended = await terminate(gateway, observer, id);
+    assertBooksAreClosed(ended);
+    const periods = ended.billingPeriods as AnyRecord[];
+    for (const [index, { startedAt }] of periods.entries())
+      if (index > 0) assert.equal(startedAt, periods[index - 1]?.endedAt);
+    const { balanceUsd, heldUsd } = await gateway.balance(observer);
+    assert.equal(units(balanceUsd), 1_000_000_000n - units(ended.totalCost));
+    assert.equal(heldUsd, '0.00000000');
+  });
+});
