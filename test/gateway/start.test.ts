@@ -4,7 +4,7 @@ import { request } from 'undici';
 import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
-import { emptyRedis, newDatabase } from '../support/shared';
+import { bareDatabase, emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -65,7 +65,7 @@ describe('Start and stop', function () {
   });
 
   it('a database newer than the code: exit 78, both versions', async () => {
-    const databaseUrl = await newDatabase();
+    const databaseUrl = await bareDatabase();
     const stores = { redisUrl: await emptyRedis(), databaseUrl };
     const gateway = await startGateway({ upstreams, stores });
     await gateway.stop();

@@ -3,10 +3,11 @@ import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { checkDatabase, migrate, openDatabase } from '../../core/database';
 import { newId } from '../../core/ids';
-import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../support/databases';
+import { newDataFolder } from '../support/data-folder';
+import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { freePort } from '../support/free-port';
 import { rejection } from '../support/rejection';
-import { newDatabase } from '../support/shared';
+import { bareDatabase, newDatabase } from '../support/shared';
 
 const dataFolder = '';
 
@@ -80,7 +81,7 @@ for (const { name, open } of DATABASES) {
 
 describe('Postgres', () => {
   it('is migrated by several nodes that start at once', async () => {
-    const databaseUrl = await newDatabase();
+    const databaseUrl = await bareDatabase();
     const nodes = await Promise.all(
       Array.from({ length: 5 }, () => openDatabase({ databaseUrl, dataFolder, log: quiet })),
     );
@@ -135,26 +136,23 @@ describe('PGlite', function () {
   this.timeout(MAKING_PGLITE_MS);
 
   it('has everything back when it is opened again', async () => {
-    const folder = await temporaryFolder();
-    const first = await openDatabase({ dataFolder: folder.path, log: quiet });
-    await migrate(first);
+    const embedded = await newDataFolder('embedded');
+    const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const id = newId();
     await first('accounts').insert({ id, name: 'kept' });
     await first.destroy();
-    const second = await openDatabase({ dataFolder: folder.path, log: quiet });
+    const second = await openDatabase({ dataFolder: embedded, log: quiet });
     await migrate(second);
     assert.deepEqual(await second('accounts').where({ id }).pluck('name'), ['kept']);
     await second.destroy();
-    await folder.remove();
   });
 
   it('lets a second opener know who has the folder', async () => {
-    const folder = await temporaryFolder();
-    const first = await openDatabase({ dataFolder: folder.path, log: quiet });
-    const error = await rejection(openDatabase({ dataFolder: folder.path, log: quiet }));
+    const embedded = await newDataFolder('embedded');
+    const first = await openDatabase({ dataFolder: embedded, log: quiet });
+    const error = await rejection(openDatabase({ dataFolder: embedded, log: quiet }));
     assert.ok(error.message.includes(`process ${process.pid}`));
     assert.ok(error.message.includes('DATABASE_URL'));
     await first.destroy();
-    await folder.remove();
   });
 });

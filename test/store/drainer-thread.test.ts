@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import { type Logger, pino } from 'pino';
-import { migrate, openPostgres } from '../../core/database';
+import { openPostgres } from '../../core/database';
 import { newId } from '../../core/ids';
 import { type DrainerThreadOptions, startDrainerThread } from '../../core/ledger/drainer-thread';
 import { startGuardian } from '../../core/ledger/guardian';
@@ -34,7 +34,6 @@ describe("the drainer's thread", () => {
     redis = connectRedis(redisUrl, quiet);
     ledger = await openRedisLedger({ redis, log: quiet });
     database = openPostgres(databaseUrl, { log: quiet });
-    await migrate(database);
     await ensureReady({ ledger, database, log: quiet });
   });
   after(async () => {

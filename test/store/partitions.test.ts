@@ -11,7 +11,7 @@ import { insertEntries, insertUsage } from '../../core/ledger/rows';
 import { compareCredits, compareRecords } from '../../core/ledger/verify-records';
 import { migrate } from '../../core/migrate';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
-import { newDatabase } from '../support/shared';
+import { bareDatabase } from '../support/shared';
 import { newPayer, usageRecord } from './ledger-fixture';
 import { insertPayer, readChain } from './ledger-rows';
 
@@ -181,13 +181,30 @@ for (const { name, open } of DATABASES) {
       );
       assert.deepEqual(await write(entryAt(payer, '2027-01-01T12:00:00Z', 2, -40n, 60n)), [payer.accountId]);
     });
+
+    it("the year's last moment and the next one's first have their months, made in either", async () => {
+      const payer = newPayer();
+      await keep('2031-12-31T23:59:59.999Z');
+      const [last, first] = ['2031-12-31T23:59:59.999Z', '2032-01-01T00:00:00Z'].map((time, index) =>
+        entryAt(payer, time, index + 1, -1n, -1n - BigInt(index)),
+      ) as [OutboxEntry, OutboxEntry];
+      await write(last, first);
+      assert.equal(await partitionOf('ledger_entries', last.rid), 'ledger_entries_2031_12');
+      assert.equal(await partitionOf('ledger_entries', first.rid), 'ledger_entries_2032_01');
+      assert.deepEqual(await keep('2032-01-01T00:00:00Z'), ['ledger_entries_2032_03', 'usage_records_2032_03']);
+      await keep('2032-01-31T23:59:59.999Z', { usageMonths: 1 });
+      assert.equal(await partitionOf('usage_records', last.rid), 'usage_records_2031_12');
+      await keep('2032-02-01T00:00:00Z', { usageMonths: 1 });
+      assert.equal((await database('usage_records').where({ rid: last.rid })).length, 0);
+      assert.equal(await partitionOf('usage_records', first.rid), 'usage_records_2032_01');
+    });
   });
 }
 
 describe('a database from before the tables were by month', () => {
   it('keeps its rows, and knows the sums of what was there', async function () {
     this.timeout(60_000);
-    const database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
+    const database = await openDatabase({ databaseUrl: await bareDatabase(), dataFolder: '', log: quiet });
     await migrate(database, { to: '2026-11-20-create-ledger-entries' });
     const payer = newPayer();
     await insertPayer(database, payer);

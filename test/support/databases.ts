@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { type Logger, pino } from 'pino';
-import { migrate, openDatabase } from '../../core/database';
+import { openDatabase } from '../../core/database';
+import { newDataFolder } from './data-folder';
 import { newDatabase } from './shared';
 
 export const quiet: Logger = pino({ level: 'silent' });
@@ -25,23 +26,14 @@ export const DATABASES: readonly { readonly name: string; open(): Promise<TestDa
     name: 'Postgres',
     open: async () => {
       const database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
-      await migrate(database);
       return { database, close: () => database.destroy() };
     },
   },
   {
     name: 'PGlite',
     open: async () => {
-      const folder = await temporaryFolder();
-      const database = await openDatabase({ dataFolder: folder.path, log: quiet });
-      await migrate(database);
-      return {
-        database,
-        close: async () => {
-          await database.destroy();
-          await folder.remove();
-        },
-      };
+      const database = await openDatabase({ dataFolder: await newDataFolder('embedded'), log: quiet });
+      return { database, close: () => database.destroy() };
     },
   },
 ];

@@ -13,8 +13,8 @@ export interface TestPostgres {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** A new, empty database on this server; returns its URL. */
-  createDatabase(): Promise<string>;
+  /** A new database on this server, empty, or a copy of the one at this URL, which nobody uses; returns its URL. */
+  createDatabase(copied?: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -60,14 +60,16 @@ export async function startPostgres(more: readonly string[] = []): Promise<TestP
     url: `${server}/postgres`,
     port,
     pid: child.pid ?? 0,
-    createDatabase: async () => {
+    createDatabase: async (copied) => {
       const { Client } = await import('pg');
       const client = new Client({ connectionString: `${server}/postgres` });
       await client.connect();
       databases += 1;
-      await client.query(`CREATE DATABASE test_${databases}`);
+      const name = `test_${databases}`;
+      const template = copied === undefined ? '' : `TEMPLATE ${copied.slice(server.length + 1)}`;
+      await client.query(`CREATE DATABASE ${name} ${template}`);
       await client.end();
-      return `${server}/test_${databases}`;
+      return `${server}/${name}`;
     },
     stop: async () => {
       if (child.exitCode === null && child.signalCode === null) {

@@ -3,7 +3,9 @@ import { createServer, type Server } from 'node:http';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
+import { migrate, openPostgres } from '../../core/database';
 import { prepareDataFolder, removeDataFolders } from './data-folder';
+import { quiet } from './databases';
 import { type DockerEngine, reachDocker, startDocker, type TestDocker } from './docker';
 import { startPostgres, type TestPostgres } from './postgres';
 import { startRedis, type TestRedis } from './redis';
@@ -29,9 +31,14 @@ export async function emptyRedis(): Promise<string> {
   return url;
 }
 
-/** A new, empty database on the shared Postgres. */
+/** A new database of this version on the shared Postgres, with nothing in it. */
 export function newDatabase(): Promise<string> {
   return ask('database');
+}
+
+/** One that nobody has migrated. */
+export function bareDatabase(): Promise<string> {
+  return ask('bare-database');
 }
 
 /** The Docker engine of this process. Who starts containers ends them. */
@@ -50,6 +57,8 @@ export function builtServer(): Promise<string> {
 }
 
 async function ask<T>(what: string): Promise<T> {
+  // Chaos and benches run without mocha.
+  if (process.env[ADDRESS] === undefined) await mochaGlobalSetup();
   const answer = await fetch(`${process.env[ADDRESS]}/${what}`);
   if (!answer.ok) throw new Error(await answer.text());
   return (await answer.json()) as T;
@@ -58,6 +67,8 @@ async function ask<T>(what: string): Promise<T> {
 const redises = new Map<string, Promise<TestRedis>>();
 const engines = new Map<string, Promise<TestDocker>>();
 let postgres: Promise<TestPostgres> | undefined;
+/** Copied for each that is asked for: a copy takes a tenth of what the migrations take. */
+let migrated: Promise<string> | undefined;
 let dataFolder: Promise<string> | undefined;
 let program: Promise<string> | undefined;
 let server: Server | undefined;
@@ -71,7 +82,7 @@ export async function mochaGlobalSetup(): Promise<void> {
     );
     response.writeHead(status).end(answer);
   });
-  await new Promise<void>((done) => server?.listen(0, '127.0.0.1', done));
+  await new Promise<void>((done) => server?.listen(0, '127.0.0.1', done).unref());
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port was given');
   process.env[ADDRESS] = `http://127.0.0.1:${address.port}`;
@@ -89,6 +100,10 @@ async function share(what: string): Promise<unknown> {
     }
     case 'database':
       postgres ??= startPostgres();
+      migrated ??= postgres.then(migratedDatabase);
+      return (await postgres).createDatabase(await migrated);
+    case 'bare-database':
+      postgres ??= startPostgres();
       return (await postgres).createDatabase();
     case 'data-folder':
       dataFolder ??= prepareDataFolder();
@@ -99,6 +114,15 @@ async function share(what: string): Promise<unknown> {
     default:
       throw new Error(`nobody shares ${what}`);
   }
+}
+
+/** Its URL. */
+async function migratedDatabase({ createDatabase }: TestPostgres): Promise<string> {
+  const databaseUrl = await createDatabase();
+  const database = openPostgres(databaseUrl, { log: quiet });
+  await migrate(database);
+  await database.destroy();
+  return databaseUrl;
 }
 
 /** As `npm run build` does it, but for the console's page, and only what has changed. */
