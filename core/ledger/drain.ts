@@ -154,8 +154,11 @@ async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Lo
   }
 }
 
-/** Not JSON, or one of Postgres' classes 22 (data) and 23 (constraints): repeating it would fail for ever. */
+/** Not JSON, or one of Postgres' classes of what is wrong with a value: repeating it would fail for ever. */
 function isAboutData(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return code.startsWith('22') || code.startsWith('23');
+  return ABOUT_DATA.has(code.slice(0, 2));
 }
+
+/** Data, constraints, and what is too large, for an index for example. */
+const ABOUT_DATA: ReadonlySet<string> = new Set(['22', '23', '54']);

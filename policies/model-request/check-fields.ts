@@ -10,6 +10,8 @@ import { PRICED_VALUES } from './priced';
 type Fields = Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'>;
 
 const MAX_CHOICES = 128;
+/** Usage records are found by it: a longer one has no place in an index. */
+const LONGEST_MODEL_NAME = 256;
 const MAX_TEMPERATURE: Readonly<Record<Protocol, number>> = { messages: 1, chat: 2 };
 
 /** Checks a body that is JSON; what is not named here is forwarded unseen. Contract section 3. */
@@ -69,6 +71,7 @@ class Members {
     const model = this.#value('model');
     if (model === undefined) throw invalid('model', this.#places.has('model') ? 'is too long' : 'is missing');
     if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a string that is not empty');
+    if (model.length > LONGEST_MODEL_NAME) throw invalid('model', `expected at most ${LONGEST_MODEL_NAME} characters`);
     // It goes into the usage record, and Postgres takes neither a NUL nor half a character.
     if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');
     return model;

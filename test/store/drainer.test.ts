@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { timeOfId } from '../../core/ids';
 import { drainShards, LOCK_SPACE } from '../../core/ledger/drain';
@@ -186,6 +187,8 @@ for (const { name, open } of DATABASES) {
         '{"not": "a record"}',
         'not JSON',
         JSON.stringify(usageRecord(payer, { path: '\u0000' })),
+        // Too large for an index, for it cannot be made smaller.
+        JSON.stringify(usageRecord(payer, { modelRequested: randomBytes(4_000).toString('base64') })),
       ]) {
         const request = reserveRequest(payer, 10n);
         await ledger.reserve(request);
@@ -193,7 +196,7 @@ for (const { name, open } of DATABASES) {
       }
       await spend(payer, 10n);
       await drainAll();
-      assert.equal((await readChain(database, payer.accountId)).length, 6);
+      assert.equal((await readChain(database, payer.accountId)).length, 7);
       assert.equal((await database('usage_records').where({ account_id: payer.accountId })).length, 2);
     });
   });

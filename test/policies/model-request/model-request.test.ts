@@ -124,6 +124,7 @@ describe('a field of a Messages call', () => {
     [{ model: '' }, 'INVALID_FIELD model'],
     [{ model: 5 }, 'INVALID_FIELD model'],
     [{ model: null }, 'INVALID_FIELD model'],
+    [{ model: 'x'.repeat(257) }, 'INVALID_FIELD model'],
     [{ model: 'x'.repeat(5_000) }, 'INVALID_FIELD model'],
     [{ max_tokens: undefined }, 'INVALID_FIELD max_tokens'],
     [{ max_tokens: null }, 'INVALID_FIELD max_tokens'],
