@@ -32,7 +32,7 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
   let wake: (() => void) | undefined;
   let stopped = false;
   let failures = 0;
-  let sweptAt = 0;
+  let sweptAt = Number.NEGATIVE_INFINITY;
   let oldestAt: number | undefined;
 
   /** Ends with the pause's time, or collectMs after a nudge; a failure's pause is not cut short. */
@@ -51,13 +51,13 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
 
   const sweep = async () => {
     const waiting = await findWaiting(ledger);
-    sweptAt = Date.now();
+    sweptAt = performance.now();
     oldestAt = smallest([...waiting.values()].flatMap((head) => head.map(({ id }) => Number.parseInt(id, 10))));
     for (const shard of waiting.keys()) nudged.add(shard);
   };
 
   const pass = async () => {
-    if (Date.now() - sweptAt > SWEEP_EVERY_MS - collectMs) await sweep();
+    if (performance.now() - sweptAt > SWEEP_EVERY_MS - collectMs) await sweep();
     const shards = [...nudged];
     nudged.clear();
     try {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { eachAtOnce } from '../each-at-once';
 import { startToldLoop } from '../loop';
 import { type LeaseTimes, leaseTimes } from './lease-times';
 import type { Ledger, Payer } from './ledger';
@@ -35,7 +36,7 @@ interface Lease {
 }
 
 /**
- * Calls begin at different times, so their renewals are spread by themselves. When the ledger came back after it could not
+ * Calls begin at different times, so their renewals are spread by themselves. They go by a clock that nobody sets. When the ledger came back after it could not
  * be asked, holds are renewed and settles that wait on disk are sent before any is given back.
  */
 export function startLeases(options: LeasesOptions): Leases {
@@ -51,18 +52,18 @@ export function startLeases(options: LeasesOptions): Leases {
       leases.delete(rid);
     } catch (error) {
       log.warn({ rid, reason: String(error) }, 'a hold could not be renewed; it is tried again');
-      if (leases.has(rid)) leases.set(rid, { payer, renewAt: Date.now() + Math.min(retryMs, renewEveryMs) });
+      if (leases.has(rid)) leases.set(rid, { payer, renewAt: performance.now() + Math.min(retryMs, renewEveryMs) });
     }
   };
 
   const renewDue = async () => {
-    const now = Date.now();
+    const now = performance.now();
     const due = [...takeWhile(leases, ([, { renewAt }]) => renewAt <= now)];
     for (const [rid, { payer }] of due) {
       leases.delete(rid);
       leases.set(rid, { payer, renewAt: now + renewEveryMs });
     }
-    await eachAtOnce(due, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
+    await eachAtOnce(due, AT_ONCE, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
   };
 
   /** When the ledger could last not be asked, as seen from here. */
@@ -70,8 +71,8 @@ export function startLeases(options: LeasesOptions): Leases {
 
   const isBackForLong = async () => {
     const isReady = await ledger.isReady().catch(() => false);
-    if (!isReady) missedAt = Date.now();
-    if (missedAt !== undefined && Date.now() - missedAt < pauseMs) return false;
+    if (!isReady) missedAt = performance.now();
+    if (missedAt !== undefined && performance.now() - missedAt < pauseMs) return false;
     // A clock that was set back since says that it will be opened.
     return Math.abs(await ledger.openedAgoMs()) >= pauseMs;
   };
@@ -80,7 +81,7 @@ export function startLeases(options: LeasesOptions): Leases {
     if (!(await isBackForLong())) return;
     const due = (await Promise.all(ALL_SHARDS.map((shard) => ledger.due(shard, DUE_AT_ONCE)))).flat();
     let expired = 0;
-    await eachAtOnce(due, async ({ rid, ...payer }) => {
+    await eachAtOnce(due, AT_ONCE, async ({ rid, ...payer }) => {
       if ((await ledger.expire(payer, rid)).outcome === 'expired') expired += 1;
     });
     countExpired(expired);
@@ -96,14 +97,14 @@ export function startLeases(options: LeasesOptions): Leases {
   return {
     leaseMs,
     track: (payer, rid) => {
-      leases.set(rid, { payer, renewAt: Date.now() + renewEveryMs });
+      leases.set(rid, { payer, renewAt: performance.now() + renewEveryMs });
     },
     untrack: (rid) => {
       leases.delete(rid);
     },
     none: async (withinMs) => {
-      const deadline = Date.now() + withinMs;
-      while (leases.size > 0 && Date.now() < deadline) await sleep(LOOK_MS);
+      const deadline = performance.now() + withinMs;
+      while (leases.size > 0 && performance.now() < deadline) await sleep(LOOK_MS);
     },
     stop: async () => {
       await Promise.all(loops.map((stop) => stop()));
@@ -116,13 +117,4 @@ function* takeWhile<T>(items: Iterable<T>, condition: (item: T) => boolean): Gen
     if (!condition(item)) return;
     yield item;
   }
-}
-
-/** A few at a time, so that a thousand due leases are not a thousand commands at once. */
-async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const rest = items.values();
-  const worker = async () => {
-    for (const item of rest) await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
 }

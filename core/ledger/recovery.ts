@@ -15,8 +15,8 @@ import {
 } from './ledger';
 import { readLimits } from './redis-key-fields';
 
-/** Accounts that are read and written at once. */
-const ACCOUNTS_AT_ONCE = 500;
+/** Accounts that are read at once, with what each has closed lately. */
+const ACCOUNTS_AT_ONCE = 100;
 
 /** Closed reservations of one account that are remembered after a loss at most; the others are looked up in Postgres. */
 const CLOSED_AT_MOST = 1_000;
@@ -53,9 +53,8 @@ export async function recover(given: DrainOptions): Promise<void> {
 function restoreLocked(options: DrainOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
   return database.transaction(async (trx) => {
-    // Another process may take long to recover, and so may this one.
+    // Another process may take long. One that stands still loses the lock: nothing takes as long as a transaction may be idle.
     await trx.raw('SET LOCAL statement_timeout = 0');
-    await trx.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
     if (await ledger.isReady()) return undefined;
     await lockAllShards(trx);

@@ -88,10 +88,10 @@ export function createSettler(options: SettlerOptions): Settler {
   };
 
   const repeat = async <T extends Answer>(ask: () => Promise<T>, first: T | Failure): Promise<T | Failure> => {
-    const giveUpAt = Date.now() + giveUpAfterMs;
+    const giveUpAt = performance.now() + giveUpAfterMs;
     let answer = first;
     let pauseMs = FIRST_PAUSE_MS;
-    while (answer.outcome === 'none' && !stopped && Date.now() + pauseMs < giveUpAt) {
+    while (answer.outcome === 'none' && !stopped && performance.now() + pauseMs < giveUpAt) {
       await pause(pauseMs * (0.5 + Math.random() / 2));
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       answer = await attempt(ask);

@@ -24,6 +24,8 @@ export class FileOnDisk implements SpoolFile {
   bytes = 0;
   readonly #path: string;
   #descriptor: number | undefined;
+  /** Its last line is not whole: the disk was full. */
+  #isCut = false;
 
   private constructor(path: string) {
     this.#path = path;
@@ -44,7 +46,12 @@ export class FileOnDisk implements SpoolFile {
 
   /** Handed to the system, not to the disk: it survives the end of this process, and a call does not wait for a disk. */
   append({ kind, accountId, keyId, rid, costE8, record }: Closing): void {
-    this.bytes += writeSync(this.#open(), `${kind}\t${accountId}\t${keyId}\t${rid}\t${costE8}\t${record}\n`);
+    const line = `${kind}\t${accountId}\t${keyId}\t${rid}\t${costE8}\t${record}\n`;
+    const bytes = Buffer.from(this.#isCut ? `\n${line}` : line);
+    const written = writeSync(this.#open(), bytes);
+    this.bytes += written;
+    this.#isCut = written < bytes.length;
+    if (this.#isCut) throw new Error('the disk is full');
     this.waiting.set(rid, accountId);
   }
 
@@ -73,6 +80,11 @@ export class FileOnDisk implements SpoolFile {
 
 function parseLine(line: string): readonly Closing[] {
   const [kind, accountId = '', keyId = '', rid = '', cost = '', ...record] = line.split('\t');
-  if ((kind !== 'settle' && kind !== 'release') || !/^\d+$/.test(cost) || record.length === 0) return [];
+  if ((kind !== 'settle' && kind !== 'release') || !/^\d+$/.test(cost) || !isWhole(record.at(-1))) return [];
   return [{ kind, accountId, keyId, rid, costE8: BigInt(cost), record: record.join('\t') }];
+}
+
+/** A record is an object, or none; one that was cut off has no end. */
+function isWhole(recordEnd: string | undefined): boolean {
+  return recordEnd === '' || recordEnd?.endsWith('}') === true;
 }

@@ -60,7 +60,10 @@ const unkept = new Counter({
 export function openSpool(options: SpoolOptions): Spool {
   const { ledger, database, drainer, log, folder, maxBytes = MAX_BYTES } = options;
   const { spoolEveryMs, resendAfterMs } = { ...leaseTimes(), ...options.times };
-  const old: { readonly file: SpoolFile; readonly since: number }[] = folder.left.map((file) => ({ file, since: 0 }));
+  const old: { readonly file: SpoolFile; readonly since: number }[] = folder.left.map((file) => ({
+    file,
+    since: Number.NEGATIVE_INFINITY,
+  }));
   let isComplaining = false;
   let current: SpoolFile | undefined;
   if (old.length > 0) log.warn({ files: old.length }, 'settles of processes that are gone are taken over');
@@ -78,7 +81,7 @@ export function openSpool(options: SpoolOptions): Spool {
   const rotate = () => {
     if (current === undefined) return;
     current.close();
-    old.push({ file: current, since: Date.now() });
+    old.push({ file: current, since: performance.now() });
     current = undefined;
   };
 
@@ -86,7 +89,7 @@ export function openSpool(options: SpoolOptions): Spool {
     rotate();
     for (const each of [...old]) {
       await dropWritten(database, each.file);
-      if (each.file.waiting.size > 0 && Date.now() - each.since >= resendAfterMs) await resend(each.file);
+      if (each.file.waiting.size > 0 && performance.now() - each.since >= resendAfterMs) await resend(each.file);
       if (each.file.waiting.size > 0) continue;
       await each.file.remove();
       old.splice(old.indexOf(each), 1);

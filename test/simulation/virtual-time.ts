@@ -1,6 +1,6 @@
 /**
  * Takes the place of the process's clock and timers: hours pass in an instant, in the same order every time. Only what
- * waits by setTimeout, setInterval or Date.now is moved; promises settle as ever.
+ * waits by setTimeout, setInterval, Date.now or performance.now is moved; promises settle as ever.
  */
 export interface VirtualTime {
   now(): number;
@@ -43,6 +43,7 @@ export function installVirtualTime(startMs: number): VirtualTime {
   };
   Object.assign(globalThis, replaced);
   Date.now = () => now;
+  Object.defineProperty(performance, 'now', { value: () => now, configurable: true });
 
   const next = (): [number, Timer] | undefined => {
     let first: [number, Timer] | undefined;
@@ -76,6 +77,7 @@ export function installVirtualTime(startMs: number): VirtualTime {
         ...{ setInterval: real.setInterval, clearInterval: real.clearInterval },
       });
       Date.now = real.now;
+      Reflect.deleteProperty(performance, 'now');
     },
   };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
-import type { Knex } from 'knex';
+import knexOf, { type Knex } from 'knex';
 import { newId } from '../../core/ids';
 import { resendCredits } from '../../core/ledger/credits';
 import { drainShards } from '../../core/ledger/drain';
@@ -13,6 +13,7 @@ import { ALL_SHARDS, shardOf } from '../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../core/redis';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { emptyRedis } from '../support/shared';
+import { until } from '../support/until';
 import {
   assertIncludes,
   hashOf,
@@ -219,6 +220,36 @@ describe('recovery of a ledger that is lost meanwhile', () => {
     assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 70n);
     other.disconnect();
     await ledger.close();
+    await test.close();
+  });
+});
+
+describe('recovery beside one that stands still', () => {
+  it('takes its place once that has been idle for too long', async function () {
+    this.timeout(60_000);
+    const [postgres] = DATABASES;
+    assert.ok(postgres !== undefined);
+    const test = await postgres.open();
+    const payer = newPayer();
+    await insertPayer(test.database, payer);
+    await insertCredit(test.database, payer.accountId, newId(), 70n);
+    const ledger = new MemoryLedger();
+    const { connection } = test.database.client.config;
+    const impatient = knexOf({
+      client: 'pg',
+      connection: { ...connection, idle_in_transaction_session_timeout: 300 },
+    });
+    let isStill = false;
+    const standing = instead(ledger, {
+      restore: () => {
+        isStill = true;
+        return new Promise<void>(() => undefined);
+      },
+    });
+    void recover({ ledger: standing, database: impatient, log: quiet }).catch(() => undefined);
+    await until('it stands still', () => isStill);
+    await recover({ ledger, database: test.database, log: quiet });
+    assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 70n });
     await test.close();
   });
 });

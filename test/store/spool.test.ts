@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { recover } from '../../core/ledger/recovery';
 import { createSettler } from '../../core/ledger/settler';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 import { openSpool, type Spool } from '../../core/ledger/spool';
+import { FileOnDisk } from '../../core/ledger/spool-file';
 import { openSpoolFolder } from '../../core/ledger/spool-folder';
 import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../support/databases';
 import { until } from '../support/until';
@@ -176,6 +178,24 @@ describe('the spool', () => {
       rows.map((row) => [row.request_id, row.cost_e8, row.billing]),
       [[record.requestId, 0n, 'released']],
     );
+  });
+
+  it('a line that a full disk has cut off spoils no other one', async () => {
+    const file = FileOnDisk.create(join(folder, 'cut.spool'));
+    const closing = (record: string) => ({ ...newPayer(), rid: newId(), kind: 'settle' as const, costE8: 1n, record });
+    const [first, cut, last] = [closing('{"of":1}'), closing('{"of":2}'), closing('{"of":3}')] as const;
+    file.append(first);
+    const { writeSync } = fs;
+    fs.writeSync = ((descriptor: number, bytes: Buffer) => writeSync(descriptor, bytes.subarray(0, -4))) as never;
+    try {
+      assert.throws(() => file.append(cut), /full/);
+    } finally {
+      fs.writeSync = writeSync;
+    }
+    file.append(last);
+    assert.deepEqual(await file.closings(), [first, last]);
+    assert.deepEqual([...file.waiting.keys()], [first.rid, last.rid]);
+    file.close();
   });
 
   it('has a bound, above which what is sent is no longer kept', async () => {

@@ -49,6 +49,20 @@ describe('leases', () => {
     assert.equal(ledger.renewed.length, length);
   });
 
+  it('go by a clock that nobody sets: the hold is renewed though the time of day is set back', async () => {
+    const { ledger, payer, rid } = await open(60_000);
+    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
+    leases.track(payer, rid);
+    const { now } = Date;
+    Date.now = () => now() - NEVER_MS;
+    try {
+      await until('it is renewed twice', () => ledger.renewed.length >= 2);
+    } finally {
+      Date.now = now;
+      await leases.stop();
+    }
+  });
+
   it('renew a call no more once it is closed', async () => {
     const { ledger, payer, rid } = await open(60_000);
     await ledger.release({ ...payer, rid, record: '' });
