@@ -1,5 +1,6 @@
 import type { Scenario } from '../scenario';
 import { body } from './body';
+import { console } from './console';
 import { json } from './json';
 import { latency } from './latency';
 import { ledger } from './ledger';
@@ -9,4 +10,15 @@ import { sandbox } from './sandbox';
 import { stream } from './stream';
 import { usage } from './usage';
 
-export const SCENARIOS: readonly Scenario[] = [json, latency, body, ledger, stream, routing, rollout, usage, sandbox];
+export const SCENARIOS: readonly Scenario[] = [
+  json,
+  latency,
+  body,
+  ledger,
+  stream,
+  routing,
+  rollout,
+  usage,
+  console,
+  sandbox,
+];

@@ -44,6 +44,32 @@ export function sessions(the: () => TestConsole): void {
       }
     });
 
+    it('an identity provider signs in, and one is on the page that was asked for', async () => {
+      the().provider.person = { claims: { email: the().email, email_verified: true } };
+      // Another name of this machine, so that the provider is another site, as it is in life.
+      await using window = await the().openWindow({ baseURL: the().gateway.url.replace('127.0.0.1', 'localhost') });
+      const { page, complaints } = window;
+      await page.goto('/console/usage?status=200');
+      await page.getByRole('button', { name: 'Continue with Acme' }).click();
+      await page.getByRole('heading', { name: 'Usage Records', exact: true }).waitFor();
+      const { pathname, search } = new URL(page.url());
+      expect(pathname + search).to.equal('/console/usage?status=200');
+      await page.reload();
+      await page.getByRole('heading', { name: 'Usage Records', exact: true }).waitFor();
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('whoever says no at the identity provider is told so, and can try again', async () => {
+      the().provider.person = { claims: {}, refuses: true };
+      await using window = await the().openWindow();
+      const { page } = window;
+      await page.goto('/console');
+      await page.getByRole('button', { name: 'Continue with Acme' }).click();
+      await page.getByText('The sign-in was refused or broken off.').waitFor();
+      await page.getByRole('button', { name: 'Continue with Acme' }).waitFor();
+      expect(new URL(page.url()).hash).to.equal('');
+    });
+
     it('a key whose name is a page is shown as text', async () => {
       const name = '<img src=x onerror="document.title=\'run\'">';
       await the().gateway.admin('POST', `/admin/v1/accounts/${the().accountId}/keys`, { name });

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from './browser';
 import { startGateway, type TestGateway } from './gateway';
+import { startProvider, type TestProvider } from './oidc';
 import { SANDBOX_GATEWAY } from './sandboxes';
 import { PROJECT } from './sources';
 import { startUpstream, type TestUpstream } from './upstream';
@@ -14,6 +15,8 @@ export interface TestConsole {
   readonly browser: Browser;
   /** Of the two upstreams of the one model, the one that is asked first, and the other. */
   readonly upstreams: readonly [TestUpstream, TestUpstream];
+  /** Where people may sign in instead. */
+  readonly provider: TestProvider;
   readonly accountId: string;
   /** A key that was there before. */
   readonly key: string;
@@ -47,9 +50,14 @@ export async function openConsole(): Promise<TestConsole> {
     { cwd: PROJECT },
   );
   const [first, second] = [await startUpstream(), await startUpstream()];
+  const provider = await startProvider();
+  const { url: issuer, clientId, clientSecret } = provider;
+  const oidc = { name: 'Acme', issuer, clientId, clientSecret: { env: 'OIDC_SECRET' }, allowPrivate: true };
   const gateway = await startGateway({
     ...SANDBOX_GATEWAY,
     stores: 'real',
+    plugins: { ...SANDBOX_GATEWAY.plugins, console: { oidc } },
+    env: { OIDC_SECRET: clientSecret },
     upstreams: {
       first: { url: first.url, tier: 'official' },
       second: { url: second.url },
@@ -80,6 +88,7 @@ export async function openConsole(): Promise<TestConsole> {
     gateway,
     browser,
     upstreams: [first, second],
+    provider,
     accountId,
     key,
     email: EMAIL,
@@ -96,6 +105,7 @@ export async function openConsole(): Promise<TestConsole> {
     stop: async () => {
       await browser.close();
       await gateway.stop();
+      await provider.close();
       await first.stop();
       await second.stop();
     },

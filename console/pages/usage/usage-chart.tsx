@@ -28,8 +28,7 @@ const PERCENTILES = ['p50', 'p90', 'p99'] as const;
 const HEIGHT = 220;
 
 interface Props {
-  /** Undefined while it is not its turn. */
-  readonly wanted: Readonly<Record<string, string | undefined>> | undefined;
+  readonly wanted: Readonly<Record<string, string | undefined>>;
   readonly round: number;
 }
 
@@ -37,7 +36,7 @@ export function UsageChart({ wanted, round }: Props) {
   const { query } = place.value;
   const show = SHOWS.find(({ value }) => value === query.get('show'))?.value ?? 'cost';
   const by = GROUPINGS.find(({ value }) => value === query.get('by'))?.value ?? 'model';
-  const path = wanted && pathOf('/series', { ...wanted, by, timeZone: TIME_ZONE });
+  const path = pathOf('/series', { ...wanted, by, timeZone: TIME_ZONE });
   const series = useResource<Series>(path, { round });
   const { data, failure, isLoading } = series;
   return (

@@ -40,11 +40,7 @@ export function UsagePage() {
     everyMs: isLive && canBeLive ? EVERY_MS : undefined,
   });
   const round = useSlowed(records.version, SUMS_EVERY_MS);
-  // Records come first: what counts all of them would only take the database's time from them.
-  const [answered, setAnswered] = useState<string>();
-  if (!records.isLoading && answered !== list) setAnswered(list);
-  const counted = answered === list ? wanted : undefined;
-  const totals = useResource<Totals>(counted && pathOf('/totals', counted), { round });
+  const totals = useResource<Totals>(pathOf('/totals', wanted), { round });
   const [columns, setColumns] = useState(recallColumns);
   const chooseColumns = (chosen: readonly string[]) => {
     setColumns(chosen);
@@ -82,7 +78,7 @@ export function UsagePage() {
       <FilterBar filter={filter} />
       {failure !== undefined && <Failed failure={failure} onRetry={reloadAll} />}
       <TotalsStrip totals={totals.data} isStale={totals.isLoading} />
-      <UsageChart wanted={counted} round={round} />
+      <UsageChart wanted={wanted} round={round} />
       <section class="panel" aria-labelledby="records-title">
         <header class="panel-head">
           <h2 id="records-title">Records</h2>
