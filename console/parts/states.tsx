@@ -53,22 +53,3 @@ export function Failed({
 export function Bone({ width = '6ch' }: { readonly width?: string }) {
   return <span class="bone" style={{ width }} />;
 }
-
-/** Rows of a table that are on their way. */
-export function BoneRows({ rows, columns }: { readonly rows: number; readonly columns: number }) {
-  return (
-    <>
-      {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
-        <tr key={row}>
-          {Array.from({ length: columns }, (_, column) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
-            <td key={column}>
-              <Bone width={`${4 + ((row * 5 + column * 7) % 6)}ch`} />
-            </td>
-          ))}
-        </tr>
-      ))}
-    </>
-  );
-}

@@ -1,7 +1,7 @@
 import { addUsd, exactUsd, shareOf, shortUsd } from '../../money';
 import { plural, showShortCount } from '../../numbers';
-import { BoneRows } from '../../parts/states';
-import { TableFrame } from '../../parts/table-frame';
+import { Ago } from '../../parts/ago';
+import { type Column, Table } from '../../parts/table';
 import { hrefOf } from '../../router';
 import type { ApiKey } from '../../shapes';
 import { showAgo, showDate, showWhole } from '../../times';
@@ -14,97 +14,84 @@ interface Props {
 }
 
 export function KeysTable({ keys, isStale, onEdit, onRevoke }: Props) {
+  const actions = (key: ApiKey) =>
+    key.status === 'revoked' ? (
+      <span class="faint small">Revoked{key.revokedAt !== null && ` ${showAgo(key.revokedAt)}`}</span>
+    ) : (
+      <>
+        <button type="button" class="button slight" onClick={() => onEdit(key)}>
+          Edit<span class="unseen"> {key.name}</span>
+        </button>
+        <button type="button" class="button slight danger" onClick={() => onRevoke(key)}>
+          Revoke<span class="unseen"> {key.name}</span>
+        </button>
+      </>
+    );
   return (
-    <TableFrame label="API keys" isStale={isStale}>
-      <table class="keys">
-        <caption class="unseen">API keys, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Spent of its limit</th>
-            <th scope="col" class="number from-m">
-              Held
-            </th>
-            <th scope="col" class="from-l">
-              Per day and month
-            </th>
-            <th scope="col" class="from-l">
-              Rate
-            </th>
-            <th scope="col" class="from-m">
-              Models
-            </th>
-            <th scope="col" class="from-m">
-              Last used
-            </th>
-            <th scope="col" class="from-l">
-              Created
-            </th>
-            <th scope="col" class="actions">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys === undefined && <BoneRows rows={5} columns={9} />}
-          {keys?.map((key) => (
-            <tr key={key.id}>
-              <th scope="row">
-                <a class="plain-link key-name cut" href={hrefOf(`/usage?key=${key.id}`)} title="Its usage records">
-                  {key.name}
-                </a>
-                <span class="sub faint small mono">
-                  {key.prefix}…{key.suffix}
-                </span>
-              </th>
-              <td>
-                <Spent apiKey={key} />
-              </td>
-              <td class="number from-m">{amount(key.heldUsd)}</td>
-              <td class="from-l figure small">
-                <Limits daily={key.dailyLimit} monthly={key.monthlyLimit} />
-              </td>
-              <td class="from-l figure small">
-                <Rate calls={key.callsPerMinute} tokens={key.tokensPerMinute} />
-              </td>
-              <td class="from-m small">
-                <Allowed models={key.allowedModels} />
-              </td>
-              <td class="from-m quiet small">
-                {key.lastUsedAt === null ? (
-                  'Never'
-                ) : (
-                  <time dateTime={key.lastUsedAt} title={showWhole(key.lastUsedAt)}>
-                    {showAgo(key.lastUsedAt)}
-                  </time>
-                )}
-              </td>
-              <td class="from-l quiet small">
-                <time dateTime={key.createdAt} title={showWhole(key.createdAt)}>
-                  {showDate(key.createdAt)}
-                </time>
-              </td>
-              <td class="actions">
-                {key.status === 'revoked' ? (
-                  <span class="faint small">Revoked{key.revokedAt !== null && ` ${showAgo(key.revokedAt)}`}</span>
-                ) : (
-                  <>
-                    <button type="button" class="button slight" onClick={() => onEdit(key)}>
-                      Edit<span class="unseen"> {key.name}</span>
-                    </button>
-                    <button type="button" class="button slight danger" onClick={() => onRevoke(key)}>
-                      Revoke<span class="unseen"> {key.name}</span>
-                    </button>
-                  </>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableFrame>
+    <Table
+      label="API keys"
+      caption="API keys, newest first"
+      look="keys"
+      columns={[...COLUMNS, { title: <span class="unseen">Actions</span>, look: 'actions', cell: actions }]}
+      rows={keys}
+      keyOf={({ id }) => id}
+      bones={5}
+      isStale={isStale}
+    />
   );
 }
+
+const COLUMNS: readonly Column<ApiKey>[] = [
+  {
+    title: 'Name',
+    cell: ({ id, name, prefix, suffix }) => (
+      <>
+        <a class="plain-link key-name cut" href={hrefOf(`/usage?key=${id}`)} title="Its usage records">
+          {name}
+        </a>
+        <span class="sub faint small mono">
+          {prefix}…{suffix}
+        </span>
+      </>
+    ),
+  },
+  { title: 'Spent of its limit', cell: (key) => <Spent apiKey={key} /> },
+  { title: 'Held', isNumber: true, room: 'from-m', cell: ({ heldUsd }) => amount(heldUsd) },
+  {
+    title: 'Per day and month',
+    room: 'from-l',
+    look: 'figure small',
+    cell: ({ dailyLimit, monthlyLimit }) => <Limits daily={dailyLimit} monthly={monthlyLimit} />,
+  },
+  {
+    title: 'Rate',
+    room: 'from-l',
+    look: 'figure small',
+    cell: ({ callsPerMinute, tokensPerMinute }) => <Rate calls={callsPerMinute} tokens={tokensPerMinute} />,
+  },
+  {
+    title: 'Models',
+    room: 'from-m',
+    look: 'small',
+    cell: ({ allowedModels }) => <Allowed models={allowedModels} />,
+  },
+  {
+    title: 'Last used',
+    room: 'from-m',
+    look: 'quiet small',
+    cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Ago at={lastUsedAt} />),
+  },
+  {
+    title: 'Created',
+    room: 'from-l',
+    look: 'quiet small',
+    cell: ({ createdAt }) => (
+      <time dateTime={createdAt} title={showWhole(createdAt)}>
+        {showDate(createdAt)}
+      </time>
+    ),
+  },
+];
 
 function amount(usd: string | null) {
   return usd === null ? '–' : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;

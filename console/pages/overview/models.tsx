@@ -2,12 +2,42 @@ import { useState } from 'preact/hooks';
 import { exactUsd } from '../../money';
 import { plural, showShortCount } from '../../numbers';
 import { Icon } from '../../parts/icon';
-import { BoneRows } from '../../parts/states';
-import { TableFrame } from '../../parts/table-frame';
+import { type Column, Table } from '../../parts/table';
 import type { Model } from '../../shapes';
 
 /** So many need no search. */
 const FEW = 8;
+
+const price = (of: keyof Model['pricePerMillion']) => (model: Model) => exactUsd(model.pricePerMillion[of]);
+
+const COLUMNS: readonly Column<Model>[] = [
+  {
+    title: 'Model',
+    cell: ({ name, aliases }) => (
+      <>
+        <span class="mono">{name}</span>
+        {aliases.length > 0 && <span class="faint small sub cut">also {aliases.join(', ')}</span>}
+      </>
+    ),
+  },
+  { title: 'Input', isNumber: true, cell: price('input') },
+  { title: 'Output', isNumber: true, cell: price('output') },
+  { title: 'Cache read', isNumber: true, cell: price('cacheRead') },
+  { title: 'Cache write', isNumber: true, room: 'from-m', cell: price('cacheWrite') },
+  { title: 'Context', isNumber: true, room: 'from-m', cell: ({ context }) => showShortCount(context) },
+  { title: 'Most output', isNumber: true, room: 'from-m', cell: ({ maxOutput }) => showShortCount(maxOutput) },
+  { title: 'Protocols', room: 'from-l', look: 'quiet', cell: ({ protocols }) => protocols.join(', ') },
+  {
+    title: 'Upstreams',
+    room: 'from-m',
+    look: 'quiet',
+    cell: ({ upstreams }) => (
+      <span title={upstreams.join(', ')}>
+        {upstreams.length === 1 ? upstreams[0] : plural(upstreams.length, 'upstream')}
+      </span>
+    ),
+  },
+];
 
 export function Models({ models }: { readonly models: readonly Model[] | undefined }) {
   const [words, setWords] = useState('');
@@ -35,68 +65,16 @@ export function Models({ models }: { readonly models: readonly Model[] | undefin
           </label>
         )}
       </header>
-      <TableFrame label="Models and prices">
-        <table>
-          <caption class="unseen">Models and what a million tokens cost</caption>
-          <thead>
-            <tr>
-              <th scope="col">Model</th>
-              <th scope="col" class="number">
-                Input
-              </th>
-              <th scope="col" class="number">
-                Output
-              </th>
-              <th scope="col" class="number">
-                Cache read
-              </th>
-              <th scope="col" class="number from-m">
-                Cache write
-              </th>
-              <th scope="col" class="number from-m">
-                Context
-              </th>
-              <th scope="col" class="number from-m">
-                Most output
-              </th>
-              <th scope="col" class="from-l">
-                Protocols
-              </th>
-              <th scope="col" class="from-m">
-                Upstreams
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown === undefined && <BoneRows rows={3} columns={9} />}
-            {shown?.map((model) => (
-              <tr key={model.name}>
-                <th scope="row">
-                  <span class="mono">{model.name}</span>
-                  {model.aliases.length > 0 && <span class="faint small sub cut">also {model.aliases.join(', ')}</span>}
-                </th>
-                <td class="number">{exactUsd(model.pricePerMillion.input)}</td>
-                <td class="number">{exactUsd(model.pricePerMillion.output)}</td>
-                <td class="number">{exactUsd(model.pricePerMillion.cacheRead)}</td>
-                <td class="number from-m">{exactUsd(model.pricePerMillion.cacheWrite)}</td>
-                <td class="number from-m">{showShortCount(model.context)}</td>
-                <td class="number from-m">{showShortCount(model.maxOutput)}</td>
-                <td class="from-l quiet">{model.protocols.join(', ')}</td>
-                <td class="from-m quiet" title={model.upstreams.join(', ')}>
-                  {model.upstreams.length === 1 ? model.upstreams[0] : plural(model.upstreams.length, 'upstream')}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        {shown?.length === 0 && (
-          <p class="table-none quiet">
-            {wanted === ''
-              ? 'No model can be called: the operator has configured none.'
-              : `No model is called “${words}”.`}
-          </p>
-        )}
-      </TableFrame>
+      <Table
+        label="Models and prices"
+        caption="Models and what a million tokens cost"
+        columns={COLUMNS}
+        rows={shown}
+        keyOf={({ name }) => name}
+        none={
+          wanted === '' ? 'No model can be called: the operator has configured none.' : `No model is called “${words}”.`
+        }
+      />
     </section>
   );
 }

@@ -1,15 +1,16 @@
 import { withQuery } from '../../api';
 import { exactUsd } from '../../money';
+import { Ago } from '../../parts/ago';
 import { Pager } from '../../parts/pager';
 import { Search } from '../../parts/search';
 import { Segmented } from '../../parts/segmented';
 import { Snippet } from '../../parts/snippet';
-import { BoneRows, Empty, Failed } from '../../parts/states';
-import { TableFrame } from '../../parts/table-frame';
+import { Empty, Failed } from '../../parts/states';
+import { type Column, Table } from '../../parts/table';
 import { useResource } from '../../resource';
 import { changeQuery, go, hrefOf, place } from '../../router';
 import type { Catalog, Sandbox, SandboxList } from '../../shapes';
-import { showAgo, showDuration, showWhole } from '../../times';
+import { showDuration } from '../../times';
 import { StateBadge } from './states';
 
 const WHICH = [
@@ -57,7 +58,16 @@ export function SandboxesPage() {
         ) : data?.items.length === 0 && !isLoading ? (
           <NoSandboxes search={search} state={state} />
         ) : (
-          <List items={data?.items} isStale={isLoading && data !== undefined} />
+          <Table
+            label="Sandboxes"
+            caption="Sandboxes, newest first"
+            columns={COLUMNS}
+            rows={data?.items}
+            keyOf={({ id }) => id}
+            bones={5}
+            isStale={isLoading}
+            open={({ id }) => go(`/sandboxes/${id}`)}
+          />
         )}
       </section>
       {data !== undefined && (
@@ -73,76 +83,30 @@ export function SandboxesPage() {
   );
 }
 
-function List({ items, isStale }: { readonly items: readonly Sandbox[] | undefined; readonly isStale: boolean }) {
-  return (
-    <TableFrame label="Sandboxes" isStale={isStale}>
-      <table>
-        <caption class="unseen">Sandboxes, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Sandbox</th>
-            <th scope="col">State</th>
-            <th scope="col" class="from-m">
-              Size
-            </th>
-            <th scope="col" class="from-m">
-              Created
-            </th>
-            <th scope="col" class="number from-m">
-              Lived
-            </th>
-            <th scope="col" class="from-l">
-              Paid until
-            </th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items === undefined && <BoneRows rows={5} columns={7} />}
-          {items?.map((sandbox) => (
-            <tr
-              key={sandbox.id}
-              class="opens"
-              onClick={(event) => {
-                if (event.target instanceof Element && event.target.closest('a') === null)
-                  go(`/sandboxes/${sandbox.id}`);
-              }}
-            >
-              <th scope="row">
-                <a class="plain-link" href={hrefOf(`/sandboxes/${sandbox.id}`)}>
-                  {sandbox.offeringName}
-                </a>
-                <span class="sub faint small mono cut">{sandbox.id}</span>
-              </th>
-              <td>
-                <StateBadge state={sandbox.lifecyclePhase} />
-              </td>
-              <td class="from-m quiet">{sizeOf(sandbox)}</td>
-              <td class="from-m quiet">
-                <time dateTime={sandbox.createdAt} title={showWhole(sandbox.createdAt)}>
-                  {showAgo(sandbox.createdAt)}
-                </time>
-              </td>
-              <td class="number from-m">{showDuration(livedMs(sandbox))}</td>
-              <td class="from-l quiet">
-                {sandbox.reservedUntil === null ? (
-                  <span class="faint">–</span>
-                ) : (
-                  <time dateTime={sandbox.reservedUntil} title={showWhole(sandbox.reservedUntil)}>
-                    {showAgo(sandbox.reservedUntil)}
-                  </time>
-                )}
-              </td>
-              <td class="number">{exactUsd(sandbox.totalCost)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableFrame>
-  );
-}
+const COLUMNS: readonly Column<Sandbox>[] = [
+  {
+    title: 'Sandbox',
+    cell: ({ id, offeringName }) => (
+      <>
+        <a class="plain-link" href={hrefOf(`/sandboxes/${id}`)}>
+          {offeringName}
+        </a>
+        <span class="sub faint small mono cut">{id}</span>
+      </>
+    ),
+  },
+  { title: 'State', cell: ({ lifecyclePhase }) => <StateBadge state={lifecyclePhase} /> },
+  { title: 'Size', room: 'from-m', look: 'quiet', cell: (sandbox) => sizeOf(sandbox) },
+  { title: 'Created', room: 'from-m', look: 'quiet', cell: ({ createdAt }) => <Ago at={createdAt} /> },
+  { title: 'Lived', isNumber: true, room: 'from-m', cell: (sandbox) => showDuration(livedMs(sandbox)) },
+  {
+    title: 'Paid until',
+    room: 'from-l',
+    look: 'quiet',
+    cell: ({ reservedUntil: at }) => (at === null ? <span class="faint">–</span> : <Ago at={at} />),
+  },
+  { title: 'Cost', isNumber: true, cell: ({ totalCost }) => exactUsd(totalCost) },
+];
 
 export function sizeOf({ resources: { cpu, memoryGiB, gpu } }: Pick<Sandbox, 'resources'>): string {
   const gpus = gpu.map(({ count, model }) => `, ${count} × ${model}`).join('');

@@ -1,17 +1,14 @@
-import type { ComponentChildren } from 'preact';
 import { fullUsd } from '../../money';
 import { showMaybe } from '../../numbers';
+import type { Column } from '../../parts/table';
 import type { UsageRecord } from '../../shapes';
 import { showDuration } from '../../times';
 import { Status } from './status';
 
-export interface Column {
+/** Of the usual columns those step back where there is less room. */
+export interface RecordColumn extends Column<UsageRecord> {
   readonly id: string;
   readonly title: string;
-  readonly isNumber?: boolean;
-  /** Of the usual columns, those that step back where there is less room. */
-  readonly room?: 'from-m' | 'from-l';
-  readonly cell: (record: UsageRecord) => ComponentChildren;
 }
 
 const none = <span class="faint">–</span>;
@@ -20,12 +17,11 @@ const mono = (value: string | null) => (value === null ? none : <span class="mon
 const took = (ms: number | null) => (ms === null ? none : showDuration(ms));
 
 /** What can stand in the table beside the time, in its order. */
-export const COLUMNS: readonly Column[] = [
+export const COLUMNS: readonly RecordColumn[] = [
   { id: 'status', title: 'Status', cell: (record) => <Status record={record} /> },
   {
     id: 'model',
     title: 'Model',
-
     cell: ({ model, modelRequested }) => mono(model ?? modelRequested),
   },
   { id: 'key', title: 'Key', room: 'from-m', cell: ({ keyName }) => text(keyName) },

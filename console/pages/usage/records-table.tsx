@@ -1,14 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { BoneRows } from '../../parts/states';
-import { TableFrame } from '../../parts/table-frame';
+import { type Column, Table } from '../../parts/table';
 import { changeQuery, hrefOf, place } from '../../router';
 import type { UsageRecord } from '../../shapes';
 import { showDay, showSeconds, showWhole } from '../../times';
-import { type Column, USUAL_COLUMNS } from './columns';
+import { type RecordColumn, USUAL_COLUMNS } from './columns';
 
 interface Props {
   readonly records: readonly UsageRecord[] | undefined;
-  readonly columns: readonly Column[];
+  readonly columns: readonly RecordColumn[];
   readonly isStale: boolean;
   readonly isLive: boolean;
   /** The request id of the record that is looked at. */
@@ -21,56 +20,35 @@ export function RecordsTable({ records, columns, isStale, isLive, opened }: Prop
   const isNew = useNewcomers(records, isLive);
   // Who has chosen columns sees them all, and scrolls.
   const isUsual = columns.map(({ id }) => id).join() === USUAL_COLUMNS.join();
-  const classOf = ({ isNumber, room }: Column) => [isNumber && 'number', isUsual && room].filter(Boolean).join(' ');
-  const open = (requestId: string) => changeQuery({ record: requestId });
   const linkTo = (requestId: string) => {
     const query = new URLSearchParams(place.value.query);
     query.set('record', requestId);
     return hrefOf(`/usage?${query}`);
   };
+  const time: Column<UsageRecord> = {
+    title: 'Time',
+    cell: ({ requestId, createdAt }) => (
+      <a class="plain-link" href={linkTo(requestId)} title={showWhole(createdAt)}>
+        <time dateTime={createdAt}>
+          <span class="day">{showDay(createdAt)}, </span>
+          {showSeconds(createdAt)}
+        </time>
+      </a>
+    ),
+  };
   return (
-    <TableFrame label="Usage records" isStale={isStale}>
-      <table class="records">
-        <caption class="unseen">Usage records, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            {columns.map((column) => (
-              <th key={column.id} scope="col" class={classOf(column)}>
-                {column.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {records === undefined && <BoneRows rows={BONES} columns={columns.length + 1} />}
-          {records?.map((record) => (
-            <tr
-              key={record.requestId}
-              class={`opens${isNew(record) ? ' is-new' : ''}${record.requestId === opened ? ' is-opened' : ''}`}
-              onClick={(event) => {
-                if (event.target instanceof Element && event.target.closest('a') !== null) return;
-                if (window.getSelection()?.isCollapsed !== false) open(record.requestId);
-              }}
-            >
-              <th scope="row">
-                <a class="plain-link" href={linkTo(record.requestId)} title={showWhole(record.createdAt)}>
-                  <time dateTime={record.createdAt}>
-                    <span class="day">{showDay(record.createdAt)}, </span>
-                    {showSeconds(record.createdAt)}
-                  </time>
-                </a>
-              </th>
-              {columns.map((column) => (
-                <td key={column.id} class={classOf(column)}>
-                  {column.cell(record)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableFrame>
+    <Table
+      label="Usage records"
+      caption="Usage records, newest first"
+      look="records"
+      columns={[time, ...columns.map((column) => (isUsual ? column : { ...column, room: undefined }))]}
+      rows={records}
+      keyOf={({ requestId }) => requestId}
+      bones={BONES}
+      isStale={isStale}
+      open={({ requestId }) => changeQuery({ record: requestId })}
+      lookOf={(record) => `${isNew(record) ? 'is-new ' : ''}${record.requestId === opened ? 'is-opened' : ''}`}
+    />
   );
 }
 

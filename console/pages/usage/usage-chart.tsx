@@ -4,7 +4,7 @@ import { plural, showCount, showShortCount } from '../../numbers';
 import { Chart, Legend } from '../../parts/chart';
 import { Segmented } from '../../parts/segmented';
 import { Failed } from '../../parts/states';
-import { TableFrame } from '../../parts/table-frame';
+import { TableFrame } from '../../parts/table';
 import { useResource } from '../../resource';
 import { changeQuery, place } from '../../router';
 import type { Series } from '../../shapes';
