@@ -119,9 +119,30 @@ function toProblem(error: ErrorObject): Problem {
       return { path, message: `expected ${[error.params['type']].flat().join(' or ')}, not ${describe(error.data)}` };
     case 'pattern':
       return { path, message: expectedByPattern(error) };
+    case 'uniqueItems':
+      return { path, message: 'expected no entry twice' };
     default:
-      return { path, message: error.message ?? 'is not valid' };
+      return { path, message: expectedByLimit(error) ?? error.message ?? 'is not valid' };
   }
+}
+
+const LIMITS: Readonly<Record<string, readonly [limit: string, one?: string, many?: string]>> = {
+  minimum: ['at least'],
+  exclusiveMinimum: ['more than'],
+  maximum: ['at most'],
+  minLength: ['at least', 'character', 'characters'],
+  maxLength: ['at most', 'character', 'characters'],
+  minItems: ['at least', 'entry', 'entries'],
+  maxItems: ['at most', 'entry', 'entries'],
+  minProperties: ['at least', 'field', 'fields'],
+  maxProperties: ['at most', 'field', 'fields'],
+};
+
+function expectedByLimit({ keyword, params }: ErrorObject): string | undefined {
+  const [limit, one, many] = LIMITS[keyword] ?? [];
+  if (limit === undefined) return undefined;
+  const count = Number(params['limit']);
+  return ['expected', limit, count, count === 1 ? one : many].join(' ').trimEnd();
 }
 
 function expectedByPattern(error: ErrorObject): string {

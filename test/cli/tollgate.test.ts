@@ -4,34 +4,23 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { run } from '../../cli/run';
 import { sendJson } from '../../core/http';
 import { drainShards } from '../../core/ledger/drain';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 import { findBySignIn } from '../../core/users';
 import { reserveRequest } from '../store/ledger-fixture';
+import { runTollgate } from '../support/command-line';
 import { quiet, temporaryFolder } from '../support/databases';
 import { openDesk, type TestDesk } from '../support/desk';
 import { freePort } from '../support/free-port';
 import { listen } from '../support/serve';
 
 async function tollgate(environment: Record<string, string>, ...args: string[]) {
-  return tollgateReading('', environment, ...args);
+  return runTollgate(args, environment);
 }
 
 async function tollgateReading(input: string, environment: Record<string, string>, ...args: string[]) {
-  let out = '';
-  let notes = '';
-  const status = await run(args, environment, {
-    write: async (text) => {
-      out += typeof text === 'string' ? text : Buffer.from(text).toString();
-    },
-    note: (text) => {
-      notes += `${text}\n`;
-    },
-    read: async () => input,
-  });
-  return { status, out, notes };
+  return runTollgate(args, environment, { read: async () => input });
 }
 
 describe('the command line', () => {
@@ -58,6 +47,8 @@ describe('the command line', () => {
     assert.deepEqual(made.allowedModels, ['a', 'b']);
     assert.equal((await json('keys', 'limit', made.id, '4')).balanceLimit, '4.00000000');
     assert.equal((await json('keys', 'limit', made.id, 'none')).balanceLimit, null);
+    for (const debug of [true, false])
+      assert.equal((await json('keys', 'update', made.id, debug ? '--debug' : '--no-debug')).debug, debug);
     assert.equal((await desk.get('/v1/balance', made.key)).status, 200);
     assert.equal((await json('keys', 'revoke', made.id)).status, 'revoked');
     assert.equal((await desk.get('/v1/balance', made.key)).status, 401);

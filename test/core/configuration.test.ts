@@ -297,7 +297,7 @@ describe('the configuration', () => {
       'two policies in one entry',
       '      - who:\n      - what:\n      - where: [{ action: { strategy: quality } }]',
       '      - who:\n        what:\n      - where: [{ action: { strategy: quality } }]',
-      'gateway.config.yml:22:9: pipelines.normal.policies[0]: must NOT have more than 1 properties',
+      'gateway.config.yml:22:9: pipelines.normal.policies[0]: expected at most 1 field',
     ],
     [
       'an endpoint that is not there',
@@ -469,7 +469,7 @@ describe('the configuration', () => {
 
     it('and which are checked by their schema, then by their plugin', () => {
       expect(problemsOf(withOffering('{ model: large, hourlyUsd: -1 }'))).to.deep.equal([
-        'gateway.config.yml:34:25: offerings.tiny.hourlyUsd: must be >= 0',
+        'gateway.config.yml:34:25: offerings.tiny.hourlyUsd: expected at least 0',
       ]);
       expect(problemsOf(withOffering('{ model: huge }'))).to.deep.equal([
         'gateway.config.yml:34:11: offerings.tiny.model: there is no model "huge"',

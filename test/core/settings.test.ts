@@ -64,7 +64,7 @@ describe('settings', () => {
     const found = problemsOf({ attempts: 0, wait: 'soon', mode: 'medium', extra: 1 });
     expect(found.map(({ message }) => message)).to.have.members([
       '"name" is missing',
-      'must be >= 1',
+      'expected at least 1',
       'expected a duration such as 250ms, 10s, 5m or 1h',
       'expected one of fast, slow',
       '"extra" is not known here',

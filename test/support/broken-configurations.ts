@@ -37,7 +37,7 @@ export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
     breaks: (config) => {
       failoverOf(config).maxAttempts = 0;
     },
-    says: /gateway\.config\.yml:\d+:\d+: .*maxAttempts.* >= 1/,
+    says: /gateway\.config\.yml:\d+:\d+: .*maxAttempts.*at least 1/,
   },
   {
     what: 'a model without a price',

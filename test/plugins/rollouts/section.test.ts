@@ -164,7 +164,7 @@ describe('rollouts: of gateway.config.yml', () => {
         more: { change: { pipeline: { name: 'qality', settings: { failover: { maxAttempts: 1 } } } }, stages: STAGES },
       },
       says: [
-        /settings\.failover\.maxAttempts: must be >= 1/,
+        /settings\.failover\.maxAttempts: expected at least 1/,
         /settings\.fail-over: pipeline "quality" has no policy "fail-over"; did you mean "failover"/,
         /settings\.key-auth: "key-auth" runs before it is known who is calling/,
         /settings\.strategy-routing\.upstreams\[0\]: there is no upstream "betta"/,
