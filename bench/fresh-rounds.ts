@@ -59,7 +59,7 @@ async function runOne(
   }
 }
 
-export async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
+async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
   const program = await rig.program('scripted-upstream.mjs', { env: { CHAT_ANSWER, MESSAGES_ANSWER } });
   return { url: `http://127.0.0.1:${await program.message<number>('port')}`, pid: program.pid };
 }

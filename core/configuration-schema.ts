@@ -56,7 +56,7 @@ const MODEL = {
   },
 } as const;
 
-export const SERVICE_ENDPOINT = {
+const SERVICE_ENDPOINT = {
   type: 'object',
   additionalProperties: false,
   required: ['url', 'adapter', 'credential', 'models'],

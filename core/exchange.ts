@@ -115,7 +115,7 @@ export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
 }
 
 /** Why an exchange ended: we wanted no more of it. */
-export class ExchangeCancelled extends Error {
+class ExchangeCancelled extends Error {
   override readonly name = 'AbortError';
   override readonly message = 'the exchange was cancelled';
 }

@@ -87,7 +87,7 @@ export function integerReader(minimum: number, maximum: number, more: Schema = {
   return reader({ type: 'integer', minimum, maximum, ...more }, (text) => readInteger(text, minimum, maximum));
 }
 
-export function readInteger(text: string, least: number, most: number): number {
+function readInteger(text: string, least: number, most: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= least && value <= most)) throw new RangeError(`expected an integer from ${least} to ${most}`);
   return value;

@@ -4,7 +4,7 @@ import { object, orNull, shape } from './shape';
 
 /** What a million tokens cost, as bodies say it. */
 
-export function showRates(price: Omit<Price, 'above'>) {
+function showRates(price: Omit<Price, 'above'>) {
   return {
     input: formatUsd(price.inputE8),
     output: formatUsd(price.outputE8),

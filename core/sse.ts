@@ -6,7 +6,7 @@ export interface SseFrame extends SseEvent {
 }
 
 /** No event of either protocol comes near it; an upstream that never ends a line must not fill the memory. */
-export const MAX_SSE_EVENT_BYTES = 8 * 1_024 * 1_024;
+const MAX_SSE_EVENT_BYTES = 8 * 1_024 * 1_024;
 
 export class SseEventTooLarge extends Error {
   override readonly name = 'SseEventTooLarge';

@@ -41,7 +41,7 @@ const FIRST_TOKENS = Array.from(
 );
 
 /** What sums and charts tell apart, as it is in the records and in `usage_sums`. */
-export const USAGE_NAMES = {
+const USAGE_NAMES = {
   none: `''`,
   model: `coalesce(usage.model, usage.model_requested, '')`,
   key: 'usage.key_id::text',

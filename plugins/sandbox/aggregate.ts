@@ -96,7 +96,7 @@ function eventOf(before: Sandbox, after: Sandbox, event: NonNullable<Change['eve
   };
 }
 
-export function isOpenLifecycle({ type, status }: Operation): boolean {
+function isOpenLifecycle({ type, status }: Operation): boolean {
   return (LIFECYCLE_VERBS as readonly string[]).includes(type) && (status === 'PENDING' || status === 'RUNNING');
 }
 

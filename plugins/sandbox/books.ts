@@ -81,7 +81,7 @@ function toAggregate({ sandbox, operation, segment, busy, ...row }: Loaded): Agg
 }
 
 /** Writes a change in a transaction that is open already; false when somebody else went on. */
-export async function writeChange(
+async function writeChange(
   transaction: Knex.Transaction,
   before: Aggregate,
   change: Change,

@@ -99,7 +99,7 @@ export function readIdempotencyKey(value: unknown): string {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What a quote or a creation selects by. */
-export function readSelection(value: unknown): Selection {
+function readSelection(value: unknown): Selection {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidSelection('an object');
   const { quoteId, offeringId, requirements, maxEstimatedHourlyUsd, ...rest } = value as Record<string, unknown>;
   const [unknown] = Object.keys(rest);

@@ -24,7 +24,7 @@ export interface KnownSandbox {
 }
 
 /** Instances of ours that no sandbox accounts for. Pure. */
-export function findOrphans(
+function findOrphans(
   listed: readonly InstanceSummary[],
   known: ReadonlyMap<string, KnownSandbox>,
   nowMs: number,

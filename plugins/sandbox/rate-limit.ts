@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { fail } from '../../core/errors';
 
-export const CREATES_PER_MINUTE = 60;
+const CREATES_PER_MINUTE = 60;
 const WINDOW_MS = 60_000;
 
 const COUNT = `

@@ -15,6 +15,7 @@ const DEBIAN_PACKAGES: Readonly<Record<string, string>> = {
   busybox: 'busybox-static',
   bwrap: 'bubblewrap',
   chromium: 'chromium',
+  cc: 'build-essential',
 };
 
 /** Finds a program the tests need; on Debian, as root, installs its package when it is missing. */
