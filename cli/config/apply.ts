@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import type { Output } from '../output';
-import { type ChangeOptions, changeConfiguration, withChangeOptions, withProblemsOf } from './change';
+import { type ChangeOptions, changeConfiguration, withChangeOptions, withProblems } from './change';
 
 const applyConfig: Verb = (noun, open) => {
   withChangeOptions(noun.command('apply'))
@@ -11,9 +11,8 @@ const applyConfig: Verb = (noun, open) => {
     .action(async ({ from, ...options }: ChangeOptions & { from: string }, command) => {
       const session = open(command);
       const text = await read(from, session.output);
-      await withProblemsOf(from, session.output, () =>
-        changeConfiguration(session, '/config/revisions', { text }, options),
-      );
+      const change = () => changeConfiguration(session, '/config/revisions', { text }, options);
+      await withProblems(session.output, change, from);
     });
 };
 

@@ -70,8 +70,8 @@ export async function changeConfiguration(
   if (failed + silent > 0) throw new Failure(notEverywhere(number, plan.base.number, { failed, silent }));
 }
 
-/** Problems stand at their place in the file that was given. @throws Failure */
-export async function withProblemsOf<T>(file: string, output: Output, work: () => Promise<T>): Promise<T> {
+/** What is wrong with a configuration is shown whole, at its place in the file that was given. @throws Failure */
+export async function withProblems<T>(output: Output, work: () => Promise<T>, file?: string): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -80,10 +80,11 @@ export async function withProblemsOf<T>(file: string, output: Output, work: () =
     await showText(
       output,
       { ok: false, problems },
-      problems.map((each) => problemText({ ...each, file })),
+      problems.map((each) => problemText(file === undefined ? each : { ...each, file })),
     );
+    const count = `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`;
     throw new Failure(
-      `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'} in ${file}; nothing was applied.`,
+      `${count}${file === undefined ? '; what is in force stays' : ` in ${file}; nothing was applied`}.`,
     );
   }
 }

@@ -1,5 +1,6 @@
 import type { Verb } from '../command';
 import { showOne } from '../output';
+import { withProblems } from './change';
 
 interface ReloadShape {
   readonly revision: string;
@@ -13,7 +14,8 @@ const reloadConfig: Verb = (noun, open) => {
     .description('have the gateway read gateway.config.yml again')
     .action(async (_options, command) => {
       const { client, output } = open(command);
-      await showOne(output, await client.ask<ReloadShape>('POST', '/config/reload'), {
+      const reloaded = await withProblems(output, () => client.ask<ReloadShape>('POST', '/config/reload'));
+      await showOne(output, reloaded, {
         revision: ({ revision }) => revision,
         before: ({ before }) => before,
         'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,

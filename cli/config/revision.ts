@@ -1,3 +1,4 @@
+import { type ConfigurationProblem, problemText } from '../../core/yaml-file';
 import type { Verb } from '../command';
 import { showOne } from '../output';
 
@@ -10,7 +11,7 @@ interface RevisionShape {
   readonly lastFailure: {
     readonly at: string;
     readonly actor: string;
-    readonly problems: readonly { readonly message: string }[];
+    readonly problems: readonly ConfigurationProblem[];
   } | null;
 }
 
@@ -27,7 +28,7 @@ const showRevision: Verb = (noun, open) => {
         since: ({ since }) => since,
         'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,
         'last failure': ({ lastFailure }) => lastFailure?.at,
-        problems: ({ lastFailure }) => lastFailure?.problems.map(({ message }) => message).join('; '),
+        problems: ({ lastFailure }) => lastFailure?.problems.map(problemText).join('; '),
       });
     });
 };

@@ -1,5 +1,5 @@
 import type { Verb } from '../command';
-import { type ChangeOptions, changeConfiguration, withChangeOptions, withProblemsOf } from './change';
+import { type ChangeOptions, changeConfiguration, withChangeOptions, withProblems } from './change';
 
 const rollbackConfig: Verb = (noun, open) => {
   withChangeOptions(noun.command('rollback <revision>'))
@@ -7,9 +7,8 @@ const rollbackConfig: Verb = (noun, open) => {
     .action(async (revision: string, options: ChangeOptions, command) => {
       const session = open(command);
       const path = `/config/revisions/${encodeURIComponent(revision)}/rollback`;
-      await withProblemsOf(`revision ${revision}`, session.output, () =>
-        changeConfiguration(session, path, {}, options),
-      );
+      const change = () => changeConfiguration(session, path, {}, options);
+      await withProblems(session.output, change, `revision ${revision}`);
     });
 };
 

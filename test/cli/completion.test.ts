@@ -1,22 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { run } from '../../cli/run';
+import { runTollgate } from '../support/command-line';
 
-async function script(shell: string): Promise<{ status: number; out: string }> {
-  let out = '';
-  const status = await run(
-    ['completion', shell],
-    {},
-    {
-      write: async (text) => {
-        out += String(text);
-      },
-      note: () => undefined,
-      read: async () => '',
-    },
-  );
-  return { status, out };
+function script(shell: string) {
+  return runTollgate(['completion', shell]);
 }
 
 /** What bash offers after these words, the last of which is being typed. */

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
 import { expect } from 'chai';
-import { run } from '../../cli/run';
+import { runTollgate } from '../support/command-line';
 import { temporaryFolder } from '../support/configuration-folder';
 import { PROJECT, textOf } from '../support/sources';
 
@@ -17,23 +17,8 @@ function tollgate(...args: string[]) {
   return tollgateIn({}, ...args);
 }
 
-async function tollgateIn(environment: Readonly<Record<string, string>>, ...args: string[]) {
-  let out = '';
-  let notes = '';
-  const status = await run(
-    args,
-    { ...CREDENTIALS, ...environment },
-    {
-      write: async (text) => {
-        out += text.toString();
-      },
-      note: (text) => {
-        notes += `${text}\n`;
-      },
-      read: async () => '',
-    },
-  );
-  return { status, out, notes };
+function tollgateIn(environment: Readonly<Record<string, string>>, ...args: string[]) {
+  return runTollgate(args, { ...CREDENTIALS, ...environment });
 }
 
 describe('tollgate config', () => {

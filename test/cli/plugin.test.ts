@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { run } from '../../cli/run';
+import { runTollgate } from '../support/command-line';
 import { temporaryFolder } from '../support/databases';
 import { startGateway } from '../support/gateway';
 import { textOf } from '../support/sources';
@@ -14,23 +14,8 @@ describe('a plugin of one’s own', () => {
   });
   after(() => folder.remove());
 
-  async function begin(name: string) {
-    let out = '';
-    let notes = '';
-    const status = await run(
-      ['plugin', 'new', name],
-      { TOLLGATE_CONFIG_DIR: folder.path },
-      {
-        write: async (text) => {
-          out += String(text);
-        },
-        note: (text) => {
-          notes += text;
-        },
-        read: async () => '',
-      },
-    );
-    return { status, out, notes };
+  function begin(name: string) {
+    return runTollgate(['plugin', 'new', name], { TOLLGATE_CONFIG_DIR: folder.path });
   }
 
   it('is begun with one command, and serves as it is', async () => {

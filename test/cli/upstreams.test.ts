@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { run } from '../../cli/run';
 import { buildCatalog } from '../../core/catalog';
 import { openEgress } from '../../core/egress';
 import messages from '../../plugins/upstreams/messages';
 import { sampleModel, sampleUpstream } from '../support/catalog-samples';
+import { runTollgate } from '../support/command-line';
 import { openDesk, type TestDesk } from '../support/desk';
 import { messagesAnswer, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -25,23 +25,8 @@ describe('tollgate upstreams', function () {
     await upstream.stop();
   });
 
-  async function tollgate(...args: string[]): Promise<{ status: number; out: string; notes: string }> {
-    let out = '';
-    let notes = '';
-    const status = await run(
-      ['upstreams', ...args],
-      { TOLLGATE_URL: desk.adminUrl, TOLLGATE_TOKEN: 'any' },
-      {
-        write: async (text) => {
-          out += String(text);
-        },
-        note: (text) => {
-          notes += text;
-        },
-        read: async () => '',
-      },
-    );
-    return { status, out, notes };
+  function tollgate(...args: string[]) {
+    return runTollgate(['upstreams', ...args], { TOLLGATE_URL: desk.adminUrl, TOLLGATE_TOKEN: 'any' });
   }
 
   it('lists, ejects and restores', async () => {

@@ -5,6 +5,7 @@ import knex from 'knex';
 import { request } from 'undici';
 import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
+import { runTollgate } from '../support/command-line';
 import { type Configured, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { held, PROBED } from '../support/held';
 import { emptyRedis, newDatabase } from '../support/shared';
@@ -224,11 +225,15 @@ describe('A reload', function () {
     }
   });
 
-  it('that is refused is told by log and metrics', async () => {
+  it('that is refused is told by log, metrics and the command line', async () => {
     const refusals = 'tollgate_config_reloads_total{outcome="refused"}'.replace(/[{}"]/g, '\\$&');
     const before = await metric(refusals);
     await gateway.changeConfiguration('http: [');
-    await reload();
+    const environment = { TOLLGATE_URL: gateway.adminUrl, TOLLGATE_TOKEN: gateway.adminToken };
+    const { status, out, notes } = await runTollgate(['config', 'reload'], environment);
+    expect([status, notes]).to.deep.equal([1, 'tollgate: 1 problem; what is in force stays.\n']);
+    expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: /);
+    expect((await runTollgate(['config', 'revision'], environment)).out).to.contain(out.trim());
     expect(await metric(refusals)).to.be.greaterThan(before);
     expect(await metric('tollgate_config_last_reload_successful')).to.equal(0);
     await until('the log says so', () => gateway.output().includes('the configuration was not reloaded'));

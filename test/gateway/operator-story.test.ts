@@ -1,32 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { run } from '../../cli/run';
+import { runTollgate } from '../support/command-line';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-interface Ran {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** The command line, against a gateway that is somewhere else. */
-async function tollgate({ adminUrl, adminToken }: Where, ...args: string[]): Promise<Ran> {
-  let stdout = '';
-  let stderr = '';
-  const environment = { TOLLGATE_URL: adminUrl, TOLLGATE_TOKEN: adminToken };
-  const status = await run(args, environment, {
-    write: async (text) => {
-      stdout += typeof text === 'string' ? text : Buffer.from(text).toString();
-    },
-    note: (line) => {
-      stderr += `${line}\n`;
-    },
-    read: async () => '',
-  });
-  return { status, stdout, stderr };
+function tollgate({ adminUrl, adminToken }: Where, ...args: string[]) {
+  return runTollgate(args, { TOLLGATE_URL: adminUrl, TOLLGATE_TOKEN: adminToken });
 }
 
 type Where = Pick<TestGateway, 'adminUrl' | 'adminToken'>;
@@ -37,7 +19,7 @@ describe('an operator’s first customer', function () {
   let gateway: TestGateway;
   /** What one step leaves for the next. */
   const story = { account: '', key: '', keyId: '', requestId: '' };
-  const json = async (...args: string[]) => JSON.parse((await tollgate(gateway, ...args, '--json')).stdout);
+  const json = async (...args: string[]) => JSON.parse((await tollgate(gateway, ...args, '--json')).out);
   const call = () =>
     gateway.call('/v1/messages', {
       key: story.key,
@@ -57,7 +39,7 @@ describe('an operator’s first customer', function () {
   it('1. gets an account', async () => {
     story.account = (await json('accounts', 'create', 'Acme Ltd')).id;
     assert.match(
-      (await tollgate(gateway, 'accounts', 'list')).stdout,
+      (await tollgate(gateway, 'accounts', 'list')).out,
       new RegExp(`^${story.account} +Acme Ltd +active`, 'm'),
     );
   });
@@ -70,10 +52,10 @@ describe('an operator’s first customer', function () {
 
   it('3. gets a key with a limit, shown once', async () => {
     const made = await tollgate(gateway, 'keys', 'create', story.account, 'web', '--limit', '0.0011');
-    story.key = /^key +(sk-svc-\w+)$/m.exec(made.stdout)?.[1] ?? '';
-    story.keyId = /^id +(\S+)$/m.exec(made.stdout)?.[1] ?? '';
+    story.key = /^key +(sk-svc-\w+)$/m.exec(made.out)?.[1] ?? '';
+    story.keyId = /^id +(\S+)$/m.exec(made.out)?.[1] ?? '';
     const listed = await tollgate(gateway, 'keys', 'list', story.account);
-    assert.ok(listed.stdout.includes(story.keyId) && !listed.stdout.includes(story.key));
+    assert.ok(listed.out.includes(story.keyId) && !listed.out.includes(story.key));
   });
 
   it('4. calls a model, until the key’s limit would not cover another call', async () => {
@@ -92,7 +74,7 @@ describe('an operator’s first customer', function () {
   it('5. sees what it used and cost, record by record, as CSV and in the ledger', async () => {
     await gateway.record(story.key, story.requestId);
     const shown = await tollgate(gateway, 'usage', 'show', story.requestId);
-    assert.match(shown.stdout, /^cost USD +0\.00010500$/m);
+    assert.match(shown.out, /^cost USD +0\.00010500$/m);
     const balance = await until('every call is settled', async () => {
       const now = await json('balance', story.account);
       return now.heldUsd === '0.00000000' && now;
@@ -109,7 +91,7 @@ describe('an operator’s first customer', function () {
   });
 
   it('6. loses the key: its next call is refused', async () => {
-    assert.match((await tollgate(gateway, 'keys', 'revoke', story.keyId)).stdout, /^status +revoked$/m);
+    assert.match((await tollgate(gateway, 'keys', 'revoke', story.keyId)).out, /^status +revoked$/m);
     assert.equal((await call()).status, 401);
   });
 
@@ -129,16 +111,16 @@ describe('an operator’s first customer', function () {
   it('is told what to do where a command cannot work', async () => {
     const wrong = await tollgate({ ...gateway, adminToken: 'wrong' }, 'accounts', 'list');
     assert.equal(wrong.status, 1);
-    assert.match(wrong.stderr, /refused the admin token of TOLLGATE_TOKEN.*admin-token/s);
+    assert.match(wrong.notes, /refused the admin token of TOLLGATE_TOKEN.*admin-token/s);
     const elsewhere = await tollgate({ ...gateway, adminUrl: gateway.url }, 'accounts', 'list');
     assert.equal(elsewhere.status, 1);
-    assert.match(elsewhere.stderr, /Is TOLLGATE_URL its admin listener/);
+    assert.match(elsewhere.notes, /Is TOLLGATE_URL its admin listener/);
   });
 });
 
 async function costsOfCsv(gateway: TestGateway, account: string): Promise<readonly string[]> {
-  const { stdout } = await tollgate(gateway, 'usage', 'export', '--account', account);
-  const [head = '', ...lines] = stdout.trimEnd().split('\r\n');
+  const { out } = await tollgate(gateway, 'usage', 'export', '--account', account);
+  const [head = '', ...lines] = out.trimEnd().split('\r\n');
   const column = head.split(',').indexOf('cost');
   return lines.map((line) => line.split(',')[column] ?? '');
 }
