@@ -22,6 +22,9 @@ export interface UsageRow {
  * Writes entries that are not there yet, moves on the end of each account's chain and adds up what each key has spent on
  * each day. Answers the accounts whose chain was already further than an entry that is new: the ledger has gone back in time.
  * All parts of the statement see the tables as they were before it.
+ *
+ * Charges are picked out while they are added up: asked for before the join, Postgres expects one of them and compares every
+ * entry with every other (150 entries: 16 ms in the place of 5).
  */
 const INSERT_ENTRIES = `
   WITH entry AS (
@@ -41,8 +44,10 @@ const INSERT_ENTRIES = `
     ON CONFLICT (account_id) DO UPDATE SET seq = excluded.seq, posted_e8 = excluded.posted_e8),
   spent AS (
     INSERT INTO key_spending (key_id, day, spent_e8)
-    SELECT written.key_id, entry.day, -sum(written.amount_e8)
-    FROM written JOIN entry USING (rid, kind) WHERE written.amount_e8 < 0 AND written.kind = 'charge' GROUP BY 1, 2
+    SELECT key_id, day, charged FROM (
+      SELECT written.key_id, entry.day, -sum(written.amount_e8) FILTER (WHERE kind = 'charge') AS charged
+      FROM written JOIN entry USING (rid, kind) GROUP BY 1, 2) AS charges
+    WHERE charged > 0
     ON CONFLICT (key_id, day) DO UPDATE SET spent_e8 = key_spending.spent_e8 + excluded.spent_e8)
   SELECT DISTINCT written.account_id::text AS "accountId"
   FROM written JOIN ledger_accounts AS chain USING (account_id) WHERE written.seq <= chain.seq`;
