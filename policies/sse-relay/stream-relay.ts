@@ -131,7 +131,7 @@ export class StreamRelay {
   async #settled({ raw, event }: NotedEvent): Promise<Buffer> {
     const { meter, reservation } = this.call;
     const counted = meter.read();
-    const { chargedE8 } = await reservation.settle({ ...counted, candidate: this.#answer.candidate });
+    const { chargedE8 } = await reservation.settle({ candidate: this.#answer.candidate, ...counted });
     const shown = this.#isContinued ? Buffer.from(this.#follower?.continued(event, counted.usage) ?? '') : raw;
     return this.settings.annotateStreamCost ? annotateLast(shown, chargedE8) : shown;
   }
@@ -191,7 +191,7 @@ export class StreamRelay {
   async #settleAsItStands(): Promise<void> {
     const { meter, reservation, hasLeft } = this.call;
     const { candidate } = this.#answer;
-    if (this.#isWhole && this.#drain === undefined) await reservation.settle({ ...meter.read(), candidate });
+    if (this.#isWhole && this.#drain === undefined) await reservation.settle({ candidate, ...meter.read() });
     else if (this.#isWhole) await reservation.settle({ ...meter.read(), candidate, billing: 'partial' });
     else if (hasLeft && this.#contentRelayed)
       await reservation.settle({ ...meter.readPartial(), candidate, billing: 'partial' });

@@ -73,23 +73,20 @@ function inOrder(field: Field, wish: Wish, anyIsIn: boolean): number[] {
     ordered = new Int32Array(gauges.length * 2);
   }
   const [placed, drawn, order] = [places, draws, ordered];
-  const lotOf = (index: number): number => {
-    if (drawn[index] === UNDRAWN) drawn[index] = draw(candidates[index] as Candidate, wish);
-    return drawn[index] as number;
-  };
   let count = 0;
   for (let index = 0; index < gauges.length; index += 1) {
     const place = placeOf(field, index, gauges[index] as ModelGauge, wish, anyIsIn);
     if (place === LEFT_OUT) continue;
+    const lot = draw(candidates[index] as Candidate, wish);
     placed[index] = place;
-    drawn[index] = UNDRAWN;
+    drawn[index] = lot;
     let from = 0;
     let to = count;
     while (from < to) {
       const middle = (from + to) >> 1;
       const other = order[middle] as number;
-      const difference = (placed[other] as number) - place;
-      if (difference < 0 || (difference === 0 && lotOf(other) >= lotOf(index))) from = middle + 1;
+      const otherPlace = placed[other] as number;
+      if (otherPlace < place || (otherPlace === place && (drawn[other] as number) >= lot)) from = middle + 1;
       else to = middle;
     }
     for (let at = count; at > from; at -= 1) order[at] = order[at - 1] as number;
@@ -100,8 +97,6 @@ function inOrder(field: Field, wish: Wish, anyIsIn: boolean): number[] {
   for (let at = 0; at < count; at += 1) best.push(order[at] as number);
   return best;
 }
-
-const UNDRAWN = -1;
 
 /** Of equals with weights 3 and 1 the first comes first three times of four. */
 function draw(candidate: Candidate, { random }: Wish): number {
