@@ -1,3 +1,5 @@
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { Client } from 'pg';
 import type { DockerEngine } from '../support/docker';
@@ -43,6 +45,22 @@ describe('sandboxes, when something dies', () => {
   const stateAt = async (name: string) => {
     const { body } = await docker.ask('GET', `/containers/${name}/json`);
     return (body as AnyRecord).State?.Status as string | undefined;
+  };
+
+  /** The names of containers that were made since then, each as often as it was, as the engine remembers it. */
+  const createdSince = async (seconds: number): Promise<readonly string[]> => {
+    const filters = encodeURIComponent(JSON.stringify({ type: ['container'], event: ['create'] }));
+    const path = `/events?since=${seconds}&until=${Math.ceil(Date.now() / 1_000)}&filters=${filters}`;
+    const lines = await new Promise<string>((resolve, reject) => {
+      const asked = request({ socketPath: docker.socket, path, agent: false }, (answer) =>
+        text(answer).then(resolve, reject),
+      );
+      asked.on('error', reject).end();
+    });
+    return lines
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line).Actor.Attributes.name);
   };
 
   /** Kills the gateway without a word once the engine has done what was asked, and starts another. */
@@ -95,6 +113,78 @@ describe('sandboxes, when something dies', () => {
     const lost = await waitForState(gateway, key, id, 'FAILED');
     assertBooksAreClosed(lost);
     expect(lost.failure.code).to.equal('SUPPLIER_LOST');
+  }).timeout(120_000);
+
+  it('an instance that is killed behind our back is billed to the time the engine says, and goes', async () => {
+    const { id } = await createSandbox(gateway, key, creation('killed'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const [name] = await containersOf(id);
+    // Between two looks: the engine knows when, nobody here does.
+    await docker.ask('POST', `/containers/${name}/kill`);
+    const killedAt = Date.now();
+    const lost = await waitForState(gateway, key, id, 'FAILED');
+    assertBooksAreClosed(lost);
+    expect(lost.failure.code).to.equal('SUPPLIER_LOST');
+    expect(Date.parse(lost.usageSegments[0].endsAt)).to.be.within(killedAt - 1_500, killedAt);
+    expect(await containersOf(id)).to.deep.equal([]);
+  }).timeout(120_000);
+
+  it('an engine that does not answer in time is told as 504, and the instance is what it was', async () => {
+    const { id } = await createSandbox(gateway, key, creation('slow'));
+    await waitForState(gateway, key, id, 'RUNNING');
+    const get = (path: string, more = {}) =>
+      gateway.call(`/v1/sandboxes/${id}${path}`, { method: 'GET', key, ...more });
+    const { headers } = (await get('/ports/8001')).json;
+    docker.stall();
+    const answer = await get('/ports/8001/proxy/', { headers });
+    docker.goOn();
+    expect([answer.status, answer.json.error.code]).to.deep.equal([504, 'SUPPLIER_TIMEOUT']);
+    await waitForState(gateway, key, id, 'RUNNING');
+    const command = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: 'echo there' } });
+    expect(command.json.stdout).to.equal('there\n');
+    assertBooksAreClosed(await terminate(gateway, key, id));
+  }).timeout(120_000);
+
+  /** As callers are told to: what is answered 503 on a busy machine is sent again, with the same key. */
+  const madeAt = (each: TestGateway, name: string): Promise<AnyRecord> =>
+    until(`${name} is made`, async () => {
+      const answer = await each.call('/v1/sandboxes', { key, body: creation(name) });
+      expect(answer.status, answer.text).to.be.oneOf([202, 503]);
+      return answer.status === 202 ? answer.json : undefined;
+    });
+
+  it('two that work at once make each instance once, and end each', async () => {
+    const begunSeconds = Math.floor(Date.now() / 1_000);
+    const other = await startGateway(options);
+    try {
+      const both = [gateway, other];
+      const names = Array.from({ length: 8 }, (_, index) => `both ${index}`);
+      const ends = names.map(async (name, index) => {
+        const [one = gateway, two = gateway] = index % 2 === 0 ? both : both.toReversed();
+        // The same creation at both, and its end while it is being made.
+        const [{ id }, again] = await Promise.all([one, two].map((each) => madeAt(each, name)));
+        expect(again.id).to.equal(id);
+        if (index < 4) await waitForState(two, key, id, 'RUNNING');
+        if (index < 2) {
+          await Promise.all(both.map((each) => each.call(`/v1/sandboxes/${id}/suspend`, { key })));
+          await waitForState(one, key, id, 'SUSPENDED');
+        }
+        await Promise.all(both.map((each) => each.call(`/v1/sandboxes/${id}/terminate`, { key })));
+        const ended = await waitForState(two, key, id, 'TERMINATED');
+        assertBooksAreClosed(ended);
+        const asked = ended.operations.filter(({ type }: AnyRecord) => type === 'TERMINATE');
+        expect(asked).to.have.length(1);
+        expect(await containersOf(id)).to.deep.equal([]);
+        return id as string;
+      });
+      const ids = await Promise.all(ends);
+      const made = (await createdSince(begunSeconds)).filter((name) => ids.some((id) => name.includes(id)));
+      expect(made.length).to.be.greaterThan(3);
+      expect(new Set(made).size).to.equal(made.length);
+      expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
+    } finally {
+      await other.stop();
+    }
   }).timeout(120_000);
 
   it('a command whose gateway is killed goes on, and is ended when its time is over', async () => {
