@@ -124,13 +124,14 @@ async function makeIdle(gateway: TestGateway, sandboxes: number): Promise<void> 
   }
 }
 
+/** As callers are told to: what is answered 503 is sent again, with the same key. */
 async function create(gateway: TestGateway, key: string, offeringId: string, idempotencyKey: string): Promise<string> {
-  const { status, json, text } = await gateway.call('/v1/sandboxes', {
-    key,
-    body: { selection: { offeringId }, idempotencyKey },
+  return until('it is made', async () => {
+    const body = { selection: { offeringId }, idempotencyKey };
+    const { status, json, text } = await gateway.call('/v1/sandboxes', { key, body });
+    if (status !== 202 && status !== 503) throw new Error(`a creation was answered ${status}: ${text}`);
+    return status === 202 ? (json.id as string) : undefined;
   });
-  if (status !== 202) throw new Error(`a creation was answered ${status}: ${text}`);
-  return json.id;
 }
 
 function running(gateway: TestGateway, key: string, id: string): Promise<unknown> {
