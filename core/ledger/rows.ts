@@ -24,7 +24,7 @@ export interface UsageRow {
  * All parts of the statement see the tables as they were before it.
  *
  * Charges are picked out while they are added up: asked for before the join, Postgres expects one of them and compares every
- * entry with every other (150 entries: 16 ms in the place of 5).
+ * entry with every other: 253 µs of its CPU an entry in the place of 20 when 1,500 come together, 67 in the place of 40 for 150.
  */
 const INSERT_ENTRIES = `
   WITH entry AS (
