@@ -60,7 +60,6 @@ for _, open in ipairs(snapshot.open) do
   redis.call('HSET', name, 'state', 'open', 'amount', open.amount, 'account', ARGV[1], 'key', open.key, 'record', '')
   redis.call('ZADD', KEYS[2], '+inf', open.rid)
 end
-redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'status', snapshot.status, 'available', snapshot.available, 'held', snapshot.held,
   'posted', snapshot.posted, 'seq', snapshot.seq)
 return 'restored'

@@ -136,7 +136,10 @@ class Silent extends Mocha.reporters.Base {
   override epilogue(): void {}
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-  process.exitCode = 1;
-});
+main()
+  .catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    process.exitCode = 1;
+  })
+  // Tests that failed, as they should, have left connections open.
+  .finally(() => process.exit());
