@@ -31,6 +31,22 @@ export interface AccountRow {
 type Values = Readonly<Record<string, string>>;
 type Gate = <T>(work: () => T) => Promise<T>;
 
+/** What each statement is known by; the first part that is in it counts. */
+const PARTS = [
+  ...['SET LOCAL', 'pg_try_advisory_xact_lock', 'INSERT INTO ledger_entries', 'INSERT INTO usage_records'],
+  ...['FROM accounts AS account LEFT JOIN ledger_accounts', 'FROM api_keys AS key', 'entry.written_at >'],
+  ...['FROM credits AS credit', 'FROM ledger_accounts', 'entry.kind = wanted.kind', 'entry.rid = wanted.rid'],
+  'FROM billing_periods AS period',
+] as const;
+const partsOf = new Map<string, (typeof PARTS)[number]>();
+
+function partIn(sql: string): (typeof PARTS)[number] {
+  const part = partsOf.get(sql) ?? PARTS.find((each) => sql.includes(each));
+  if (part === undefined) throw new Error(`the simulated database does not know: ${sql.slice(0, 80)}`);
+  partsOf.set(sql, part);
+  return part;
+}
+
 /** How long who waits for a lock waits before it looks again. */
 const LOCK_LOOK_MS = 20;
 
@@ -79,25 +95,33 @@ export class SimulatedDatabase {
 
   #answer(sql: string, values: Values, own: Owner, write: (work: () => void) => void): readonly object[] {
     const list = <T>(name: string) => JSON.parse(values[name] ?? '[]') as T[];
-    if (sql.startsWith('SET LOCAL')) return [];
-    if (sql.includes('pg_try_advisory_xact_lock')) return this.#lock(list('shards'), own);
-    if (sql.includes('INSERT INTO ledger_entries')) return this.#insertEntries(list('rows'), write);
-    if (sql.includes('INSERT INTO usage_records')) {
-      write(() => this.#insertRecords(list('rows')));
-      return [];
+    switch (partIn(sql)) {
+      case 'pg_try_advisory_xact_lock':
+        return this.#lock(list('shards'), own);
+      case 'INSERT INTO ledger_entries':
+        return this.#insertEntries(list('rows'), write);
+      case 'INSERT INTO usage_records':
+        write(() => this.#insertRecords(list('rows')));
+        return [];
+      case 'FROM accounts AS account LEFT JOIN ledger_accounts':
+        return this.#ends(values['after'] ?? '');
+      case 'FROM api_keys AS key':
+        return this.#keys();
+      case 'entry.written_at >':
+        return this.#closedLately();
+      case 'FROM credits AS credit':
+        return this.#creditsWithoutEntry(values['after'] ?? '');
+      case 'FROM ledger_accounts':
+        return [...this.#chains.values()].map(toChain);
+      case 'entry.kind = wanted.kind':
+        return list<EntryRow>('wanted').filter((wanted) => this.entries.has(keyOf(wanted)));
+      case 'entry.rid = wanted.rid':
+        return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
+      case 'SET LOCAL':
+      // Holds of sandboxes, where their plugin is loaded too: nobody has one.
+      case 'FROM billing_periods AS period':
+        return [];
     }
-    if (sql.includes('FROM accounts AS account LEFT JOIN ledger_accounts')) return this.#ends(values['after'] ?? '');
-    if (sql.includes('FROM api_keys AS key')) return this.#keys();
-    if (sql.includes('entry.written_at >')) return this.#closedLately();
-    if (sql.includes('FROM credits AS credit')) return this.#creditsWithoutEntry(values['after'] ?? '');
-    if (sql.includes('FROM ledger_accounts')) return [...this.#chains.values()].map(toChain);
-    if (sql.includes('entry.kind = wanted.kind'))
-      return list<EntryRow>('wanted').filter((wanted) => this.entries.has(keyOf(wanted)));
-    if (sql.includes('entry.rid = wanted.rid'))
-      return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
-    // Holds of sandboxes, where their plugin is loaded too: nobody has one.
-    if (sql.includes('FROM billing_periods AS period')) return [];
-    throw new Error(`the simulated database does not know: ${sql.slice(0, 80)}`);
   }
 
   async #waitForLocks(gate: Gate, own: Owner, wanted: readonly (number | string)[]): Promise<object> {

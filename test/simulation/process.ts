@@ -14,6 +14,8 @@ import type { SimulatedSpoolFolder } from './spool-folder';
 /** One in so many operations fails before it is done, and as many after it. */
 const FAILS_ONE_IN = 25;
 
+const NOTHING_DUE = Promise.resolve([]);
+
 export interface World {
   /** The one there is at the moment. */
   readonly ledger: () => Ledger;
@@ -83,20 +85,17 @@ export class SimulatedProcess {
   }
 
   #flaky(ledger: () => Ledger, shards: ReadonlySet<number>): Ledger {
-    return new Proxy({} as Ledger, {
-      get: (_, name) => {
-        // Nobody lives in most of the 256 shards, and each is asked every few seconds.
-        return (...args: unknown[]) =>
-          name === 'due' && !shards.has(Number(args[0]))
-            ? Promise.resolve([])
-            : this.#pass(
-                () => {
-                  const there = ledger();
-                  return Reflect.apply(Reflect.get(there, name), there, args) as unknown;
-                },
-                () => new LedgerUnavailable('simulated'),
-              );
-      },
+    const failure = () => new LedgerUnavailable('simulated');
+    const ask = (name: string | symbol, args: readonly unknown[]) => {
+      const there = ledger();
+      return Reflect.apply(Reflect.get(there, name), there, args) as unknown;
+    };
+    const due = (shard: number, limit: number) =>
+      // Nobody lives in most of the 256 shards, and each is asked again and again.
+      shards.has(shard) ? this.#pass(() => ask('due', [shard, limit]), failure) : NOTHING_DUE;
+    return new Proxy({ due } as unknown as Ledger, {
+      get: (known, name) =>
+        Reflect.get(known, name) ?? ((...args: unknown[]) => this.#pass(() => ask(name, args), failure)),
     });
   }
 

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { dayOf, monthOf } from '../../core/ledger/key-limits';
 import type { MemorySnapshot } from '../../core/ledger/memory-ledger';
-import { readEntry } from '../../core/ledger/redis-entry';
+import { readEntry, type StreamEntry } from '../../core/ledger/redis-entry';
 import { LIMIT_FIELDS, limitTexts } from '../../core/ledger/redis-key-fields';
 
 /** All a ledger knows, in the words of Redis; what differs by nature (entry ids, clocks) is left out. */
@@ -12,30 +12,39 @@ export interface LedgerDump {
   readonly outbox: readonly object[];
 }
 
-/** Two round trips, whatever is there. */
+/** All keys of a ledger with what is in them, as one moment sees them. */
+const READ_ALL = `
+  local all = {}
+  for _, key in ipairs(redis.call('KEYS', '{s*')) do
+    local kind = redis.call('TYPE', key).ok
+    local values = kind == 'hash' and redis.call('HGETALL', key)
+      or kind == 'zset' and redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') or redis.call('XRANGE', key, '-', '+')
+    table.insert(all, { key, values })
+  end
+  return { redis.call('TIME'), all }`;
+
 export async function dumpRedis(redis: Redis): Promise<LedgerDump> {
-  const keys = (await redis.keys('{s*')).sort();
-  const [seconds, micros] = (await redis.time()).map(Number);
-  const now = (seconds ?? 0) * 1_000 + (micros ?? 0) / 1_000;
+  const [[seconds, micros], all] = (await redis.eval(READ_ALL, 0)) as [[string, string], [string, unknown[]][]];
+  const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
   const hashes: Record<string, Record<string, string>> = {};
   const deadlines: Record<string, boolean> = {};
   const outbox: object[] = [];
-  const read = async (key: string) => {
+  for (const [key, values] of all) {
     const name = key.slice('{s000}:'.length);
-    if (name === 'meta') return;
-    if (name === 'exp') {
-      const members = await redis.zrange(key, 0, -1, 'WITHSCORES');
-      for (let index = 0; index < members.length; index += 2) {
-        deadlines[members[index] ?? ''] = Number(members[index + 1]) <= now + 60_000;
-      }
-    } else if (name === 'ob') {
-      outbox.push(...(await redis.xrange(key, '-', '+')).map(readEntry).map(withoutId));
-    } else {
-      hashes[name] = relative(await redis.hgetall(key), now);
-    }
-  };
-  await Promise.all(keys.map(read));
+    if (name === 'meta') continue;
+    if (name === 'exp')
+      for (const [rid, deadline] of pairsOf(values)) deadlines[rid] = Number(deadline) <= now + 60_000;
+    else if (name === 'ob') outbox.push(...(values as StreamEntry[]).map(readEntry).map(withoutId));
+    else hashes[name] = relative(Object.fromEntries(pairsOf(values)), now);
+  }
   return { hashes, deadlines, outbox: outbox.sort(byRid) };
+}
+
+function pairsOf(values: readonly unknown[]): [string, string][] {
+  return Array.from({ length: values.length / 2 }, (_, index) => [
+    String(values[index * 2]),
+    String(values[index * 2 + 1]),
+  ]);
 }
 
 export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
