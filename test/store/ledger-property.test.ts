@@ -126,17 +126,17 @@ const restore = command(
     payer,
     seq: fc.nat(12),
     postedE8: fc.constantFrom(0n, 500n, FUNDS),
-    limitE8: fc.constantFrom(undefined, 250n),
+    limits: anyLimits,
     closedRid: rid,
     heldE8: amount,
     rev: anyRev,
   }),
-  (ledger, { payer: who, seq, postedE8, limitE8, closedRid, heldE8, rev }) =>
+  (ledger, { payer: who, seq, postedE8, limits, closedRid, heldE8, rev }) =>
     ledger.restore([
       {
         ...{ accountId: who.accountId, status: 'active', postedE8, seq },
         keys: PAYERS.filter(({ accountId }) => accountId === who.accountId).map((each) => ({
-          ...{ ...each, hash: hashOf(each), status: 'active', limitE8, settings: settingsOf({ rev }), spentE8: 100n },
+          ...{ ...each, ...limits, hash: hashOf(each), status: 'active', settings: settingsOf({ rev }), spentE8: 100n },
         })),
         closed: [
           { rid: `${closedRid.slice(0, -4)}ffff`, kind: 'charge', keyId: who.keyId, amountE8: -5n, shortfallE8: 1n },
@@ -199,7 +199,7 @@ describe('the ledger in Redis and the reference model', () => {
         await each.credit({ accountId, rid: `${accountId.slice(0, -4)}eeee`, amountE8: FUNDS });
       }
       for (const [index, who] of PAYERS.entries()) {
-        const limits = { limitE8: index === 1 ? 250n : undefined, ...(index === 2 ? { callsPerMinute: 2 } : {}) };
+        const limits = { limitE8: index === 1 ? 250n : undefined, ...(index === 2 ? { callsPerMinute: 1 } : {}) };
         await each.setKey({
           ...who,
           hash: hashOf(who),
