@@ -13,7 +13,7 @@ export interface RefusedCalls {
 /**
  * One row of usage_records, metadata only; contract section 6. `cost` is not here: the ledger's entry has it. Nor is the key's
  * name: it is looked up when records are read, so that nothing on a call's path has to know it. Times are
- * RFC 3339 with milliseconds, UTC.
+ * RFC 3339 with milliseconds, UTC. What a call does not have is absent.
  */
 export interface UsageRecord {
   readonly requestId: string;
@@ -22,27 +22,27 @@ export interface UsageRecord {
   readonly keyId: string;
   readonly protocol: string;
   readonly path: string;
-  readonly strategy: string | null;
-  readonly modelRequested: string | null;
-  readonly model: string | null;
-  readonly upstream: string | null;
+  readonly strategy?: string | undefined;
+  readonly modelRequested?: string | undefined;
+  readonly model?: string | undefined;
+  readonly upstream?: string | undefined;
   readonly attempts: number;
   readonly fallback: boolean;
   readonly stream: boolean;
   readonly status: number;
   readonly source: 'provider' | 'platform';
-  readonly errorCode: string | null;
-  readonly inputTokens: number | null;
-  readonly outputTokens: number | null;
-  readonly totalTokens: number | null;
-  readonly cacheCreationTokens: number | null;
-  readonly cacheReadTokens: number | null;
+  readonly errorCode?: string | undefined;
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+  readonly totalTokens?: number | undefined;
+  readonly cacheCreationTokens?: number | undefined;
+  readonly cacheReadTokens?: number | undefined;
   readonly billing: 'actual' | 'estimated' | 'released' | 'partial' | 'expired';
   readonly responseTimeMs: number;
-  readonly firstTokenMs: number | null;
+  readonly firstTokenMs?: number | undefined;
   readonly configRevision: string;
-  /** Why the call went where it went; null where there was no choice. For operators. */
-  readonly routing: Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> | null;
+  /** Why the call went where it went; absent where there was no choice. For operators. */
+  readonly routing?: Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> | undefined;
   /** The rollout that the call was in, with the stage it had then and the call's group. For operators. */
   readonly rollout?: string | undefined;
   readonly rolloutStage?: number | undefined;

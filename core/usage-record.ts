@@ -23,27 +23,26 @@ export function usageRecord(
     keyId: key?.keyId ?? '',
     protocol: call.protocol,
     path: call.path,
-    strategy: facts.strategy ?? null,
-    modelRequested: request?.modelRequested ?? null,
-    model: facts.model ?? null,
-    upstream: facts.upstream ?? null,
+    strategy: facts.strategy,
+    modelRequested: request?.modelRequested,
+    model: facts.model,
+    upstream: facts.upstream,
     attempts: facts.attempts,
     fallback: facts.fallback,
     stream: request?.stream ?? false,
     status: facts.status,
     source: facts.source,
-    errorCode: facts.errorCode ?? null,
-    inputTokens: usage?.inputTokens ?? null,
-    outputTokens: usage?.outputTokens ?? null,
-    totalTokens: usage === undefined ? null : totalInputTokens(usage) + (usage.outputTokens ?? 0),
-    cacheCreationTokens: usage === undefined ? null : (usage.cacheWriteTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0),
-    cacheReadTokens: usage?.cacheReadTokens ?? (usage === undefined ? null : 0),
+    errorCode: facts.errorCode,
+    inputTokens: usage?.inputTokens,
+    outputTokens: usage?.outputTokens,
+    totalTokens: usage && totalInputTokens(usage) + (usage.outputTokens ?? 0),
+    cacheCreationTokens: usage && (usage.cacheWriteTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0),
+    cacheReadTokens: usage && (usage.cacheReadTokens ?? 0),
     billing,
     responseTimeMs: Math.round(performance.now() - call.startedMs),
-    firstTokenMs: facts.firstTokenMs ?? null,
+    firstTokenMs: facts.firstTokenMs,
     configRevision,
     routing: routingOf(facts.routing),
-    // Absent for a call that is in none: most are.
     rollout: facts.rollout?.name,
     rolloutStage: facts.rollout?.stage,
     rolloutArm: facts.rollout?.arm,
@@ -52,5 +51,5 @@ export function usageRecord(
 
 /** Nothing is kept where there was nothing to decide. */
 function routingOf({ candidates, of, attempts }: RoutingFacts): UsageRecord['routing'] {
-  return of < 2 && attempts.length < 2 ? null : { candidates, of, attempts };
+  return of < 2 && attempts.length < 2 ? undefined : { candidates, of, attempts };
 }

@@ -26,17 +26,21 @@ const KEY = 'account_id, grouped_by, hour, name, status';
 /** Adds `records`, each with a `sign`. Rows are taken in one order, so that writers wait for each other, but never in a circle. */
 const add = (records: string) => `
   INSERT INTO usage_sums AS there (${KEY}, ${MEASURES.join()}, ${FIRST_TOKENS.join()})
-  SELECT ${KEY}, sum(sign), coalesce(sum(sign) FILTER (WHERE status >= 400 OR error_code IS NOT NULL), 0),
-    ${MEASURES.slice(2)
-      .map((name) => `coalesce(sum(sign * ${name}), 0)`)
-      .join()},
-    ${FIRST_TOKENS.map((_, at) => `sum(sign) FILTER (WHERE first_token = ${at})`).join()}
+  SELECT ${KEY}, ${MEASURES.map((name) => `sum(${name})`).join()},
+    ${FIRST_TOKENS.map((_, at) => `sum(calls) FILTER (WHERE first_token = ${at})`).join()}
   FROM (
-    SELECT *, date_bin('1 hour', created_at, '2000-01-01 00:00:00+00') AS hour,
-      width_bucket(first_token_ms, '{${BOUNDS_MS.join()}}'::int[]) AS first_token
-    FROM (${records}) AS record) AS record
-  CROSS JOIN LATERAL (VALUES ('none', ''), ('key', key_id::text), ('model', coalesce(model, model_requested, '')),
-    ('upstream', coalesce(upstream, ''))) AS grouped (grouped_by, name)
+    SELECT ${KEY}, first_token, sum(sign) AS calls,
+      coalesce(sum(sign) FILTER (WHERE status >= 400 OR error_code IS NOT NULL), 0) AS failed,
+      ${MEASURES.slice(2)
+        .map((name) => `coalesce(sum(sign * ${name}), 0) AS ${name}`)
+        .join()}
+    FROM (
+      SELECT *, date_bin('1 hour', created_at, '2000-01-01 00:00:00+00') AS hour,
+        width_bucket(first_token_ms, '{${BOUNDS_MS.join()}}'::int[]) AS first_token
+      FROM (${records}) AS record) AS record
+    CROSS JOIN LATERAL (VALUES ('none', ''), ('key', key_id::text), ('model', coalesce(model, model_requested, '')),
+      ('upstream', coalesce(upstream, ''))) AS grouped (grouped_by, name)
+    GROUP BY ${KEY}, first_token) AS class
   GROUP BY ${KEY} ORDER BY ${KEY}
   ON CONFLICT (${KEY}) DO UPDATE SET
     ${[

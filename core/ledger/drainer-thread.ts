@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../metrics';
-import { COLLECT_MS, type Drainer } from './drainer';
+import { collectMsAfter, type Drainer } from './drainer';
 import { shardOf } from './shard';
 
 /** Where the drainer's thread finds the stores: it has connections of its own. */
@@ -42,6 +42,7 @@ const restarts = new Counter({
  */
 export function startDrainerThread({ log, program = PROGRAM, ...addresses }: DrainerThreadOptions): Drainer {
   const nudged = new Set<number>();
+  let nudges = 0;
   let telling: NodeJS.Timeout | undefined;
   let worker: Worker | undefined;
   let pausing: NodeJS.Timeout | undefined;
@@ -84,11 +85,15 @@ export function startDrainerThread({ log, program = PROGRAM, ...addresses }: Dra
   return {
     nudge: (accountId) => {
       nudged.add(shardOf(accountId));
-      telling ??= setTimeout(() => {
+      nudges += 1;
+      if (telling !== undefined) return;
+      const ms = collectMsAfter(nudges);
+      nudges = 0;
+      telling = setTimeout(() => {
         telling = undefined;
         tell({ nudged: [...nudged] });
         nudged.clear();
-      }, COLLECT_MS).unref();
+      }, ms).unref();
     },
     stop: async () => {
       isStopping = true;

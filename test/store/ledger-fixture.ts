@@ -21,17 +21,14 @@ export function usageRecord(payer: Payer, changes: Partial<UsageRecord> = {}): U
     stream: true,
     status: 200,
     source: 'provider',
-    errorCode: null,
     inputTokens: 10,
     outputTokens: 20,
     totalTokens: 30,
-    cacheCreationTokens: null,
     cacheReadTokens: 0,
     billing: 'actual',
     responseTimeMs: 120,
     firstTokenMs: 30,
     configRevision: 'r1',
-    routing: null,
     ...changes,
   };
 }

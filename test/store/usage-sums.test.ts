@@ -11,7 +11,7 @@ import { startRefusedCalls, type UsageRecord } from '../../core/refused-calls';
 import { FIRST_TOKEN_BOUNDS_MS, readCells, readSums, type SumFilters } from '../../core/usage-sums';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { seeded } from '../support/random';
-import { newDatabase } from '../support/shared';
+import { bareDatabase } from '../support/shared';
 import { fundedPayer, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 
 const HOUR_MS = 3_600_000;
@@ -127,7 +127,12 @@ for (const { name, open } of DATABASES) {
           costE8: BigInt(pick(1_000)),
           record: usageRecord({ ...payer, keyId: keys[pick(2)] ?? '' } as Payer, {
             createdAt: new Date(START_MS + pick(30 * HOUR_MS)).toISOString(),
-            ...{ model: status === 429 ? null : `model-${pick(3)}`, modelRequested: 'asked', upstream: null, status },
+            ...{
+              model: status === 429 ? undefined : `model-${pick(3)}`,
+              modelRequested: 'asked',
+              upstream: undefined,
+              status,
+            },
             ...(status === 200 && { upstream: `upstream-${pick(2)}`, firstTokenMs: pick(200_000) }),
           }),
         };
@@ -176,7 +181,7 @@ for (const { name, open } of DATABASES) {
             assert.equal(sums[index]?.cost_e8, costOf(found));
             const classes = FIRST_TOKENS.map(() => 0);
             for (const { record } of found) {
-              if (record.firstTokenMs === null) continue;
+              if (record.firstTokenMs === undefined) continue;
               const at = FIRST_TOKEN_BOUNDS_MS.filter((boundMs) => boundMs <= (record.firstTokenMs ?? 0)).length;
               classes[at] = (classes[at] ?? 0) + 1;
             }
@@ -186,7 +191,7 @@ for (const { name, open } of DATABASES) {
           for (const [index, slot] of slots.entries()) {
             const byModel = new Map<string | null, bigint>();
             for (const { record, costE8 } of foundIn(slot)) {
-              const model = record.model ?? record.modelRequested;
+              const model = record.model ?? record.modelRequested ?? null;
               byModel.set(model, (byModel.get(model) ?? 0n) + costE8);
             }
             assert.deepEqual(
@@ -228,7 +233,7 @@ function costOf(found: readonly { readonly costE8: bigint }[]): bigint {
 describe('a database from before the sums', () => {
   it('has them of what was there', async function () {
     this.timeout(60_000);
-    const database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
+    const database = await openDatabase({ databaseUrl: await bareDatabase(), dataFolder: '', log: quiet });
     await migrate(database, { to: '2026-11-21-tell-whose-instances' });
     const payer = newPayer();
     const times = ['2025-02-28T23:59:59.999Z', '2026-11-03T00:00:00.000Z', '2026-11-03T00:30:00.000Z'];
