@@ -19,7 +19,7 @@ export interface TestCluster {
 
 /** Three primaries that share the slots, and a replica of the first, on loopback. */
 export async function startCluster(): Promise<TestCluster> {
-  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1500', '--appendonly', 'yes'];
+  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '3000', '--appendonly', 'yes'];
   const servers = await Promise.all(Array.from({ length: PRIMARIES + 1 }, () => startRedis(options)));
   const clients = servers.map(({ url }) => new Redis(url));
   for (const client of clients) client.on('error', () => undefined);
