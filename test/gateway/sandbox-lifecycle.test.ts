@@ -48,6 +48,12 @@ describe('The life of a sandbox', function () {
     return waitForState(gateway, key, made.id, 'RUNNING');
   }
 
+  /** A worker has it and does nothing; who was at it has lost it. */
+  async function hold(id: string): Promise<void> {
+    const lease = { lease_epoch: database.raw('lease_epoch + 1'), lease_until: new Date(Date.now() + 600_000) };
+    await database('sandboxes').where({ id }).update(lease);
+  }
+
   it('changes only from the version that If-Match names', async () => {
     const { key } = await gateway.newCustomer('10');
     const record = await running(key, 'versions');
@@ -163,9 +169,7 @@ describe('The life of a sandbox', function () {
   it('does one change at a time: a second waits, the same is the same, and its end overtakes all', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id, stateVersion } = await running(key, 'busy', { policy: { resumeOnAccess: true } });
-    // A worker has it and does nothing.
-    const held = { lease_until: new Date(Date.now() + 600_000) };
-    await database('sandboxes').where({ id }).update(held);
+    await hold(id);
     const suspend = await ask(key, id, 'suspend');
     assert.equal(suspend.status, 202, suspend.text);
     assert.equal((await ask(key, id, 'suspend')).json.id, suspend.json.id);
@@ -195,9 +199,7 @@ describe('The life of a sandbox', function () {
     const { key } = await gateway.newCustomer('10');
     for (const name of ['first', 'second', 'third']) {
       const { id, stateVersion } = await running(key, name);
-      await database('sandboxes')
-        .where({ id })
-        .update({ lease_until: new Date(Date.now() + 600_000) });
+      await hold(id);
       const match = { headers: { 'if-match': `"${stateVersion}"` } };
       const verbs = ['suspend', 'terminate', 'suspend', 'terminate'];
       const statuses = (await Promise.all(verbs.map((verb) => ask(key, id, verb, match)))).map(({ status }) => status);
