@@ -28,4 +28,19 @@ export const EQUIVALENT: readonly {
     change: 'boundary: < in local month = march < 10',
     why: 'The 13th month of a year is the first of the next, and only a first or second month moves on the year.',
   },
+  {
+    script: 'trim',
+    change: "one more: '1' in local head",
+    why: 'Of the entries that are read only the first is looked at.',
+  },
+  {
+    script: 'trim',
+    change: 'word: other_head becomes trimmed',
+    why: 'Nothing decides by this answer: it is for whoever watches Redis.',
+  },
+  {
+    script: 'trim',
+    change: 'word: trimmed becomes other_head',
+    why: 'Nothing decides by this answer: it is for whoever watches Redis.',
+  },
 ];

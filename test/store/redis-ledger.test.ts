@@ -73,10 +73,11 @@ describe('the ledger in Redis', () => {
     const shard = shardOf(payer.accountId);
     await ledger.trimOutbox(shard, (await ledger.readOutbox([shard], 10)).get(shard) ?? []);
     assert.deepEqual(await Promise.all([closed.rid, open.rid].map(minutesLeft)), [15, 'for ever']);
+    assert.ok((await other.ttl(`${accountPrefix(payer.accountId)}ob`)) < 0, 'the outbox itself stays');
   });
 });
 
-describe('the outbox in Redis', () => {
+describe('the ledger in Redis: the outbox', () => {
   afterEach(closeAll);
 
   it('forgets nothing for who comes late, when the ledger was lost and its clock was set back meanwhile', async () => {
