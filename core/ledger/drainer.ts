@@ -23,14 +23,6 @@ export interface DrainerOptions extends DrainOptions {
 
 /** Long enough to collect what comes together, short enough for a record to be found soon after its call. */
 export const COLLECT_MS = 75;
-/** Where that is much, more is waited for: an entry of a batch of 600 costs Postgres two thirds of what one of 150 does. */
-const COLLECT_MANY_MS = 300;
-const MANY = 30;
-
-/** How long nudges are collected after so many of them. */
-export function collectMsAfter(nudges: number): number {
-  return nudges < MANY ? COLLECT_MS : COLLECT_MANY_MS;
-}
 const SWEEP_EVERY_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 
