@@ -36,8 +36,8 @@ interface Lease {
 }
 
 /**
- * Calls begin at different times, so their renewals are spread by themselves. They go by a clock that nobody sets. When the ledger came back after it could not
- * be asked, holds are renewed and settles that wait on disk are sent before any is given back.
+ * Calls begin at different times, so their renewals are spread by themselves. They go by a clock that nobody sets. When the
+ * ledger came back after it could not be asked, holds are renewed and settles that wait on disk are sent before any is given back.
  */
 export function startLeases(options: LeasesOptions): Leases {
   const { ledger, log, times } = options;
