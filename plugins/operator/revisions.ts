@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Configuration } from '../../core/configuration';
 import { changesBetween, meaningOf } from '../../core/configuration-meaning';
 import { listConfigurationNodes } from '../../core/configuration-nodes';
 import {
@@ -22,148 +21,161 @@ import { ADMIN } from './fields';
 
 /** The configuration as revisions: applied here, followed by every node. */
 export function revisionRoutes(gateway: Gateway): Route[] {
-  const { database, configurationSource: source, liveConfiguration: live, changeChecks } = gateway;
+  return [applyRoute(gateway), rollbackRoute(gateway), listRoute(gateway), showRoute(gateway), statusRoute(gateway)];
+}
+
+function applyRoute(gateway: Gateway): Route {
   const readApply = jsonBody<Settings<typeof APPLY>>(APPLY, BODY_AT_MOST);
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: '/admin/v1/config/revisions',
+    summary: 'Apply a configuration to every node, or with dryRun say what it would change.',
+    headers: IF_MATCH,
+    body: APPLY,
+    answers: APPLY_ANSWERS,
+    errors: CHANGE_ERRORS,
+    handle: async (_visit, request, response) => {
+      const wanted = await readApply(request);
+      refuseFiles(gateway);
+      await change(gateway, { ...wanted, restores: null }, request, response);
+    },
+  };
+}
+
+function rollbackRoute(gateway: Gateway): Route {
   const readRollback = jsonBody<Settings<typeof ROLLBACK>>(ROLLBACK);
-
-  /** Everything but the storing is the same for a dry run, so that it cannot say yes to what is refused then. */
-  const change = async (wanted: Wanted, { headers }: IncomingMessage, response: ServerResponse) => {
-    const { text, restores, dryRun, force, note = null } = wanted;
-    const next = readConfiguration(text);
-    const base = live.current;
-    const checks = await Promise.all(changeChecks.map((check) => check(base, next)));
-    const objections = checks.flat();
-    const answer = {
-      revision: next.revision,
-      base: { number: base.number, revision: base.revision },
-      changes: changesBetween(meaningOf(base), meaningOf(next)),
-      warnings: next.warnings,
-      objections,
-    };
-    if (dryRun) {
-      const newest = await newestRevision(database);
-      const number = newest?.revision === next.revision ? newest.number : null;
-      const last = newest?.number ?? 0;
-      return sendJson(response, 200, { applied: false, number, newest: last, ...answer }, etag(last));
-    }
-    if (objections.length > 0 && !force) throw fail('CHANGE_NEEDS_FORCE', { details: { objections } });
-    const onlyAfter = readIfMatch(headers['if-match']);
-    const { revision } = next;
-    const applied = await applyRevision(database, {
-      ...{ revision, text, actor: ADMIN, note, restores, objections, onlyAfter },
-    });
-    if (applied.outcome === 'overtaken') throw overtaken(applied.by);
-    // This node takes it now. Where it cannot, it is applied all the same, and this node says so like every other.
-    await live.reload('revision').catch(() => undefined);
-    const { number } = applied;
-    const isNew = applied.outcome === 'applied';
-    sendJson(response, isNew ? 201 : 200, { applied: isNew, number, newest: number, ...answer }, etag(number));
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: '/admin/v1/config/revisions/{revision}/rollback',
+    summary: 'Apply an earlier configuration again, by its number or its revision.',
+    headers: IF_MATCH,
+    body: ROLLBACK,
+    answers: APPLY_ANSWERS,
+    errors: CHANGE_ERRORS,
+    handle: async ({ params }, request, response) => {
+      const wanted = await readRollback(request);
+      refuseFiles(gateway);
+      const { text, number } = await find(gateway, params['revision']);
+      await change(gateway, { ...wanted, text, restores: number }, request, response);
+    },
   };
+}
 
-  const readConfiguration = (text: string): Configuration => {
-    try {
-      return source.check(text);
-    } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error;
-      const details = { revision: live.current.revision, problems: error.problems };
-      throw fail('CONFIGURATION_INVALID', { details });
-    }
+function listRoute({ database }: Gateway): Route {
+  return {
+    listener: 'admin',
+    method: 'GET',
+    path: '/admin/v1/config/revisions',
+    summary: 'Every configuration that was applied, newest first.',
+    query: PAGE_READERS,
+    answers: { 200: { description: 'A page of revisions.', schema: pageShape(object(REVISION)) } },
+    handle: async ({ query }, _request, response) =>
+      sendJson(response, 200, await listRevisions(database, pageOf(readQuery(query, PAGE_READERS)))),
   };
+}
 
-  const find = async (name: string | undefined): Promise<AppliedRevision> => {
-    const found = await findRevision(database, name ?? '');
-    if (found === undefined) throw fail('NOT_FOUND', { message: 'There is no such revision of the configuration.' });
-    return found;
+function showRoute(gateway: Gateway): Route {
+  return {
+    listener: 'admin',
+    method: 'GET',
+    path: '/admin/v1/config/revisions/{revision}',
+    summary: 'An applied configuration with its text, by its number or its revision.',
+    answers: {
+      200: {
+        description: 'The revision; variables stand in its text as they are written.',
+        schema: object({ ...REVISION, text: shape.text }),
+        headers: { ETag: 'Its number; of the newest, for `If-Match`.' },
+      },
+    },
+    handle: async ({ params }, _request, response) => {
+      const found = await find(gateway, params['revision']);
+      sendJson(response, 200, found, etag(found.number));
+    },
   };
+}
 
-  const refuseFiles = () => {
-    if (source.is === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
+function statusRoute({ database, configurationSource: source }: Gateway): Route {
+  return {
+    listener: 'admin',
+    method: 'GET',
+    path: '/admin/v1/config/status',
+    summary: 'Which configuration each node has in force, and what it could not take.',
+    answers: {
+      200: {
+        description: 'The newest applied revision, null with files, and every node that is there.',
+        schema: object({
+          source: SOURCE,
+          newest: orNull(object({ number: shape.integer, revision: shape.text })),
+          nodes: listOf(NODE),
+        }),
+      },
+    },
+    handle: async (_visit, _request, response) => {
+      const newest = source.is === 'file' ? undefined : await newestRevision(database);
+      sendJson(response, 200, {
+        source: source.is,
+        newest: newest === undefined ? null : { number: newest.number, revision: newest.revision },
+        nodes: await listConfigurationNodes(database),
+      });
+    },
   };
+}
 
-  return [
-    {
-      listener: 'admin',
-      method: 'POST',
-      path: '/admin/v1/config/revisions',
-      summary: 'Apply a configuration to every node, or with dryRun say what it would change.',
-      headers: IF_MATCH,
-      body: APPLY,
-      answers: APPLY_ANSWERS,
-      errors: CHANGE_ERRORS,
-      handle: async (_visit, request, response) => {
-        const wanted = await readApply(request);
-        refuseFiles();
-        await change({ ...wanted, restores: null }, request, response);
-      },
-    },
-    {
-      listener: 'admin',
-      method: 'POST',
-      path: '/admin/v1/config/revisions/{revision}/rollback',
-      summary: 'Apply an earlier configuration again, by its number or its revision.',
-      headers: IF_MATCH,
-      body: ROLLBACK,
-      answers: APPLY_ANSWERS,
-      errors: CHANGE_ERRORS,
-      handle: async ({ params }, request, response) => {
-        const wanted = await readRollback(request);
-        refuseFiles();
-        const { text, number } = await find(params['revision']);
-        await change({ ...wanted, text, restores: number }, request, response);
-      },
-    },
-    {
-      listener: 'admin',
-      method: 'GET',
-      path: '/admin/v1/config/revisions',
-      summary: 'Every configuration that was applied, newest first.',
-      query: PAGE_READERS,
-      answers: { 200: { description: 'A page of revisions.', schema: pageShape(object(REVISION)) } },
-      handle: async ({ query }, _request, response) =>
-        sendJson(response, 200, await listRevisions(database, pageOf(readQuery(query, PAGE_READERS)))),
-    },
-    {
-      listener: 'admin',
-      method: 'GET',
-      path: '/admin/v1/config/revisions/{revision}',
-      summary: 'An applied configuration with its text, by its number or its revision.',
-      answers: {
-        200: {
-          description: 'The revision; variables stand in its text as they are written.',
-          schema: object({ ...REVISION, text: shape.text }),
-          headers: { ETag: 'Its number; of the newest, for `If-Match`.' },
-        },
-      },
-      handle: async ({ params }, _request, response) => {
-        const found = await find(params['revision']);
-        sendJson(response, 200, found, etag(found.number));
-      },
-    },
-    {
-      listener: 'admin',
-      method: 'GET',
-      path: '/admin/v1/config/status',
-      summary: 'Which configuration each node has in force, and what it could not take.',
-      answers: {
-        200: {
-          description: 'The newest applied revision, null with files, and every node that is there.',
-          schema: object({
-            source: SOURCE,
-            newest: orNull(object({ number: shape.integer, revision: shape.text })),
-            nodes: listOf(NODE),
-          }),
-        },
-      },
-      handle: async (_visit, _request, response) => {
-        const newest = source.is === 'file' ? undefined : await newestRevision(database);
-        sendJson(response, 200, {
-          source: source.is,
-          newest: newest === undefined ? null : { number: newest.number, revision: newest.revision },
-          nodes: await listConfigurationNodes(database),
-        });
-      },
-    },
-  ];
+/** Everything but the storing is the same for a dry run, so that it cannot say yes to what is refused then. */
+async function change(gateway: Gateway, wanted: Wanted, { headers }: IncomingMessage, response: ServerResponse) {
+  const { database, liveConfiguration: live, changeChecks } = gateway;
+  const { text, restores, dryRun, force, note = null } = wanted;
+  const next = readConfiguration(gateway, text);
+  const base = live.current;
+  const checks = await Promise.all(changeChecks.map((check) => check(base, next)));
+  const objections = checks.flat();
+  const answer = {
+    revision: next.revision,
+    base: { number: base.number, revision: base.revision },
+    changes: changesBetween(meaningOf(base), meaningOf(next)),
+    warnings: next.warnings,
+    objections,
+  };
+  if (dryRun) {
+    const newest = await newestRevision(database);
+    const number = newest?.revision === next.revision ? newest.number : null;
+    const last = newest?.number ?? 0;
+    return sendJson(response, 200, { applied: false, number, newest: last, ...answer }, etag(last));
+  }
+  if (objections.length > 0 && !force) throw fail('CHANGE_NEEDS_FORCE', { details: { objections } });
+  const onlyAfter = readIfMatch(headers['if-match']);
+  const { revision } = next;
+  const applied = await applyRevision(database, {
+    ...{ revision, text, actor: ADMIN, note, restores, objections, onlyAfter },
+  });
+  if (applied.outcome === 'overtaken') throw overtaken(applied.by);
+  // This node takes it now. Where it cannot, it is applied all the same, and this node says so like every other.
+  await live.reload('revision').catch(() => undefined);
+  const { number } = applied;
+  const isNew = applied.outcome === 'applied';
+  sendJson(response, isNew ? 201 : 200, { applied: isNew, number, newest: number, ...answer }, etag(number));
+}
+
+function readConfiguration({ configurationSource: source, liveConfiguration: live }: Gateway, text: string) {
+  try {
+    return source.check(text);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const details = { revision: live.current.revision, problems: error.problems };
+    throw fail('CONFIGURATION_INVALID', { details });
+  }
+}
+
+async function find({ database }: Gateway, name: string | undefined): Promise<AppliedRevision> {
+  const found = await findRevision(database, name ?? '');
+  if (found === undefined) throw fail('NOT_FOUND', { message: 'There is no such revision of the configuration.' });
+  return found;
+}
+
+function refuseFiles({ configurationSource: source }: Gateway): void {
+  if (source.is === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
 }
 
 interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {

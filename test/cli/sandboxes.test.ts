@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { run } from '../../cli/run';
 import { newId } from '../../core/ids';
 import { instanceName, instanceTags } from '../../plugins/sandbox/tags';
+import { operate } from '../support/command-line';
 import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
 import {
@@ -40,24 +40,8 @@ describe('tollgate sandboxes', function () {
   });
   after(() => gateway?.stop());
 
-  async function tollgate(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
-    let out = '';
-    let notes = '';
-    const status = await run(
-      ['sandboxes', ...args],
-      { TOLLGATE_URL: gateway.adminUrl, TOLLGATE_TOKEN: gateway.adminToken, ...environment },
-      {
-        write: async (text) => {
-          out += text.toString();
-        },
-        note: (text) => {
-          notes += `${text}\n`;
-        },
-        read: async () => '',
-      },
-    );
-    return { status, out, notes };
-  }
+  const tollgate = (args: readonly string[], elsewhere: { adminUrl?: string; adminToken?: string } = {}) =>
+    operate({ adminUrl: gateway.adminUrl, adminToken: gateway.adminToken, ...elsewhere }, ['sandboxes', ...args]);
   const json = async (...args: string[]) => {
     const { status, out, notes } = await tollgate(['--json', ...args]);
     assert.equal(status, 0, notes);
@@ -139,13 +123,13 @@ describe('tollgate sandboxes', function () {
     assert.match(wrong.notes, /state: .*RUNNING.*\(INVALID_FIELD\)/);
     assert.match((await tollgate(['list', '--account', 'acme'])).notes, /account: .*\(INVALID_FIELD\)/);
     assert.match((await tollgate(['orphans', '--limit', '0'])).notes, /limit: .*\(INVALID_FIELD\)/);
-    const refused = await tollgate(['list'], { TOLLGATE_TOKEN: 'another' });
+    const refused = await tollgate(['list'], { adminToken: 'another' });
     assert.equal(refused.status, 1);
     assert.match(refused.notes, /refused the admin token of TOLLGATE_TOKEN\. Set TOLLGATE_TOKEN/);
-    const away = await tollgate(['orphans'], { TOLLGATE_URL: `http://127.0.0.1:${await freePort()}` });
+    const away = await tollgate(['orphans'], { adminUrl: `http://127.0.0.1:${await freePort()}` });
     assert.equal(away.status, 1);
     assert.match(away.notes, /Cannot reach .* Start the gateway there \(npm start\), or set TOLLGATE_URL/);
-    const publicUrl = await tollgate(['list'], { TOLLGATE_URL: gateway.url });
+    const publicUrl = await tollgate(['list'], { adminUrl: gateway.url });
     assert.match(publicUrl.notes, /Is TOLLGATE_URL its admin listener/);
     for (const args of [['list', '--colour', 'blue'], ['destroy'], []]) {
       const { status, notes } = await tollgate(args);

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { runTollgate } from '../support/command-line';
+import { operate } from '../support/command-line';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** The command line, against a gateway that is somewhere else. */
-function tollgate({ adminUrl, adminToken }: Where, ...args: string[]) {
-  return runTollgate(args, { TOLLGATE_URL: adminUrl, TOLLGATE_TOKEN: adminToken });
+function tollgate(where: Pick<TestGateway, 'adminUrl' | 'adminToken'>, ...args: string[]) {
+  return operate(where, args);
 }
-
-type Where = Pick<TestGateway, 'adminUrl' | 'adminToken'>;
 
 describe('an operator’s first customer', function () {
   this.timeout(120_000);

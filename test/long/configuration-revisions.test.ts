@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import knex, { type Knex } from 'knex';
 import { parse, stringify } from 'yaml';
-import { run } from '../../cli/run';
 import { ask } from '../support/calls';
+import { operate } from '../support/command-line';
 import { temporaryFolder } from '../support/configuration-folder';
 import { newDataFolder } from '../support/data-folder';
 import { expectShape } from '../support/documents';
@@ -336,28 +336,13 @@ describe('The configuration as revisions, on two nodes', function () {
 
   describe('from the command line', () => {
     async function tollgate(args: readonly string[], answer?: string) {
-      let out = '';
-      let notes = '';
       const questions: string[] = [];
       const reply = async (question: string) => {
         questions.push(question);
         return answer ?? '';
       };
-      const code = await run(
-        ['config', ...args],
-        { TOLLGATE_URL: one.adminUrl, TOLLGATE_TOKEN: one.adminToken },
-        {
-          write: async (text) => {
-            out += text.toString();
-          },
-          note: (text) => {
-            notes += `${text}\n`;
-          },
-          read: async () => another(),
-          ...(answer !== undefined && { ask: reply }),
-        },
-      );
-      return { code, out, notes, questions };
+      const input = { read: async () => another(), ...(answer !== undefined && { ask: reply }) };
+      return { ...(await operate(one, ['config', ...args], input)), questions };
     }
 
     const file = (text: string) => join(temporaryFolder({ 'new.yml': text }), 'new.yml');
@@ -366,16 +351,16 @@ describe('The configuration as revisions, on two nodes', function () {
       const path = file(another());
       const before = await newest();
       const no = await tollgate(['apply', '--from', path], 'n');
-      assert.deepEqual([no.code, no.questions.length, await newest()], [1, 1, before], no.notes);
+      assert.deepEqual([no.status, no.questions.length, await newest()], [1, 1, before], no.notes);
       assert.match(no.out, new RegExp(`^price acme/${MODEL} input +\\d+\\.0{8} +${prices}\\.0{8}$`, 'm'));
       const yes = await tollgate(['apply', '--from', path, '--note', 'because'], 'y');
-      assert.equal(yes.code, 0, yes.notes);
+      assert.equal(yes.status, 0, yes.notes);
       assert.match(yes.notes, new RegExp(`^Revision ${before + 1} \\([0-9a-f]{12}\\) is applied\\.$`, 'm'));
       assert.match(yes.notes, /took it \(1 of 2\)\n.* took it \(2 of 2\)/);
       assert.match((await tollgate(['history'])).out, new RegExp(`^${before + 1} .* admin .*because$`, 'm'));
       const again = await tollgate(['apply', '--from', path, '--yes']);
       assert.match(again.notes, /the newest, says this already/);
-      assert.deepEqual([again.code, await newest()], [0, before + 1]);
+      assert.deepEqual([again.status, await newest()], [0, before + 1]);
       assert.equal((await tollgate(['show'])).out, await readFile(path, 'utf8'));
       assert.equal((await tollgate(['show', '1'])).out, first);
     });
@@ -384,15 +369,15 @@ describe('The configuration as revisions, on two nodes', function () {
       const before = await newest();
       const path = file(another());
       const alone = await tollgate(['apply', '--from', path]);
-      assert.deepEqual([alone.code, await newest()], [2, before]);
+      assert.deepEqual([alone.status, await newest()], [2, before]);
       assert.match(alone.notes, /add --yes/);
-      assert.equal((await tollgate(['apply', '--from', path, '--dry-run'])).code, 0);
+      assert.equal((await tollgate(['apply', '--from', path, '--dry-run'])).status, 0);
       assert.equal(await newest(), before);
     });
 
     it('says mistakes at their place in the file that was given', async () => {
       const path = file(another().replace('maxAttempts:', 'maxAttemps:'));
-      const { code, out, notes } = await tollgate(['apply', '--from', path, '--yes']);
+      const { status: code, out, notes } = await tollgate(['apply', '--from', path, '--yes']);
       assert.equal(code, 1);
       assert.match(out, new RegExp(`^${path}:\\d+:\\d+: .*did you mean "maxAttempts"`, 'm'));
       assert.match(notes, /problems? in .*; nothing was applied\./);
@@ -404,10 +389,10 @@ describe('The configuration as revisions, on two nodes', function () {
         config['apiEndpoints'].extra = { paths: ['/${ONLY_HERE}/v1/messages'], methods: ['POST'] };
         config['pipelines'].quality.apiEndpoints.push('extra');
       });
-      const { code, notes, out } = await tollgate(['apply', '--from', '-', '--yes']);
+      const { status: code, notes, out } = await tollgate(['apply', '--from', '-', '--yes']);
       assert.equal(code, 0, notes + out);
       const failed = await tollgate(['apply', '--from', file(text), '--yes']);
-      assert.equal(failed.code, 1);
+      assert.equal(failed.status, 1);
       assert.match(
         failed.notes,
         new RegExp(
@@ -417,13 +402,13 @@ describe('The configuration as revisions, on two nodes', function () {
       assert.match(failed.notes, new RegExp(`Bring all of them back with: tollgate config rollback ${before + 1}`));
       assert.match((await tollgate(['status'])).out, /ONLY_HERE is not set/);
       const back = await tollgate(['rollback', String(before + 1), '--yes']);
-      assert.equal(back.code, 0, back.notes);
+      assert.equal(back.status, 0, back.notes);
       assert.doesNotMatch((await tollgate(['status'])).out, /ONLY_HERE/);
       assert.match((await tollgate(['revision'])).out, new RegExp(`^number +${before + 3}$`, 'm'));
     });
 
     it('prints one JSON for programs', async () => {
-      const { code, out } = await tollgate(['--json', 'apply', '--from', file(another()), '--yes']);
+      const { status: code, out } = await tollgate(['--json', 'apply', '--from', file(another()), '--yes']);
       assert.equal(code, 0);
       const { number, nodes } = JSON.parse(out) as { number: number; nodes: { number: number }[] };
       assert.deepEqual(
@@ -434,7 +419,7 @@ describe('The configuration as revisions, on two nodes', function () {
 
     it('does not wait for a node that was stopped', async () => {
       await two.stop();
-      const { code, notes } = await tollgate(['apply', '--from', file(another()), '--yes']);
+      const { status: code, notes } = await tollgate(['apply', '--from', file(another()), '--yes']);
       assert.equal(code, 0, notes);
       assert.match(notes, / took it \(1 of 1\)/);
     });

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import knex from 'knex';
 import { request } from 'undici';
-import { run } from '../../cli/run';
 import { ask } from '../support/calls';
+import { operate } from '../support/command-line';
 import { freePort } from '../support/free-port';
 import { type Configured, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
@@ -283,18 +283,7 @@ describe('Rollouts on two nodes', function () {
     const name = await begin({ change: BETA, stages: [{ share: 100, hold: LONG }], shadow: 5 });
     // A reserve that is late on a busy machine is refused, and not counted.
     for (const node of nodes) await until('it is served', async () => (await call(node)).status === 200);
-    const tollgate = async (...args: string[]) => {
-      let out = '';
-      const environment = { TOLLGATE_URL: nodes[0].adminUrl, TOLLGATE_TOKEN: nodes[0].adminToken };
-      const write = async (text: string | Uint8Array) => {
-        out += text.toString();
-      };
-      const note = (text: string) => {
-        out += text;
-      };
-      const status = await run(args, environment, { write, note, read: async () => '' });
-      return { status, out };
-    };
+    const tollgate = (...args: string[]) => operate(nodes[0], args);
     await until('both calls are counted', async () => (await shown(name)).inAll.candidate.calls === 2);
     expect((await tollgate('rollout', 'list')).out).to.match(
       new RegExp(`^${name} +running +1 of 1 +100 +(59m \\d+s|1h 0m) +2 +0.00 +calls of ${MODEL} ask beta first`, 'm'),

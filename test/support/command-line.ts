@@ -30,3 +30,12 @@ export async function runTollgate(
   });
   return { status, out, notes };
 }
+
+/** The same, as an operator of this gateway. */
+export function operate(
+  { adminUrl, adminToken }: { readonly adminUrl: string; readonly adminToken: string },
+  args: readonly string[],
+  input: Parameters<typeof runTollgate>[2] = {},
+): Promise<Ran> {
+  return runTollgate(args, { TOLLGATE_URL: adminUrl, TOLLGATE_TOKEN: adminToken }, input);
+}
