@@ -1,7 +1,10 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { parseRedisUrl, type RedisAddress } from './redis-address';
+import { readBeforeGivingUp } from './redis-patience';
 import { StartFailure } from './start-failure';
+
+readBeforeGivingUp();
 
 /** A command that has no answer by now has none: the caller is told within 300 ms that the ledger is unavailable. */
 export const COMMAND_TIMEOUT_MS = 250;
