@@ -54,6 +54,7 @@ import { startSweeper } from './core/sweeper';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
 import { exposeUpstreams } from './core/upstream-metrics';
+import { startUsageRollUp } from './core/usage-roll-up';
 import { ConfigurationError } from './core/yaml-file';
 
 /** The project's folder, also when this runs from dist. */
@@ -121,6 +122,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const drainer = openDrainer({ ledger, database, log }, env);
   const outbox = startOutboxWatch({ ledger, drainer, log });
   const sweeper = startSweeper({ ledger, database, log });
+  const stopRollUp = startUsageRollUp({ database, log });
   const times = leaseTimes(system.ledger.leaseSeconds);
   const folder = await openSpoolFolder(join(dataFolder, 'spool'));
   const spool = openSpool({ ledger, database, drainer, log, times, folder });
@@ -201,6 +203,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
         await leases.stop();
         await guardian.stop();
         await sweeper.stop();
+        await stopRollUp();
         await outbox.stop();
         await refusedCalls.close();
         await drainer.stop();

@@ -1,4 +1,5 @@
 import knex, { type Knex } from 'knex';
+import { sumSomeUntil } from '../core/usage-roll-up';
 
 export const RARE_MODEL = 'rarely-called';
 export const RARE_UPSTREAM = 'rarely-asked';
@@ -7,6 +8,9 @@ export const RARE_UPSTREAM = 'rarely-asked';
 export const RARE_KEY = '00000000-0000-7000-9000-00000000ffff';
 
 const BATCH = 250_000;
+
+/** Sums hold all of them, as they do of what is older than some minutes. */
+const LATER = new Date(Date.now() + 91 * 86_400_000);
 
 /**
  * Usage records over three months from the first of this one on, so that they stand in several partitions: 6 of 10 of one account,
@@ -32,6 +36,7 @@ export async function fillUsageRecords(
     });
   }
   for (const { definition } of indexes) await database.raw(definition.replace(' ON ONLY ', ' ON '));
+  while (await sumSomeUntil(database, LATER));
   await database.raw('VACUUM ANALYZE usage_records, usage_sums');
 }
 

@@ -2,8 +2,10 @@ import type { Knex } from 'knex';
 import { narrow, type UsageFilters } from './usage-filters';
 
 /**
- * What usage records come to: of whole hours from `usage_sums` (migrations/2026-11-21-total-usage-records.ts), of hours that a
- * range cuts, and where more than one of key, model and upstream is told apart, from the records themselves.
+ * What usage records come to: of whole hours from `usage_sums` (migrations/2026-11-21-total-usage-records.ts), as far as it has been
+ * brought up to the present (core/usage-roll-up.ts); from the records themselves what is not in it yet, hours that a range cuts, and
+ * all of it where more than one of key, model and upstream is told apart. One statement reads both, so that nothing is counted twice
+ * or not at all while it goes on.
  */
 
 /** Part of the time that is looked at; `-Infinity` and `Infinity` are no bounds. */
@@ -58,36 +60,34 @@ const COUNTED = [
   `width_bucket(usage.first_token_ms, '{${FIRST_TOKEN_BOUNDS_MS.join()}}'::int[]) AS class`,
 ];
 
-type SumRow = Readonly<Record<Measure, bigint>> & { readonly slot: number };
+/** Of whole hours with the calls of each class, of records with the class of the calls. */
+type SumRow = Readonly<Record<Measure, bigint>> & {
+  readonly slot: number;
+  readonly classes: readonly (number | null)[] | null;
+  readonly class: number | null;
+};
 
 /** Of each slot. */
 export async function readSums(database: Knex, filters: SumFilters, slots: readonly Slot[]): Promise<readonly Sums[]> {
-  const { whole, cut } = splitSlots(slots, groupedByOf(filters));
-  const summed = sumsOf(database, filters, groupedByOf(filters)).select(
-    database.raw([...SUMMED, `ARRAY[${FIRST_TOKENS.join()}]::float8[] AS classes`].join()),
+  const groupedBy = groupedByOf(filters);
+  const summed = sumsOf(database, filters, groupedBy).select(
+    database.raw([...SUMMED, `NULL::int AS class, ARRAY[${FIRST_TOKENS.join()}]::float8[] AS classes`].join()),
   );
-  const counted = recordsOf(database, filters).select(database.raw(COUNTED.join())).groupByRaw('class');
-  const [wholes, cuts] = await Promise.all([
-    askSlots<SumRow & { classes: readonly (number | null)[] }>(database, whole, summed),
-    askSlots<SumRow & { class: number | null }>(database, cut, counted),
-  ]);
+  const counted = recordsOf(database, filters)
+    .select(database.raw(`${COUNTED.join()}, NULL::float8[] AS classes`))
+    .groupByRaw('class');
+  const parts = splitSlots(slots, groupedBy);
+  const { rows }: { rows: readonly SumRow[] } = await inSlots(database, parts, { summed, counted });
   const sums = slots.map(() => ({
     ...(Object.fromEntries(MEASURES.map((name) => [name, 0n])) as Record<Measure, bigint>),
     firstTokens: Array<number>(CLASSES).fill(0),
   }));
-  const add = (row: SumRow) => {
+  for (const row of rows) {
     const sum = sums[row.slot];
     if (sum === undefined) throw new Error('a sum of a slot nobody asked for');
     for (const name of MEASURES) sum[name] += row[name];
-    return sum.firstTokens;
-  };
-  for (const row of wholes) {
-    const firstTokens = add(row);
-    for (const [at, calls] of row.classes.entries()) firstTokens[at] = (firstTokens[at] ?? 0) + (calls ?? 0);
-  }
-  for (const row of cuts) {
-    const firstTokens = add(row);
-    if (row.class !== null) firstTokens[row.class] = (firstTokens[row.class] ?? 0) + Number(row.calls);
+    const classes = row.classes?.entries() ?? (row.class === null ? [] : [[row.class, Number(row.calls)] as const]);
+    for (const [at, calls] of classes) sum.firstTokens[at] = (sum.firstTokens[at] ?? 0) + (calls ?? 0);
   }
   return sums;
 }
@@ -107,21 +107,21 @@ export async function readCells(
   { by, most }: { readonly by: GroupedBy; readonly most: number },
 ): Promise<readonly Cell[]> {
   const groupedBy = groupedByOf(filters, by);
-  const { whole, cut } = splitSlots(slots, groupedBy);
   const summed = sumsOf(database, filters, groupedBy)
     .select(database.raw('usage.name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8'))
     .groupBy('usage.name');
   const counted = recordsOf(database, filters)
     .select(database.raw(`${USAGE_NAMES[by]} AS name, count(*) AS calls, sum(usage.cost_e8) AS cost_e8`))
     .groupByRaw('1');
+  const found = inSlots(database, splitSlots(slots, groupedBy), { summed, counted });
   const { rows } = await database.raw<{ rows: readonly Cell[] }>(
     `WITH cell AS MATERIALIZED (
       SELECT slot, name, sum(calls) AS calls, sum(cost_e8) AS cost_e8
-      FROM (SELECT * FROM (:whole) AS whole UNION ALL SELECT * FROM (:cut) AS cut) AS part GROUP BY slot, name),
+      FROM (:found) AS part GROUP BY slot, name),
     dearest AS (SELECT name FROM cell GROUP BY name ORDER BY sum(cost_e8) DESC, sum(calls) DESC, name LIMIT :most)
     SELECT cell.slot, dearest.name, sum(calls)::bigint AS calls, sum(cost_e8)::bigint AS cost_e8
     FROM cell LEFT JOIN dearest USING (name) GROUP BY cell.slot, dearest.name`,
-    { whole: inSlots(database, whole, summed) as never, cut: inSlots(database, cut, counted) as never, most },
+    { found: found as never, most },
   );
   return rows;
 }
@@ -179,27 +179,37 @@ function recordsOf(database: Knex, filters: SumFilters): Knex.QueryBuilder {
   return query;
 }
 
-async function askSlots<Row>(
-  database: Knex,
-  parts: readonly PartOfSlot[],
-  found: Knex.QueryBuilder,
-): Promise<readonly Row[]> {
-  return parts.length === 0 ? [] : (await inSlots(database, parts, found)).rows;
-}
-
 /**
  * The database reads one part after the other, each from the end of an index; asked for all of them at once, it expects as
  * many groups as records, and sorts them.
  */
-function inSlots(database: Knex, parts: readonly PartOfSlot[], found: Knex.QueryBuilder): Knex.Raw {
+function inSlots(
+  database: Knex,
+  { whole, cut }: { readonly whole: readonly PartOfSlot[]; readonly cut: readonly PartOfSlot[] },
+  { summed, counted }: { readonly summed: Knex.QueryBuilder; readonly counted: Knex.QueryBuilder },
+): Knex.Raw {
   return database.raw(
-    `SELECT part.slot, found.* FROM unnest(:froms::timestamptz[], :tos::timestamptz[], :slots::int[])
-       AS part (from_at, to_at, slot) CROSS JOIN LATERAL :found AS found`,
+    `WITH whole AS (:whole),
+      cut AS (:cut UNION ALL
+        SELECT greatest(from_at, until), to_at, slot FROM whole CROSS JOIN usage_summed WHERE until < to_at)
+    SELECT part.slot, found.* FROM whole AS part CROSS JOIN LATERAL :summed AS found
+    UNION ALL SELECT part.slot, found.* FROM cut AS part CROSS JOIN LATERAL :counted AS found`,
+    {
+      whole: partsOf(database, whole) as never,
+      cut: partsOf(database, cut) as never,
+      summed: summed as never,
+      counted: counted as never,
+    },
+  );
+}
+
+function partsOf(database: Knex, parts: readonly PartOfSlot[]): Knex.Raw {
+  return database.raw(
+    'SELECT * FROM unnest(:froms::timestamptz[], :tos::timestamptz[], :slots::int[]) AS part (from_at, to_at, slot)',
     {
       froms: parts.map(({ fromMs }) => toTime(fromMs)),
       tos: parts.map(({ toMs }) => toTime(toMs)),
       slots: parts.map(({ slot }) => slot),
-      found: found as never,
     },
   );
 }

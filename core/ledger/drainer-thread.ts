@@ -25,7 +25,7 @@ export interface ToGateway {
 
 const PROGRAM = require.resolve('./drainer-worker');
 
-/** After many nudges more are waited for: an entry of a batch of 600 costs Postgres four fifths of what one of 150 does. */
+/** After many nudges more are waited for: an entry of a batch of 600 costs Postgres five sixths of what one of 150 does. */
 const COLLECT_MANY_MS = 300;
 const MANY = 30;
 

@@ -8,10 +8,13 @@ import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { keepPartitions } from '../../core/ledger/partitions';
 import { insertUsage } from '../../core/ledger/rows';
 import { startRefusedCalls, type UsageRecord } from '../../core/refused-calls';
+import { startUsageRollUp, sumSomeUntil } from '../../core/usage-roll-up';
 import { FIRST_TOKEN_BOUNDS_MS, readCells, readSums, type SumFilters } from '../../core/usage-sums';
+import { down as writeSumsWithRecords } from '../../migrations/2026-11-21-write-sums-later';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { seeded } from '../support/random';
-import { bareDatabase } from '../support/shared';
+import { bareDatabase, newDatabase } from '../support/shared';
+import { until } from '../support/until';
 import { fundedPayer, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 
 const HOUR_MS = 3_600_000;
@@ -19,14 +22,18 @@ const START_MS = Date.parse('2026-11-03T00:00:00Z');
 
 const MEASURES = ['calls', 'failed', 'cost_e8', 'input_tokens', 'output_tokens', 'total_tokens'];
 
-/** What the records come to, asked of them in another way than the sums are kept. */
+/** Later than all records here. */
+const LATER = new Date('2028-01-01');
+
+/** What the records that are summed come to, asked of them in another way than the sums are kept. */
 async function assertSumsAreExact(database: Knex): Promise<void> {
   const { rows: expected } = await database.raw(`
     SELECT account_id, 'none' AS grouped_by, date_trunc('hour', created_at) AS hour, '' AS name, status, count(*) AS calls,
       count(*) FILTER (WHERE status >= 400 OR error_code IS NOT NULL) AS failed, sum(cost_e8)::bigint AS cost_e8,
       coalesce(sum(input_tokens), 0)::bigint AS input_tokens, coalesce(sum(output_tokens), 0)::bigint AS output_tokens,
       coalesce(sum(total_tokens), 0)::bigint AS total_tokens, count(first_token_ms) AS measured
-    FROM usage_records GROUP BY account_id, hour, status ORDER BY account_id, hour, status`);
+    FROM usage_records WHERE created_at < (SELECT until FROM usage_summed)
+    GROUP BY account_id, hour, status ORDER BY account_id, hour, status`);
   const shown = expected.map((row: Record<string, unknown>) => ({ ...row, hour: (row['hour'] as Date).toISOString() }));
   for (const groupedBy of ['none', 'key', 'model', 'upstream']) {
     const { rows } = await database.raw(
@@ -61,6 +68,8 @@ for (const { name, open } of DATABASES) {
       this.timeout(60_000);
       test = await open();
       database = test.database;
+      // What is written here is written late: triggers add it.
+      await sumSomeUntil(database, LATER);
     });
     after(() => test.close());
 
@@ -230,6 +239,143 @@ function costOf(found: readonly { readonly costE8: bigint }[]): bigint {
   return found.reduce((sum, { costE8 }) => sum + costE8, 0n);
 }
 
+describe('usage that is summed while it is written', () => {
+  let database: Knex;
+  const { below: pick } = seeded(23);
+  const payers = [newPayer(), newPayer()];
+  /** The roll-up is here; records are written from two hours before it to one after. */
+  let nowMs = START_MS;
+  const timeNearby = () => new Date(nowMs - 2 * HOUR_MS + pick(3 * HOUR_MS)).toISOString();
+
+  before(async function () {
+    this.timeout(60_000);
+    database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
+    await database('usage_summed').update({ until: new Date(START_MS) });
+  });
+  after(() => database.destroy());
+
+  async function startOver(): Promise<void> {
+    await database('usage_records').delete();
+    await database('usage_summed').update({ until: new Date(START_MS) });
+  }
+
+  async function writeUntil(isOver: () => boolean): Promise<void> {
+    const written: ReturnType<typeof rowOf>[] = [];
+    while (!isOver()) {
+      const payer = payers[pick(2)] ?? newPayer();
+      const batch = Array.from({ length: 1 + pick(8) }, () => {
+        const record = usageRecord(payer, { createdAt: timeNearby(), model: `model-${pick(2)}` });
+        return rowOf(record, BigInt(pick(100)), pick(4) === 0 ? null : newId());
+      });
+      const again = written
+        .slice(-pick(20))
+        .map((row) => ({ ...row, rid: row.rid ?? newId(), costE8: row.costE8 + 1n }));
+      await insertUsage(database, pick(2) === 0 ? batch : [...batch, ...again]);
+      written.push(...batch);
+      const gone = JSON.parse(written[pick(written.length)]?.record ?? '{}').requestId;
+      if (pick(5) === 0) await database('usage_records').where({ request_id: gone }).delete();
+    }
+  }
+
+  async function drainUntil(isOver: () => boolean): Promise<void> {
+    const ledger = new MemoryLedger();
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 10_000_000n);
+    payers.push(payer);
+    const drainers = [1, 2].map(() => startDrainer({ ledger, database, log: quiet, collectMs: 1 }));
+    while (!isOver()) {
+      const request = reserveRequest(payer, 1_000n);
+      await ledger.reserve(request);
+      const record = JSON.stringify(usageRecord(payer, { createdAt: timeNearby() }));
+      await ledger.settle({ ...payer, rid: request.rid, costE8: BigInt(pick(100)), record });
+      for (const drainer of drainers) drainer.nudge(payer.accountId);
+      await new Promise((wake) => setTimeout(wake, pick(5)));
+    }
+    await Promise.all(drainers.map((drainer) => drainer.stop()));
+  }
+
+  async function rollUp(): Promise<void> {
+    for (let step = 0; step < 150; step += 1) {
+      nowMs += pick(30 * 60_000);
+      await sumSomeUntil(database, new Date(nowMs), 1 + pick(40));
+    }
+  }
+
+  /** Both in one snapshot: the sums as they are read, and the records. */
+  async function assertReadExactly(): Promise<void> {
+    const payer = payers[pick(payers.length)] ?? newPayer();
+    const fromMs = nowMs - pick(10) * HOUR_MS;
+    const slot = { fromMs, toMs: [Infinity, fromMs + (1 + pick(6)) * HOUR_MS, fromMs + pick(HOUR_MS)][pick(3)] ?? 0 };
+    await database.transaction(
+      async (trx) => {
+        const [sums] = await readSums(trx, { account: payer.accountId }, [slot]);
+        const cells = await readCells(trx, { account: payer.accountId }, [slot], { by: 'model', most: 8 });
+        const { rows } = await trx.raw(
+          `SELECT count(*) AS calls, coalesce(sum(cost_e8), 0)::bigint AS cost_e8 FROM usage_records
+           WHERE account_id = ? AND created_at >= ?::timestamptz AND created_at < ?::timestamptz`,
+          [payer.accountId, new Date(slot.fromMs), slot.toMs === Infinity ? 'infinity' : new Date(slot.toMs)],
+        );
+        assert.deepEqual({ calls: sums?.calls, cost_e8: sums?.cost_e8 }, { ...rows[0] });
+        assert.equal(costOf(cells.map((cell) => ({ costE8: cell.cost_e8 }))), rows[0].cost_e8);
+      },
+      { isolationLevel: 'repeatable read', readOnly: true },
+    );
+  }
+
+  it('is read as what the records come to, at every moment', async function () {
+    this.timeout(60_000);
+    let isOver = false;
+    const over = () => isOver;
+    const readUntilOver = async () => {
+      while (!isOver) await assertReadExactly();
+    };
+    const rolling = rollUp().finally(() => {
+      isOver = true;
+    });
+    await Promise.all([
+      rolling,
+      writeUntil(over),
+      writeUntil(over),
+      drainUntil(over),
+      readUntilOver(),
+      readUntilOver(),
+    ]);
+    await assertSumsAreExact(database);
+    while (await sumSomeUntil(database, LATER, 50)) await assertReadExactly();
+    await assertSumsAreExact(database);
+    const [{ count: records } = { count: 0n }] = await database('usage_records').count();
+    const [{ calls } = { calls: 0 }] = await database('usage_sums').where({ grouped_by: 'none' }).sum('calls as calls');
+    assert.equal(String(calls), String(records));
+  });
+
+  it('goes on past more records of one moment than are added at once', async () => {
+    await startOver();
+    const [payer = newPayer()] = payers;
+    const createdAt = new Date(START_MS + 5).toISOString();
+    await insertUsage(
+      database,
+      [1, 2, 3, 4, 5].map(() => rowOf(usageRecord(payer, { createdAt }), 1n)),
+    );
+    while (await sumSomeUntil(database, new Date(START_MS + HOUR_MS), 2));
+    await assertSumsAreExact(database);
+  });
+
+  it('is added by whichever process comes first, and by all that are there exactly once', async () => {
+    await startOver();
+    const [payer = newPayer()] = payers;
+    const createdAt = new Date(Date.now() - 120_000).toISOString();
+    await insertUsage(
+      database,
+      [1, 2, 3].map(() => rowOf(usageRecord(payer, { createdAt }), 1n)),
+    );
+    const soon = { everyMs: 5, youngerMs: 60_000, atOnceMs: 0 };
+    const stops = [1, 2, 3].map(() => startUsageRollUp({ database, log: quiet, ...soon }));
+    await until('it is summed', async () => (await database('usage_summed').first()).until > new Date(createdAt));
+    await Promise.all(stops.map((stop) => stop()));
+    await assertSumsAreExact(database);
+  });
+});
+
 describe('a database from before the sums', () => {
   it('has them of what was there', async function () {
     this.timeout(60_000);
@@ -242,8 +388,38 @@ describe('a database from before the sums', () => {
       times.map((createdAt) => rowOf(usageRecord(payer, { createdAt, firstTokenMs: 300 }), 7n)),
     );
     await migrate(database);
+    await sumSomeUntil(database, LATER);
     await assertSumsAreExact(database);
-    assert.equal((await database('usage_sums').where({ grouped_by: 'none' })).length, 2);
+    const hours = database('usage_sums').where({ grouped_by: 'none' }).whereNot({ calls: 0 });
+    assert.equal((await hours).length, 2);
+    await database.destroy();
+  });
+
+  it('whose sums were written with the records loses and doubles none, forth and back', async function () {
+    this.timeout(60_000);
+    const database = await openDatabase({ databaseUrl: await bareDatabase(), dataFolder: '', log: quiet });
+    await migrate(database, { to: '2026-11-21-watch-rollouts' });
+    const payer = newPayer();
+    const write = (atMs: number) =>
+      insertUsage(database, [rowOf(usageRecord(payer, { createdAt: new Date(atMs).toISOString() }), 7n)]);
+    const callsSummed = async () => {
+      const [row] = await database('usage_sums').where({ grouped_by: 'none' }).sum('calls as calls');
+      return Number(row?.['calls']);
+    };
+    await write(Date.now() - 60_000);
+    await write(Date.now() + 60_000);
+    await migrate(database);
+    assert.equal(await callsSummed(), 1);
+    await write(Date.now() - 60_000);
+    await write(Date.now() + 60_000);
+    assert.equal(await callsSummed(), 2);
+    await assertSumsAreExact(database);
+    const [all] = await readSums(database, { account: payer.accountId }, [{ fromMs: -Infinity, toMs: Infinity }]);
+    assert.equal(all?.calls, 4n);
+    await database.transaction((trx) => writeSumsWithRecords(trx));
+    assert.equal(await callsSummed(), 4);
+    await write(Date.now() + 60_000);
+    assert.equal(await callsSummed(), 5);
     await database.destroy();
   });
 });
