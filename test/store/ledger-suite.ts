@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { newId } from '../../core/ids';
 import { dayOf, monthOf } from '../../core/ledger/key-limits';
-import { type Ledger, LedgerUnavailable, type Payer, type SetKeyRequest, WrongPayer } from '../../core/ledger/ledger';
+import {
+  type Ledger,
+  LedgerUnavailable,
+  type Payer,
+  type ReserveRequest,
+  type SetKeyRequest,
+  WrongPayer,
+} from '../../core/ledger/ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { MAX_AMOUNT_E8 } from '../../core/money';
 import { rejection } from '../support/rejection';
@@ -940,6 +947,42 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
         assert.equal((await ledger.release(closing(payer, first.rid))).outcome, 'released');
         assertIncludes(await moneyOf(payer), { available: 799n, held: 0n });
+      });
+
+      it('of an account that is behind again drops the holds it was told of, and none that was dropped is due', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const [dropped, due] = [1, 2].map(() => reserveRequest(payer, 10n, { lifetimeMs: 0 })) as [
+          ReserveRequest,
+          ReserveRequest,
+        ];
+        const told = newId();
+        const shard = shardOf(payer.accountId);
+        const holds = async () => (await ledger.inspect(shard, [payer.accountId], [])).holds.map(({ rid }) => rid);
+        const snapshot = {
+          accountId: payer.accountId,
+          status: 'active',
+          postedE8: 800n,
+          keys: [],
+          closed: [],
+        } as const;
+        await ledger.reserve(dropped);
+        await ledger.restore([{ ...snapshot, seq: 2, open: [{ ...payer, rid: told, amountE8: 5n }] }]);
+        assert.deepEqual(await holds(), [told]);
+        await ledger.reserve(due);
+        assert.deepEqual(await ledger.due(shard, 1), [{ ...payer, rid: due.rid }]);
+        await ledger.restore([{ ...snapshot, seq: 3, open: [] }]);
+        assert.deepEqual(await holds(), []);
+      });
+
+      it('of an account that is behind begins the minute of its keys anew', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const key = keyRequest(payer, { callsPerMinute: 1, settings: settingsOf({ rev: 1 }) });
+        const ask = async () => (await ledger.reserve(reserveRequest(payer, 1n, { keyRev: 1, tokens: 1 }))).outcome;
+        await ledger.setKey(key);
+        assert.deepEqual([await ask(), await ask()], ['reserved', 'rate_limited']);
+        const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
+        await ledger.restore([{ ...snapshot, keys: [{ ...key, spentE8: 0n }], closed: [], open: [] }]);
+        assert.equal(await ask(), 'reserved');
       });
 
       it('of an account that is behind drops its other open holds, and those of no other account', async () => {
