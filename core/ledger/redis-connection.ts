@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Command, Redis } from 'ioredis';
 import type { LuaScript } from '../lua';
 import { mastersOf, type RedisClient } from '../redis';
@@ -14,6 +15,8 @@ export type ScriptAnswer = readonly [string, ...string[]];
 export class RedisConnection {
   readonly redis: RedisClient;
   readonly #scripts: readonly LuaScript[];
+  /** The scripts by the names they have in the trusted Redis. */
+  readonly #named = new Map<LuaScript, NamedScript>();
   #corked = false;
   /** The Redis that was last found to hold what Postgres knows, by its replication id; undefined before the first look. */
   #trusted: string | undefined;
@@ -37,7 +40,11 @@ export class RedisConnection {
    * was cut off from all but this process, is made anew. A Cluster's primaries see to that themselves.
    */
   trust(id: string): void {
-    this.#trusted = id;
+    if (this.#trusted !== id) {
+      this.#trusted = id;
+      this.#named.clear();
+      this.#loadScripts().catch(ignore);
+    }
     this.#sawNotReady = false;
     this.#inDoubt = false;
     const { redis } = this;
@@ -47,8 +54,9 @@ export class RedisConnection {
     });
   }
 
-  /** Whether there is a reason to compare what Redis, whose id this is, holds with what Postgres knows. */
+  /** Whether there is a reason to compare what Redis, whose id this is, holds with what Postgres knows; another is asked nothing until then. */
   isInDoubt(id: string): boolean {
+    if (this.#trusted !== undefined && this.#trusted !== id) this.#inDoubt = true;
     return this.#inDoubt || this.#sawNotReady || this.#trusted !== id;
   }
 
@@ -66,8 +74,9 @@ export class RedisConnection {
 
   /** On every connect: a script is sent only when it is known that this Redis did not go back in time meanwhile. */
   #begin(): void {
-    this.#loadScripts().catch(ignore);
-    void this.#meet();
+    this.#meet()
+      .then(() => (this.#inDoubt ? undefined : this.#loadScripts()))
+      .catch(ignore);
   }
 
   #meet(): Promise<void> {
@@ -89,7 +98,7 @@ export class RedisConnection {
     this.#cork();
     let reply: unknown;
     try {
-      reply = await this.redis.sendCommand(new ScriptCommand(script, keys, args));
+      reply = await this.redis.sendCommand(new ScriptCommand(this.#nameOf(script), keys, args));
     } catch (error) {
       if (!isNoScript(error)) throw explain(error);
       reply = await this.#runForgotten(script, keys, args);
@@ -110,13 +119,14 @@ export class RedisConnection {
   }
 
   /**
-   * Scripts are loaded on every connect. When Redis has forgotten them since, they are loaded again and the command is
-   * repeated: a Redis that has forgotten more than scripts has no epoch either, and the script answers `not_ready`.
+   * Scripts are loaded on every connect. Where Redis does not know them they are loaded and the command is repeated, unless it
+   * is another Redis than before: one that has forgotten more than scripts has no epoch either, and the script answers `not_ready`.
    */
-  #runForgotten(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async #runForgotten(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    await this.#meet();
     return this.ask(async (redis) => {
       await this.#loadScripts();
-      return redis.sendCommand(new ScriptCommand(script, keys, args));
+      return redis.sendCommand(new ScriptCommand(this.#nameOf(script), keys, args));
     });
   }
 
@@ -126,8 +136,23 @@ export class RedisConnection {
 
   async #loadScripts(): Promise<void> {
     await Promise.all(
-      mastersOf(this.redis).flatMap((master) => this.#scripts.map((script) => master.script('LOAD', script.source))),
+      mastersOf(this.redis).flatMap((master) =>
+        this.#scripts.map((script) => master.script('LOAD', this.#nameOf(script).source)),
+      ),
     );
+  }
+
+  /**
+   * Each Redis that was compared with Postgres knows the scripts by other names. A Cluster's client goes over to a replica that
+   * has taken its primary's place without a word: that one may know scripts, but not these, and is met before it is given them.
+   */
+  #nameOf(script: LuaScript): NamedScript {
+    const known = this.#named.get(script);
+    if (known !== undefined) return known;
+    const source = `${script.source}\n-- ${this.#trusted ?? ''}`;
+    const named = { source, sha: createHash('sha1').update(source).digest('hex') };
+    this.#named.set(script, named);
+    return named;
   }
 
   #cork(): void {
@@ -143,9 +168,15 @@ export class RedisConnection {
   }
 }
 
+interface NamedScript {
+  readonly source: string;
+  /** What EVALSHA calls it by. */
+  readonly sha: string;
+}
+
 /** What `redis.evalsha` makes, without spreading and flattening its arguments: measured, 6 µs of CPU instead of 9. */
 class ScriptCommand extends Command {
-  constructor({ sha }: LuaScript, keys: readonly string[], args: readonly string[]) {
+  constructor({ sha }: NamedScript, keys: readonly string[], args: readonly string[]) {
     super('evalsha', [], { replyEncoding: 'utf8' });
     this.args = [sha, String(keys.length), ...keys, ...args];
   }
