@@ -5,6 +5,7 @@ import { type LuaScript, loadScript } from '../lua';
 import { MAX_AMOUNT_E8 } from '../money';
 import { duplicateRedis, type RedisClient } from '../redis';
 import { assertAmount } from './amount';
+import { refuseBrokenMoves } from './broken-moves';
 import { type Inspection, readInspection } from './inspection';
 import {
   type AccountSnapshot,
@@ -402,13 +403,13 @@ export class RedisLedger implements Ledger {
    * node change that id. All shards are looked at when there is a reason to, and now and then.
    */
   async isReady(): Promise<boolean> {
-    const [id, index] = await Promise.all([
-      this.#background.readReplicationId(),
-      this.#background.ask((redis) => redis.exists(KEY_INDEX)),
-    ]);
-    if (index === 0) return false;
+    const id = await this.#background.readReplicationId();
+    const isInDoubt = this.#calls.isInDoubt(id);
+    // First: a Cluster in this state may answer nothing else.
+    if (isInDoubt) await this.#background.ask(refuseBrokenMoves);
+    if ((await this.#background.ask((redis) => redis.exists(KEY_INDEX))) === 0) return false;
     const looked = performance.now() - this.#lookedAt < LOOK_EVERY_MS;
-    if (looked && !this.#calls.isInDoubt(id)) return true;
+    if (looked && !isInDoubt) return true;
     if (!(await this.#everyShardHas('epoch', id))) return false;
     this.#trust(id);
     return true;

@@ -12,14 +12,23 @@ export interface TestCluster {
   /** Of the first primary; takes its place when that is gone. */
   readonly replica: TestRedis;
   slotOf(key: string): Promise<number>;
-  /** Moves a slot from the primary that has it to another, with all that is in it. */
+  /** Moves a slot from the primary that has it to the next, with all that is in it. */
   moveSlot(slot: number): Promise<void>;
+  /** The same, but no further than the keys that are chosen. */
+  beginMove(slot: number, isMoved: (key: string) => boolean): Promise<void>;
+  /** What a node holds of a slot. */
+  keysOf(server: TestRedis, slot: number): Promise<readonly string[]>;
+  /** The replica takes the first primary's place, whatever the others say; that one follows it. */
+  takeOver(): Promise<void>;
+  /** And gives it back. */
+  giveBack(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Three primaries that share the slots, and a replica of the first, on loopback. */
 export async function startCluster(): Promise<TestCluster> {
-  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '3000', '--appendonly', 'yes'];
+  // A node that a busy machine does not let answer for a while is no dead one.
+  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '4000', '--appendonly', 'yes'];
   const servers = await Promise.all(Array.from({ length: PRIMARIES + 1 }, () => startRedis(options)));
   const clients = servers.map(({ url }) => new Redis(url));
   for (const client of clients) client.on('error', () => undefined);
@@ -47,29 +56,58 @@ export async function startCluster(): Promise<TestCluster> {
     30_000,
   );
 
+  const partsOf = (slot: number) => {
+    const from = Math.floor((slot * PRIMARIES) / SLOTS);
+    const to = (from + 1) % PRIMARIES;
+    const [source, target, port] = [clients[from], clients[to], servers[to]?.port ?? 0];
+    if (source === undefined || target === undefined) throw new Error(`nobody has slot ${slot}`);
+    return { source, target, sourceId: ids[from] ?? '', targetId: ids[to] ?? '', port };
+  };
+  const keysOf = async (node: Redis | undefined, slot: number) =>
+    (await node?.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[];
+  const beginMove = async (slot: number, isMoved: (key: string) => boolean) => {
+    const { source, target, sourceId, targetId, port } = partsOf(slot);
+    await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId);
+    await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId);
+    for (;;) {
+      const keys = (await keysOf(source, slot)).filter(isMoved);
+      if (keys.length === 0) return;
+      await source.call('MIGRATE', '127.0.0.1', port, '', 0, 5_000, 'KEYS', ...keys);
+    }
+  };
+
+  const takePlace = async (node: Redis, master: Redis) => {
+    const isInStep = async () =>
+      /master_link_status:up/.test(await node.info('replication')) &&
+      (await offsetOf(node)) === (await offsetOf(master));
+    await until('the replica has everything', isInStep, 30_000);
+    await node.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+    await until('it is followed', async () => /role:slave/.test(await master.info('replication')), 30_000);
+  };
+
   return {
     url: `redis+cluster://${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     primaries: servers.slice(0, PRIMARIES),
     replica: servers[PRIMARIES] as TestRedis,
     slotOf: async (key) => Number(await first.call('CLUSTER', 'KEYSLOT', key)),
+    beginMove,
+    keysOf: (server, slot) => keysOf(clients[servers.indexOf(server)], slot),
     moveSlot: async (slot) => {
-      const from = Math.floor((slot * PRIMARIES) / SLOTS);
-      const to = (from + 1) % PRIMARIES;
-      const [source, target, port] = [clients[from], clients[to], servers[to]?.port ?? 0];
-      if (source === undefined || target === undefined) throw new Error(`nobody has slot ${slot}`);
-      await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', ids[from] ?? '');
-      await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', ids[to] ?? '');
-      for (;;) {
-        const keys = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
-        if (keys.length === 0) break;
-        await source.call('MIGRATE', '127.0.0.1', port, '', 0, 5_000, 'KEYS', ...keys);
-      }
-      await target.call('CLUSTER', 'SETSLOT', slot, 'NODE', ids[to] ?? '');
-      await source.call('CLUSTER', 'SETSLOT', slot, 'NODE', ids[to] ?? '');
+      await beginMove(slot, () => true);
+      const { source, target, targetId } = partsOf(slot);
+      for (const node of [target, source]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', targetId);
     },
+    takeOver: () => takePlace(replica, first),
+    giveBack: () => takePlace(first, replica),
     stop: async () => {
       for (const client of clients) client.disconnect();
       await Promise.all(servers.map((server) => server.stop()));
     },
   };
+}
+
+/** How far what was written has come at this node. */
+async function offsetOf(node: Redis): Promise<string | undefined> {
+  const info = await node.info('replication');
+  return /^slave_repl_offset:(\d+)/m.exec(info)?.[1] ?? /^master_repl_offset:(\d+)/m.exec(info)?.[1];
 }
