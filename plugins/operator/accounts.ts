@@ -20,7 +20,6 @@ const NEW_ACCOUNT = {
   additionalProperties: false,
   required: ['name'],
   properties: { name: TEXT },
-  example: { name: 'acme' },
 } as const;
 
 export function accountRoutes(stores: Stores): Route[] {

@@ -22,7 +22,6 @@ const NEW_USER = {
   additionalProperties: false,
   required: ['email', 'password'],
   properties: { email: EMAIL, password: PASSWORD },
-  example: { email: 'ada@example.com', password: 'correct horse battery' },
 } as const;
 
 const USER_CHANGES = {
@@ -30,7 +29,6 @@ const USER_CHANGES = {
   additionalProperties: false,
   minProperties: 1,
   properties: { password: PASSWORD, status: { enum: ['active', 'disabled'] } },
-  example: { status: 'disabled' },
 } as const;
 
 /** People who sign in to the console. No answer and no audit row has a password or what is stored of it. */

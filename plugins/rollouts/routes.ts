@@ -30,7 +30,6 @@ const GIVEN = {
       minimum: 1,
     },
   },
-  example: { reason: 'too slow at noon' },
 } as const;
 
 const ORDERS: Readonly<Record<Order, string>> = {

@@ -1,19 +1,12 @@
-/** So much of one look counts, and its pause: on a machine that is busy with other things both take longer. */
-const LOOK_MS = 50;
-/** How far what does not count may lengthen a short wait. */
-const LONGEST_MS = 30_000;
-
-/** Waits for a condition, never for a time. Fails with the last error or value after `withinMs` of a machine that is not busy. */
+/** Waits for a condition, never for a time. Fails with the last error or value after `withinMs`. */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
   withinMs = 10_000,
 ): Promise<NonNullable<T>> {
-  const begunMs = performance.now();
-  const atMostMs = Math.max(withinMs, Math.min(4 * withinMs, LONGEST_MS));
-  let spentMs = 0;
+  const deadline = Date.now() + withinMs;
   let last: unknown;
-  for (let lookedMs = begunMs; ; ) {
+  for (;;) {
     try {
       const value = await condition();
       if (value !== undefined && value !== null && value !== false) return value as NonNullable<T>;
@@ -21,23 +14,7 @@ export async function until<T>(
     } catch (error) {
       last = error;
     }
-    const nowMs = performance.now();
-    spentMs += Math.min(nowMs - lookedMs, LOOK_MS);
-    lookedMs = nowMs;
-    if (spentMs > withinMs || nowMs - begunMs > atMostMs)
-      throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
+    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
     await new Promise((wake) => setTimeout(wake, 10));
   }
-}
-
-/** Whether it settles before so much time has passed by this process's own timers: when it stands still, so do they. */
-export function settlesWithin(ms: number, promise: PromiseLike<unknown>): Promise<boolean> {
-  const settled = Promise.resolve(promise).then(
-    () => true,
-    () => true,
-  );
-  const late = new Promise<false>((done) => {
-    setTimeout(() => setImmediate(() => setImmediate(done, false)), ms).unref();
-  });
-  return Promise.race([settled, late]);
 }
