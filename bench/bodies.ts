@@ -6,15 +6,19 @@ const TEXT =
   'The tariff of the toll road depends on the axles of the vehicle and on the hour. A passenger car pays the lowest ' +
   'rate; a lorry with five axles pays about six times as much. Between midnight and five in the morning every rate is halved.';
 
-export const CHAT_BODY = JSON.stringify({
-  model: MODEL,
-  max_tokens: 256,
-  temperature: 0.7,
-  messages: [
-    { role: 'system', content: 'You answer in two or three short sentences.' },
-    { role: 'user', content: 'How is the price of a toll road decided, and who pays least?' },
-  ],
-});
+export function chatBody(model: string): string {
+  return JSON.stringify({
+    model,
+    max_tokens: 256,
+    temperature: 0.7,
+    messages: [
+      { role: 'system', content: 'You answer in two or three short sentences.' },
+      { role: 'user', content: 'How is the price of a toll road decided, and who pays least?' },
+    ],
+  });
+}
+
+export const CHAT_BODY = chatBody(MODEL);
 
 export const CHAT_ANSWER = JSON.stringify({
   id: 'chatcmpl-bench',

@@ -1,12 +1,12 @@
 /** Rounds of wrk against every subject in turn, upstream nginx: what `json` and `latency` share. */
-import { CHAT_BODY } from './bodies';
+import { CHAT_BODY, chatBody } from './bodies';
 import { cpuSeconds, peakResidentBytes, quiet } from './measure';
 import { startUpstreamNginx, type UpstreamNginx } from './nginx';
 import type { Rig } from './rig';
 import { attempt, type Outcome, orderOfRound, type Settings } from './scenario';
 import type { RunningSubject, Subject } from './subjects/subject';
 import type { Figures, Round } from './table';
-import { LoadFailed, runWrk } from './wrk';
+import { type Load, LoadFailed, runWrk } from './wrk';
 
 interface Running {
   readonly subject: Subject;
@@ -51,8 +51,7 @@ async function startAndWarm(
   const running = await subject.start(rig, { upstream });
   await checkAnswer(running);
   if (warmupSeconds > 0) {
-    const load = { ...running, body: CHAT_BODY, connections, seconds: warmupSeconds };
-    await runWrk(rig, withContentType(load));
+    await runWrk(rig, loadOf(running, connections, warmupSeconds));
     await quiet([...running.pids, ...running.storePids]);
   }
   return running;
@@ -82,8 +81,7 @@ async function measure(
     own: cpuSeconds(running.pids),
     stores: cpuSeconds(running.storePids),
   };
-  const load = withContentType({ ...running, body: CHAT_BODY, connections, seconds });
-  const { calls, callsPerSecond, p50Ms, p99Ms } = await runWrk(rig, load);
+  const { calls, callsPerSecond, p50Ms, p99Ms } = await runWrk(rig, loadOf(running, connections, seconds));
   await quiet(everyone);
   const asked = (await upstream.requests()) - before.requests;
   if (asked < calls) throw new LoadFailed(`the upstream was asked ${asked} times for ${calls} answers`);
@@ -100,8 +98,9 @@ async function measure(
   };
 }
 
-function withContentType<T extends { readonly headers: Readonly<Record<string, string>> }>(load: T): T {
-  return { ...load, headers: { 'content-type': 'application/json', ...load.headers } };
+function loadOf({ url, headers, models }: RunningSubject, connections: number, seconds: number): Load {
+  const bodies = models?.map(chatBody) ?? [CHAT_BODY];
+  return { url, headers: { 'content-type': 'application/json', ...headers }, bodies, connections, seconds };
 }
 
 function describe(result: Awaited<ReturnType<typeof attempt<Figures>>>): string {

@@ -10,7 +10,8 @@ const execute = promisify(execFile);
 export interface Load {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Each call has one of them, by chance. */
+  readonly bodies: readonly string[];
   readonly connections: number;
   readonly seconds: number;
 }
@@ -68,12 +69,16 @@ function judge(summary: WrkSummary): LoadResult {
 }
 
 /** Lua's long strings take JSON as it is. */
-function luaScript({ headers, body }: Load): string {
+function luaScript({ headers, bodies }: Load): string {
   const quote = (text: string) => `[==[${text}]==]`;
   const lines = Object.entries(headers).map(([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`);
   return `wrk.method = "POST"
-wrk.body = ${quote(body)}
 ${lines.join('\n')}
+local bodies, requests = { ${bodies.map(quote).join(', ')} }, {}
+init = function()
+  for at, body in ipairs(bodies) do requests[at] = wrk.format(nil, nil, nil, body) end
+end
+request = function() return requests[math.random(#requests)] end
 done = function(summary, latency)
   local e = summary.errors
   print(string.format('${MARK}{"requests":%d,"durationUs":%d,"p50Us":%d,"p99Us":%d,"connect":%d,"read":%d,"write":%d,"timeout":%d,"status":%d}',

@@ -47,6 +47,18 @@ function exactCost(usage: Usage, price: Price, allInput: number): bigint {
   );
 }
 
+/** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */
+export function dearestCost(inputTokens: number, outputTokens: number, prices: readonly Price[]): bigint {
+  let input = 0n;
+  let output = 0n;
+  for (const price of prices) {
+    const { inputE8, outputE8 } = dearestRates(price);
+    if (inputE8 > input) input = inputE8;
+    if (outputE8 > output) output = outputE8;
+  }
+  return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
+}
+
 /** The dearest that a token can cost under a price; as numbers too, for comparing what need not be exact. */
 export interface DearestRates {
   readonly inputE8: bigint;
@@ -61,35 +73,24 @@ const dearestByPrice = new WeakMap<Price, DearestRates>();
 export function dearestRates(price: Price): DearestRates {
   let rates = dearestByPrice.get(price);
   if (rates === undefined) {
-    const inputE8 = dearestCost(1_000_000, 0, [price]);
-    const outputE8 = dearestCost(0, 1_000_000, [price]);
+    const inputE8 = dearestRateE8([price], ...INPUT_KINDS);
+    const outputE8 = dearestRateE8([price], 'outputE8');
     rates = { inputE8, outputE8, input: Number(inputE8), output: Number(outputE8) };
     dearestByPrice.set(price, rates);
   }
   return rates;
 }
 
-/** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */
-export function dearestCost(inputTokens: number, outputTokens: number, prices: readonly Price[]): bigint {
-  let input = 0n;
-  let output = 0n;
-  for (const price of prices) {
-    for (const tier of price.above === undefined ? [price] : [price, price.above]) {
-      for (const each of [tier.inputE8, tier.cacheWriteE8, tier.cacheWrite1hE8, tier.cacheReadE8]) {
-        if (each > input) input = each;
-      }
-      if (tier.outputE8 > output) output = tier.outputE8;
-    }
-  }
-  return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
-}
+type Kind = keyof Omit<Price, 'above'>;
 
-/** E8 per million tokens of one kind, at the dearest of several prices and of their tiers. */
-export function dearestRateE8(prices: readonly Price[], kind: keyof Omit<Price, 'above'>): bigint {
+const INPUT_KINDS: readonly Kind[] = ['inputE8', 'cacheWriteE8', 'cacheWrite1hE8', 'cacheReadE8'];
+
+/** E8 per million tokens of the dearest of some kinds, at the dearest of several prices and of their tiers. */
+export function dearestRateE8(prices: readonly Price[], ...kinds: readonly Kind[]): bigint {
   let most = 0n;
   for (const price of prices) {
     for (const tier of price.above === undefined ? [price] : [price, price.above]) {
-      if (tier[kind] > most) most = tier[kind];
+      for (const kind of kinds) if (tier[kind] > most) most = tier[kind];
     }
   }
   return most;

@@ -204,15 +204,15 @@ async function findRecords(
   load: { readonly seconds: number; readonly connections: number },
 ): Promise<Figures> {
   const headers = { 'x-api-key': customer.key, 'content-type': 'application/json' };
-  const call = { url: url + CHAT_PATH, headers, body: CHAT_BODY };
+  const call = { url: url + CHAT_PATH, headers };
   let isOver = false;
-  const loaded = runWrk(rig, { ...call, ...load }).finally(() => {
+  const loaded = runWrk(rig, { ...call, bodies: [CHAT_BODY], ...load }).finally(() => {
     isOver = true;
   });
   const sample = async (): Promise<number[]> => {
     const times: number[] = [];
     while (!isOver) {
-      const answer = await fetch(call.url, { method: 'POST', headers, body: call.body });
+      const answer = await fetch(call.url, { method: 'POST', headers, body: CHAT_BODY });
       await answer.arrayBuffer();
       const endedMs = performance.now();
       const record = `${url}/v1/usage/${answer.headers.get('x-svc-request-id')}`;

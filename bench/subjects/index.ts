@@ -4,7 +4,7 @@ import { httpProxy } from './http-proxy';
 import { nginxProxy } from './nginx-proxy';
 import { portkey } from './portkey';
 import type { Subject } from './subject';
-import { tollgate, tollgateExpress, tollgateRollout, tollgateShadow, tollgateWide } from './tollgate';
+import { tollgate, tollgateExpress, tollgateRollout, tollgateShadow, tollgateSpread, tollgateWide } from './tollgate';
 import { undiciRelay } from './undici-relay';
 
 /** In the order of the table. */
@@ -17,6 +17,7 @@ export const SUBJECTS: readonly Subject[] = [
   portkey,
   tollgateExpress,
   tollgate,
+  tollgateSpread,
   tollgateWide,
   tollgateRollout,
   tollgateShadow,

@@ -31,6 +31,8 @@ export interface RunningSubject {
   /** Where a chat completion is asked for. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** What calls ask for, each a model by chance; the model of the bench without. */
+  readonly models?: readonly string[];
   /** Whose processes, with all they started, are its CPU and memory. */
   readonly pids: readonly number[];
   /** Redis and Postgres where it uses them: counted apart. */

@@ -25,6 +25,16 @@ export const tollgateExpress: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: false }),
 };
 
+/** As many upstreams and connections to them, and nothing to choose: each call asks for a model that one of them has. */
+export const tollgateSpread: Subject = {
+  name: 'tollgate-spread',
+  summary: 'the same with 50 upstreams of 200 models each, and one candidate for each call',
+  isNode: true,
+  streams: true,
+  only: 'routing',
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200, isSpread: true }),
+};
+
 /** Fifty candidates for every call, and ten thousand prices that are not asked for. */
 export const tollgateWide: Subject = {
   name: 'tollgate-wide',
@@ -77,6 +87,8 @@ interface Wanted {
   readonly upstreams?: number;
   /** Of each upstream. */
   readonly models?: number;
+  /** Calls ask for as many models as there are upstreams, each of which only one of them has. */
+  readonly isSpread?: boolean;
   readonly rollout?: object;
 }
 
@@ -137,6 +149,7 @@ async function startTollgate(
   return {
     url: url + CHAT_PATH,
     headers: { authorization: `Bearer ${customer.key}` },
+    models: modelsAsked(wanted),
     pids: [program.pid],
     storePids,
     program,
@@ -150,32 +163,44 @@ async function waitUntilReady(program: Program, url: string): Promise<void> {
   if (hasEnded()) await program.message('nothing');
 }
 
+function modelsAsked({ upstreams = 1, isSpread = false }: Wanted): readonly string[] {
+  return isSpread ? Array.from({ length: upstreams }, (_, at) => modelAt(at)) : [MODEL];
+}
+
+/** The first one is what the first call asks every subject for. */
+function modelAt(at: number): string {
+  return at === 0 ? MODEL : `${MODEL}-at-${at}`;
+}
+
 /** The configuration as it is shipped, with other upstreams in the place of its own. */
 function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted): void {
-  const { upstreams = 1, models = 1, rollout } = wanted;
+  const { upstreams = 1, models = 1, isSpread = false, rollout } = wanted;
   const document = parseDocument(readFileSync(join(PROJECT_FOLDER, 'gateway.config.yml'), 'utf8'));
+  const others = Array.from({ length: models - 1 }, (_, index) => `${MODEL}-no-${index + 1}`);
   const names = Array.from({ length: upstreams }, (_, at) => (at === 0 ? 'bench' : `bench-${at}`));
-  const endpoints = names.map((name, at) => [name, endpointOf(upstreamUrl, at, models)]);
+  const endpoints = names.map((name, at) => [
+    name,
+    endpointOf(upstreamUrl, at, [isSpread ? modelAt(at) : MODEL, ...others]),
+  ]);
   document.set('serviceEndpoints', Object.fromEntries(endpoints));
   if (rollout !== undefined) document.set('rollouts', { bench: rollout });
   writeFileSync(join(folder, 'gateway.config.yml'), document.toString());
   copyFileSync(join(PROJECT_FOLDER, 'system.config.yml'), join(folder, 'system.config.yml'));
 }
 
-function endpointOf(url: string, at: number, models: number): object {
+function endpointOf(url: string, at: number, models: readonly string[]): object {
   // Each has prices of its own, as resellers do. A body of 20 MB is to be refused by nobody.
   const entry = () => ({
     context: 100_000_000,
     maxOutput: 8_192,
     price: { input: (100 + at) / 100, output: (500 + at) / 100 },
   });
-  const names = Array.from({ length: models }, (_, index) => (index === 0 ? MODEL : `${MODEL}-no-${index}`));
   return {
     url,
     adapter: ['messages', 'chat'],
     credential: { env: 'BENCH_UPSTREAM_KEY' },
     allowPrivate: true,
-    models: Object.fromEntries(names.map((name) => [name, entry()])),
+    models: Object.fromEntries(models.map((name) => [name, entry()])),
   };
 }
 

@@ -14,19 +14,21 @@ let roughs = new Float64Array(64);
  */
 export function holdFor(request: ModelRequest, candidates: readonly Candidate[], foretold: Foretold): bigint {
   if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates);
-  if (roughs.length < candidates.length) roughs = new Float64Array(candidates.length * 2);
+  const count = candidates.length;
+  if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
-  candidates.forEach(({ model }, index) => {
-    const rough = roughCost(request, model);
-    roughs[index] = rough;
+  for (let at = 0; at < count; at += 1) {
+    const rough = roughCost(request, (candidates[at] as Candidate).model);
+    roughs[at] = rough;
     if (rough > dearest) dearest = rough;
-  });
+  }
   let holdE8 = 0n;
-  candidates.forEach(({ model }, index) => {
-    if ((roughs[index] as number) < dearest * SURELY_LESS) return;
+  for (let at = 0; at < count; at += 1) {
+    if ((roughs[at] as number) < dearest * SURELY_LESS) continue;
+    const { model } = candidates[at] as Candidate;
     const costE8 = dearestCost(inputTokens(request, model), outputTokens(request, model), [model.price]);
     if (costE8 > holdE8) holdE8 = costE8;
-  });
+  }
   return holdE8;
 }
 

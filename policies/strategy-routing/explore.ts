@@ -9,19 +9,29 @@ const EXPLORES_ONE_IN = 20;
 /** After so long without news a time that was measured is believed to be half as long. */
 const BELIEVED_HALF_MS = 30_000;
 
+/** What is believed changes by a five-hundredth meanwhile: who is not found is not looked for again. */
+const LOOKS_EVERY_MS = 100;
+
 /**
  * Who was slow once is not asked again, and would never be known to have recovered. So what is believed of a time shrinks
  * while nobody measures it, and when the shrunken one would be the best choice, one call asks.
  */
 export class Exploration {
   #credit = 1;
+  /** When somebody was last looked for in vain. */
+  readonly #lookedMs = { stream: new WeakMap<Field, number>(), whole: new WeakMap<Field, number>() };
 
   explore(choice: Choice, field: Field, wish: Wish): Choice {
     this.#credit = Math.min(1, this.#credit + 1 / EXPLORES_ONE_IN);
     const { order, asks } = choice;
     if (this.#credit < 1 || asks !== undefined || order.length < 2) return choice;
+    const lookedMs = this.#lookedMs[wish.kind];
+    if (wish.nowMs - (lookedMs.get(field) ?? Number.NEGATIVE_INFINITY) < LOOKS_EVERY_MS) return choice;
     const explored = promising(order, field, wish);
-    if (explored === undefined) return choice;
+    if (explored === undefined) {
+      lookedMs.set(field, wish.nowMs);
+      return choice;
+    }
     this.#credit = 0;
     return { order: [explored, ...order.filter((each) => each !== explored)], asks: field.gauges[explored] };
   }

@@ -96,7 +96,7 @@ function wishFor(
     kind: kindOf(request),
     nowMs,
     preferred: caller === undefined ? undefined : AFFINITY.find(caller, nowMs),
-    random: caller === undefined ? Math.random : ({ upstream }) => drawOfCaller(caller, upstream.name),
+    random: caller === undefined ? undefined : ({ upstream }) => drawOfCaller(caller, upstream.name),
   };
 }
 

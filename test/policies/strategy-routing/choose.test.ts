@@ -5,6 +5,7 @@ import { type Choice, choose, type Field, scoreOf, type Wish } from '../../../po
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { scoreByQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { scoreBySpeed } from '../../../policies/strategy-routing/strategies/speed';
+import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
 import { sampleCandidate } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
@@ -97,6 +98,24 @@ describe('a choice', () => {
     expect(namesOf(choose(field, wish({ strategy: scoreByQuality, random })))).to.deep.equal(['b', 'c', 'a']);
   });
 
+  for (const { weights, last } of [
+    { weights: [1, 1, 1, 1], last: 1 / 4 },
+    { weights: [3, 1, 1, 1], last: (3 / 6) * (2 / 5) * (1 / 4) },
+  ]) {
+    it(`gives equals of weights ${weights} their share when chance decides`, () => {
+      const equals = weights.map((weight, index) => sampleCandidate(`u${index}`, { upstream: { weight } }));
+      for (const each of equals) health.answered(each, { ms: 100, stream: true });
+      const all = { candidates: equals, gauges: equals.map((each) => health.gauge(each)) };
+      const orders = Array.from({ length: 6_000 }, () => choose(all, wish({ random: undefined })).order);
+      expect(orders.every((order) => new Set(order).size === 4)).to.equal(true);
+      const share = (index: number, place: number) => orders.filter((order) => order[place] === index).length / 6_000;
+      const sum = weights.reduce((total, weight) => total + weight, 0);
+      // Five standard deviations at least.
+      for (const [index, weight] of weights.entries()) expect(share(index, 0)).to.be.closeTo(weight / sum, 0.033);
+      expect(share(0, 3)).to.be.closeTo(last, 0.029);
+    });
+  }
+
   it('orders any number of candidates by score', () => {
     const many = Array.from({ length: 60 }, (_, index) => sampleCandidate(`u${index}`));
     for (const [index, each] of many.entries()) health.answered(each, { ms: ((index * 37) % 60) + 1, stream: true });
@@ -115,6 +134,26 @@ describe('a choice', () => {
       nowMs += 55_000;
       answer('a', 100);
       expect(namesOf(exploration.explore(choose(field, wish()), field, wish()))).to.deep.equal(['b', 'a', 'c']);
+    });
+
+    it('and looks for somebody ten times a second at most, streams and whole answers apart', () => {
+      answerAll();
+      for (const name of ['a', 'b', 'c']) health.answered(at(name), { ms: 100, stream: false });
+      const exploration = new Exploration();
+      let scored = 0;
+      const counting: Strategy = (...of) => {
+        scored += 1;
+        return scoreBySpeed(...of);
+      };
+      const look = (kind: 'stream' | 'whole') => {
+        const choice = choose(field, wish({ kind }));
+        scored = 0;
+        exploration.explore(choice, field, wish({ kind, strategy: counting }));
+        return scored > 0;
+      };
+      expect([look('stream'), look('stream'), look('whole'), look('whole')]).to.deep.equal([true, false, true, false]);
+      nowMs += 100;
+      expect([look('stream'), look('stream')]).to.deep.equal([true, false]);
     });
 
     it('with one call in twenty', () => {
