@@ -45,8 +45,8 @@ const ajv = new Ajv({
   verbose: true,
   passContext: true,
 });
-/** `x-expected` says in words what a pattern wants. */
-for (const word of ['x-example', 'x-expected', 'tsType']) ajv.addKeyword(word);
+/** `x-expected` says in words what a pattern wants; `example` is for the OpenAPI documents. */
+for (const word of ['example', 'x-expected', 'tsType']) ajv.addKeyword(word);
 ajv.addKeyword({
   keyword: 'x-names',
   type: 'string',

@@ -6,10 +6,10 @@ const TEXT = { type: 'string' } as const;
 
 export const shape = {
   text: TEXT,
-  uuid: { type: 'string', format: 'uuid' },
-  time: { type: 'string', format: 'date-time' },
+  uuid: { type: 'string', format: 'uuid', example: '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d' },
+  time: { type: 'string', format: 'date-time', example: '2026-11-01T09:30:00.000Z' },
   /** Decimal USD with 8 decimals. */
-  usd: { type: 'string', pattern: '^-?\\d+\\.\\d{8}$', description: 'Decimal USD, 8 decimals.' },
+  usd: { type: 'string', pattern: '^-?\\d+\\.\\d{8}$', description: 'Decimal USD, 8 decimals.', example: '0.01050000' },
   integer: { type: 'integer' },
   number: { type: 'number' },
   yes: { type: 'boolean' },

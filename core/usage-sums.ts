@@ -181,7 +181,7 @@ function recordsOf(database: Knex, filters: SumFilters): Knex.QueryBuilder {
 
 /**
  * The database reads one part after the other, each from the end of an index; asked for all of them at once, it expects as
- * many groups as records, and sorts them.
+ * many groups as records, and sorts them. `max`: of a table it knows nothing of it expects 2,000 rows, and compiles for them.
  */
 function inSlots(
   database: Knex,
@@ -189,9 +189,10 @@ function inSlots(
   { summed, counted }: { readonly summed: Knex.QueryBuilder; readonly counted: Knex.QueryBuilder },
 ): Knex.Raw {
   return database.raw(
-    `WITH whole AS (:whole),
+    `WITH summed AS (SELECT max(until) AS until FROM usage_summed),
+      whole AS (:whole),
       cut AS (:cut UNION ALL
-        SELECT greatest(from_at, until), to_at, slot FROM whole CROSS JOIN usage_summed WHERE until < to_at)
+        SELECT greatest(from_at, until), to_at, slot FROM whole CROSS JOIN summed WHERE until < to_at)
     SELECT part.slot, found.* FROM whole AS part CROSS JOIN LATERAL :summed AS found
     UNION ALL SELECT part.slot, found.* FROM cut AS part CROSS JOIN LATERAL :counted AS found`,
     {

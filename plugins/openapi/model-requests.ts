@@ -29,6 +29,7 @@ export const MESSAGES_REQUEST = {
     temperature: { type: 'number', minimum: 0, maximum: 1, default: 1 },
     tool_choice: { type: 'object' },
   },
+  example: { model: 'demo-model', max_tokens: 200, messages: [{ role: 'user', content: 'Hello' }] },
 };
 
 export const CHAT_REQUEST = {
@@ -46,4 +47,5 @@ export const CHAT_REQUEST = {
     max_completion_tokens: { type: 'integer', minimum: 1, nullable: true },
     temperature: { type: 'number', minimum: 0, maximum: 2, default: 1, nullable: true },
   },
+  example: { model: 'demo-model', messages: [{ role: 'user', content: 'Hello' }] },
 };

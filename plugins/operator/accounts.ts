@@ -20,6 +20,7 @@ const NEW_ACCOUNT = {
   additionalProperties: false,
   required: ['name'],
   properties: { name: TEXT },
+  example: { name: 'acme' },
 } as const;
 
 export function accountRoutes(stores: Stores): Route[] {

@@ -14,6 +14,7 @@ const NEW_CREDIT = {
   additionalProperties: false,
   required: ['amountUsd', 'idempotencyKey'],
   properties: { amountUsd: AMOUNT, idempotencyKey: TEXT, note: { ...TEXT, maxLength: 2_000 } },
+  example: { amountUsd: '25.00', idempotencyKey: 'invoice-17', note: 'paid' },
 } as const;
 
 export function creditRoutes(stores: Stores): Route[] {

@@ -16,6 +16,7 @@ const NEW_KEY = {
   additionalProperties: false,
   required: ['name'],
   properties: { ...NEW_KEY_FIELDS, debug: DEBUG },
+  example: { name: 'web', balanceLimit: '10.00' },
 } as const;
 
 const KEY_CHANGES = {
@@ -23,6 +24,7 @@ const KEY_CHANGES = {
   additionalProperties: false,
   minProperties: 1,
   properties: { ...KEY_CHANGE_FIELDS, debug: DEBUG },
+  example: { balanceLimit: '20.00', callsPerMinute: 60 },
 } as const;
 
 export function keyRoutes(stores: Stores): Route[] {

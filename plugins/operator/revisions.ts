@@ -205,9 +205,15 @@ const APPLY = {
     },
     ...HOW,
   },
+  example: { text: 'http: { port: 8080 }\n# and all the rest of the file\n', dryRun: true },
 } as const;
 
-const ROLLBACK = { type: 'object', additionalProperties: false, properties: HOW } as const;
+const ROLLBACK = {
+  type: 'object',
+  additionalProperties: false,
+  properties: HOW,
+  example: { note: 'as it was on Monday' },
+} as const;
 
 const IF_MATCH = { 'If-Match': 'Only if the newest applied revision is still the one of this `ETag`.' };
 

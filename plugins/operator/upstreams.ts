@@ -13,11 +13,17 @@ import { ADMIN, NOTHING } from './fields';
 import { showUpstream, UPSTREAM } from './show-upstream';
 import { callUpstream } from './test-upstream';
 
-const EJECT = { type: 'object', additionalProperties: false, properties: { reason: TEXT } } as const;
+const EJECT = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { reason: TEXT },
+  example: { reason: 'maintenance until noon' },
+} as const;
 const TEST = {
   type: 'object',
   additionalProperties: false,
   properties: { model: TEXT, protocol: { enum: ['messages', 'chat'] } },
+  example: { model: 'demo-model', protocol: 'messages' },
 } as const;
 
 /** Where calls may go, and an operator's word about it. Health is what this node knows; nodes tell each other. */

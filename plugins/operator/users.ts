@@ -22,6 +22,7 @@ const NEW_USER = {
   additionalProperties: false,
   required: ['email', 'password'],
   properties: { email: EMAIL, password: PASSWORD },
+  example: { email: 'ada@example.com', password: 'correct horse battery' },
 } as const;
 
 const USER_CHANGES = {
@@ -29,6 +30,7 @@ const USER_CHANGES = {
   additionalProperties: false,
   minProperties: 1,
   properties: { password: PASSWORD, status: { enum: ['active', 'disabled'] } },
+  example: { status: 'disabled' },
 } as const;
 
 /** People who sign in to the console. No answer and no audit row has a password or what is stored of it. */

@@ -30,6 +30,7 @@ const GIVEN = {
       minimum: 1,
     },
   },
+  example: { reason: 'too slow at noon' },
 } as const;
 
 const ORDERS: Readonly<Record<Order, string>> = {

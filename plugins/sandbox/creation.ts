@@ -58,6 +58,12 @@ export const CREATION_BODY = {
     policy: POLICY,
     metadata: { type: 'object', description: 'Shown, listed and searched; nothing secret.' },
   },
+  example: {
+    selection: { requirements: { capabilities: ['exec', 'files'] }, maxEstimatedHourlyUsd: '0.10' },
+    idempotencyKey: 'order-7',
+    policy: { idleTimeoutSeconds: 600 },
+    metadata: { order: '7' },
+  },
 } as const;
 
 export type Selection =

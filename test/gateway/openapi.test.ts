@@ -78,6 +78,17 @@ describe('The OpenAPI documents', function () {
         expect(without.every(({ path }) => path.endsWith('/count_tokens'))).to.equal(true);
       });
 
+      it('has an example of every body, which its own schema lets pass', () => {
+        const { components } = documents[listener];
+        for (const { path, operation } of operationsOf(documents[listener])) {
+          const { schema } = operation.requestBody?.content['application/json'] ?? {};
+          const said = schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)];
+          if (said === undefined || Object.keys(said.properties ?? said.anyOf).length === 0) continue;
+          expect(said.example, path).to.be.an('object');
+          expectShape(said, said.example, path, components);
+        }
+      });
+
       it('has the catalogue of errors, and no status that is not in it', () => {
         const { ErrorCode } = documents[listener].components.schemas;
         expect(ErrorCode.enum).to.deep.equal(Object.keys(ERRORS));

@@ -126,7 +126,10 @@ describe('Start and stop', function () {
     const running = gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
     await upstream.call(1);
     gateway.process.kill('SIGTERM');
-    await until('new calls are refused', async () => (await gateway.call('/readyz', { method: 'GET' })).status === 503);
+    await until('it says that it stops', async () => (await gateway.call('/readyz', { method: 'GET' })).status === 503);
+    const refused = await gateway.call('/v1/messages', { key, body: ask() });
+    expect([refused.status, refused.json.error.code]).to.deep.equal([503, 'DRAINING']);
+    expect(refused.headers['retry-after']).to.equal('1');
     const answer = await running;
     expect(answer.text).to.include('message_stop');
     expect(answer.text).to.include('"cost":');

@@ -13,6 +13,7 @@ import {
   type Answered,
   type Configured,
   failToStart,
+  isRunning,
   MODEL,
   startGateway,
   type TestEndpoint,
@@ -55,6 +56,9 @@ describe('The configuration as revisions, on two nodes', function () {
     ({ key } = await one.newCustomer('100'));
     first = await readFile(join(one.configFolder, 'gateway.config.yml'), 'utf8');
   });
+  beforeEach(async () => {
+    if (!isRunning(two.process)) two = await startGateway({ stores, upstreams, env: DATABASE });
+  });
   after(async () => {
     await one?.stop();
     await two?.stop();
@@ -71,11 +75,15 @@ describe('The configuration as revisions, on two nodes', function () {
     database('audit_log').where({ subject: 'config' }).orderBy('id', 'desc');
   const costAt = async (gateway: TestGateway) =>
     (await gateway.call('/v1/messages', { key, body: ask() })).headers['x-ai-cost'];
-  const both = (number: number) =>
-    until(`both nodes have revision ${number}`, async () => {
-      const [a, b] = await Promise.all([one, two].map(revisionAt));
-      return a.number === number && b.number === number;
-    });
+  const both = (number: number, withinMs = 10_000) =>
+    until(
+      `both nodes have revision ${number}`,
+      async () => {
+        const [a, b] = await Promise.all([one, two].map(revisionAt));
+        return a.number === number && b.number === number;
+      },
+      withinMs,
+    );
 
   let prices = 10;
   /** A configuration that nobody has applied yet. */
@@ -106,13 +114,11 @@ describe('The configuration as revisions, on two nodes', function () {
 
   it('is in force on every node within a second of being applied on one', async () => {
     const stored = await apply(another(), { note: 'dearer' });
-    const appliedAt = performance.now();
     assert.equal(stored.status, 201, stored.text);
     const { number, revision, changes, base } = stored.json;
     assert.deepEqual(changes[0], { what: `price acme/${MODEL} input`, before: '3.00000000', after: '11.00000000' });
     assert.equal((await revisionAt(one)).number, number);
-    await both(number);
-    assert.ok(performance.now() - appliedAt < 1_000, `it took ${performance.now() - appliedAt} ms`);
+    await both(number, 1_000);
     const answer = await two.call('/v1/messages', { key, body: ask() });
     assert.equal(answer.headers['x-ai-cost'], '0.01400000');
     const record = await two.record(key, String(answer.headers['x-svc-request-id']));

@@ -6,7 +6,7 @@ import { request } from 'undici';
 import { ask } from '../support/calls';
 import { operate } from '../support/command-line';
 import { freePort } from '../support/free-port';
-import { type Configured, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { type Configured, isRunning, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import {
@@ -55,7 +55,8 @@ describe('Rollouts on two nodes', function () {
     await Promise.all([...(nodes ?? [])].map((node) => node.stop()));
     await Promise.all([acme, beta].map((upstream) => upstream?.stop()));
   });
-  beforeEach(() => {
+  beforeEach(async () => {
+    if (!isRunning(nodes[0].process)) nodes = [await start(), nodes[1]];
     for (const upstream of [acme, beta]) {
       upstream.reset();
       upstream.always(messagesAnswer({ usage: USAGE }));
@@ -264,10 +265,8 @@ describe('Rollouts on two nodes', function () {
     const order = (what: string, node = nodes[0]) => node.admin('POST', `/admin/v1/rollouts/${name}/${what}`, {});
     const provider = async (node: TestGateway) => (await served(node)).headers['x-routing-provider'];
     expect((await order('promote')).json).to.include({ status: 'running', stage: 2, share: 100 });
-    const promotedAt = Date.now();
     expect(await provider(nodes[0])).to.equal('beta');
-    await until('the other node follows', async () => (await provider(nodes[1])) === 'beta');
-    expect(Date.now() - promotedAt).to.be.below(2_000);
+    await until('the other node follows', async () => (await provider(nodes[1])) === 'beta', 1_000);
     expect((await order('pause')).json).to.include({ status: 'paused', stageEndsAt: null });
     expect((await order('pause')).status).to.equal(409);
     expect((await order('resume')).json.status).to.equal('running');
@@ -350,11 +349,15 @@ describe('Rollouts on two nodes', function () {
 
   it('send calls to the candidate too, without answering, waiting or charging', async () => {
     const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
-    beta.always(delayed(1_000, messagesAnswer({ usage: { input: 5_000, output: 1_000 } })));
+    let letGo: () => void = () => undefined;
+    const held = new Promise<void>((done) => {
+      letGo = done;
+    });
+    const dear = messagesAnswer({ usage: { input: 5_000, output: 1_000 } });
+    beta.always({ answer: (exchange) => held.then(() => dear.answer(exchange)) });
     const { balanceUsd: before } = await nodes[0].balance(key);
-    const startedAt = Date.now();
     const answer = await call(nodes[0]);
-    expect(Date.now() - startedAt).to.be.below(1_000);
+    letGo();
     expect(answer.headers).to.include({ 'x-routing-provider': 'acme', 'x-ai-cost': '0.00600000' });
     expect((await beta.call(1)).body).to.deep.equal(acme.calls[0]?.body);
     const { shadow } = await until('it is counted', async () => {

@@ -154,7 +154,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   const admin = (method: string, path: string, body?: unknown, headers = {}) =>
     send(adminPool, path, { method, body, headers: { authorization: `Bearer ${adminToken}`, ...headers } });
   const close = async (signal: NodeJS.Signals) => {
-    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    if (isRunning(child)) child.kill(signal);
     const code = await ended;
     await pool.destroy();
     await adminPool.destroy();
@@ -208,6 +208,11 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   };
 }
 
+/** Whether a process is there still: a story that is told again may have killed its gateway. */
+export function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null;
+}
+
 /** Starts the server and waits for its end: for starts that must fail. */
 export async function failToStart(options: GatewayOptions): Promise<{ code: number | null; output: string }> {
   const folder = await writeConfiguration(options);
@@ -226,7 +231,7 @@ export async function failToStart(options: GatewayOptions): Promise<{ code: numb
   child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const code = await new Promise<number | null>((done) => {
-    const patience = setTimeout(() => child.kill('SIGKILL'), 25_000);
+    const patience = setTimeout(() => child.kill('SIGKILL'), 50_000);
     child.once('close', (exitCode) => {
       clearTimeout(patience);
       done(exitCode);

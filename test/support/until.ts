@@ -1,12 +1,19 @@
-/** Waits for a condition, never for a time. Fails with the last error or value after `withinMs`. */
+/** So much of one look counts, and its pause: on a machine that is busy with other things both take longer. */
+const LOOK_MS = 50;
+/** How far what does not count may lengthen a short wait. */
+const LONGEST_MS = 30_000;
+
+/** Waits for a condition, never for a time. Fails with the last error or value after `withinMs` of a machine that is not busy. */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
   withinMs = 10_000,
 ): Promise<NonNullable<T>> {
-  const deadline = Date.now() + withinMs;
+  const begunMs = performance.now();
+  const atMostMs = Math.max(withinMs, Math.min(4 * withinMs, LONGEST_MS));
+  let spentMs = 0;
   let last: unknown;
-  for (;;) {
+  for (let lookedMs = begunMs; ; ) {
     try {
       const value = await condition();
       if (value !== undefined && value !== null && value !== false) return value as NonNullable<T>;
@@ -14,7 +21,23 @@ export async function until<T>(
     } catch (error) {
       last = error;
     }
-    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
+    const nowMs = performance.now();
+    spentMs += Math.min(nowMs - lookedMs, LOOK_MS);
+    lookedMs = nowMs;
+    if (spentMs > withinMs || nowMs - begunMs > atMostMs)
+      throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
     await new Promise((wake) => setTimeout(wake, 10));
   }
+}
+
+/** Whether it settles before so much time has passed by this process's own timers: when it stands still, so do they. */
+export function settlesWithin(ms: number, promise: PromiseLike<unknown>): Promise<boolean> {
+  const settled = Promise.resolve(promise).then(
+    () => true,
+    () => true,
+  );
+  const late = new Promise<false>((done) => {
+    setTimeout(() => setImmediate(() => setImmediate(done, false)), ms).unref();
+  });
+  return Promise.race([settled, late]);
 }

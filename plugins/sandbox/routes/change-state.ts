@@ -62,7 +62,7 @@ export function changeState(service: SandboxService): readonly AccountRoute[] {
     path: `/v1/sandboxes/{id}/${word}`,
     summary,
     ...SAID,
-    body: { ...BODY, properties: { idempotencyKey: IDEMPOTENCY_KEY } },
+    body: { ...BODY, properties: { idempotencyKey: IDEMPOTENCY_KEY }, example: { idempotencyKey: 'evening-7' } },
     errors,
     handle: handle(verb),
   });

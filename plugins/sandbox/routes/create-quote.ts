@@ -25,7 +25,10 @@ export function createQuote(service: SandboxService): Route {
     method: 'POST',
     path: '/v1/quotes',
     summary: 'Ask for a price that holds for one creation; costs nothing.',
-    body: { anyOf: [BY_REQUIREMENTS, byId('offeringId')] },
+    body: {
+      anyOf: [BY_REQUIREMENTS, byId('offeringId')],
+      example: { requirements: { capabilities: ['exec', 'files'] }, maxEstimatedHourlyUsd: '0.10' },
+    },
     answers: { 201: { description: 'The quote.', schema: QUOTE } },
     errors: ['SELECTION_INVALID', 'REQUIREMENTS_INVALID', 'OFFERING_NOT_FOUND', 'NO_MATCHING_OFFERING'],
     handle: async ({ key }, request, response) => {

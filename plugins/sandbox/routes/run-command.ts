@@ -28,6 +28,7 @@ const BODY = {
     stdin: { type: 'string' },
     background: { type: 'boolean', default: false },
   },
+  example: { command: 'make test', cwd: 'job', timeoutSeconds: 600 },
 } as const;
 
 const TIMEOUT_SECONDS = 60;

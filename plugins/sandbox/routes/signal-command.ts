@@ -14,6 +14,7 @@ const BODY = {
   additionalProperties: false,
   required: ['signal'],
   properties: { signal: { type: 'string', enum: COMMAND_SIGNALS } },
+  example: { signal: 'SIGTERM' },
 } as const;
 
 const SIGNALLED = object({ commandId: shape.uuid, signal: oneOf(...COMMAND_SIGNALS), noop: shape.yes });

@@ -15,6 +15,7 @@ const BODY = {
     content: { type: 'string' },
     encoding: { type: 'string', enum: ['utf8', 'base64'], default: 'utf8' },
   },
+  example: { path: 'job/note', content: 'hello' },
 } as const;
 
 /** Base64 needs a third more, and JSON may write one byte as six. */

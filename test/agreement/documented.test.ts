@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { loadPlugins } from '../../core/load-plugins';
+import { publishedGatewaySchema, publishedSystemSchema } from '../../core/published-schema';
+import { runTollgate } from '../support/command-line';
+import { filesUnder, PROJECT, textOf } from '../support/sources';
+
+const loaded = loadPlugins(PROJECT, {});
+const docs = ['README.md', ...filesUnder('docs'), 'gateway.config.yml', 'system.config.yml'].map(textOf).join('\n');
+
+describe('the documents', () => {
+  it('name every setting', () => {
+    const settings = [publishedGatewaySchema(loaded), publishedSystemSchema(loaded)].flatMap(namesOf);
+    expect(settings).to.include.members(['slowBodyTimeout', 'renewBefore']);
+    expect(settings.filter((name) => !new RegExp(`\\b${name}\\b`).test(docs))).to.deep.equal([]);
+  });
+
+  it('name every verb of the command line, and no other, under its noun', async () => {
+    const { out } = await runTollgate(['--help']);
+    const nouns = commandsOf(out).filter((noun) => noun !== 'help');
+    const missing: string[] = [];
+    for (const noun of nouns) {
+      const row = new RegExp(`^\\| \`${noun}\` +\\| (.+?) +\\|$`, 'm').exec(textOf('docs/operating.md'))?.[1];
+      if (row === undefined) missing.push(noun);
+      const verbs = commandsOf((await runTollgate([noun, '--help'])).out).filter((verb) => verb !== 'help');
+      const told = [...(row ?? '').matchAll(/`([a-z]+)`/g)].map(([, verb]) => verb);
+      if (verbs.length > 0) expect(told, noun).to.have.members(verbs);
+    }
+    expect(missing).to.deep.equal([]);
+  });
+});
+
+/** The names under "Commands:" of a help. */
+function commandsOf(help: string): string[] {
+  return [...(help.split('Commands:\n')[1] ?? '').matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name ?? '');
+}
+
+/** Of all properties, in schemas within schemas too. */
+function namesOf(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { properties = {}, ...rest } = schema as { readonly properties?: object };
+  return [
+    ...Object.keys(properties),
+    ...[...Object.values(properties), ...Object.values(rest)].flatMap((each) => namesOf(each)),
+  ];
+}
