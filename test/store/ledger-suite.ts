@@ -49,6 +49,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         keyHeld: key?.heldE8,
       };
     };
+    /** Of all at once: who is awaited later is not alone until then. */
+    const rejections = (promises: readonly Promise<unknown>[]) => Promise.all(promises.map((each) => rejection(each)));
     const closing = (payer: Payer, rid: string) => ({ ...payer, rid, record: JSON.stringify(usageRecord(payer)) });
 
     describe('reserve', () => {
@@ -760,7 +762,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
       await ledger.reserve(request);
       const { rid } = request;
-      for (const wrong of [
+      const wrong = [
         ledger.reserve({ ...request, ...other }),
         ledger.settle({ ...closing(other, rid), costE8: 1n }),
         ledger.release(closing(other, rid)),
@@ -769,9 +771,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         ledger.roll({ ...closing(other, newId()), costE8: 1n, next: { rid, amountE8: 1n } }),
         ledger.expire(other, rid),
         ledger.credit({ accountId: payer.accountId, rid, amountE8: 1n }),
-      ]) {
-        assert.ok((await rejection(wrong)) instanceof WrongPayer);
-      }
+      ];
+      for (const error of await rejections(wrong)) assert.ok(error instanceof WrongPayer);
       assertIncludes(await moneyOf(payer), { available: 600n, held: 400n, keyHeld: 400n });
     });
 
@@ -790,15 +791,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         closed.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n }),
       ]);
       assert.deepEqual(new Set(answers.map(({ outcome }) => outcome)), new Set(['not_ready']));
-      for (const operation of [
+      const operations = [
         closed.setAccount(payer.accountId, 'active'),
         closed.setKey(keyRequest(payer)),
         closed.readAccount(payer.accountId),
         closed.readKey(payer),
         closed.inspect(shardOf(payer.accountId), [payer.accountId], [payer.keyId]),
-      ]) {
-        assert.ok((await rejection(operation)) instanceof LedgerUnavailable);
-      }
+      ];
+      for (const error of await rejections(operations)) assert.ok(error instanceof LedgerUnavailable);
       await closed.open();
       assert.equal(await closed.isReady(), true);
       assert.deepEqual(await closed.findKey(hashOf(payer)), { outcome: 'unknown' });
