@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { Redis } from 'ioredis';
 import knex, { type Knex } from 'knex';
 import { asDocumented } from '../support/documents';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
@@ -13,6 +14,7 @@ import {
   waitForState,
 } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
+import { until } from '../support/until';
 
 const FIXED = { ...SMALL, suspension: 'none', resumeOnAccess: false, hourlyUsd: { RUNNING: 7.2 }, region: 'far' };
 
@@ -20,12 +22,14 @@ describe('Creating a sandbox', function () {
   this.timeout(90_000);
   let gateway: TestGateway;
   let database: Knex;
+  let redis: Redis;
   before(async () => {
     const databaseUrl = await newDatabase();
+    const redisUrl = await emptyRedis();
     gateway = await asDocumented(
       await startGateway({
         ...SANDBOX_GATEWAY,
-        stores: { redisUrl: await emptyRedis(), databaseUrl },
+        stores: { redisUrl, databaseUrl },
         configure: (config) => {
           config['offerings'] = {
             small: SMALL,
@@ -37,8 +41,10 @@ describe('Creating a sandbox', function () {
       }),
     );
     database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
+    redis = new Redis(redisUrl);
   });
   after(async () => {
+    redis.disconnect();
     await database.destroy();
     await gateway.stop();
   });
@@ -166,6 +172,21 @@ describe('Creating a sandbox', function () {
   it('with a key whose limit does not cover it: 402 KEY_LIMIT_EXCEEDED', async () => {
     const { key } = await gateway.newCustomer('5', { balanceLimit: '0.50' });
     assertRefused(await post(key, creation('limited')), 402, 'KEY_LIMIT_EXCEEDED');
+  });
+
+  it('while the ledger is late: 503, and the same creation again goes on from what was held', async () => {
+    const { key, accountId } = await gateway.newCustomer('5');
+    await gateway.call('/v1/offerings', { method: 'GET', key });
+    await redis.client('PAUSE', 600, 'WRITE');
+    const late = await post(key, creation('late'));
+    assertRefused(late, 503, 'LEDGER_UNAVAILABLE');
+    assert.equal(late.headers['retry-after'], '1');
+    await redis.client('UNPAUSE');
+    await until('what was asked is held', async () => (await gateway.balance(key)).heldUsd === '0.66000000');
+    const made = await createSandbox(gateway, key, creation('late'));
+    assert.equal((await database('sandboxes').where({ account_id: accountId })).length, 1);
+    assert.equal((await gateway.balance(key)).heldUsd, '0.66000000');
+    assertBooksAreClosed(await terminate(gateway, key, made.id));
   });
 
   it('50 times at once with one key is one row, one instance, one hold', async () => {
