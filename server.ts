@@ -55,7 +55,7 @@ import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
 import { exposeUpstreams } from './core/upstream-metrics';
 import { startUsageRollUp } from './core/usage-roll-up';
-import { ConfigurationError } from './core/yaml-file';
+import { ConfigurationError, problemText } from './core/yaml-file';
 
 /** The project's folder, also when this runs from dist. */
 const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname : dirname(__dirname);
@@ -72,7 +72,9 @@ async function main(): Promise<void> {
   const readHere = configurationReader(loaded);
   const read: ReadHere = (text) => readHere(configFolder, env, text);
   if (isCheck) {
-    process.stdout.write(`The configuration in ${configFolder} is sound (revision ${read().revision}).\n`);
+    const { revision, warnings } = read();
+    for (const warning of warnings) process.stdout.write(`${problemText(warning)} (warning)\n`);
+    process.stdout.write(`The configuration in ${configFolder} is sound (revision ${revision}).\n`);
     return;
   }
   await serve(loaded, configFolder, read);

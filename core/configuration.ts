@@ -133,13 +133,11 @@ function readSections(
 ): Configuration['sections'] {
   const given = [...sections].filter(([name]) => gateway[name] !== undefined);
   const isWrong = (part: keyof GatewaySettings) => problems.some(({ path }) => path[0] === part);
-  // What a plugin looks for in the models is not missing there as long as they could not all be read.
-  if (catalog !== undefined && !isWrong('serviceEndpoints')) {
-    const soundPipelines = isWrong('pipelines') ? undefined : pipelines;
-    for (const [name, { check }] of given) {
-      const found = check?.(gateway[name] as never, catalog, soundPipelines) ?? [];
-      problems.push(...found.map(({ path, message }) => ({ path: [name, ...path], message })));
-    }
+  const soundCatalog = isWrong('serviceEndpoints') ? undefined : catalog;
+  const soundPipelines = isWrong('pipelines') ? undefined : pipelines;
+  for (const [name, { check }] of given) {
+    const found = check?.(gateway[name] as never, soundCatalog, soundPipelines) ?? [];
+    problems.push(...found.map(({ path, message }) => ({ path: [name, ...path], message })));
   }
   return new Map(given.map(([name]) => [name, gateway[name]]));
 }

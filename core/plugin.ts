@@ -123,12 +123,12 @@ export interface Section {
   /** JSON Schema of what stands under the key. */
   readonly schema: Schema;
   /**
-   * What the schema cannot say, asked once the schema has let the value pass. Paths begin below the key. The pipelines are
-   * undefined while something is wrong with them.
+   * What the schema cannot say, asked once the schema has let the value pass. Paths begin below the key. The catalog and the
+   * pipelines are undefined while something is wrong with them: what is looked for there is not missing then.
    */
   readonly check?: (
     value: never,
-    catalog: Catalog,
+    catalog: Catalog | undefined,
     pipelines: readonly PipelineSettings[] | undefined,
   ) => readonly Pick<Problem, 'path' | 'message'>[];
   /** The changes that stand under it and go out in stages. */

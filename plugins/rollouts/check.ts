@@ -7,10 +7,12 @@ import { checkAction } from '../../core/policy';
 import type { RolloutChange, SettingsChange, UpstreamsChange, VersionChange } from '../../core/rollout';
 import { type RolloutSettings, type RolloutsSettings, readChange } from './section';
 
+/** Undefined while something is wrong with them. */
+type Models = Catalog | undefined;
 type Pipelines = readonly PipelineSettings[] | undefined;
 
 /** What is wrong with rollouts, beside their form. Names that are not there at all have been found already. */
-export function checkRollouts(settings: RolloutsSettings, catalog: Catalog, pipelines: Pipelines): LocatedProblem[] {
+export function checkRollouts(settings: RolloutsSettings, catalog: Models, pipelines: Pipelines): LocatedProblem[] {
   const found: LocatedProblem[] = [];
   const before: { readonly name: string; readonly change: RolloutChange }[] = [];
   for (const [name, rollout] of Object.entries(settings)) {
@@ -51,7 +53,8 @@ function checkCallers({ include, exclude }: RolloutSettings): LocatedProblem[] {
   );
 }
 
-function checkChange(change: RolloutChange, catalog: Catalog, pipelines: Pipelines): LocatedProblem[] {
+function checkChange(change: RolloutChange, catalog: Models, pipelines: Pipelines): LocatedProblem[] {
+  if (catalog === undefined) return [];
   switch (change.is) {
     case 'upstreams':
       return checkUpstreams(change, catalog);
@@ -141,12 +144,13 @@ function checkSettings(
 }
 
 /** A call could be in both. */
-function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Catalog, pipelines: Pipelines): boolean {
+function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Models, pipelines: Pipelines): boolean {
   if (one.is === 'settings' && other.is === 'settings') return one.pipeline === other.pipeline;
   if (one.is === 'settings') return routesModels(one, pipelines);
   if (other.is === 'settings') return routesModels(other, pipelines);
   const isSame = (name: string, otherName: string) => {
-    const [first, second] = [catalog.find(name), catalog.find(otherName)];
+    const [first, second] = [catalog?.find(name), catalog?.find(otherName)];
+    if (first === undefined || second === undefined) return false;
     return 'found' in first && 'found' in second && first.found === second.found;
   };
   if (one.is === 'version' && other.is === 'version')

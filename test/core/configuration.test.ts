@@ -70,7 +70,7 @@ const OFFERINGS: Section = {
   },
   check: (offerings: Readonly<Record<string, { model: string }>>, catalog) =>
     Object.entries(offerings)
-      .filter(([, { model }]) => !('found' in catalog.find(model)))
+      .filter(([, { model }]) => catalog !== undefined && !('found' in catalog.find(model)))
       .map(([name, { model }]) => ({ path: [name, 'model'], message: `there is no model "${model}"` })),
 };
 

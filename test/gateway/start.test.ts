@@ -1,10 +1,12 @@
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { request } from 'undici';
 import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
-import { bareDatabase, emptyRedis, newDatabase } from '../support/shared';
+import { bareDatabase, builtServer, emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -117,6 +119,13 @@ describe('Start and stop', function () {
     } finally {
       await gateway.stop();
     }
+  });
+
+  it('with --check says what is disabled and that all is sound, and serves nobody', async () => {
+    const env = { PATH: process.env['PATH'] };
+    const { stdout } = await promisify(execFile)(process.execPath, [await builtServer(), '--check'], { env });
+    expect(stdout).to.match(/"openai" is disabled: OPENAI_API_KEY is not set \(warning\)$/m);
+    expect(stdout).to.match(/is sound \(revision [0-9a-f]{12}\)\.\n$/);
   });
 
   it('SIGTERM lets a running stream finish, refuses new calls, and ends with 0', async () => {

@@ -25,7 +25,7 @@ const UPSTREAM = {
   },
 };
 
-function configured(rollouts: unknown): Configuration {
+function configured(rollouts: unknown, change: (config: Configured) => void = () => undefined): Configuration {
   const config = parse(textOf('gateway.config.yml')) as Configured;
   const other = { 'acme-next': { ...UPSTREAM.models['acme-large'], aliases: [] } };
   config['serviceEndpoints'] = {
@@ -34,13 +34,14 @@ function configured(rollouts: unknown): Configuration {
     other: { ...UPSTREAM, url: 'https://other.example', models: { lone: other['acme-next'] } },
   };
   if (rollouts !== undefined) config['rollouts'] = rollouts;
+  change(config);
   const text = stringify(config, { aliasDuplicateObjects: false });
   return read(temporaryFolder({ 'gateway.config.yml': text }), { HOME: 'h' });
 }
 
-function problemsOf(rollouts: unknown): readonly string[] {
+function problemsOf(rollouts: unknown, change?: (config: Configured) => void): readonly string[] {
   try {
-    configured(rollouts);
+    configured(rollouts, change);
     return [];
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
@@ -197,6 +198,19 @@ describe('rollouts: of gateway.config.yml', () => {
       for (const [index, pattern] of says.entries()) expect(problems[index]).to.match(pattern);
     });
   }
+
+  it('are looked at as far as they can be while something is wrong with the upstreams', () => {
+    const rollouts = {
+      next: { change: { upstreams: { model: 'acme-large', add: ['other'] } }, stages: STAGES.toReversed() },
+    };
+    const found = problemsOf(rollouts, (config) => {
+      config['serviceEndpoints'].acme.teir = 'official';
+    });
+    expect(found.map((each) => each.replace(/: .*/, ''))).to.have.members([
+      'serviceEndpoints.acme.teir',
+      'rollouts.next.stages[1].share',
+    ]);
+  });
 
   it('go beside each other where no call could be in both', () => {
     const other = { ...NEXT, version: { alias: 'lone', model: 'acme-next' } };
