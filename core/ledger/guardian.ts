@@ -19,7 +19,7 @@ const ready = new Gauge({
 
 export function startGuardian(options: DrainOptions & { readonly everyMs?: number }): Guardian {
   const { ledger, log, everyMs = LOOK_EVERY_MS } = options;
-  let isTroubled = false;
+  let trouble: string | undefined;
 
   const look = async () => {
     if (!(await ledger.isReady())) {
@@ -28,12 +28,14 @@ export function startGuardian(options: DrainOptions & { readonly everyMs?: numbe
       await recover(options);
     }
     ready.set(1);
-    isTroubled = false;
+    trouble = undefined;
   };
   const whenFailed = (error: unknown) => {
     ready.set(0);
-    if (!isTroubled) log.error({ reason: String(error) }, 'the ledger cannot be looked after; it is tried again');
-    isTroubled = true;
+    const reason = String(error);
+    // One line for each: what is wrong behind a first trouble may be what somebody has to mend.
+    if (reason !== trouble) log.error({ reason }, 'the ledger cannot be looked after; it is tried again');
+    trouble = reason;
   };
   return { stop: startLoop(look, everyMs, whenFailed) };
 }
