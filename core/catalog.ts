@@ -1,5 +1,5 @@
 import { nearestNames, normaliseModelName } from './model-names';
-import type { Price } from './price';
+import { type Price, type RoughPrice, roughPrice } from './price';
 import type { Protocol, UpstreamAdapter } from './upstream';
 
 export type Tier = 'official' | 'high-sla' | 'standard';
@@ -53,6 +53,8 @@ export interface Candidate {
   readonly model: ModelEntry;
   /** The one of the upstream's adapters that speaks the call's protocol. */
   readonly adapter: UpstreamAdapter;
+  /** The model's price there, for comparing: made once, for it is looked at for every candidate of every call. */
+  readonly rough: RoughPrice;
 }
 
 /** Can take up an answer that somebody else has begun. */
@@ -151,7 +153,9 @@ function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup 
 function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate[] {
   return model.entries.flatMap((entry) => {
     const adapter = entry.upstream.adapters.find((each) => each.protocols.includes(protocol));
-    return entry.upstream.disabled === undefined && adapter !== undefined ? [{ ...entry, adapter }] : [];
+    return entry.upstream.disabled === undefined && adapter !== undefined
+      ? [{ ...entry, adapter, rough: roughPrice(entry.model.price) }]
+      : [];
   });
 }
 

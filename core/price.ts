@@ -49,36 +49,9 @@ function exactCost(usage: Usage, price: Price, allInput: number): bigint {
 
 /** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */
 export function dearestCost(inputTokens: number, outputTokens: number, prices: readonly Price[]): bigint {
-  let input = 0n;
-  let output = 0n;
-  for (const price of prices) {
-    const { inputE8, outputE8 } = dearestRates(price);
-    if (inputE8 > input) input = inputE8;
-    if (outputE8 > output) output = outputE8;
-  }
+  const input = dearestRateE8(prices, ...INPUT_KINDS);
+  const output = dearestRateE8(prices, 'outputE8');
   return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
-}
-
-/** The dearest that a token can cost under a price; as numbers too, for comparing what need not be exact. */
-export interface DearestRates {
-  readonly inputE8: bigint;
-  readonly outputE8: bigint;
-  readonly input: number;
-  readonly output: number;
-}
-
-const dearestByPrice = new WeakMap<Price, DearestRates>();
-
-/** Found once per price: it is looked at for every candidate of every call. */
-export function dearestRates(price: Price): DearestRates {
-  let rates = dearestByPrice.get(price);
-  if (rates === undefined) {
-    const inputE8 = dearestRateE8([price], ...INPUT_KINDS);
-    const outputE8 = dearestRateE8([price], 'outputE8');
-    rates = { inputE8, outputE8, input: Number(inputE8), output: Number(outputE8) };
-    dearestByPrice.set(price, rates);
-  }
-  return rates;
 }
 
 type Kind = keyof Omit<Price, 'above'>;
@@ -94,4 +67,32 @@ export function dearestRateE8(prices: readonly Price[], ...kinds: readonly Kind[
     }
   }
   return most;
+}
+
+/** A price as plain numbers, for comparing what need not be exact. Nobody is charged by it. */
+export interface RoughPrice extends RoughRates {
+  readonly above: (RoughRates & { readonly tokens: number }) | undefined;
+  /** The dearest that a token of either kind can cost. */
+  readonly dearestInput: number;
+  readonly dearestOutput: number;
+}
+
+interface RoughRates {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+}
+
+export function roughPrice(price: Price): RoughPrice {
+  const { above } = price;
+  return {
+    ...roughRates(price),
+    above: above && { ...roughRates(above), tokens: above.tokens },
+    dearestInput: Number(dearestRateE8([price], ...INPUT_KINDS)),
+    dearestOutput: Number(dearestRateE8([price], 'outputE8')),
+  };
+}
+
+function roughRates({ inputE8, outputE8, cacheReadE8 }: Omit<Price, 'above'>): RoughRates {
+  return { input: Number(inputE8), output: Number(outputE8), cacheRead: Number(cacheReadE8) };
 }

@@ -1,6 +1,6 @@
 import type { Foretold, ModelRequest } from '../../core/call';
 import { type Candidate, canGoOn } from '../../core/catalog';
-import { dearestCost, dearestRates } from '../../core/price';
+import { dearestCost } from '../../core/price';
 
 /** Further apart than this, plain numbers say surely which of two costs is the higher. */
 const SURELY_LESS = 1 - 1e-9;
@@ -18,7 +18,7 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[],
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
   for (let at = 0; at < count; at += 1) {
-    const rough = roughCost(request, (candidates[at] as Candidate).model);
+    const rough = roughCost(request, candidates[at] as Candidate);
     roughs[at] = rough;
     if (rough > dearest) dearest = rough;
   }
@@ -49,9 +49,8 @@ export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: 
   );
 }
 
-function roughCost(request: ModelRequest, model: Candidate['model']): number {
-  const { input, output } = dearestRates(model.price);
-  return inputTokens(request, model) * input + outputTokens(request, model) * output;
+function roughCost(request: ModelRequest, { model, rough }: Candidate): number {
+  return inputTokens(request, model) * rough.dearestInput + outputTokens(request, model) * rough.dearestOutput;
 }
 
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */

@@ -1,5 +1,5 @@
 import type { Candidate, ModelEntry, Upstream } from '../../core/catalog';
-import type { Price } from '../../core/price';
+import { type Price, roughPrice } from '../../core/price';
 import type { Protocol, UpstreamAdapter } from '../../core/upstream';
 import { UNKNOWN_USAGE } from '../../core/usage';
 
@@ -68,5 +68,10 @@ export function sampleCandidate(
 ): Candidate {
   const entry = sampleModel('m', model);
   const at = sampleUpstream(name, [entry], upstream);
-  return { upstream: at, model: entry, adapter: sampleAdapter('messages', ['messages']) };
+  return {
+    upstream: at,
+    model: entry,
+    adapter: sampleAdapter('messages', ['messages']),
+    rough: roughPrice(entry.price),
+  };
 }
