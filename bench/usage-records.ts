@@ -36,7 +36,7 @@ export async function fillUsageRecords(
     });
   }
   for (const { definition } of indexes) await database.raw(definition.replace(' ON ONLY ', ' ON '));
-  while (await sumSomeUntil(database, LATER));
+  while (await sumSomeUntil(database, LATER, BATCH));
   await database.raw('VACUUM ANALYZE usage_records, usage_sums');
 }
 

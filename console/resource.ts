@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
 import { exchange, Failure } from './api';
 
 /** What a part of the page needs from the gateway, and how far that is. */
@@ -8,7 +8,7 @@ export interface Resource<T> {
   /** Why the last round failed; what came before stays. */
   readonly failure: Failure | undefined;
   readonly isLoading: boolean;
-  /** Grows by one whenever what came was new. */
+  /** Grows by one whenever what came was newer than what the same path had answered. */
   readonly version: number;
   readonly reload: () => void;
 }
@@ -36,8 +36,9 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
   const [attempt, setAttempt] = useState(0);
   const reload = useCallback(() => setAttempt((before) => before + 1), []);
 
+  // Before the page is painted: the gateway works in the meantime.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt or round fetches the same path again
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (path === undefined) return;
     const aborter = new AbortController();
     const { signal } = aborter;
@@ -53,7 +54,7 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
           data: data ?? before.data,
           failure: undefined,
           answered: path,
-          version: data === undefined ? before.version : before.version + 1,
+          version: data === undefined || before.answered !== path ? before.version : before.version + 1,
         }));
       } catch (error) {
         if (!signal.aborted) setState((before) => ({ ...before, failure: toFailure(error), answered: path }));

@@ -79,6 +79,27 @@ export function pages(the: () => TestConsole): void {
       }
     });
 
+    it('asks once for what a view shows, and again only for what is new', async () => {
+      await using window = await the().signIn('/console');
+      const { page } = window;
+      const asked: string[] = [];
+      page.on('request', (request) => {
+        const [, name = ''] = /\/api\/usage\/(totals|series)\?/.exec(request.url()) ?? [];
+        if (name !== '') asked.push(name);
+      });
+      /** The newest records are asked for again when all is there. */
+      const looksAgain = () => page.waitForResponse((response) => response.status() === 304);
+      await show(page, '/console/usage');
+      await looksAgain();
+      expect(asked.toSorted()).to.deep.equal(['series', 'totals']);
+      await page.getByRole('button', { name: 'Status' }).click();
+      await page.getByRole('option', { name: /^200/ }).click();
+      await page.waitForURL(/status=200/);
+      await looksAgain();
+      await looksAgain();
+      expect(asked.toSorted()).to.deep.equal(['series', 'series', 'totals', 'totals']);
+    });
+
     it('loads nothing from elsewhere, and is light', async () => {
       await using window = await the().openWindow();
       const { page } = window;
