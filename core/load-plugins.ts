@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import type { Loaded } from './configuration';
 import { type LocatedProblem, locate, withHint } from './configuration-problems';
 import { GATEWAY_SCHEMA, type SystemSettings } from './configuration-schema';
@@ -77,7 +77,9 @@ function requireManifest(packageName: string): Manifest | string {
     if (manifest.tollgate !== undefined) return manifest as Manifest;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
-    return `${packageName} cannot be loaded: ${reason}`;
+    const isAbsent = reason === `Cannot find module '${packageName}'` && !isAbsolute(packageName);
+    const next = isAbsent ? `; install it, or write ./${packageName} when it is a folder beside this file` : '';
+    return `${packageName} cannot be loaded: ${reason}${next}`;
   }
   return `${packageName} is not a Tollgate plugin: its manifest must be made with pluginManifest or policiesManifest`;
 }

@@ -57,13 +57,15 @@ describe('tollgate config', () => {
     });
 
     it('says what is wrong with plugins, each with its place, and whether the other file is YAML', async () => {
-      const system = SYSTEM.replace('/plugins/usage/manifest', '/plugins/usage/manifesto').replace(
-        '/plugins/models/manifest',
-        '/core/ids',
-      );
+      const system = SYSTEM.replace('/plugins/usage/manifest', '/plugins/usage/manifesto')
+        .replace('/plugins/models/manifest', '/core/ids')
+        .replace(/\S+\/retention\/manifest/, 'acme-driver');
       const { status, out } = await tollgate('config', 'validate', folder('http: [', system));
       expect(status).to.equal(1);
       expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.usage\.package: .*manifesto cannot be loaded/m);
+      expect(out).to.contain(
+        "Cannot find module 'acme-driver'; install it, or write ./acme-driver when it is a folder",
+      );
       expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.models\.package: .*is not a Tollgate plugin/m);
       expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: /m);
     });
