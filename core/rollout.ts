@@ -109,18 +109,15 @@ export function armOf(
 
 const HEX_DIGITS = 12;
 
-/**
- * From 0 to below 1, the same on every node and at every start. A caller's lot does not change with the share: who is in at 1 % is
- * in at 5 %; and in two rollouts it has two lots that know nothing of each other.
- */
-export function lotOf(rollout: string, who: string): number {
-  return lotIn(drawnFor(rollout, who));
-}
-
+/** In two rollouts a caller has two lots that know nothing of each other. */
 function drawnFor(rollout: string, who: string): string {
   return hash('sha256', `${rollout}\n${who}`);
 }
 
+/**
+ * From 0 to below 1, the same on every node and at every start. A caller's lot does not change with the share: who is in at 1 % is
+ * in at 5 %.
+ */
 function lotIn(digits: string): number {
   return Number.parseInt(digits.slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;
 }

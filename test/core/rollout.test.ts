@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../core/ids';
-import { armOf, lotOf, SLOTS } from '../../core/rollout';
+import { armOf, SLOTS } from '../../core/rollout';
 
 const CALLS = 100_000;
 
@@ -56,7 +56,8 @@ describe('who is in a rollout', () => {
   });
 
   it('is drawn anew for every rollout', () => {
-    const both = accounts.filter((id) => lotOf('one', id) < 0.1 && lotOf('other', id) < 0.1).length;
+    const isIn = (name: string, id: string) => armOf({ ...rollout, name }, 0.1, caller(id), 'c').arm === 'candidate';
+    const both = accounts.filter((id) => isIn('one', id) && isIn('other', id)).length;
     expect(both).to.be.within(...bounds(0.01));
   });
 
