@@ -146,4 +146,20 @@ export async function mochaGlobalTeardown(): Promise<void> {
   await removeDataFolders();
 }
 
-export const mochaHooks = { afterAll: removeDataFolders };
+/** A limit is there to end what hangs. On a machine that is busy with other things it must not end what is slow. */
+const PATIENCE = 2;
+
+export const mochaHooks = {
+  beforeAll(this: Mocha.Context) {
+    for (const each of runnablesOf(this.test?.parent)) each.timeout(PATIENCE * each.timeout());
+  },
+  afterAll: removeDataFolders,
+};
+
+/** The tests and hooks of a suite and of those in it, not those that have begun. */
+function runnablesOf(suite: Mocha.Suite | undefined): Mocha.Runnable[] {
+  if (suite === undefined) return [];
+  const { _beforeAll, _beforeEach, _afterEach, _afterAll } = suite as unknown as Record<string, Mocha.Runnable[]>;
+  const own = [_beforeAll, _beforeEach, _afterEach, _afterAll].flatMap((hooks) => hooks ?? []);
+  return [...own, ...suite.tests, ...suite.suites.flatMap(runnablesOf)];
+}
