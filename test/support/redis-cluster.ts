@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { freePort } from './free-port';
 import { startRedis, type TestRedis } from './redis';
 import { until } from './until';
 
@@ -29,7 +30,9 @@ export interface TestCluster {
 export async function startCluster(): Promise<TestCluster> {
   // A node that a busy machine does not let answer for a while is no dead one.
   const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '4000', '--appendonly', 'yes'];
-  const servers = await Promise.all(Array.from({ length: PRIMARIES + 1 }, () => startRedis(options)));
+  // By itself Redis takes the port 10,000 above, which may be somebody's.
+  const buses = await Promise.all(Array.from({ length: PRIMARIES + 1 }, freePort));
+  const servers = await Promise.all(buses.map((bus) => startRedis([...options, '--cluster-port', String(bus)])));
   const clients = servers.map(({ url }) => new Redis(url));
   for (const client of clients) client.on('error', () => undefined);
   const ids = await Promise.all(clients.map(async (client) => String(await client.cluster('MYID'))));
@@ -42,7 +45,8 @@ export async function startCluster(): Promise<TestCluster> {
   }
   // Equal epochs are sorted out by the nodes themselves, but not within a test's patience.
   await Promise.all(clients.map((client, each) => client.call('CLUSTER', 'SET-CONFIG-EPOCH', each + 1)));
-  for (const { port } of servers.slice(1)) await first.call('CLUSTER', 'MEET', '127.0.0.1', port);
+  for (const [each, { port }] of servers.entries())
+    if (each > 0) await first.call('CLUSTER', 'MEET', '127.0.0.1', port, buses[each] ?? 0);
   const facts = async (client: Redis) => String(await client.call('CLUSTER', 'INFO'));
   const agree = async () =>
     (await Promise.all([first, ...others].map(facts))).every(
