@@ -45,7 +45,8 @@ redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
 correct_tokens(KEYS[3], reservation[5], 0)
-redis.call('DEL', KEYS[4])
+-- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'released', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[6], '*', 'kind', 'release', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],

@@ -69,13 +69,14 @@ local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - cost))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(more - hold))
 spend(KEYS[3], ARGV[2], key[4])
-redis.call('DEL', KEYS[4])
+-- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', ARGV[2], 'shortfall', '0', 'account', ARGV[3], 'key', ARGV[4])
-redis.call('ZREM', KEYS[5], ARGV[1])
 if not following[1] then
   redis.call('HSET', KEYS[7], 'state', 'open', 'amount', ARGV[7], 'account', ARGV[3], 'key', ARGV[4], 'record', '')
   redis.call('ZADD', KEYS[5], '+inf', ARGV[6])
 end
+redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
   'seq', integer(seq), 'amount', integer(0 - cost), 'posted', integer(posted), 'shortfall', '0', 'record', ARGV[5])
 return { 'rolled', ARGV[2], '0' }

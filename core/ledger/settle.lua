@@ -58,8 +58,8 @@ local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
 spend(KEYS[3], charged, key[4])
 correct_tokens(KEYS[3], reservation[7], ARGV[7])
--- Written anew without its record, it is small again: closed reservations stay for a quarter of an hour.
-redis.call('DEL', KEYS[4])
+-- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', charged, 'shortfall', shortfall,
   'account', ARGV[3], 'key', ARGV[4])
 redis.call('ZREM', KEYS[5], ARGV[1])

@@ -13,6 +13,7 @@ import {
   type Ledger,
   LedgerUnavailable,
   type Payer,
+  type ReleaseRequest,
   type ReserveRequest,
   type SettleRequest,
 } from '../../core/ledger/ledger';
@@ -232,6 +233,26 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     assert.deepEqual(outcomes, new Set(['settled']));
     assert.ok((settled.get(payer.accountId) ?? 0) > 0);
     await assertWhole();
+  });
+
+  it('settles and releases whole while a slot is on its way and its keys are still there', async () => {
+    const payer = await fund(await payerOn(0));
+    const requests = [1, 2, 3].map(() => reserveRequest(payer, 10n, { record: recordNow(payer) }));
+    for (const request of requests) await atLast('it is held', async () => void (await ledger.reserve(request)));
+    const slot = await cluster.slotOf(accountPrefix(payer.accountId));
+    await cluster.beginMove(slot, () => false);
+    const [first, second, third] = requests.map(({ rid, record }) => ({ ...payer, rid, record })) as [
+      ReleaseRequest,
+      ReleaseRequest,
+      ReleaseRequest,
+    ];
+    assert.equal(await settleAtLast({ ...first, costE8: 3n }), 'settled');
+    assert.equal((await ledger.release(second)).outcome, 'released');
+    assert.equal(await settleAtLast({ ...third, costE8: 3n }), 'settled');
+    await cluster.moveSlot(slot);
+    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    assert.equal((await readChain(database, payer.accountId)).length, 4);
+    assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 999_994n, heldE8: 0n, seq: 4 });
   });
 
   it('loses nothing when a replica takes over in the middle of moves: it is asked nothing until they are brought to their end', async function () {
