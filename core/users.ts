@@ -135,9 +135,9 @@ export async function findBySignIn(database: Knex, email: string, password: stri
   return row !== undefined && isRight && row.status === 'active' ? toUser(row) : undefined;
 }
 
-/** However somebody writes an address, it is the same person. */
+/** However somebody writes an address, it is the same person. The database takes no NUL, and nobody's address has one. */
 export function canonicalEmail(email: string): string {
-  return email.normalize('NFC').toLowerCase();
+  return email.replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
 }
 
 function noUser(): GatewayError {

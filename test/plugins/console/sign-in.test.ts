@@ -54,6 +54,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       const answers = [
         await newBrowser().signIn(email, 'a wrong password'),
         await newBrowser().signIn('nobody@example.com', PASSWORD),
+        await newBrowser().signIn('no\0body@example.com', PASSWORD),
       ];
       await desk.admin('PATCH', `/users/${userId}`, { status: 'disabled' });
       answers.push(await newBrowser().signIn(email, PASSWORD));
