@@ -64,7 +64,7 @@ const RULES: readonly Rule[] = [
   {
     kind: 'statement removed',
     pattern:
-      /^[ \t]*(local \w+ = )?redis\.call\('(HINCRBY|HSET|HDEL|DEL|ZADD|ZREM|XADD|XTRIM|PEXPIRE|SET|INCR)'[^\n]*(\n[ \t]{2,}'[^\n]*)*/gm,
+      /^[ \t]*(local \w+ = )?redis\.call\('(HINCRBY|HSET|HDEL|DEL|ZADD|ZREM|XADD|XTRIM|PEXPIRE|RESTORE|SET|INCR)'[^\n]*(\n[ \t]{2,}'[^\n]*)*/gm,
     into: (found) => (/^[ \t]*local/.test(found) ? found.replace(/=.*/s, "= '0'") : ''),
   },
   { kind: 'check removed', pattern: /^[ \t]*if [^\n]* then return [^\n]* end$/gm, into: '' },
