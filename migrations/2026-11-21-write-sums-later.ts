@@ -3,7 +3,8 @@ import type { Knex } from 'knex';
 /**
  * Sums are no longer kept by whoever writes a record, which was almost half of what writing it cost, but made of many records at
  * once: `sum_usage_until` adds those from `usage_summed.until` on and moves it. `usage_sums` is what the records before it come to:
- * triggers add only what is written, changed or deleted before it, which is seldom.
+ * triggers add only what is written, changed or deleted before it, which is seldom; one writer after the other, for a statement that
+ * inserts and updates adds twice, and two of those could wait for each other's sums.
  *
  * It waits for whoever is writing, and keeps others from it until it has committed: a trigger then sees either the time as it was,
  * and its records are found here, or as it is. How long that takes is bounded by how many
@@ -23,6 +24,7 @@ export async function up(knex: Knex): Promise<void> {
         summed timestamptz := (SELECT until FROM usage_summed);
       BEGIN
         IF EXISTS (SELECT FROM (${records}) AS record WHERE created_at < summed) THEN
+          PERFORM FROM usage_summed FOR UPDATE;
           ${add(`SELECT * FROM (${records}) AS record WHERE created_at < summed`)};
         END IF;
         RETURN NULL;
