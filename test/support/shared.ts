@@ -22,6 +22,22 @@ const PROJECT = resolve(__dirname, '../..');
 /** Two files that run at the same time do not see each other's Redis or containers. */
 const WORKER = process.env['MOCHA_WORKER_ID'] ?? '0';
 
+sendBigInts();
+
+/**
+ * What a test file came to goes to mocha's main process as JSON: one amount in what a failed assertion compares would lose all of
+ * the file's results.
+ */
+function sendBigInts(): void {
+  const { send } = process;
+  if (send === undefined) return;
+  process.send = ((message: unknown) => Reflect.apply(send, process, [withoutBigInts(message)])) as typeof send;
+}
+
+function withoutBigInts(message: unknown): unknown {
+  return JSON.parse(JSON.stringify(message, (_, value) => (typeof value === 'bigint' ? `${value}n` : value)));
+}
+
 /** The Redis of this process, emptied: its test files run one after the other. */
 export async function emptyRedis(): Promise<string> {
   const url = await ask<string>(`redis/${WORKER}`);
