@@ -28,7 +28,6 @@ if reservation[1] == 'expired' then return 'expired' end
 if reservation[1] ~= 'open' then return 'not_due' end
 
 local deadline = redis.call('ZSCORE', KEYS[5], ARGV[1])
-if not deadline then return 'not_due' end
 local time = redis.call('TIME')
 if tonumber(deadline) > time[1] * 1000 + math.floor(time[2] / 1000) then return 'not_due' end
 
