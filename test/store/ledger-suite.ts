@@ -527,6 +527,10 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const released = await opened();
         await ledger.release(closing(released.payer, released.rid));
         assert.deepEqual(await ledger.roll(released.roll(1n, 1n)), { outcome: 'released' });
+        const lapsed = reserveRequest(released.payer, 400n, { lifetimeMs: 0 });
+        await ledger.reserve(lapsed);
+        await ledger.expire(released.payer, lapsed.rid);
+        assert.deepEqual(await ledger.roll({ ...released.roll(1n, 1n), rid: lapsed.rid }), { outcome: 'expired' });
         const unknown = { ...released.roll(1n, 1n), rid: newId() };
         assert.deepEqual(await ledger.roll(unknown), { outcome: 'unknown_reservation' });
       });
