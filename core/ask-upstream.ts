@@ -15,7 +15,7 @@ const ONE_BUFFER_BYTES = 64 * 1024;
 
 /** Asks a candidate once, in its adapter's dialect and with the platform's credential. `reset`: on a connection of its own. */
 export function askUpstream(
-  { upstream, model, adapter }: Omit<Candidate, 'rough'>,
+  { upstream, model, adapter }: Pick<Candidate, 'upstream' | 'model' | 'adapter'>,
   request: UpstreamCall,
   dispatcher: Dispatcher,
   reset = false,

@@ -7,8 +7,8 @@ import type { Knex } from 'knex';
  * inserts and updates adds twice, and two of those could wait for each other's sums.
  *
  * It waits for whoever is writing, and keeps others from it until it has committed: a trigger then sees either the time as it was,
- * and its records are found here, or as it is. How long that takes is bounded by how many
- * records it adds at most; it answers whether there are more.
+ * and its records are found here, or as it is. How long that takes is bounded by how many records it adds at most; it answers
+ * whether there are more.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw('LOCK TABLE usage_records IN SHARE ROW EXCLUSIVE MODE');
