@@ -269,7 +269,7 @@ export class Call implements Partial<CallFields> {
   readonly #whenLeft = new Set<() => void>();
   #hasLeft = false;
   readonly #refusalHooks: RefusalHook[] = [];
-  readonly #endings: (() => Promise<void>)[] = [];
+  readonly #endings: EndingWork[] = [];
   #ended: Promise<void> | undefined;
   #isInStep = false;
   #isClosed = false;
@@ -291,14 +291,13 @@ export class Call implements Partial<CallFields> {
   }
 
   /** A step that is under way sees its client leave and decides itself how the call ends; only then the endings run. */
-  async inStep<T>(step: () => Promise<T>): Promise<T> {
+  beginStep(): void {
     this.#isInStep = true;
-    try {
-      return await step();
-    } finally {
-      this.#isInStep = false;
-      if (this.#isClosed) void this.end();
-    }
+  }
+
+  endStep(): void {
+    this.#isInStep = false;
+    if (this.#isClosed) void this.end();
   }
 
   /** The client has left before its answer was complete. */
@@ -341,30 +340,30 @@ export class Call implements Partial<CallFields> {
   }
 
   /** Work that must be done however the call ends. Last added, first done; once. After the end it is done at once. */
-  onEnd(work: () => Promise<void>): void {
+  onEnd(work: EndingWork): void {
     if (this.#ended === undefined) this.#endings.push(work);
-    else void this.#finish(work);
+    else void this.#finish([work]);
   }
 
   /** Never rejects. */
   end(): Promise<void> {
-    this.#ended ??= this.#runEndings();
+    this.#ended ??= this.#finish(this.#endings.reverse());
     return this.#ended;
   }
 
-  async #runEndings(): Promise<void> {
-    for (const work of this.#endings.reverse()) await this.#finish(work);
-  }
-
   /** One ending that fails keeps none of the others from being done. */
-  async #finish(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      log.error({ error: describeFault(error), requestId: this.id }, 'work at the end of a call failed');
+  async #finish(endings: readonly EndingWork[]): Promise<void> {
+    for (const work of endings) {
+      try {
+        await work();
+      } catch (error) {
+        log.error({ error: describeFault(error), requestId: this.id }, 'work at the end of a call failed');
+      }
     }
   }
 }
+
+type EndingWork = () => unknown;
 
 export type RefusalHook = (error: GatewayError) => Promise<GatewayError>;
 

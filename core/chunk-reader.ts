@@ -2,28 +2,66 @@ import type { Readable } from 'node:stream';
 
 /** Reads a body piece by piece, one reader after the other: who waits for the next piece can leave it for somebody else. */
 export interface ChunkReader {
-  /** Resolves when there is a piece, the end or a failure, which `take` then gives at once. Never rejects. */
+  /** There is a piece, the end or a failure, and nobody has to wait. */
+  readonly isReady: boolean;
+  /** Resolves when it is. Never rejects. */
   ready(): Promise<void>;
-  /** The next piece; undefined at the end. Rejects when the body broke off. */
-  take(): Promise<Buffer | undefined>;
+  /**
+   * The next piece once it is ready; undefined at the end.
+   * @throws when the body broke off.
+   */
+  take(): Buffer | undefined;
   /** Reads no further: whoever sends is told to stop. */
   cancel(): void;
+}
+
+/** The next piece; undefined at the end. Rejects when the body broke off. */
+export async function nextChunk(chunks: ChunkReader): Promise<Buffer | undefined> {
+  if (!chunks.isReady) await chunks.ready();
+  return chunks.take();
 }
 
 /** The pieces to the end; who stops early tells the sender to stop. */
 export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   try {
-    for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) yield chunk;
+    for (let chunk = await nextChunk(chunks); chunk !== undefined; chunk = await nextChunk(chunks)) yield chunk;
   } finally {
     chunks.cancel();
   }
+}
+
+/**
+ * A whole body.
+ * @throws when it broke off, or has more than `atMost` bytes.
+ */
+export async function readAll(chunks: ChunkReader, atMost: number): Promise<Buffer> {
+  const read: Buffer[] = [];
+  let byteLength = 0;
+  for (;;) {
+    if (!chunks.isReady) await chunks.ready();
+    const chunk = chunks.take();
+    if (chunk === undefined) break;
+    read.push(chunk);
+    byteLength += chunk.length;
+    if (byteLength > atMost) {
+      chunks.cancel();
+      throw new Error(`the answer has more than ${atMost} bytes`);
+    }
+  }
+  return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);
+}
+
+/** What `take` throws of somebody who did not wait: nothing may look like the end of a body. */
+export function notReady(): Error {
+  return new Error('a piece was taken before there was one');
 }
 
 /** Reads what comes out of a Node stream, such as a decoder. */
 export class StreamChunks implements ChunkReader {
   readonly #stream: Readable;
   readonly #iterator: AsyncIterator<Buffer>;
-  #next: Promise<IteratorResult<Buffer>> | undefined;
+  #coming: Promise<void> | undefined;
+  #next: IteratorResult<Buffer> | { readonly failure: unknown } | undefined;
 
   constructor(stream: Readable) {
     this.#stream = stream;
@@ -32,20 +70,31 @@ export class StreamChunks implements ChunkReader {
     this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   }
 
-  async ready(): Promise<void> {
-    this.#next ??= this.#iterator.next();
-    await this.#next.catch(() => undefined);
+  get isReady(): boolean {
+    return this.#next !== undefined;
   }
 
-  async take(): Promise<Buffer | undefined> {
-    const next = this.#next ?? this.#iterator.next();
+  ready(): Promise<void> {
+    if (this.#next !== undefined) return Promise.resolve();
+    this.#coming ??= this.#read();
+    return this.#coming;
+  }
+
+  async #read(): Promise<void> {
+    this.#next = await this.#iterator.next().catch((failure: unknown) => ({ failure }));
+    this.#coming = undefined;
+  }
+
+  take(): Buffer | undefined {
+    const next = this.#next;
+    if (next === undefined) throw notReady();
+    if ('failure' in next) throw next.failure;
+    if (next.done === true) return undefined;
     this.#next = undefined;
-    const { done, value } = await next;
-    return done === true ? undefined : value;
+    return next.value;
   }
 
   cancel(): void {
-    this.#next?.catch(() => undefined);
     this.#stream.destroy();
   }
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { bytesOf, type ChunkReader, StreamChunks } from './chunk-reader';
+import { bytesOf, type ChunkReader, notReady, StreamChunks } from './chunk-reader';
 
 export interface ExchangeHead {
   readonly status: number;
@@ -42,7 +42,7 @@ export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
   }
 
   ready(): Promise<void> {
-    if (this.#hasNews()) return Promise.resolve();
+    if (this.isReady) return Promise.resolve();
     return new Promise((resolve) => {
       const before = this.#wake;
       this.#wake = () => {
@@ -52,8 +52,8 @@ export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
     });
   }
 
-  async take(): Promise<Buffer | undefined> {
-    if (!this.#hasNews()) await this.ready();
+  take(): Buffer | undefined {
+    if (!this.isReady) throw notReady();
     const chunk = this.#waiting.shift();
     if (chunk !== undefined) {
       this.#waitingBytes -= chunk.length;
@@ -97,7 +97,7 @@ export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
     this.#fail(error);
   }
 
-  #hasNews(): boolean {
+  get isReady(): boolean {
     return this.#waiting.length > 0 || this.#ended || this.#failure !== undefined;
   }
 

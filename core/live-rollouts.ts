@@ -64,7 +64,7 @@ export class LiveRollouts {
     const { run, stage, share } = position;
     const part = { name: rollout.name, run, stage, ...armOf(rollout, share, call.key, call.id), isMissed: false };
     facts.rollout = part;
-    call.onEnd(async () => this.#noteEnd(call, part));
+    call.onEnd(() => this.#noteEnd(call, part));
     return part;
   }
 

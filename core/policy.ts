@@ -8,13 +8,15 @@ export type CallWith<N extends CallField> = Pick<Call, Exclude<keyof Call, CallF
 
 /**
  * One question about a call. Return the fields you `provide` to go on, throw to refuse, answer to end (a step that has
- * answered returns undefined). Request and response are Node's own.
+ * answered returns undefined). A step that waits for nothing need not be async. Request and response are Node's own.
  */
 export type Step<N extends CallField, P extends CallField> = (
   call: CallWith<N>,
   request: IncomingMessage,
   response: ServerResponse,
-) => Promise<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
+) => MaybeLater<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
+
+type MaybeLater<T> = T | Promise<T>;
 
 export interface PolicyDefinition<S extends Schema, N extends CallField, P extends CallField> {
   /** Its folder under `policies/` and its name in gateway.config.yml. */
@@ -49,7 +51,7 @@ export type AnyStep = (
   call: Call,
   request: IncomingMessage,
   response: ServerResponse,
-) => Promise<Partial<CallFields> | undefined>;
+) => MaybeLater<Partial<CallFields> | undefined>;
 
 export function definePolicy<
   const S extends Schema,

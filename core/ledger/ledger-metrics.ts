@@ -49,34 +49,40 @@ const shortfallUsd = new Counter({
 const secondsSince = (startedMs: number): number => (performance.now() - startedMs) / 1_000;
 
 /** @throws what the ledger throws. */
-export async function measuredReserve(ledger: Ledger, request: ReserveRequest): Promise<ReserveOutcome> {
+export function measuredReserve(ledger: Ledger, request: ReserveRequest): Promise<ReserveOutcome> {
   const startedMs = performance.now();
-  try {
-    const answer = await ledger.reserve(request);
-    if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
-    return answer;
-  } catch (error) {
-    refusals.inc({ reason: 'unavailable' });
-    throw error;
-  } finally {
-    reserves.observe(secondsSince(startedMs));
-  }
+  return ledger.reserve(request).then(
+    (answer) => {
+      reserves.observe(secondsSince(startedMs));
+      if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
+      return answer;
+    },
+    (error: unknown) => {
+      reserves.observe(secondsSince(startedMs));
+      refusals.inc({ reason: 'unavailable' });
+      throw error;
+    },
+  );
 }
 
 /** @throws what the ledger throws. */
-export async function measuredSettle(ledger: Ledger, request: SettleRequest): Promise<SettleOutcome> {
+export function measuredSettle(ledger: Ledger, request: SettleRequest): Promise<SettleOutcome> {
   const startedMs = performance.now();
-  try {
-    const answer = await ledger.settle(request);
-    if (answer.outcome === 'expired') late.inc();
-    if (answer.outcome === 'settled' && answer.shortfallE8 > 0n) {
-      shortfalls.inc();
-      shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
-    }
-    return answer;
-  } finally {
-    settles.observe(secondsSince(startedMs));
-  }
+  return ledger.settle(request).then(
+    (answer) => {
+      settles.observe(secondsSince(startedMs));
+      if (answer.outcome === 'expired') late.inc();
+      if (answer.outcome === 'settled' && answer.shortfallE8 > 0n) {
+        shortfalls.inc();
+        shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
+      }
+      return answer;
+    },
+    (error: unknown) => {
+      settles.observe(secondsSince(startedMs));
+      throw error;
+    },
+  );
 }
 
 export function countExpired(holds: number): void {

@@ -62,14 +62,11 @@ export function createSettler(options: SettlerOptions): Settler {
     });
 
   /** Asks once; answers why there is no outcome when there is none. */
-  const attempt = async <T extends Answer>(ask: () => Promise<T>): Promise<T | Failure> => {
-    try {
-      const answer = await ask();
-      return answer.outcome === 'not_ready' ? { outcome: 'none', why: 'the ledger is being filled' } : answer;
-    } catch (error) {
-      return { outcome: 'none', why: String(error) };
-    }
-  };
+  const attempt = <T extends Answer>(ask: () => Promise<T>): Promise<T | Failure> =>
+    ask().then(
+      (answer) => (answer.outcome === 'not_ready' ? { outcome: 'none', why: 'the ledger is being filled' } : answer),
+      (error: unknown) => ({ outcome: 'none', why: String(error) }),
+    );
 
   /** Asks until there is an outcome; undefined when it gives up. */
   const insist = async <T extends Answer>(rid: string, ask: () => Promise<T>): Promise<T | undefined> => {

@@ -1,6 +1,7 @@
 import { askUpstream, type UpstreamCall } from '../../core/ask-upstream';
 import type { MemberPlace } from '../../core/call';
 import type { ModelEntry, Upstream } from '../../core/catalog';
+import { readAll } from '../../core/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/egress';
 import { decodedChunks } from '../../core/exchange';
 import { findMembers } from '../../core/json-members';
@@ -54,7 +55,7 @@ export async function callUpstream(
   });
   try {
     const head = await exchange.head;
-    const text = await readText(decodedChunks(exchange, head));
+    const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
     const isFine = head.status < 300 && isAnswer(parseJson(text));
     return result(
       head.status,
@@ -85,15 +86,4 @@ function question(protocol: Protocol, model: string): UpstreamCall {
     members: new Map([...places].map(([name, { valueStart, end }]) => [name, bytes.toString('utf8', valueStart, end)])),
     body: { chunks: [bytes], byteLength: bytes.length, members: places },
   };
-}
-
-async function readText(chunks: { take(): Promise<Buffer | undefined> }): Promise<string> {
-  const read: Buffer[] = [];
-  let byteLength = 0;
-  for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) {
-    read.push(chunk);
-    byteLength += chunk.length;
-    if (byteLength > LARGEST_ANSWER_BYTES) throw new Error(`the answer has more than ${LARGEST_ANSWER_BYTES} bytes`);
-  }
-  return Buffer.concat(read).toString('utf8');
 }

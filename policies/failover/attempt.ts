@@ -1,6 +1,6 @@
 import type { Answer, AttemptOutcome, Call, ModelRequest, UpstreamHeaders } from '../../core/call';
 import type { Candidate } from '../../core/catalog';
-import type { ChunkReader } from '../../core/chunk-reader';
+import { type ChunkReader, readAll } from '../../core/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/egress';
 import { EventReader, type NotedEvent } from '../../core/event-reader';
 import { decodedChunks } from '../../core/exchange';
@@ -35,14 +35,13 @@ export async function attempt(
 ): Promise<Attempted> {
   const patience = new Patience(candidate.upstream, request.stream, call);
   try {
-    const exchange = await send(candidate, request, egress, patience);
-    const { status, headers } = await exchange.head;
+    const { exchange, status, headers } = await send(candidate, request, egress, patience);
     const chunks = decodedChunks(exchange, { status, headers });
     const head = { candidate, status, headers };
     if (status >= 400) return await judge(head, request, chunks);
     if (status >= 300) return { answer: { ...head, kind: 'relay', head: [], chunks } };
     if (isEventStream(headers)) return await untilContent(head, request, chunks, preambleHoldMs);
-    return judgeBody(head, request, await readAll(chunks, call.largestAnswerBytes), chunks);
+    return judgeBody(head, request, await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES), chunks);
   } catch (error) {
     const outcome = outcomeOf(error, patience, call);
     return { failure: { outcome, status: undefined, verdict: 'next', retryAfterMs: undefined }, relay: undefined };
@@ -57,20 +56,6 @@ function isEventStream(headers: UpstreamHeaders): boolean {
   return String(headers['content-type'] ?? '')
     .toLowerCase()
     .startsWith('text/event-stream');
-}
-
-async function readAll(chunks: ChunkReader, atMost = LARGEST_ANSWER_BYTES): Promise<Buffer> {
-  const read: Buffer[] = [];
-  let byteLength = 0;
-  for (let chunk = await chunks.take(); chunk !== undefined; chunk = await chunks.take()) {
-    read.push(chunk);
-    byteLength += chunk.length;
-    if (byteLength > atMost) {
-      chunks.cancel();
-      throw new Error(`the answer has more than ${atMost} bytes`);
-    }
-  }
-  return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);
 }
 
 /** An answer that is not a success: the adapter says what it means. */
@@ -94,7 +79,7 @@ async function readRefusal(
   const timer = startTimer(JUDGED_WITHIN_MS);
   try {
     while (byteLength <= LARGEST_JUDGED_BYTES && (await Promise.race([chunks.ready(), timer.isOver])) !== 'over') {
-      const chunk = await chunks.take();
+      const chunk = chunks.take();
       if (chunk === undefined) return { read, isAll: true };
       read.push(chunk);
       byteLength += chunk.length;
@@ -147,7 +132,7 @@ async function untilContent(
   try {
     for (;;) {
       if ((await Promise.race([chunks.ready(), timer.isOver])) === 'over') return answer();
-      const chunk = await chunks.take();
+      const chunk = chunks.take();
       if (chunk === undefined) return events.isWhole ? answer() : lost(head, held, chunks);
       let releases = false;
       const read = events.read(chunk);

@@ -50,16 +50,16 @@ export default definePolicy({
   foretells: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
   prepare: ({ preambleHold, relayLastError, midStream: _foretold, ...bounds }, gateway) => {
     const settings = { ...bounds, preambleHoldMs: parseDuration(preambleHold), relayLastError };
-    return async (call) => {
+    return (call) => {
       BUDGET.noteCall();
       const { mirror, request } = call;
       if (mirror !== undefined) {
-        call.onEnd(async () => {
+        call.onEnd(() => {
           // Who left has not asked for all of an answer, and is not compared.
           if (!call.hasLeft) sendMirror(mirror, request, gateway, settings.preambleHoldMs);
         });
       }
-      return { answer: await answerOf(call, settings, gateway) };
+      return answerOf(call, settings, gateway);
     };
   },
 });
@@ -70,7 +70,11 @@ interface FailoverSettings extends AttemptSettings {
 }
 
 /** Asks one candidate after the other, as `decide` says, until one answers. */
-async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway: Gateway): Promise<Answer> {
+async function answerOf(
+  call: FailoverCall,
+  settings: FailoverSettings,
+  gateway: Gateway,
+): Promise<{ readonly answer: Answer }> {
   const attempts = new Attempts(call, settings, gateway, BUDGET);
   const failures: Failure[] = [];
   let relay: RelayedAnswer | undefined;
@@ -82,21 +86,21 @@ async function answerOf(call: FailoverCall, settings: FailoverSettings, gateway:
       const { answer } = attempted;
       const tookMs = Math.round(performance.now() - call.startedMs);
       if (answer.kind === 'body') call.facts.wholeMs = tookMs;
-      if (answer.kind !== 'stream') return answer;
+      if (answer.kind !== 'stream') return { answer };
       call.facts.firstTokenMs = tookMs;
       const mayGoOn = call.foretold.mayBeContinued && call.request.choices === 1 && call.candidates.some(canGoOn);
-      return mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer;
+      return { answer: mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer };
     }
     const { failure } = attempted;
     failures.push(failure);
     relay = attempted.relay;
     const decision = attempts.decide(failure, candidate);
-    if (decision.do === 'relay' && relay !== undefined) return relay;
+    if (decision.do === 'relay' && relay !== undefined) return { answer: relay };
     if (decision.do === 'relay' || decision.do === 'give-up') break;
     relay?.chunks.cancel();
     candidate = await attempts.goOn(decision, candidate);
   }
-  if (!call.hasLeft && relay !== undefined && isForTheCaller(failures.at(-1), settings)) return relay;
+  if (!call.hasLeft && relay !== undefined && isForTheCaller(failures.at(-1), settings)) return { answer: relay };
   relay?.chunks.cancel();
   if (call.hasLeft) throw new ClientLeft();
   throw errorOfAll(attempts.made, failures);

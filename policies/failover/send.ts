@@ -2,7 +2,11 @@ import { askUpstream } from '../../core/ask-upstream';
 import type { Call, ModelRequest } from '../../core/call';
 import type { Candidate, Upstream } from '../../core/catalog';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/egress';
-import type { Exchange } from '../../core/exchange';
+import type { Exchange, ExchangeHead } from '../../core/exchange';
+
+interface Answering extends ExchangeHead {
+  readonly exchange: Exchange;
+}
 
 /** Asks a candidate; resolves when the head of its answer is there. */
 export async function send(
@@ -10,22 +14,23 @@ export async function send(
   request: ModelRequest,
   egress: Egress,
   patience: Patience,
-): Promise<Exchange> {
+): Promise<Answering> {
   try {
-    return await answering(askUpstream(candidate, request, egress.pool(candidate.upstream)), patience);
+    const exchange = askUpstream(candidate, request, egress.pool(candidate.upstream));
+    patience.watch(exchange);
+    const { status, headers } = await exchange.head;
+    patience.headArrived();
+    return { exchange, status, headers };
   } catch (error) {
     // The upstream closed an idle connection at the very moment it was used again, and never saw the request.
     const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
     if (!isFree) throw error;
-    return answering(askUpstream(candidate, request, egress.fresh(candidate.upstream), true), patience);
+    const exchange = askUpstream(candidate, request, egress.fresh(candidate.upstream), true);
+    patience.watch(exchange);
+    const head = await exchange.head;
+    patience.headArrived();
+    return { exchange, ...head };
   }
-}
-
-async function answering(exchange: Exchange, patience: Patience): Promise<Exchange> {
-  patience.watch(exchange);
-  await exchange.head;
-  patience.headArrived();
-  return exchange;
 }
 
 /** Connecting and waiting for the head of the answer together take at most this long; spec section 8. */

@@ -27,14 +27,14 @@ export class BufferedBytes {
    * A body that says how long it will be has its room from the beginning: of many at once the first are taken whole, in the
    * place of all being taken halfway and refused then.
    */
-  of(call: { onEnd(work: () => Promise<void>): void }, announcedBytes = 0): Buffering {
+  of(call: { onEnd(work: () => void): void }, announcedBytes = 0): Buffering {
     let received = 0;
     let counted = 0;
     const count = (bytes: number): void => {
       if (bytes < COUNTED_FROM_BYTES || bytes <= counted) return;
       if (this.#bytes + bytes - counted > this.#maxBytes) throw fail('OVERLOADED', { retryAfterSeconds: 1 });
       if (counted === 0) {
-        call.onEnd(async () => {
+        call.onEnd(() => {
           this.#bytes -= counted;
         });
       }

@@ -44,12 +44,15 @@ export async function readBody(
   buffering: Buffering,
 ): Promise<readonly Buffer[]> {
   if (request.destroyed) throw new ClientLeft();
-  return request.complete
+  return request.complete || request.readableLength === Number(request.headers['content-length'])
     ? takeBody(request, observer, limits, buffering)
     : awaitBody(request, observer, limits, buffering);
 }
 
-/** Most bodies have come with their heads: nobody waits for them, and no clock watches. */
+/**
+ * Most bodies have come with their heads: nobody waits for them, and no clock watches. Node says that a request is complete only when
+ * it is asked for the next time, so its length tells.
+ */
 function takeBody(
   request: IncomingMessage,
   observer: JsonObserver,
@@ -57,6 +60,8 @@ function takeBody(
   buffering: Buffering,
 ): readonly Buffer[] {
   const body = (request.read() ?? NOTHING) as Buffer;
+  // Its end, which may be still to come, is read too: until then the connection keeps the request.
+  request.resume();
   if (body.length > maxBytes) throw fail('BODY_TOO_LARGE');
   buffering.add(body.length);
   try {

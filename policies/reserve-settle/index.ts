@@ -37,7 +37,7 @@ export default definePolicy({
       const { request, heldE8 } = await reserve(gateway, call, rid, onInsufficient);
       call.facts.reservationId = rid;
       const reservation = openReservation(gateway, call, { rid, heldE8, onClientAbort });
-      call.onEnd(async () => void (await reservation.settle({ billing: 'released' })));
+      call.onEnd(() => reservation.settle({ billing: 'released' }));
       return { request, reservation };
     },
 });

@@ -3,7 +3,7 @@ import type { ModelRequest } from '../../core/call';
 import { isAllowed } from '../../core/catalog';
 import { ERRORS, fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
-import type { ReserveOutcome } from '../../core/ledger/ledger';
+import type { KeySettings, ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { formatUsd } from '../../core/money';
 import type { CallWith } from '../../core/policy';
@@ -19,8 +19,8 @@ interface Covered {
   readonly heldE8: bigint;
 }
 
-/** Money that others take between a refusal and the next try: after so many the caller is told. */
-const CLAMPS_AT_MOST = 5;
+/** Money that others take, or settings that change, between a refusal and the next try: after so many the caller is told. */
+const TRIES_AT_MOST = 6;
 
 /** @throws when the call may not be made, or is not paid for. */
 export async function reserve(
@@ -30,14 +30,20 @@ export async function reserve(
   onInsufficient: 'reject' | 'clamp',
 ): Promise<Covered> {
   let covered = cover(call.request, call);
-  let outcome = await ask(gateway, call, rid, covered);
-  for (let tries = 0; onInsufficient === 'clamp' && 'availableE8' in outcome && tries < CLAMPS_AT_MOST; tries += 1) {
-    const clamped = clampTo(outcome.availableE8, call.request, call.candidates, call.foretold);
-    if (clamped === undefined) break;
+  let keyRev = call.key.settings.rev;
+  for (let tries = 1; ; tries += 1) {
+    const outcome = await ask(gateway, call, rid, covered, keyRev);
+    if (outcome.outcome === 'reserved') break;
+    if (tries === TRIES_AT_MOST) throw refusalOf(outcome, covered.heldE8);
+    if (outcome.outcome === 'stale_key') {
+      keyRev = learn(gateway, call, outcome.settings);
+      continue;
+    }
+    const mayClamp = onInsufficient === 'clamp' && 'availableE8' in outcome;
+    const clamped = mayClamp ? clampTo(outcome.availableE8, call.request, call.candidates, call.foretold) : undefined;
+    if (clamped === undefined) throw refusalOf(outcome, covered.heldE8);
     covered = cover(clamped, call);
-    outcome = await ask(gateway, call, rid, covered);
   }
-  if (outcome.outcome !== 'reserved') throw refusalOf(outcome, covered.heldE8);
   gateway.leases.track(call.key, rid);
   return covered;
 }
@@ -46,18 +52,15 @@ function cover(request: ModelRequest, { candidates, foretold }: PayingCall): Cov
   return { request, heldE8: holdFor(request, candidates, foretold) };
 }
 
-/** Asks the ledger; with a key whose settings this process had not heard of, once more. */
-async function ask(gateway: Gateway, call: PayingCall, rid: string, covered: Covered): Promise<ReserveOutcome> {
-  const outcome = await askOnce(gateway, call, rid, covered, call.key.settings.rev);
-  if (outcome.outcome !== 'stale_key') return outcome;
-  const { settings } = outcome;
+/** The key has settings this process had not heard of: their revision, if they allow the call. */
+function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): number {
   gateway.keys.remember(call.key, settings);
   if (!isAllowed(gateway.catalog, askedFor(gateway, call), settings.allowedModels))
     throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
-  return askOnce(gateway, call, rid, covered, settings.rev);
+  return settings.rev;
 }
 
-async function askOnce(
+function ask(
   gateway: Gateway,
   call: PayingCall,
   rid: string,
@@ -67,14 +70,12 @@ async function askOnce(
   const { accountId, keyId } = call.key;
   const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
   const tokens = tokensFor(request, call.candidates);
-  try {
-    const { leaseMs: lifetimeMs } = gateway.leases;
-    const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs, record, tokens };
-    return await measuredReserve(gateway.ledger, wanted);
-  } catch (error) {
+  const { leaseMs: lifetimeMs } = gateway.leases;
+  const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs, record, tokens };
+  return measuredReserve(gateway.ledger, wanted).catch((error: unknown) => {
     releaseUnanswered(gateway, call, rid);
     throw error;
-  }
+  });
 }
 
 /** A reserve without an answer may have been taken, or may be yet: the release gives it back, or has it refused. */

@@ -20,7 +20,7 @@ export default definePolicy({
   provides: [],
   answers: true,
   prepare: ({ annotateStreamCost }, gateway) => {
-    return async (call, _request, response) => {
+    return (call, _request, response) => {
       const { answer } = call;
       switch (answer.kind) {
         case 'body':

@@ -82,7 +82,8 @@ export class StreamRelay {
   async #relayNext(): Promise<boolean> {
     if (this.#break !== undefined) return false;
     const { events, chunks } = this.#answer;
-    const chunk = await chunks.take();
+    if (!chunks.isReady) await chunks.ready();
+    const chunk = chunks.take();
     if (chunk === undefined || this.#isGivenUp) return false;
     this.#drain?.note(chunk.length);
     await this.#give(events.read(chunk));

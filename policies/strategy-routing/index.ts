@@ -102,14 +102,14 @@ function wishFor(
 
 /** A call that is refused before it asks anybody, for want of money for example, must not keep others from finding out. */
 function giveBackUnasked(call: CallWith<never>, giveBack: () => void): void {
-  call.onEnd(async () => {
+  call.onEnd(() => {
     if (call.facts.attempts === 0) giveBack();
   });
 }
 
 /** Once the call has been answered: an upstream that failed has no cache of this caller. */
 function rememberWhoServes(call: CallWith<never>, caller: string, health: UpstreamHealth): void {
-  call.onEnd(async () => {
+  call.onEnd(() => {
     const { upstream, status } = call.facts;
     if (upstream !== undefined && status < 300) AFFINITY.remember(caller, upstream, health.now());
   });

@@ -7,5 +7,5 @@ export default definePolicy({
   schema: { type: 'object', properties: {} },
   needs: ['request', 'candidates'],
   provides: ['meter'],
-  prepare: () => async (call) => ({ meter: new TokenMeter(call.request) }),
+  prepare: () => (call) => ({ meter: new TokenMeter(call.request) }),
 });

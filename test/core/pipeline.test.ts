@@ -27,7 +27,7 @@ function pipelineOf(steps: readonly AnyStep[]): PipelineSettings {
   };
 }
 
-function runPipeline(pipeline: PipelineSettings, request: IncomingMessage, response: SampleResponse): Promise<void> {
+function runPipeline(pipeline: PipelineSettings, request: IncomingMessage, response: SampleResponse): Promise<unknown> {
   return compilePipeline(pipeline, sampleGateway())(new Call(request, response), request, response);
 }
 

@@ -90,7 +90,7 @@ describe('the bodies in memory', () => {
   });
 
   it('have a bound together, and give back when their calls end', async () => {
-    const endings: (() => Promise<void>)[] = [];
+    const endings: (() => void)[] = [];
     const budget = new BufferedBytes(300_000);
     const open = () => budget.of({ onEnd: (work) => endings.push(work) });
     open().add(100_000);
@@ -98,8 +98,8 @@ describe('the bodies in memory', () => {
     const third = open();
     third.add(100_000);
     await assert.rejects(async () => third.add(150_000), { code: 'OVERLOADED' });
-    for (const end of endings.splice(0)) await end();
+    for (const end of endings.splice(0)) end();
     open().add(290_000);
-    for (const end of endings) await end();
+    for (const end of endings) end();
   });
 });

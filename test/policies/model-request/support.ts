@@ -36,7 +36,7 @@ export function runPolicy(
   const response = new EventEmitter() as unknown as ServerResponse;
   const call = new Call(request, response);
   const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {} as Gateway);
-  const result = step(call, request, response).then((fields) => {
+  const result = Promise.resolve(step(call, request, response)).then((fields) => {
     if (fields?.request === undefined) throw new Error('no request was left');
     return fields.request;
   });

@@ -27,16 +27,19 @@ class Sent implements ChunkReader {
     this.#wake();
   }
 
+  get isReady(): boolean {
+    return this.#waiting.length > 0 || this.#hasEnded || this.isCancelled;
+  }
+
   async ready(): Promise<void> {
-    while (this.#waiting.length === 0 && !this.#hasEnded && !this.isCancelled) {
+    while (!this.isReady) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
   }
 
-  async take(): Promise<Buffer | undefined> {
-    await this.ready();
+  take(): Buffer | undefined {
     const chunk = this.#waiting.shift();
     if (chunk === undefined && !this.#hasEnded) throw new Error('cancelled');
     return chunk;
