@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
+import { eachAtOnce } from '../each-at-once';
 import { type Ledger, type OutboxEntry, SHARDS } from './ledger';
 import { continueChains } from './rebase';
 import { insertEntries, insertUsage, type UsageRow, usageRowOf } from './rows';
@@ -27,6 +28,8 @@ export class SteppedBack extends Error {
 /** Shards of one transaction, and its entries: at most about 4 MB at once. Few and large ones cost the database least. */
 const SHARDS_AT_ONCE = 64;
 const ENTRIES_AT_ONCE = 4_096;
+/** Nobody waits for it, and the ledger has calls to serve. */
+const TRIMMED_AT_ONCE = 2;
 
 /** First number of the advisory locks that let one drainer at a time work on a shard; the second is the shard. */
 export const LOCK_SPACE = 0x70_6c_67;
@@ -61,7 +64,7 @@ async function drainGroup(
   const heads = await commit(options, shards, perShard);
   // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
   const some = [...heads].filter(([, entries]) => entries.length > 0);
-  await Promise.all(some.map(([shard, entries]) => options.ledger.trimOutbox(shard, entries)));
+  await eachAtOnce(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
   return {
     full: [...heads.keys()].filter((shard) => heads.get(shard)?.length === perShard),
     taken: shards.filter((shard) => !heads.has(shard)),

@@ -50,8 +50,8 @@ export async function readBody(
 }
 
 /**
- * Most bodies have come with their heads: nobody waits for them, and no clock watches. Node says that a request is complete only when
- * it is asked for the next time, so its length tells.
+ * Most bodies have come with their heads: nobody waits for them, and no clock watches. Node tells that a request is complete only
+ * after what its head has begun had its turn: until then the length that was announced tells.
  */
 function takeBody(
   request: IncomingMessage,

@@ -838,20 +838,24 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
 
     it('the outbox is read from its head, in order, and forgets only what is trimmed', async () => {
       const payer = await fundedPayer(ledger, 1n);
-      for (let each = 0; each < 4; each++) {
+      for (let each = 0; each < 139; each++) {
         await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n });
       }
       const shard = shardOf(payer.accountId);
-      const head = (await ledger.readOutbox([shard], 3)).get(shard) ?? [];
-      assert.deepEqual(
-        head.map(({ seq }) => seq),
-        [1, 2, 3],
-      );
+      const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+      for (const limit of [3, 64, 128, 135]) {
+        const head = (await ledger.readOutbox([shard], limit)).get(shard) ?? [];
+        assert.deepEqual(
+          head.map(({ seq }) => seq),
+          numbers(1, limit),
+        );
+      }
+      const head = (await ledger.readOutbox([shard], 135)).get(shard) ?? [];
       await ledger.trimOutbox(shard, head);
       await ledger.trimOutbox(shard, head);
       assert.deepEqual(
         (await outboxOf(payer)).map(({ seq }) => seq),
-        [4, 5],
+        numbers(136, 140),
       );
       await ledger.trimOutbox(shard, await outboxOf(payer));
       assert.equal((await ledger.readOutbox([shard], 3)).size, 0);

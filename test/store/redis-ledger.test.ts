@@ -105,6 +105,32 @@ describe('the ledger in Redis', () => {
 describe('the ledger in Redis: the outbox', () => {
   afterEach(closeAll);
 
+  it('is read and forgotten in pieces, between which calls are served', async () => {
+    const url = await emptyRedis();
+    const ledger = await openLedger(url);
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 100n);
+    const { accountId } = payer;
+    for (let each = 0; each < 199; each += 1) await ledger.credit({ accountId, rid: newId(), amountE8: 1n });
+    const watching = await openOther(url).monitor();
+    const seen: number[] = [];
+    watching.on('monitor', (_, [command = '', ...args]: string[]) => {
+      if (command.toLowerCase() === 'xrange' && args.length === 5) seen.push(Number(args[4]));
+      if (command.toLowerCase() === 'evalsha') seen.push(Number(args[1]) - 1);
+    });
+    try {
+      const shard = shardOf(accountId);
+      const entries = (await ledger.readOutbox([shard], 1_000)).get(shard) ?? [];
+      await ledger.trimOutbox(shard, entries);
+      assert.equal(entries.length, 200);
+      assert.equal((await ledger.readOutbox([shard], 1_000)).size, 0);
+      await until('the monitor has seen all of it', () => seen.length >= 9);
+    } finally {
+      watching.disconnect();
+    }
+    assert.ok(Math.max(...seen) <= 64, String(seen));
+  });
+
   it('forgets nothing for who comes late, when the ledger was lost and its clock was set back meanwhile', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);

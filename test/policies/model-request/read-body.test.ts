@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientLeft } from '../../../core/call';
 import { BodyChunks } from '../../../policies/model-request/body-chunks';
 import { BufferedBytes } from '../../../policies/model-request/buffered-bytes';
@@ -60,6 +64,37 @@ describe('a body that arrives', () => {
       assert(performance.now() - startedMs >= QUICK.totalMs - QUICK.slowMs);
     } finally {
       clearInterval(drip);
+    }
+  });
+
+  it('is not waited for when it has come with its head, and leaves its connection as it was', async () => {
+    const waited: boolean[] = [];
+    const closed: Promise<unknown>[] = [];
+    const server = createServer(async (request, response) => {
+      closed.push(once(request, 'close'));
+      await undefined; // As the steps before this one.
+      const reading = readBody(request, new CallObserver('messages'), QUICK, UNCOUNTED);
+      waited.push(request.listenerCount('data') > 0);
+      response.end(Buffer.concat([...(await reading)]));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const head = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n';
+    try {
+      for (const pieces of [[`${head}{"x":"a"}`], [head, '{"x":', '"b"}'], [`${head}{"x":"c"}`]]) {
+        const answering = once(client, 'data');
+        for (const piece of pieces) {
+          client.write(piece);
+          await sleep(20);
+        }
+        const [answer] = (await answering) as [Buffer];
+        assert(answer.toString().endsWith(pieces.join('').slice(-9)), answer.toString());
+      }
+      assert.deepEqual(waited, [false, true, false]);
+      await Promise.all(closed);
+    } finally {
+      client.destroy();
+      server.close();
     }
   });
 
