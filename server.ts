@@ -121,12 +121,12 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const { ledger, redis } = await openLedger(env['REDIS_URL'], system.ledger);
   await ensureReady({ ledger, database, log });
   const guardian = startGuardian({ ledger, database, log });
-  const drainer = openDrainer({ ledger, database, log }, env);
+  const folder = await openSpoolFolder(join(dataFolder, 'spool'));
+  const drainer = openDrainer({ ledger, database, log, onWritten: (rids) => spool.written(rids) }, env);
   const outbox = startOutboxWatch({ ledger, drainer, log });
   const sweeper = startSweeper({ ledger, database, log });
   const stopRollUp = startUsageRollUp({ database, log });
   const times = leaseTimes(system.ledger.leaseSeconds);
-  const folder = await openSpoolFolder(join(dataFolder, 'spool'));
   const spool = openSpool({ ledger, database, drainer, log, times, folder });
   const settler = createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs });
   const leases = startLeases({ ledger, log, times });
@@ -257,10 +257,11 @@ async function openLedger(
 }
 
 /** Beside the calls, where the stores are beside the process. */
-function openDrainer(embedded: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
+function openDrainer(options: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
   const { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl } = env;
-  if (!redisUrl || !databaseUrl) return startDrainer(embedded);
-  return startDrainerThread({ redisUrl, databaseUrl, log });
+  if (!redisUrl || !databaseUrl) return startDrainer(options);
+  const onWritten = (rids: readonly string[]) => options.onWritten?.(rids);
+  return startDrainerThread({ redisUrl, databaseUrl, log, onWritten });
 }
 
 /** The endpoints of all plugins, each made with its settings. */

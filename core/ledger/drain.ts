@@ -12,6 +12,8 @@ export interface DrainOptions {
   readonly log: Logger;
   /** Recovery: entries that are numbered as others of Postgres are, because the ledger went back in time, continue the chain. */
   readonly isRecovery?: boolean;
+  /** What Postgres has by now, by the ids of reservations and credits; not all of it is told. */
+  onWritten?(rids: readonly string[]): void;
 }
 
 /** The ledger went back in time: it numbers an entry as Postgres has numbered another. Nothing was written. */
@@ -61,9 +63,10 @@ async function drainGroup(
   shards: readonly number[],
 ): Promise<{ full: readonly number[]; taken: readonly number[] }> {
   const perShard = Math.floor(ENTRIES_AT_ONCE / shards.length);
-  const heads = await commit(options, shards, perShard);
+  const { heads, isAllNew } = await commit(options, shards, perShard);
   // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
   const some = [...heads].filter(([, entries]) => entries.length > 0);
+  if (isAllNew) options.onWritten?.(some.flatMap(([, entries]) => entries.map(({ rid }) => rid)));
   await eachAtOnce(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
   return {
     full: [...heads.keys()].filter((shard) => heads.get(shard)?.length === perShard),
@@ -71,16 +74,20 @@ async function drainGroup(
   };
 }
 
-type Heads = ReadonlyMap<number, readonly OutboxEntry[]>;
+interface Committed {
+  readonly heads: ReadonlyMap<number, readonly OutboxEntry[]>;
+  /** Each of them has a row that it did not have before: none was left out in favour of another. */
+  readonly isAllNew: boolean;
+}
 
-async function commit(options: DrainOptions, shards: readonly number[], perShard: number): Promise<Heads> {
+async function commit(options: DrainOptions, shards: readonly number[], perShard: number): Promise<Committed> {
   const { log, isRecovery = false } = options;
   const chained = (trx: Knex, entries: readonly OutboxEntry[]) =>
     isRecovery ? continueChains(trx, entries) : Promise.resolve(entries);
   try {
     return await writeLocked(options, shards, perShard, async (trx, found) => {
       const entries = await chained(trx, found);
-      await write(trx, entries, entries.map(usageRowOf));
+      return write(trx, entries, entries.map(usageRowOf));
     });
   } catch (error) {
     if (!isAboutData(error)) throw error;
@@ -102,13 +109,13 @@ function writeLocked(
   { ledger, database }: DrainOptions,
   shards: readonly number[],
   perShard: number,
-  work: (trx: Knex, entries: readonly OutboxEntry[]) => Promise<void>,
-): Promise<Heads> {
+  work: (trx: Knex, entries: readonly OutboxEntry[]) => Promise<boolean>,
+): Promise<Committed> {
   return database.transaction(async (trx) => {
     const locked = await lockShards(trx, shards);
     const heads = await ledger.readOutbox(locked, perShard);
-    if (heads.size > 0) await work(trx, [...heads.values()].flat());
-    return new Map(locked.map((shard) => [shard, heads.get(shard) ?? []]));
+    const isAllNew = heads.size > 0 && (await work(trx, [...heads.values()].flat()));
+    return { heads: new Map(locked.map((shard) => [shard, heads.get(shard) ?? []])), isAllNew };
   });
 }
 
@@ -126,35 +133,44 @@ async function lockShards(trx: Knex, shards: readonly number[]): Promise<readonl
   return rows.map(({ shard }) => shard);
 }
 
+/** True when all entries are new. */
 async function write(
   trx: Knex,
   entries: readonly OutboxEntry[],
   usage: readonly (UsageRow | undefined)[],
-): Promise<void> {
-  await writeEntries(trx, entries);
+): Promise<boolean> {
+  const isAllNew = await writeEntries(trx, entries);
   await insertUsage(
     trx,
     usage.filter((row) => row !== undefined),
   );
+  return isAllNew;
 }
 
-async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise<void> {
-  const accountIds = await insertEntries(trx, entries);
-  if (accountIds.length > 0) throw new SteppedBack(accountIds);
+async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise<boolean> {
+  const { newRows, steppedBack } = await insertEntries(trx, entries);
+  if (steppedBack.length > 0) throw new SteppedBack(steppedBack);
+  return newRows === entries.length;
 }
 
 /** A record that cannot be written must not keep money from being written: its entry goes without it, and the log says so. */
-async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Logger): Promise<void> {
-  await writeEntries(trx, entries);
+async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Logger): Promise<boolean> {
+  const isAllNew = await writeEntries(trx, entries);
   for (const entry of entries) {
     try {
-      await trx.transaction(async (savepoint) => write(savepoint, [], [usageRowOf(entry)]));
+      await trx.transaction(async (savepoint) =>
+        insertUsage(
+          savepoint,
+          [usageRowOf(entry)].filter((row) => row !== undefined),
+        ),
+      );
     } catch (error) {
       if (!isAboutData(error)) throw error;
       const { rid, accountId } = entry;
       log.error({ rid, accountId, reason: (error as Error).message }, 'a usage record was lost: it cannot be written');
     }
   }
+  return isAllNew;
 }
 
 /** Not JSON, or one of Postgres' classes of what is wrong with a value: repeating it would fail for ever. */

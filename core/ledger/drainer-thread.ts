@@ -13,15 +13,14 @@ export interface DrainerAddresses {
 
 export interface DrainerThreadOptions extends DrainerAddresses {
   readonly log: Logger;
+  onWritten?(rids: readonly string[]): void;
   /** The thread's program; tests have others. */
   readonly program?: string;
 }
 
 /** What the drainer's thread is told, and what it tells. */
 export type ToDrainer = { readonly nudged: readonly number[] } | 'stop';
-export interface ToGateway {
-  readonly oldestAgeMs: number;
-}
+export type ToGateway = { readonly oldestAgeMs: number } | { readonly written: readonly string[] };
 
 const PROGRAM = require.resolve('./drainer-worker');
 
@@ -44,7 +43,8 @@ const restarts = new Counter({
  * A drainer beside the calls: reading entries from Redis and writing them to Postgres takes a tenth of what a call takes, in
  * bursts for which calls would wait. A thread that ends by itself is started again and finds what waits by its first sweep.
  */
-export function startDrainerThread({ log, program = PROGRAM, ...addresses }: DrainerThreadOptions): Drainer {
+export function startDrainerThread(options: DrainerThreadOptions): Drainer {
+  const { log, onWritten, program = PROGRAM, ...addresses } = options;
   const nudged = new Set<number>();
   let nudges = 0;
   let telling: NodeJS.Timeout | undefined;
@@ -62,7 +62,8 @@ export function startDrainerThread({ log, program = PROGRAM, ...addresses }: Dra
     let reason: unknown;
     worker = new Worker(program, { workerData: addresses, name: 'drainer' });
     worker.on('message', (report: ToGateway) => {
-      oldestAgeMs = report.oldestAgeMs;
+      if ('written' in report) onWritten?.(report.written);
+      else oldestAgeMs = report.oldestAgeMs;
       heardAt = Date.now();
       pauseMs = FIRST_PAUSE_MS;
     });

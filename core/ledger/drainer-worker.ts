@@ -18,9 +18,9 @@ function main(): void {
   const ledger = new RedisLedger({ redis: connectRedis(redisUrl, pino({ enabled: false })) });
   const database = openPostgres(databaseUrl, { log, maxConnections: MAX_CONNECTIONS });
   // The gateway's thread has collected them.
-  const drainer = startDrainer({ ledger, database, log, collectMs: 0 });
-  const report = () => parentPort?.postMessage({ oldestAgeMs: drainer.oldestAgeMs() } satisfies ToGateway);
-  const reports = setInterval(report, REPORT_EVERY_MS);
+  const tell = (message: ToGateway) => parentPort?.postMessage(message);
+  const drainer = startDrainer({ ledger, database, log, collectMs: 0, onWritten: (written) => tell({ written }) });
+  const reports = setInterval(() => tell({ oldestAgeMs: drainer.oldestAgeMs() }), REPORT_EVERY_MS);
 
   const stop = async () => {
     await drainer.stop();

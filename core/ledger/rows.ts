@@ -20,8 +20,8 @@ export interface UsageRow {
 
 /**
  * Writes entries that are not there yet, moves on the end of each account's chain and adds up what each key has spent on
- * each day. Answers the accounts whose chain was already further than an entry that is new: the ledger has gone back in time.
- * All parts of the statement see the tables as they were before it.
+ * each day. Answers how many are new, and the accounts whose chain was already further than one of those: the ledger has gone back
+ * in time. All parts of the statement see the tables as they were before it.
  *
  * Charges are picked out while they are added up: asked for before the join, Postgres expects one of them and compares every
  * entry with every other: 253 µs of its CPU an entry in the place of 20 when 1,500 come together, 67 in the place of 40 for 150.
@@ -49,8 +49,9 @@ const INSERT_ENTRIES = `
       FROM written JOIN entry USING (rid, kind) GROUP BY 1, 2) AS charges
     WHERE charged > 0
     ON CONFLICT (key_id, day) DO UPDATE SET spent_e8 = key_spending.spent_e8 + excluded.spent_e8)
-  SELECT DISTINCT written.account_id::text AS "accountId"
-  FROM written JOIN ledger_accounts AS chain USING (account_id) WHERE written.seq <= chain.seq`;
+  SELECT (SELECT count(*)::int FROM written) AS "newRows", to_json(ARRAY(
+    SELECT DISTINCT written.account_id FROM written JOIN ledger_accounts AS chain USING (account_id)
+    WHERE written.seq <= chain.seq)) AS "steppedBack"`;
 
 /**
  * A call whose reserve was not answered is refused, and has a record as such; when the reserve was taken after all, the entry
@@ -78,15 +79,17 @@ const INSERT_USAGE = `
     SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing
     WHERE usage_records.rid IS NULL AND excluded.rid IS NOT NULL`;
 
-/**
- * Rows that are there already are left as they are: entries are written at least once and count once. Answers the accounts
- * of which an entry that is new has a number the chain in the database is past.
- */
-export async function insertEntries(database: Knex, entries: readonly OutboxEntry[]): Promise<readonly string[]> {
-  if (entries.length === 0) return [];
+export interface InsertedEntries {
+  readonly newRows: number;
+  /** Accounts of which an entry that is new has a number the chain in the database is past. */
+  readonly steppedBack: readonly string[];
+}
+
+/** Rows that are there already are left as they are: entries are written at least once and count once. */
+export async function insertEntries(database: Knex, entries: readonly OutboxEntry[]): Promise<InsertedEntries> {
   const rows = JSON.stringify(entries.map(entryRow));
-  const answer = await database.raw<{ rows: { accountId: string }[] }>(INSERT_ENTRIES, { rows });
-  return answer.rows.map(({ accountId }) => accountId);
+  const answer = await database.raw<{ rows: [InsertedEntries] }>(INSERT_ENTRIES, { rows });
+  return answer.rows[0];
 }
 
 export async function insertUsage(database: Knex, rows: readonly UsageRow[]): Promise<void> {

@@ -18,6 +18,8 @@ import type { SpoolFolder } from './spool-folder';
 export interface Spool {
   /** Before it is sent, and again when something else than its cost was charged. Never throws: a full disk takes a safety net away, not the service. */
   keep(closing: Closing): void;
+  /** Postgres has what closes these; ids of others are passed over. */
+  written(rids: readonly string[]): void;
   /** Drops what Postgres has by now. What is left waits for the next process that uses the folder. */
   stop(): Promise<void>;
 }
@@ -140,6 +142,10 @@ export function openSpool(options: SpoolOptions): Spool {
         if (!isComplaining) log.error({ reason: String(error) }, 'settles are sent without being kept on disk');
         isComplaining = true;
       }
+    },
+    written: (rids) => {
+      for (const rid of rids)
+        if (current?.waiting.delete(rid) !== true) old.some(({ file }) => file.waiting.delete(rid));
     },
     stop: async () => {
       await loop();

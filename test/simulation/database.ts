@@ -147,7 +147,7 @@ export class SimulatedDatabase {
     return this.#locks.get(lock)?.isDead() ?? true;
   }
 
-  /** Answers, as the statement does, the accounts of which a new entry has a number their chain is past. */
+  /** Answers, as the statement does, how many are new, and the accounts of which one of those has a number their chain is past. */
   #insertEntries(rows: readonly Omit<EntryRow, 'writtenAt'>[], write: (work: () => void) => void): object[] {
     const fresh = rows.filter((row) => !this.entries.has(keyOf(row)));
     write(() => {
@@ -159,7 +159,8 @@ export class SimulatedDatabase {
         this.#chains.set(row.accountId, entry);
       }
     });
-    return fresh.filter(({ accountId, seq }) => seq <= (this.#chains.get(accountId)?.seq ?? 0));
+    const late = fresh.filter(({ accountId, seq }) => seq <= (this.#chains.get(accountId)?.seq ?? 0));
+    return [{ newRows: fresh.length, steppedBack: late.map(({ accountId }) => accountId) }];
   }
 
   /** A record without a reservation is given the one that comes later. */

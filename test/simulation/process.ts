@@ -57,7 +57,7 @@ export class SimulatedProcess {
     );
     const stores = { ledger: this.ledger, database: connected, log: quiet };
     this.#guardian = startGuardian(stores);
-    this.#drainer = startDrainer(stores);
+    this.#drainer = startDrainer({ ...stores, onWritten: (rids) => this.#spool.written(rids) });
     this.#spool = openSpool({ ...stores, drainer: this.#drainer, folder: disk.open(), times });
     const { giveUpAfterMs } = times;
     this.settler = createSettler({

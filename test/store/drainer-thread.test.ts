@@ -64,7 +64,8 @@ describe("the drainer's thread", () => {
 
   it('drains what it finds by itself, what it is nudged for, and what is left at the end', async () => {
     const payer = await fund();
-    const drainer = start();
+    const written: string[] = [];
+    const drainer = start({ onWritten: (rids) => void written.push(...rids) });
     await until('the sweep has drained the credit', isDrained);
     await spend(payer);
     drainer.nudge(payer.accountId);
@@ -72,7 +73,12 @@ describe("the drainer's thread", () => {
     await spend(payer);
     await drainer.stop();
     assert.equal(await waiting(), 0, 'what is left is drained at the end');
-    assert.equal((await readChain(database, payer.accountId)).length, 3);
+    const chain = await readChain(database, payer.accountId);
+    assert.equal(chain.length, 3);
+    assert.deepEqual(
+      written,
+      chain.map(({ rid }) => rid),
+    );
   });
 
   it('two of them on one outbox write every entry once', async () => {

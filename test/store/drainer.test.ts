@@ -81,6 +81,21 @@ for (const { name, open } of DATABASES) {
       );
     });
 
+    it('tells what Postgres has, and nothing of what it may have had before', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      await spend(payer, 10n);
+      const told: (readonly string[])[] = [];
+      const onWritten = (rids: readonly string[]) => void told.push(rids);
+      const forgetful = instead(ledger, { trimOutbox: async () => undefined });
+      await drainShards({ ledger: forgetful, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
+      const written = (await readChain(database, payer.accountId)).map(({ rid }) => rid);
+      assert.deepEqual(told, [written]);
+      await spend(payer, 10n);
+      await drainShards({ ledger, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
+      assert.equal((await readChain(database, payer.accountId)).length, 3);
+      assert.equal(told.length, 1);
+    });
+
     it('crashed between COMMIT and trim, writes nothing twice and forgets nothing', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       for (let each = 0; each < 5; each++) await spend(payer, 10n);

@@ -37,11 +37,11 @@ for (const { name, open } of DATABASES) {
     after(() => test.close());
 
     const write = async (...entries: readonly OutboxEntry[]) => {
-      const late = await insertEntries(database, entries);
+      const { steppedBack } = await insertEntries(database, entries);
       const usage = entries.filter(({ kind }) => kind === 'charge');
       const rows = usage.map(({ record = '', rid, amountE8 }) => ({ record, rid, costE8: -amountE8 }));
       await insertUsage(database, rows);
-      return late;
+      return steppedBack;
     };
     const partitionOf = async (table: string, rid: string) => {
       const { rows } = await database.raw('SELECT tableoid::regclass::text AS name FROM ?? WHERE rid = ?', [
@@ -216,7 +216,7 @@ describe('a database from before the tables were by month', () => {
     await migrate(database);
     assert.equal((await readChain(database, payer.accountId)).length, 2);
     const again = entryAt(payer, new Date().toISOString(), 3, -20n, 50n);
-    assert.deepEqual(await insertEntries(database, [again]), []);
+    assert.deepEqual(await insertEntries(database, [again]), { newRows: 1, steppedBack: [] });
     const [chain] = await database('ledger_accounts').where({ account_id: payer.accountId });
     assert.deepEqual([chain.seq, chain.posted_e8], [3n, 50n]);
     const spent = await database('key_spending').where({ key_id: payer.keyId }).sum({ all: 'spent_e8' });

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import { drainShards } from '../../core/ledger/drain';
@@ -98,6 +99,26 @@ describe('the spool', () => {
     await until('it is forgotten', async () => (await files()) === 0);
     await spool.stop();
     assert.deepEqual(await readdir(folder), []);
+  });
+
+  it('does not ask Postgres for what it is told that Postgres has', async () => {
+    const noDatabase = { raw: async () => Promise.reject(new Error('asked')) } as unknown as Knex;
+    const times = { spoolEveryMs: 20, resendAfterMs: 60_000 };
+    const drainer = { nudge: () => undefined };
+    const spool = openSpool({
+      ...{ ledger, database: noDatabase, drainer, log: quiet, folder: await openSpoolFolder(folder), times },
+    });
+    const payer = await fund();
+    const [first, second] = [await reserve(payer), await reserve(payer)];
+    spool.keep({ ...first, kind: 'settle', costE8: 30n });
+    spool.written([newId(), first.rid]);
+    await until('it is forgotten', async () => (await files()) === 0);
+    spool.keep({ ...second, kind: 'settle', costE8: 30n });
+    await sleep(100); // Its file is an old one then.
+    assert.equal(await files(), 1);
+    spool.written([second.rid]);
+    await until('this one is, too', async () => (await files()) === 0);
+    await spool.stop();
   });
 
   it('sends again what was kept by a process that was killed before it could send it, once', async () => {
