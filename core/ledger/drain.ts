@@ -64,9 +64,9 @@ async function drainGroup(
 ): Promise<{ full: readonly number[]; taken: readonly number[] }> {
   const perShard = Math.floor(ENTRIES_AT_ONCE / shards.length);
   const { heads, isAllNew } = await commit(options, shards, perShard);
-  // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
   const some = [...heads].filter(([, entries]) => entries.length > 0);
   if (isAllNew) options.onWritten?.(some.flatMap(([, entries]) => entries.map(({ rid }) => rid)));
+  // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
   await eachAtOnce(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
   return {
     full: [...heads.keys()].filter((shard) => heads.get(shard)?.length === perShard),
@@ -157,13 +157,10 @@ async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise
 async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Logger): Promise<boolean> {
   const isAllNew = await writeEntries(trx, entries);
   for (const entry of entries) {
+    const row = usageRowOf(entry);
+    if (row === undefined) continue;
     try {
-      await trx.transaction(async (savepoint) =>
-        insertUsage(
-          savepoint,
-          [usageRowOf(entry)].filter((row) => row !== undefined),
-        ),
-      );
+      await trx.transaction(async (savepoint) => insertUsage(savepoint, [row]));
     } catch (error) {
       if (!isAboutData(error)) throw error;
       const { rid, accountId } = entry;
