@@ -110,7 +110,8 @@ export class SimulatedProcess {
     const waitMs = this.#random.below(8) === 0 ? this.#random.below(400) : 0;
     if (waitMs > 0) await new Promise((wake) => setTimeout(wake, waitMs));
     if (this.isDead && !isLast) return forever();
-    if (chance === 0) throw failure();
+    // Who is dead is told nothing, not even that it failed: it would go on, beside the one that came in its place.
+    if (chance === 0 && !isLast) throw failure();
     const done = await work();
     if (isLast) return forever();
     if (chance === 1) throw failure();

@@ -186,9 +186,11 @@ class Story {
     assert.ok(done, what);
   }
 
-  /** Nothing is held, and nothing waits to be written or sent. */
+  /** Nothing is held, and nothing waits to be written or sent: no credit either, which a ledger that was lost is told of once it is open. */
   #isAtRest(): boolean {
     if (!this.#ledger.isOpen || !this.#disks.every(({ isEmpty }) => isEmpty)) return false;
+    const { accounts, entries } = this.#database;
+    if ([...entries.values()].filter(({ kind }) => kind === 'credit').length < accounts.length) return false;
     const { outbox, reservations } = this.#ledger.snapshot();
     return outbox.length === 0 && ![...reservations.values()].some(({ state }) => state === 'open');
   }
