@@ -15,23 +15,22 @@ export interface ChunkReader {
   cancel(): void;
 }
 
-/** The next piece; undefined at the end. Rejects when the body broke off. */
-export async function nextChunk(chunks: ChunkReader): Promise<Buffer | undefined> {
-  if (!chunks.isReady) await chunks.ready();
-  return chunks.take();
-}
-
 /** The pieces to the end; who stops early tells the sender to stop. */
 export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   try {
-    for (let chunk = await nextChunk(chunks); chunk !== undefined; chunk = await nextChunk(chunks)) yield chunk;
+    for (;;) {
+      if (!chunks.isReady) await chunks.ready();
+      const chunk = chunks.take();
+      if (chunk === undefined) return;
+      yield chunk;
+    }
   } finally {
     chunks.cancel();
   }
 }
 
 /**
- * A whole body.
+ * A whole body, without the generator's promises: every call that is not streamed comes by.
  * @throws when it broke off, or has more than `atMost` bytes.
  */
 export async function readAll(chunks: ChunkReader, atMost: number): Promise<Buffer> {

@@ -70,7 +70,7 @@ async function runSteps(
     for (const { policy, step } of steps) {
       try {
         const answer = step(call, request, response);
-        // Waiting for what is there already costs a call some microseconds for each step.
+        // Nobody waits for what is there already.
         const provided = answer !== undefined && 'then' in answer ? await answer : answer;
         if (provided !== undefined) Object.assign(call, provided);
         // Nobody waits for the steps that would follow, and nothing more is taken for them.

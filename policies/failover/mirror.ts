@@ -1,6 +1,6 @@
 import type { Answer, Mirror, ModelRequest } from '../../core/call';
 import type { Candidate } from '../../core/catalog';
-import { nextChunk } from '../../core/chunk-reader';
+import { bytesOf } from '../../core/chunk-reader';
 import type { Gateway } from '../../core/gateway';
 import { costOf } from '../../core/price';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
@@ -79,8 +79,7 @@ async function usageOf(answer: Answer): Promise<Usage | undefined> {
     for (const { note } of notes) if (note.usage !== undefined) usage = mergeUsage(usage, note.usage);
   };
   read(head);
-  for (let chunk = await nextChunk(chunks); chunk !== undefined; chunk = await nextChunk(chunks))
-    read(events.read(chunk));
+  for await (const chunk of bytesOf(chunks)) read(events.read(chunk));
   return events.isWhole ? usage : undefined;
 }
 

@@ -15,21 +15,20 @@ export async function send(
   egress: Egress,
   patience: Patience,
 ): Promise<Answering> {
-  try {
-    const exchange = askUpstream(candidate, request, egress.pool(candidate.upstream));
-    patience.watch(exchange);
-    const { status, headers } = await exchange.head;
-    patience.headArrived();
-    return { exchange, status, headers };
-  } catch (error) {
-    // The upstream closed an idle connection at the very moment it was used again, and never saw the request.
-    const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
-    if (!isFree) throw error;
-    const exchange = askUpstream(candidate, request, egress.fresh(candidate.upstream), true);
-    patience.watch(exchange);
-    const head = await exchange.head;
-    patience.headArrived();
-    return { exchange, ...head };
+  const { upstream } = candidate;
+  for (let isFresh = false; ; isFresh = true) {
+    try {
+      const dispatcher = isFresh ? egress.fresh(upstream) : egress.pool(upstream);
+      const exchange = askUpstream(candidate, request, dispatcher, isFresh);
+      patience.watch(exchange);
+      const { status, headers } = await exchange.head;
+      patience.headArrived();
+      return { exchange, status, headers };
+    } catch (error) {
+      // The upstream closed an idle connection at the very moment it was used again, and never saw the request.
+      const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
+      if (isFresh || !isFree) throw error;
+    }
   }
 }
 

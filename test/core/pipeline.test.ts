@@ -77,6 +77,22 @@ describe('a pipeline', () => {
     expect(response.body).to.equal('c');
   });
 
+  it('waits for nothing where a step waits for nothing, and answers what such a step throws', async () => {
+    const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: '', allowedModels: undefined } };
+    const seen: string[] = [];
+    const throwsAtOnce: AnyStep = (call) => {
+      seen.push(`key ${call.key?.keyId}`);
+      throw fail('NOT_FOUND');
+    };
+    const request = sampleRequest('POST', '/v1/messages');
+    const response = new SampleResponse(request);
+    const running = runPipeline(pipelineOf([() => ({ key }), throwsAtOnce, goesOn('after')(seen)]), request, response);
+    expect(seen).to.deep.equal(['key k']);
+    await running;
+    expect(seen).to.deep.equal(['key k']);
+    expect(response.statusCode).to.equal(404);
+  });
+
   it('gives what a step provides to the steps after it', async () => {
     const key = { accountId: 'acc', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
     const { seen } = await run(
