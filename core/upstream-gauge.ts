@@ -38,6 +38,7 @@ const TRIED_AT_MOST_MS = 10_000;
 /** So long a failure that was not followed by an answer makes an upstream a doubtful choice. */
 const RECENT_MS = 30_000;
 const DOUBTFUL_FAILURE_RATE = 0.1;
+const MOSTLY_FAILING_RATE = 0.5;
 
 export type Latencies = Readonly<Record<AnswerKind, MovingEstimate>>;
 
@@ -94,6 +95,11 @@ export class UpstreamGauge {
   hasFailedRecently(nowMs: number): boolean {
     if (this.ejection.consecutiveFailures > 0 && nowMs - this.lastFailureMs < RECENT_MS) return true;
     return this.failureRate(nowMs) >= DOUBTFUL_FAILURE_RATE;
+  }
+
+  /** It is not ejected, and answered most of its last attempts: a single failure does not make it a bad choice. */
+  mostlyAnswers(nowMs: number): boolean {
+    return this.ejection.state(nowMs) === 'in' && this.failureRate(nowMs) < MOSTLY_FAILING_RATE;
   }
 
   /** Asked again as if nothing had been. */
