@@ -6,7 +6,7 @@ import { UpstreamHealth } from '../../../core/upstream-health';
 import { type AskingCall, Attempts } from '../../../policies/failover/attempts';
 import { RetryBudget } from '../../../policies/failover/retry-budget';
 import { choose, type Field } from '../../../policies/strategy-routing/choose';
-import { scoreByQuality } from '../../../policies/strategy-routing/strategies/quality';
+import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { sampleCandidate } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../../support/upstream';
@@ -134,7 +134,7 @@ describe('The attempts of calls', () => {
 /** The candidates as `strategy-routing` orders them. */
 function ordered(field: Field, health: UpstreamHealth): readonly Candidate[] {
   const { order, asks } = choose(field, {
-    strategy: scoreByQuality,
+    strategy: byQuality,
     asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1 },
     kind: 'whole',
     nowMs: health.now(),
