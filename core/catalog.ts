@@ -28,6 +28,8 @@ export interface Upstream {
   readonly disabled: string | undefined;
   readonly tier: Tier;
   readonly weight: number;
+  /** Calls it may have under way at a time, from one process; undefined for any number. */
+  readonly maxConcurrent?: number | undefined;
   readonly allowPrivate: boolean;
   readonly timeouts: Timeouts;
   readonly prefill: boolean;

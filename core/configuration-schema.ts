@@ -101,6 +101,11 @@ const SERVICE_ENDPOINT = {
       default: 'standard',
     },
     weight: { description: 'Its share of the calls among equals.', type: 'number', exclusiveMinimum: 0, default: 1 },
+    maxConcurrent: {
+      description: 'Calls it may have under way at a time, from one process; default: no limit.',
+      type: 'integer',
+      minimum: 1,
+    },
     allowPrivate: { description: 'It may live on a private address.', type: 'boolean', default: false },
     timeouts: {
       description: 'How long it may take.',

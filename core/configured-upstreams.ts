@@ -32,6 +32,7 @@ export function readUpstreams(
       disabled: credential.value === undefined ? credential.reason : undefined,
       tier: settings.tier,
       weight: settings.weight,
+      maxConcurrent: settings.maxConcurrent,
       allowPrivate: settings.allowPrivate,
       timeouts: readTimeouts(path, settings, problems),
       prefill: settings.prefill,

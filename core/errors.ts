@@ -290,6 +290,12 @@ export const ERRORS = {
     retryable: true,
     summary: "The key's own limit of calls or tokens by the minute; `Retry-After` says when to come back.",
   },
+  CONCURRENCY_LIMIT: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: 'The key or its account has too many calls under way at this node; `details` says which limit.',
+  },
   SIGN_IN_SLOWED: {
     status: 429,
     type: 'rate_limit_error',

@@ -1,5 +1,6 @@
 import { type Answer, ClientLeft } from '../../core/call';
 import { canGoOn } from '../../core/catalog';
+import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { type CallWith, definePolicy } from '../../core/policy';
 import { DURATION, parseDuration } from '../../core/settings';
@@ -9,9 +10,11 @@ import { errorOfAll } from './failure-answer';
 import { goOnWith } from './go-on';
 import { sendMirror } from './mirror';
 import { RetryBudget } from './retry-budget';
+import { type QueueSettings, UpstreamSlots } from './upstream-slots';
 
 /** One for the process, whatever is configured how often: outages do not keep to pipelines. */
 const BUDGET = new RetryBudget();
+const SLOTS = new UpstreamSlots();
 
 export default definePolicy({
   name: 'failover',
@@ -38,6 +41,17 @@ export default definePolicy({
         enum: ['error', 'continue'],
         default: 'error',
       },
+      queueWait: {
+        ...DURATION,
+        description: 'How long a call waits for an upstream that has `maxConcurrent` calls under way.',
+        default: '2s',
+      },
+      maxQueued: {
+        description: 'Calls that wait for such an upstream at most; they are served by account in turn.',
+        type: 'integer',
+        minimum: 0,
+        default: 100,
+      },
       preambleHold: {
         ...DURATION,
         description: "How long a stream's preamble is held back for its first content.",
@@ -45,11 +59,12 @@ export default definePolicy({
       },
     },
   },
-  needs: ['request', 'candidates', 'meter'],
+  needs: ['key', 'request', 'candidates', 'meter'],
   provides: ['answer'],
   foretells: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
-  prepare: ({ preambleHold, relayLastError, midStream: _foretold, ...bounds }, gateway) => {
-    const settings = { ...bounds, preambleHoldMs: parseDuration(preambleHold), relayLastError };
+  prepare: ({ preambleHold, queueWait, relayLastError, midStream: _foretold, ...bounds }, gateway) => {
+    const [preambleHoldMs, queueWaitMs] = [parseDuration(preambleHold), parseDuration(queueWait)];
+    const settings = { ...bounds, preambleHoldMs, queueWaitMs, relayLastError };
     return (call) => {
       BUDGET.noteCall();
       const { mirror, request } = call;
@@ -64,8 +79,8 @@ export default definePolicy({
   },
 });
 
-type FailoverCall = CallWith<'request' | 'candidates' | 'meter'>;
-interface FailoverSettings extends AttemptSettings {
+type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'meter'>;
+interface FailoverSettings extends AttemptSettings, QueueSettings {
   readonly relayLastError: boolean;
 }
 
@@ -80,9 +95,15 @@ async function answerOf(
   let relay: RelayedAnswer | undefined;
   let candidate = attempts.take();
   while (candidate !== undefined && !call.hasLeft) {
+    const giveSlotBack = await SLOTS.take(candidate.upstream, call, settings);
+    if (giveSlotBack === undefined) {
+      candidate = attempts.take();
+      continue;
+    }
     call.meter.begin(candidate);
     const attempted = await attempts.ask(candidate, call.request);
     if ('answer' in attempted) {
+      call.onEnd(giveSlotBack);
       const { answer } = attempted;
       const tookMs = Math.round(performance.now() - call.startedMs);
       if (answer.kind === 'body') call.facts.wholeMs = tookMs;
@@ -91,6 +112,7 @@ async function answerOf(
       const mayGoOn = call.foretold.mayBeContinued && call.request.choices === 1 && call.candidates.some(canGoOn);
       return { answer: mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer };
     }
+    giveSlotBack();
     const { failure } = attempted;
     failures.push(failure);
     relay = attempted.relay;
@@ -103,6 +125,11 @@ async function answerOf(
   if (!call.hasLeft && relay !== undefined && isForTheCaller(failures.at(-1), settings)) return { answer: relay };
   relay?.chunks.cancel();
   if (call.hasLeft) throw new ClientLeft();
+  if (failures.length === 0)
+    throw fail('OVERLOADED', {
+      retryAfterSeconds: 1,
+      message: 'Every upstream that could answer has as many calls as it may have.',
+    });
   throw errorOfAll(attempts.made, failures);
 }
 

@@ -3,14 +3,34 @@ import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { definePolicy } from '../../core/policy';
 import { usageRecord } from '../../core/usage-record';
+import { ConcurrentCalls } from './concurrent-calls';
+
+/** One for the process: a key's calls are its calls, whichever pipeline they take. */
+const CONCURRENT = new ConcurrentCalls();
 
 export default definePolicy({
   name: 'key-auth',
   summary: 'Who is calling?',
-  schema: { type: 'object', properties: {} },
+  schema: {
+    type: 'object',
+    properties: {
+      concurrentCallsPerKey: {
+        description: 'Calls that a key may have under way at a time, in one process.',
+        type: 'integer',
+        minimum: 1,
+        default: 4_000,
+      },
+      concurrentCallsPerAccount: {
+        description: 'Calls that all keys of an account may have under way at a time, in one process.',
+        type: 'integer',
+        minimum: 1,
+        default: 8_000,
+      },
+    },
+  },
   needs: [],
   provides: ['key'],
-  prepare: (_, gateway) => async (call, request) => {
+  prepare: (settings, gateway) => async (call, request) => {
     if (gateway.isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     const key = await gateway.keys.identify(request);
     // From here on a refusal is told to, and recorded for, somebody: only if the key is still good. Once there is a
@@ -22,6 +42,11 @@ export default definePolicy({
       gateway.refusedCalls.add(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
       return shown;
     });
+    const { concurrentCallsPerKey: perKey, concurrentCallsPerAccount: perAccount } = settings;
+    const entered = CONCURRENT.enter(key.keyId, key.accountId, { perKey, perAccount });
+    if (entered.outcome === 'full')
+      throw fail('CONCURRENCY_LIMIT', { retryAfterSeconds: 1, details: { of: entered.of, limit: entered.limit } });
+    call.onEnd(entered.leave);
     return { key };
   },
 });

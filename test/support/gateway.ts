@@ -25,6 +25,7 @@ export interface TestEndpoint {
   readonly adapter?: string | readonly string[];
   readonly tier?: string;
   readonly weight?: number;
+  readonly maxConcurrent?: number;
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
   readonly prefill?: boolean;

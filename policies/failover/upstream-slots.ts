@@ -1,0 +1,74 @@
+import type { Call } from '../../core/call';
+import type { Upstream } from '../../core/catalog';
+import { FairQueue } from './fair-queue';
+
+export interface QueueSettings {
+  readonly maxQueued: number;
+  readonly queueWaitMs: number;
+}
+
+type WaitingCall = Pick<Call, 'onLeave'> & { readonly key: { readonly accountId: string } };
+
+interface Slots {
+  taken: number;
+  /** As the newest configuration says. */
+  most: number;
+  readonly queue: FairQueue<(slot: () => void) => void>;
+}
+
+/** The calls that each upstream with `maxConcurrent` has under way in this process, and those that wait for one of them to end. */
+export class UpstreamSlots {
+  readonly #byUpstream = new Map<string, Slots>();
+
+  /** Resolves with what gives the slot back; undefined when the upstream stays busy, or the client has left. */
+  async take(
+    { name, maxConcurrent }: Pick<Upstream, 'name' | 'maxConcurrent'>,
+    call: WaitingCall,
+    { maxQueued, queueWaitMs }: QueueSettings,
+  ): Promise<(() => void) | undefined> {
+    if (maxConcurrent === undefined) return NOTHING_TO_GIVE_BACK;
+    const slots = this.#slotsOf(name, maxQueued);
+    slots.most = maxConcurrent;
+    if (slots.taken < slots.most && slots.queue.length === 0) return occupy(slots);
+    return waitFor(slots, call, queueWaitMs);
+  }
+
+  #slotsOf(upstream: string, maxQueued: number): Slots {
+    const known = this.#byUpstream.get(upstream) ?? { taken: 0, most: 0, queue: new FairQueue(maxQueued) };
+    this.#byUpstream.set(upstream, known);
+    return known;
+  }
+}
+
+const NOTHING_TO_GIVE_BACK = () => undefined;
+
+/** Takes a slot. When it is given back, the call whose turn it is gets it. */
+function occupy(slots: Slots): () => void {
+  slots.taken += 1;
+  let isTaken = true;
+  return () => {
+    if (!isTaken) return;
+    isTaken = false;
+    slots.taken -= 1;
+    if (slots.taken < slots.most) slots.queue.shift()?.(occupy(slots));
+  };
+}
+
+function waitFor({ queue }: Slots, call: WaitingCall, queueWaitMs: number): Promise<(() => void) | undefined> {
+  const { accountId } = call.key;
+  return new Promise((resolve) => {
+    const stop = (slot: (() => void) | undefined) => {
+      clearTimeout(timer);
+      stopListening();
+      resolve(slot);
+    };
+    const giveUp = () => {
+      queue.remove(accountId, stop);
+      stop(undefined);
+    };
+    const timer = setTimeout(giveUp, queueWaitMs);
+    let stopListening = () => undefined as void;
+    if (!queue.push(accountId, stop)) return stop(undefined);
+    stopListening = call.onLeave(giveUp);
+  });
+}

@@ -1,0 +1,45 @@
+/** What a key, or an account, may have under way at a time. */
+export interface ConcurrencyLimits {
+  readonly perKey: number;
+  readonly perAccount: number;
+}
+
+/** `entered`: `leave` ends the call's part. Otherwise whose limit is reached. */
+export type Entered =
+  | { readonly outcome: 'entered'; readonly leave: () => void }
+  | { readonly outcome: 'full'; readonly of: 'key' | 'account'; readonly limit: number };
+
+/** Counts the calls that are under way in this process. Names without a call take no memory. */
+export class ConcurrentCalls {
+  readonly #counts = new Map<string, number>();
+
+  enter(keyId: string, accountId: string, { perKey, perAccount }: ConcurrencyLimits): Entered {
+    if (this.#count(keyId) >= perKey) return { outcome: 'full', of: 'key', limit: perKey };
+    if (this.#count(accountId) >= perAccount) return { outcome: 'full', of: 'account', limit: perAccount };
+    this.#add(keyId, 1);
+    this.#add(accountId, 1);
+    let hasLeft = false;
+    const leave = () => {
+      if (hasLeft) return;
+      hasLeft = true;
+      this.#add(keyId, -1);
+      this.#add(accountId, -1);
+    };
+    return { outcome: 'entered', leave };
+  }
+
+  /** Keys and accounts that have calls under way. */
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  #count(id: string): number {
+    return this.#counts.get(id) ?? 0;
+  }
+
+  #add(id: string, calls: number): void {
+    const count = this.#count(id) + calls;
+    if (count === 0) this.#counts.delete(id);
+    else this.#counts.set(id, count);
+  }
+}

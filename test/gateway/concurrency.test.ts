@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { type Answered, type Configured, startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
+
+/** Upstreams of which one call is open at a time, and answered when the test says so. */
+describe('Calls at the same time', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let release: (() => void)[];
+
+  /** Answers when the test releases it. */
+  const whenReleased: Script = {
+    answer: async (exchange) => {
+      await new Promise<void>((go) => release.push(go));
+      await messagesAnswer().answer(exchange);
+    },
+  };
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      upstreams: {
+        narrow: { url: upstream.url, maxConcurrent: 1, models: { narrow: {} } },
+        wide: { url: upstream.url, models: { wide: {} } },
+      },
+      configure: (config) => setConcurrency(config, 2),
+    });
+  });
+  after(async () => {
+    for (const go of release) go();
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => {
+    upstream.reset();
+    upstream.always(whenReleased);
+    release = [];
+  });
+
+  const call = (key: string, model: string) => gateway.call('/v1/messages', { key, body: ask({ model }) });
+  const releaseNext = async () => (await until('a call is open', () => release.shift()))();
+  const releaseAll = async (answers: Promise<Answered>[]) => {
+    let open = answers.length;
+    for (const answer of answers) void answer.finally(() => (open -= 1));
+    await until('all are answered', () => {
+      for (const go of release.splice(0)) go();
+      return open === 0;
+    });
+    return Promise.all(answers);
+  };
+
+  it('above the limit of a key are refused without a hold, until one of them has ended', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const open = [call(key, 'wide'), call(key, 'wide')];
+    await upstream.call(2);
+    const { heldUsd } = await gateway.balance(key);
+    const refused = await call(key, 'wide');
+    expect(refused.status).to.equal(429);
+    expect(refused.json.error).to.deep.include({
+      type: 'rate_limit_error',
+      code: 'CONCURRENCY_LIMIT',
+      retryable: true,
+    });
+    expect(refused.json.error.details).to.deep.equal({ of: 'key', limit: 2 });
+    expect(refused.headers['retry-after']).to.equal('1');
+    expect((await gateway.balance(key)).heldUsd).to.equal(heldUsd);
+    for (const { status } of await releaseAll(open)) expect(status).to.equal(200);
+    const [again] = await releaseAll([call(key, 'wide')]);
+    expect(again?.status).to.equal(200);
+  });
+
+  it('above the limit of an upstream wait, and accounts are served in turn', async () => {
+    const busy = await gateway.newCustomer('10');
+    const other = await gateway.newCustomer('10');
+    const second = await gateway.admin('POST', `/admin/v1/accounts/${busy.accountId}/keys`, { name: 'second' });
+    const served: string[] = [];
+    const serve = async (name: string, key: string) => {
+      const answer = await call(key, 'narrow');
+      served.push(name);
+      return answer;
+    };
+    const first = serve('busy 1', busy.key);
+    await upstream.call(1);
+    const waiting = [serve('busy', busy.key), serve('busy', second.json.key), serve('other', other.key)];
+    await until('all have a hold', async () => {
+      const holds = await Promise.all([busy, other].map(({ key }) => gateway.balance(key)));
+      const [ofBusy = 0, ofOther = 0] = holds.map(({ heldUsd }) => Number(heldUsd));
+      return ofOther > 0 && ofBusy > 2.5 * ofOther;
+    });
+    for (let each = 0; each < 4; each += 1) await releaseNext();
+    for (const { status } of await Promise.all([first, ...waiting])) expect(status).to.equal(200);
+    expect(served.indexOf('other')).to.be.below(3);
+    expect(upstream.calls).to.have.length(4);
+  });
+
+  it('that wait for a busy upstream for too long are refused with a time to come back', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const open = call(key, 'narrow');
+    await upstream.call(1);
+    const refused = await call(key, 'narrow');
+    expect(refused.status).to.equal(503);
+    expect(refused.json.error.code).to.equal('OVERLOADED');
+    expect(Number(refused.headers['retry-after'])).to.be.at.least(1);
+    expect(upstream.calls).to.have.length(1);
+    await releaseAll([open]);
+    expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
+  });
+});
+
+function setConcurrency(config: Configured, perKey: number): void {
+  for (const pipeline of Object.values<Configured>(config['pipelines']))
+    for (const policy of pipeline['policies'])
+      if ('key-auth' in policy) policy['key-auth'] = [{ action: { concurrentCallsPerKey: perKey } }];
+}

@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import { FairQueue } from '../../../policies/failover/fair-queue';
+
+/** Calls as they come, `account` and number; in which order they are served. */
+const TABLE: readonly (readonly [what: string, pushed: string, served: string])[] = [
+  ['serves one account in the order its calls came', 'a1 a2 a3', 'a1 a2 a3'],
+  ['serves accounts in turn', 'a1 a2 a3 b1 c1 b2', 'a1 b1 c1 a2 b2 a3'],
+  ['lets a late account in after one call of each', 'a1 a2 a3 a4 b1', 'a1 b1 a2 a3 a4'],
+  ['serves nothing when nothing waits', '', ''],
+];
+
+describe('The queue of a busy upstream', () => {
+  for (const [what, pushed, served] of TABLE)
+    it(what, () => {
+      const queue = new FairQueue<string>(10);
+      for (const call of pushed.split(' ').filter(Boolean)) queue.push(call.charAt(0), call);
+      const order: string[] = [];
+      for (let call = queue.shift(); call !== undefined; call = queue.shift()) order.push(call);
+      expect(order.join(' ')).to.equal(served);
+    });
+
+  it('takes no more calls than its length, and forgets those that do not wait any longer', () => {
+    const queue = new FairQueue<string>(2);
+    expect(['a1', 'a2', 'b1'].map((call) => queue.push(call.charAt(0), call))).to.deep.equal([true, true, false]);
+    queue.remove('a', 'a1');
+    queue.remove('a', 'a1');
+    expect(queue.length).to.equal(1);
+    expect(queue.push('b', 'b1')).to.equal(true);
+    expect([queue.shift(), queue.shift(), queue.shift()]).to.deep.equal(['a2', 'b1', undefined]);
+  });
+});
