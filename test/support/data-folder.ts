@@ -1,8 +1,7 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate, openDatabase } from '../../core/database';
-import { quiet } from './databases';
+import { run } from '../preparation/run';
 import { emptyDataFolder } from './shared';
 
 const made: string[] = [];
@@ -19,12 +18,14 @@ export async function removeDataFolders(): Promise<void> {
   await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
 }
 
-/** With an embedded database of this version that has nothing in it. */
+/**
+ * Makes an embedded database of this version with nothing in it. A process of its own does it, because the embedded database
+ * blocks its process for seconds while it starts.
+ */
 export async function prepareDataFolder(): Promise<string> {
   const dataFolder = await makeFolder();
-  const database = await openDatabase({ dataFolder, log: quiet });
-  await migrate(database);
-  await database.destroy();
+  const script = join(__dirname, 'make-data-folder.ts');
+  await run(process.execPath, ['--require', 'tsx/cjs', script, dataFolder], { report: () => {} });
   return dataFolder;
 }
 

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { migrate, openPostgres } from '../../core/database';
+import { buildServer } from './built-server';
 import { prepareDataFolder, removeDataFolders } from './data-folder';
 import { quiet } from './databases';
 import { type DockerEngine, reachDocker, startDocker, type TestDocker } from './docker';
@@ -16,8 +14,6 @@ import { startRedis, type TestRedis } from './redis';
  * stalls a store starts its own.
  */
 const ADDRESS = 'TESTS_SHARE_AT';
-
-const PROJECT = resolve(__dirname, '../..');
 
 /** Two files that run at the same time do not see each other's Redis or containers. */
 const WORKER = process.env['MOCHA_WORKER_ID'] ?? '0';
@@ -125,7 +121,7 @@ async function share(what: string): Promise<unknown> {
       dataFolder ??= prepareDataFolder();
       return dataFolder;
     case 'server':
-      program ??= build();
+      program ??= buildServer();
       return program;
     default:
       throw new Error(`nobody shares ${what}`);
@@ -139,14 +135,6 @@ async function migratedDatabase({ createDatabase }: TestPostgres): Promise<strin
   await migrate(database);
   await database.destroy();
   return databaseUrl;
-}
-
-/** As `npm run build` does it, but for the console's page, and only what has changed. */
-async function build(): Promise<string> {
-  const run = promisify(execFile);
-  await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], { cwd: PROJECT });
-  await run('sh', ['-c', 'cp core/ledger/*.lua dist/core/ledger/'], { cwd: PROJECT });
-  return join(PROJECT, 'dist/server.js');
 }
 
 function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => Promise<T>): Promise<T> {
