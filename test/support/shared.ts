@@ -92,7 +92,8 @@ export async function mochaGlobalSetup(): Promise<void> {
       (given) => [200, JSON.stringify(given)] as const,
       (error: unknown) => [500, String(error)] as const,
     );
-    response.writeHead(status).end(answer);
+    // A connection that is kept would be closed after some seconds, perhaps just while a test file sends its next question.
+    response.writeHead(status, { connection: 'close' }).end(answer);
   });
   await new Promise<void>((done) => server?.listen(0, '127.0.0.1', done).unref());
   const address = server.address();
