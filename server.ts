@@ -18,7 +18,7 @@ import { ejectionRules } from './core/ejection';
 import { startExpressGateway } from './core/express-gateway';
 import { followRevisions } from './core/follow-revisions';
 import { openFrontDoor } from './core/front-door';
-import { type Gateway, type GatewayParts, withConfiguration } from './core/gateway';
+import { type GatewayParts, withConfiguration } from './core/gateway';
 import { startHealthExchange } from './core/health-exchange';
 import { leaveIdleClients } from './core/idle-clients';
 import type { DrainOptions } from './core/ledger/drain';
@@ -38,10 +38,10 @@ import { openSpool } from './core/ledger/spool';
 import { openSpoolFolder } from './core/ledger/spool-folder';
 import { LiveConfiguration } from './core/live-configuration';
 import { LiveRollouts } from './core/live-rollouts';
-import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
+import { type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
-import type { OwnHosts, Route } from './core/plugin';
+import type { Route } from './core/plugin';
 import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { recordReloads, reloadOnChange } from './core/reload-triggers';
@@ -50,6 +50,7 @@ import { readRole } from './core/role';
 import { parseDuration } from './core/settings';
 import { OpenRequests, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
+import { hostsOf, routesOf, startPlugins } from './core/start-plugins';
 import { startSweeper } from './core/sweeper';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
@@ -151,6 +152,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
     liveConfiguration: live,
     configurationSource,
     changeChecks: [],
+    stepTimeoutMs: parseDuration(system.stepTimeout),
     routes: () => routes,
     isDraining: () => isDraining,
     isOutboxFull: outbox.isFull,
@@ -262,27 +264,6 @@ function openDrainer(options: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
   if (!redisUrl || !databaseUrl) return startDrainer(options);
   const onWritten = (rids: readonly string[]) => options.onWritten?.(rids);
   return startDrainerThread({ redisUrl, databaseUrl, log, onWritten });
-}
-
-/** The endpoints of all plugins, each made with its settings. */
-function routesOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly Route[] {
-  return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
-}
-
-function hostsOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly OwnHosts[] {
-  return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.hosts?.(settings, gateway) ?? []);
-}
-
-/** What plugins do by themselves while the process runs; answers what ends it, the last begun first. */
-async function startPlugins(plugins: readonly LoadedPlugin[], gateway: Gateway): Promise<() => Promise<void>> {
-  const stops: (() => Promise<void>)[] = [];
-  for (const { manifest, settings } of plugins) {
-    const stop = await manifest.tollgate.plugin?.start?.(settings, gateway);
-    if (stop !== undefined) stops.unshift(stop);
-  }
-  return async () => {
-    for (const stop of stops) await stop();
-  };
 }
 
 /** Slow senders of headers are closed; bodies have their own limits; idle connections may be used again for a while. */

@@ -101,7 +101,14 @@ export interface Meter {
 }
 
 /** How a try that did not answer ended. */
-export type AttemptOutcome = 'connect_failed' | 'timeout' | 'reset' | 'status' | 'error_event' | 'cancelled';
+export type AttemptOutcome =
+  | 'connect_failed'
+  | 'timeout'
+  | 'reset'
+  | 'status'
+  | 'error_event'
+  | 'adapter_fault'
+  | 'cancelled';
 
 /** One try at one candidate. */
 export interface Attempt {
@@ -163,7 +170,7 @@ export type Answer = {
       readonly goOn: GoOn | undefined;
     }
   /** In one piece; `body` is what was read of its JSON. */
-  | { readonly kind: 'body'; readonly bytes: Buffer; readonly body: unknown }
+  | { readonly kind: 'body'; readonly bytes: Buffer; readonly usage: Usage; readonly contentBytes: number }
   /** Given to the caller as it is, at no charge: an upstream's error, a redirect. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
 );

@@ -315,6 +315,12 @@ export const SYSTEM_SCHEMA = {
         },
       },
     },
+    stepTimeout: {
+      ...DURATION,
+      description:
+        'A policy that has not finished its step by then fails the call with 500; for policies that do not bound their own waiting.',
+      default: '30s',
+    },
     clientIdle: {
       ...DURATION,
       description: 'A client that takes nothing of its answer for so long is treated as one that has left.',

@@ -43,6 +43,8 @@ export interface Gateway {
    * schema's `Settings`.
    */
   section<T>(name: string): T | undefined;
+  /** How long a policy that does not bound its own waiting may take for its step. */
+  readonly stepTimeoutMs: number;
   /** True from the first signal to stop on: no new calls are taken. */
   readonly isDraining: () => boolean;
   /** Too much waits for Postgres: new calls are refused, those that are open are settled. */

@@ -4,6 +4,7 @@ import { type ChunkReader, readAll } from '../../core/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/egress';
 import { EventReader, type NotedEvent } from '../../core/event-reader';
 import { decodedChunks } from '../../core/exchange';
+import { AdapterFault } from '../../core/guarded-adapter';
 import { isAnswer, parseJson, readAnswer } from '../../core/read-answer';
 import type { Verdict } from '../../core/upstream';
 import type { Failure } from './decide';
@@ -34,8 +35,10 @@ export async function attempt(
   preambleHoldMs: number,
 ): Promise<Attempted> {
   const patience = new Patience(candidate.upstream, request.stream, call);
+  let cancel = () => {};
   try {
     const { exchange, status, headers } = await send(candidate, request, egress, patience);
+    cancel = () => exchange.cancel();
     const chunks = decodedChunks(exchange, { status, headers });
     const head = { candidate, status, headers };
     if (status >= 400) return await judge(head, request, chunks);
@@ -43,6 +46,7 @@ export async function attempt(
     if (isEventStream(headers)) return await untilContent(head, request, chunks, preambleHoldMs);
     return judgeBody(head, request, await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES), chunks);
   } catch (error) {
+    cancel();
     const outcome = outcomeOf(error, patience, call);
     return { failure: { outcome, status: undefined, verdict: 'next', retryAfterMs: undefined }, relay: undefined };
   } finally {
@@ -94,7 +98,11 @@ async function readRefusal(
 function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader): Attempted {
   const body = readAnswer(bytes);
   const { candidate, status, headers } = head;
-  if (isAnswer(body)) return { answer: { candidate, status, headers, kind: 'body', bytes, body } };
+  if (isAnswer(body)) {
+    // Read here and not when it is charged: another candidate can still answer if the adapter fails.
+    const { usage, contentBytes } = candidate.adapter.readBody(body);
+    return { answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } };
+  }
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
   return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks });
 }
@@ -186,6 +194,7 @@ function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Att
 
 function outcomeOf(error: unknown, patience: Patience, call: AttemptingCall): AttemptOutcome {
   if (call.hasLeft) return 'cancelled';
+  if (error instanceof AdapterFault) return 'adapter_fault';
   if (patience.isOver) return 'timeout';
   return classifyDialFailure(error);
 }

@@ -47,6 +47,7 @@ export default definePolicy({
   },
   needs: ['request', 'candidates', 'meter'],
   provides: ['answer'],
+  boundsItself: true,
   foretells: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
   prepare: ({ preambleHold, relayLastError, midStream: _foretold, ...bounds }, gateway) => {
     const settings = { ...bounds, preambleHoldMs: parseDuration(preambleHold), relayLastError };

@@ -8,6 +8,7 @@ export default definePolicy({
   schema: { type: 'object', properties: {} },
   needs: [],
   provides: ['key'],
+  boundsItself: true,
   prepare: (_, gateway) => async (call, request) => {
     if (gateway.isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     const key = await gateway.keys.identify(request);

@@ -33,6 +33,7 @@ export default definePolicy({
   },
   needs: ['key'],
   provides: ['request'],
+  boundsItself: true,
   prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }) => {
     const limits = {
       ...REQUEST_BODY_LIMITS,

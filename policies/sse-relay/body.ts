@@ -13,7 +13,7 @@ export async function sendBody(
 ): Promise<void> {
   const { meter, reservation } = call;
   noteAnswer(call, answer);
-  const { usage, contentBytes } = answer.candidate.adapter.readBody(answer.body);
+  const { usage, contentBytes } = answer;
   meter.noteBody(usage, contentBytes > 0 ? contentBytes : bytesOfUnread(answer.bytes));
   if (call.hasLeft) throw new ClientLeft();
   const counted = meter.read();

@@ -19,6 +19,7 @@ export default definePolicy({
   needs: ['request', 'reservation', 'meter', 'answer'],
   provides: [],
   answers: true,
+  boundsItself: true,
   prepare: ({ annotateStreamCost }, gateway) => {
     return (call, _request, response) => {
       const { answer } = call;

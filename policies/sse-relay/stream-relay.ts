@@ -4,6 +4,7 @@ import type { AttemptOutcome, StreamAnswer } from '../../core/call';
 import { classifyDialFailure } from '../../core/egress';
 import type { NotedEvent } from '../../core/event-reader';
 import type { Gateway } from '../../core/gateway';
+import { AdapterFault } from '../../core/guarded-adapter';
 import type { StreamFollower } from '../../core/upstream';
 import { DrainBounds } from './drain';
 import { brokenOff } from './error-event';
@@ -216,6 +217,7 @@ export class StreamRelay {
 }
 
 function outcomeOf(error: unknown): AttemptOutcome {
+  if (error instanceof AdapterFault) return 'adapter_fault';
   return classifyDialFailure(error) === 'timeout' ? 'timeout' : 'reset';
 }
 

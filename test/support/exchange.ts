@@ -53,6 +53,7 @@ export class SampleResponse extends ServerResponse {
 export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
   return {
     log: pino({ level: 'silent' }),
+    stepTimeoutMs: 30_000,
     isDraining: () => false,
     isOutboxFull: () => false,
     configRevision: 'r',
