@@ -20,6 +20,19 @@ onBothStores('A sandbox', (stores) => {
   });
   after(() => gateway.stop());
 
+  it('that its account cannot pay for is refused with 402 and leaves nothing, and is made after a top-up', async () => {
+    const { key, accountId } = await gateway.newCustomer('0.65999999');
+    const refused = await gateway.call('/v1/sandboxes', { key, body: creation('poor') });
+    assert.equal(refused.status, 402, refused.text);
+    assert.equal(refused.json.error.code, 'INSUFFICIENT_BALANCE');
+    const list = await gateway.call('/v1/sandboxes?includeFinal=true', { method: 'GET', key });
+    assert.equal(list.json.total, 0);
+    const credit = { amountUsd: '0.00000001', idempotencyKey: 'top-up' };
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/credits`, credit);
+    const made = await createSandbox(gateway, key, creation('poor'));
+    assertBooksAreClosed(await terminate(gateway, key, made.id));
+  });
+
   it('is quoted, made, suspended, resumed and ended, and its bill is the sum of its segments', async () => {
     const { key } = await gateway.newCustomer('10');
     const quote = await gateway.call('/v1/quotes', { key, body: { requirements: { capabilities: ['exec'] } } });

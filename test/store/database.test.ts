@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { Knex } from 'knex';
 import { checkDatabase, migrate, openDatabase } from '../../core/database';
 import { newId } from '../../core/ids';
 import { newDataFolder } from '../support/data-folder';
@@ -40,6 +41,11 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(sums, { sum: (largest + 1n).toString(), count: 2n });
     });
 
+    it('answers how many rows an update and a delete changed, inside a transaction and outside', async () => {
+      await opened.database.transaction(changesAreCounted);
+      await changesAreCounted(opened.database);
+    });
+
     it('is migrated once, and names its migrations without extension', async () => {
       await migrate(opened.database);
       const names = await opened.database('knex_migrations').orderBy('id').pluck('name');
@@ -77,6 +83,23 @@ for (const { name, open } of DATABASES) {
       await database('knex_migrations').where({ name: '2999-01-01-later' }).delete();
     });
   });
+}
+
+async function changesAreCounted(database: Knex): Promise<void> {
+  const name = newId();
+  await database('accounts').insert([newId(), newId(), newId()].map((id) => ({ id, name })));
+  const accounts = () => database('accounts').where({ name });
+  assert.equal(await accounts().update({ status: 'frozen' }), 3);
+  assert.equal(await accounts().where({ status: 'active' }).update({ name: 'other' }), 0);
+  assert.equal(
+    await accounts()
+      .limit(1)
+      .first('id')
+      .then(({ id }) => database('accounts').where({ id }).delete()),
+    1,
+  );
+  assert.deepEqual(await accounts().delete().returning('name'), [{ name }, { name }]);
+  assert.equal(await accounts().delete(), 0);
 }
 
 describe('Postgres', () => {
