@@ -41,10 +41,17 @@ export type SessionHandler = (
 ) => Promise<void>;
 
 /**
- * Takes a connection over that the client wants for another protocol (WebSocket). What it throws is rendered through the
- * error catalogue, as an ordinary answer: it throws before it has written anything, or not at all.
+ * Takes a connection over that the client wants for another protocol (WebSocket), or answers by the response. What it
+ * throws is rendered through the error catalogue, as an ordinary answer: it throws before it has written anything, or not
+ * at all.
  */
-export type UpgradeHandler = (visit: Visit, request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
+export type UpgradeHandler = (
+  visit: Visit,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  response: ServerResponse,
+) => Promise<void>;
 
 /** Whole hosts of the public listener that are a plugin's own: whatever comes to them is its to answer. */
 export interface OwnHosts {

@@ -26,9 +26,14 @@ interface Taker {
   readonly params: Visit['params'];
 }
 
+/** Every other wish, such as that for HTTP/2, may come with a body, and nothing here grants it. */
+function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+}
+
 function takerOf(request: IncomingMessage, routes: Router, hosts: readonly OwnHosts[]): Taker | undefined {
   const host = hostOf(request);
-  if (isDirectHost(host)) return undefined;
+  if (!isWebSocket(request) || isDirectHost(host)) return undefined;
   const owner = hosts.find((each) => each.owns(host));
   return owner === undefined ? routes.upgradeOf(pathOf(request)) : { take: owner.upgrade, params: {} };
 }
@@ -38,7 +43,8 @@ async function upgrade({ take, params }: Taker, request: IncomingMessage, socket
   response.assignSocket(socket as never);
   response.shouldKeepAlive = false;
   response.once('finish', () => socket.end());
-  await serveVisit(toVisit(request, params), (visit) => take(visit, request, socket, head), request, response);
+  const handle = (visit: Visit) => take(visit, request, socket, head, response);
+  await serveVisit(toVisit(request, params), handle, request, response);
 }
 
 /** The same bytes without the wish, read once more by the server. */

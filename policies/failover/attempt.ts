@@ -23,6 +23,8 @@ export type AttemptingCall = Pick<Call, 'hasLeft' | 'onLeave'> & {
 /** An unstreamed answer is kept whole until it is charged for; nobody sends more than this. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
 const LARGEST_JUDGED_BYTES = 64 * 1024;
+/** A preamble that comes to more is released, as one that takes longer than `preambleHold` is. */
+const LARGEST_HELD_BYTES = 256 * 1024;
 /** Whoever refuses and does not come to the end of it is judged by the status alone: others may answer meanwhile. */
 const JUDGED_WITHIN_MS = 2_000;
 
@@ -133,6 +135,7 @@ async function untilContent(
   const { candidate, status, headers } = head;
   const events = new EventReader(candidate.adapter, request.choices);
   const held: NotedEvent[] = [];
+  let heldBytes = 0;
   const answer = (): Attempted => ({
     answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, goOn: undefined },
   });
@@ -142,6 +145,7 @@ async function untilContent(
       if ((await Promise.race([chunks.ready(), timer.isOver])) === 'over') return answer();
       const chunk = chunks.take();
       if (chunk === undefined) return events.isWhole ? answer() : lost(head, held, chunks);
+      heldBytes += chunk.length;
       let releases = false;
       const read = events.read(chunk);
       for (const [index, event] of read.entries()) {
@@ -157,7 +161,7 @@ async function untilContent(
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
       }
-      if (releases) return answer();
+      if (releases || heldBytes > LARGEST_HELD_BYTES) return answer();
     }
   } catch (error) {
     chunks.cancel();

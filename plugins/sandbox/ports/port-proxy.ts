@@ -1,40 +1,14 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import httpProxy from 'http-proxy';
 import type { Logger } from 'pino';
-import { fail } from '../../../core/errors';
 import type { PortAddress } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
 import { type Timed, touchSandbox } from '../store';
-import { stillValid, TOKEN_HEADER } from './tokens';
-
-/** Never given to an instance: they open the gateway, or belong to whoever else is served under its name. */
-const CLIENTS_OWN = [
-  'authorization',
-  'proxy-authorization',
-  'x-api-key',
-  'svc-key',
-  'cookie',
-  'forwarded',
-  TOKEN_HEADER,
-];
-/** Never taken from an instance: they would speak for the whole origin. */
-const ORIGINS_OWN = [
-  'set-cookie',
-  'www-authenticate',
-  'proxy-authenticate',
-  'strict-transport-security',
-  'clear-site-data',
-  'public-key-pins',
-  'alt-svc',
-  'nel',
-  'report-to',
-  'reporting-endpoints',
-  'service-worker-allowed',
-  'x-svc-source',
-  'x-svc-request-id',
-];
+import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
+import { requestOfInstance } from './instance-request';
+import { stillValid } from './tokens';
 
 export interface Passage {
   readonly address: PortAddress;
@@ -57,46 +31,50 @@ const LOOK_EVERY_MS = 5_000;
 
 /** Passes HTTP and WebSocket on to ports of instances. Either side that ends, ends the other. */
 export class PortProxy {
-  // One connection per request: another instance may get the address of one that has ended.
-  readonly #proxy = httpProxy.createProxyServer({ changeOrigin: true, agent: false as never, ignorePath: true });
-  readonly #passages = new WeakMap<IncomingMessage, Passage>();
   readonly #open = new Set<Open>();
 
   constructor(
     private readonly timed: Timed,
     private readonly log: Logger,
     private readonly isDraining: () => boolean,
-  ) {
-    this.#proxy.on('proxyReq', (outgoing, incoming, response) => this.#beginRequest(outgoing, incoming, response));
-    this.#proxy.on('proxyRes', (answer, incoming, response) => this.#beginAnswer(answer, incoming, response));
-    this.#proxy.on('proxyReqWs', (outgoing, incoming, socket) => this.#beginUpgrade(outgoing, incoming, socket));
-  }
+  ) {}
 
-  /** @throws SUPPLIER_ERROR when nothing answers. Resolves when the answer has been given, or has broken off. */
-  pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
-    this.#passages.set(request, passage);
+  /** @throws SUPPLIER_ERROR when nothing answers as HTTP. */
+  async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
     const forget = this.#remember(passage, () => response.destroy());
-    return new Promise((resolve, reject) => {
-      response.once('close', () => {
-        forget();
-        resolve();
-      });
-      this.#proxy.web(request, response, { target: targetOf(passage) }, (error) => {
-        if (response.headersSent || response.destroyed) response.destroy();
-        else reject(noAnswer(error));
-      });
-    });
+    response.once('close', forget);
+    const outgoing = requestOfInstance(request, passage.address, passage.path);
+    response.once('close', () => outgoing.destroy());
+    request.pipe(outgoing);
+    // A client that still sends when the instance has ended is read, so that its connection can be used again.
+    outgoing.once('close', () => request.resume());
+    relayAnswer(await answerOf(outgoing), response, passage.headers);
   }
 
-  /** The same for a connection that becomes another protocol's. */
-  passUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, passage: Passage): Promise<void> {
-    this.#passages.set(request, passage);
+  /** The same for a connection that becomes another protocol's; the response is for an answer that refuses that. */
+  async passUpgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    passage: Passage,
+    response: ServerResponse,
+  ): Promise<void> {
     const forget = this.#remember(passage, () => socket.destroy());
     socket.once('close', forget);
-    return new Promise((resolve, reject) => {
-      socket.once('close', resolve);
-      this.#proxy.ws(request, socket as never, head, { target: targetOf(passage) }, (error) => reject(noAnswer(error)));
+    const outgoing = requestOfInstance(request, passage.address, passage.path);
+    socket.once('close', () => outgoing.destroy());
+    const switched = new Promise<undefined>((resolve) => {
+      outgoing.once('upgrade', (answer: IncomingMessage, other: Duplex, begun: Buffer) => {
+        socket.write(switchingHead(answer, passage.headers));
+        if (head.length > 0) socket.unshift(head);
+        if (begun.length > 0) other.unshift(begun);
+        join(socket, other);
+        resolve(undefined);
+      });
     });
+    outgoing.end();
+    const refusal = await Promise.race([switched, answerOf(outgoing)]);
+    if (refusal !== undefined) relayAnswer(refusal, response, passage.headers);
   }
 
   /** Ends what is open for tokens that are valid no more, until it is stopped. */
@@ -144,50 +122,29 @@ export class PortProxy {
     this.#open.add(open);
     return () => this.#open.delete(open);
   }
-
-  #beginRequest(outgoing: ClientRequest, incoming: IncomingMessage, response: ServerResponse): void {
-    this.#strip(outgoing, incoming);
-    // http-proxy does not tell the instance that the client has left.
-    response.once('close', () => outgoing.destroy());
-  }
-
-  #beginAnswer(answer: IncomingMessage, incoming: IncomingMessage, response: ServerResponse): void {
-    for (const name of ORIGINS_OWN) delete answer.headers[name];
-    Object.assign(answer.headers, this.#passages.get(incoming)?.headers);
-    // Nor the client that the instance has: half an answer must not look whole, nor wait for ever.
-    answer.once('close', () => {
-      if (!answer.complete) response.destroy();
-    });
-  }
-
-  #beginUpgrade(outgoing: ClientRequest, incoming: IncomingMessage, socket: Duplex): void {
-    this.#strip(outgoing, incoming);
-    const strip = (answer: IncomingMessage) => {
-      for (const name of ORIGINS_OWN) delete answer.headers[name];
-      Object.assign(answer.headers, this.#passages.get(incoming)?.headers);
-    };
-    socket.once('close', () => outgoing.destroy());
-    outgoing.once('response', strip);
-    outgoing.once('upgrade', (answer, other) => {
-      strip(answer);
-      other.once('close', () => socket.destroy());
-      socket.once('close', () => other.destroy());
-    });
-  }
-
-  #strip(outgoing: ClientRequest, incoming: IncomingMessage): void {
-    for (const name of outgoing.getHeaderNames()) {
-      if (CLIENTS_OWN.includes(name) || name.startsWith('x-forwarded-')) outgoing.removeHeader(name);
-    }
-    const { address } = this.#passages.get(incoming) ?? {};
-    for (const [name, value] of Object.entries(address?.headers ?? {})) outgoing.setHeader(name, value);
-  }
 }
 
-function targetOf({ address, path }: Passage): string {
-  return `${address.url}${path}`;
+/** @throws SUPPLIER_ERROR when the instance gives none. */
+function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const refuse = (error?: Error) => reject(noAnswer(error));
+    outgoing.once('response', resolve);
+    // Also after an answer has begun, where it changes nothing: the answer itself breaks off.
+    outgoing.on('error', refuse);
+    // A switch of protocols that was not asked for ends the connection without an error.
+    outgoing.once('close', refuse);
+  });
 }
 
-function noAnswer(cause: Error) {
-  return fail('SUPPLIER_ERROR', { message: 'Nothing in the sandbox answers at this port.', cause });
+/** Two connections become one: what comes from each goes to the other, and each that ends, ends the other. */
+function join(one: Duplex, other: Duplex): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    if (from instanceof Socket) from.setNoDelay(true).setKeepAlive(true);
+    from.on('error', () => to.destroy());
+    from.once('close', () => to.destroy());
+    from.pipe(to);
+  }
 }
