@@ -71,8 +71,8 @@ describe('Large bodies', function () {
         [...counts.keys()].every((status) => status === 200 || status === 503),
         [...counts].join(' '),
       ).to.equal(true);
-      // As many as fit are served: none is refused halfway for one that came later.
-      expect(counts.get(200) ?? 0).to.be.at.least(5);
+      // As many as fit the account's share are served: none is refused halfway for one that came later.
+      expect(counts.get(200) ?? 0).to.be.at.least(3);
       expect(largest - before).to.be.below(500 * 1024 * 1024);
     } finally {
       clearInterval(watching);

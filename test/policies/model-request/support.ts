@@ -20,6 +20,8 @@ const SETTINGS = {
   slowBodyTimeout: '30s',
 };
 
+const KEY = { accountId: 'account', keyId: 'key', settings: { rev: 0, name: '', allowedModels: undefined } };
+
 /** A request as Node would hand it over, its body not yet sent. */
 export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
   const stream = new PassThrough({ highWaterMark: 1_000_000_000 });
@@ -35,6 +37,7 @@ export function runPolicy(
 ): { call: Call; result: Promise<ModelRequest> } {
   const response = new EventEmitter() as unknown as ServerResponse;
   const call = new Call(request, response);
+  call.key = KEY;
   const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {} as Gateway);
   const result = Promise.resolve(step(call, request, response)).then((fields) => {
     if (fields?.request === undefined) throw new Error('no request was left');
