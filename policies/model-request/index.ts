@@ -2,12 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { BUFFERED } from '../../core/buffered-bytes';
 import type { ModelRequest } from '../../core/call';
 import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
 import { JsonScanner } from '../../core/json-scanner';
 import { type CallWith, definePolicy } from '../../core/policy';
 import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/read-body';
 import { DURATION, parseDuration } from '../../core/settings';
 import { checkFields } from './check-fields';
 import { CallObserver } from './observe-call';
+import { requireMoney } from './require-money';
 import { selectHeaders } from './select-headers';
 
 /** What the model sees of an image is not its bytes; contract section 6. */
@@ -38,17 +40,20 @@ export default definePolicy({
   },
   needs: ['key'],
   provides: ['request'],
-  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }) => {
+  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }, gateway) => {
     const limits = {
       ...REQUEST_BODY_LIMITS,
       totalMs: parseDuration(bodyTimeout),
       slowMs: parseDuration(slowBodyTimeout),
     };
-    return async (call, request) => ({ request: await readRequest(call, request, forwardHeaderPrefixes, limits) });
+    return async (call, request) => ({
+      request: await readRequest(gateway, call, request, forwardHeaderPrefixes, limits),
+    });
   },
 });
 
 async function readRequest(
+  gateway: Gateway,
   call: CallWith<'key'>,
   request: IncomingMessage,
   prefixes: readonly string[],
@@ -60,7 +65,8 @@ async function readRequest(
   const observer = new CallObserver(protocol);
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
   const room = BUFFERED.open(owner, announcedBytes(request));
-  const chunks = await readBody(request, { limits, room, look: new JsonScanner(observer) });
+  const beforeLarge = () => requireMoney(gateway, call.key);
+  const chunks = await readBody(request, { limits, room, look: new JsonScanner(observer), beforeLarge });
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const textBytes = byteLength - observer.imageBytes;
