@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Candidate } from './catalog';
 import type { ChunkReader } from './chunk-reader';
+import { ClientLeft } from './client-left';
 import type { GatewayError } from './errors';
 import type { EventReader, NotedEvent } from './event-reader';
 import { newRequestId } from './http';
@@ -374,8 +375,4 @@ type EndingWork = () => unknown;
 
 export type RefusalHook = (error: GatewayError) => Promise<GatewayError>;
 
-/** Why a call was aborted: its client closed the connection. */
-export class ClientLeft extends Error {
-  override readonly name = 'ClientLeft';
-  override readonly message = 'the client closed the connection';
-}
+export { ClientLeft };

@@ -394,17 +394,26 @@ export function fail(code: ErrorCode, options: ErrorOptions = {}): GatewayError 
   return new GatewayError(code, options);
 }
 
+/** Names and messages may hold what the caller sent; an answer stays small whatever that was. */
+const LONGEST_MESSAGE = 1_000;
+const LONGEST_PARAM = 200;
+
+export function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /** The envelope of contract section 3, readable by the SDKs of both protocols. */
 export function errorEnvelope(error: GatewayError, requestId: string) {
+  const { param, details } = error.options;
   return {
     type: 'error',
     request_id: requestId,
     error: {
       type: error.type,
       code: error.code,
-      message: error.message,
-      param: error.options.param ?? null,
-      details: error.options.details ?? {},
+      message: shorten(error.message, LONGEST_MESSAGE),
+      param: param === undefined ? null : shorten(param, LONGEST_PARAM),
+      details: details ?? {},
       retryable: error.retryable,
     },
   };

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { BodyOwner } from './buffered-bytes';
 import type { CallKey } from './call';
 import type { Catalog } from './catalog';
 import type { PipelineSettings } from './configuration';
@@ -13,7 +14,7 @@ import type { Problem, Schema, Settings } from './settings';
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
 /** What a route's handler is given beside Node's request and response. */
-export interface Visit {
+export interface Visit extends Pick<BodyOwner, 'onEnd'> {
   /** Request id, as the answer's `X-SVC-Request-Id` shows it. */
   readonly id: string;
   readonly path: string;

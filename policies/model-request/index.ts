@@ -1,19 +1,26 @@
 import type { IncomingMessage } from 'node:http';
+import { BUFFERED } from '../../core/buffered-bytes';
 import type { ModelRequest } from '../../core/call';
+import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
+import { JsonScanner } from '../../core/json-scanner';
 import { type CallWith, definePolicy } from '../../core/policy';
+import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/read-body';
 import { DURATION, parseDuration } from '../../core/settings';
-import { BufferedBytes } from './buffered-bytes';
 import { checkFields } from './check-fields';
 import { CallObserver } from './observe-call';
-import { type BodyLimits, checkBodyHeaders, REQUEST_BODY_LIMITS, readBody } from './read-body';
+import { requireMoney } from './require-money';
 import { selectHeaders } from './select-headers';
 
 /** What the model sees of an image is not its bytes; contract section 6. */
 const IMAGE_TOKENS = 1_600;
 const BYTES_PER_TOKEN = 3;
 
-/** One for the process, whatever is configured how often. */
-const BUFFERED = new BufferedBytes();
+/** Contract section 3; the times are settings. */
+export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
+  maxBytes: 20_971_520,
+  minBytesPerSecond: 1_024,
+};
 
 export default definePolicy({
   name: 'model-request',
@@ -34,26 +41,33 @@ export default definePolicy({
   needs: ['key'],
   provides: ['request'],
   boundsItself: true,
-  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }) => {
+  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }, gateway) => {
     const limits = {
       ...REQUEST_BODY_LIMITS,
       totalMs: parseDuration(bodyTimeout),
       slowMs: parseDuration(slowBodyTimeout),
     };
-    return async (call, request) => ({ request: await readRequest(call, request, forwardHeaderPrefixes, limits) });
+    return async (call, request) => ({
+      request: await readRequest(gateway, call, request, forwardHeaderPrefixes, limits),
+    });
   },
 });
 
 async function readRequest(
+  gateway: Gateway,
   call: CallWith<'key'>,
   request: IncomingMessage,
   prefixes: readonly string[],
   limits: BodyLimits,
 ): Promise<ModelRequest> {
-  checkBodyHeaders(request);
+  checkBodyHeaders(request, limits.maxBytes);
+  if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   const { protocol } = call;
   const observer = new CallObserver(protocol);
-  const chunks = await readBody(request, observer, limits, BUFFERED.of(call, announcedBytes(request)));
+  const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
+  const room = BUFFERED.open(owner, announcedBytes(request));
+  const beforeLarge = () => requireMoney(gateway, call.key);
+  const chunks = await readBody(request, { limits, room, look: new JsonScanner(observer), beforeLarge });
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const textBytes = byteLength - observer.imageBytes;
@@ -66,11 +80,6 @@ async function readRequest(
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,
   };
-}
-
-/** 0 for a body that comes in chunks. */
-function announcedBytes({ headers }: IncomingMessage): number {
-  return Number(headers['content-length'] ?? 0);
 }
 
 function queryOf({ url = '' }: IncomingMessage): string {

@@ -3,7 +3,7 @@ import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
-import { openRunning, RUNNING_ERRORS } from '../access';
+import { findUnfinished, openRunning, RUNNING_ERRORS } from '../access';
 import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
 import type { LiveCommand } from '../commands/live-command';
 import type { Command } from '../commands/store';
@@ -54,10 +54,12 @@ export function runCommand(service: InsideService): Route {
       201: { description: 'The command: ended, or begun in the background.', schema: COMMAND },
     },
     errors: [...RUNNING_ERRORS, 'COMMAND_INVALID'],
-    handle: async ({ key, params }, request, response) => {
-      const body = checkText(await read(request));
-      const running = await openRunning(service, key.accountId, params['id'] ?? '');
-      if (!running.sandbox.offering.capabilities.exec) throw fail('NOT_SUPPORTED');
+    handle: async (visit, request, response) => {
+      const { accountId, params } = visit;
+      const { offering } = await findUnfinished(service, accountId, params['id'] ?? '');
+      if (!offering.capabilities.exec) throw fail('NOT_SUPPORTED');
+      const body = checkText(await read(request, visit));
+      const running = await openRunning(service, accountId, params['id'] ?? '');
       const live = await service.commands.start(running, {
         command: body.command,
         timeoutSeconds: body.timeoutSeconds ?? (body.background ? undefined : TIMEOUT_SECONDS),

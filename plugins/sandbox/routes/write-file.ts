@@ -3,7 +3,7 @@ import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
 import type { InsideService } from '../inside';
-import { FILE_ERRORS, MOST_AS_JSON, WRITTEN, withFiles } from './file-access';
+import { FILE_ERRORS, MOST_AS_JSON, requireFiles, WRITTEN, withFiles } from './file-access';
 import { readBody } from './read-body';
 
 const BODY = {
@@ -32,11 +32,13 @@ export function writeFile(service: InsideService): Route {
     body: BODY,
     answers: WRITTEN,
     errors: FILE_ERRORS,
-    handle: async ({ key, params }, request, response) => {
-      const { path, content, encoding } = await read(request);
+    handle: async (visit, request, response) => {
+      const place = { accountId: visit.accountId, sandboxId: visit.params['id'] };
+      await requireFiles(service, place);
+      const { path, content, encoding } = await read(request, visit);
       const bytes = decode(content, encoding);
       if (bytes.length > MOST_AS_JSON) throw fail('FILE_TOO_LARGE', { param: 'content', message: TOO_LARGE });
-      await withFiles(service, { accountId: key.accountId, sandboxId: params['id'] }, 'FILE_WRITE', (running) =>
+      await withFiles(service, place, 'FILE_WRITE', (running) =>
         running.driver.files.write(running.reference, path, bytes),
       );
       sendJson(response, 201, { path, byteLength: bytes.length });

@@ -20,6 +20,13 @@ const SETTINGS = {
   slowBodyTimeout: '30s',
 };
 
+const KEY = { accountId: 'account', keyId: 'key', settings: { rev: 0, name: '', allowedModels: undefined } };
+
+const RICH = {
+  readAccount: async () => ({ status: 'active', availableE8: 1n }),
+  readKey: async () => ({ status: 'active' }),
+};
+
 /** A request as Node would hand it over, its body not yet sent. */
 export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
   const stream = new PassThrough({ highWaterMark: 1_000_000_000 });
@@ -35,7 +42,8 @@ export function runPolicy(
 ): { call: Call; result: Promise<ModelRequest> } {
   const response = new EventEmitter() as unknown as ServerResponse;
   const call = new Call(request, response);
-  const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {} as Gateway);
+  call.key = KEY;
+  const step = modelRequest.prepare({ ...SETTINGS, ...settings }, { ledger: RICH } as unknown as Gateway);
   const result = Promise.resolve(step(call, request, response)).then((fields) => {
     if (fields?.request === undefined) throw new Error('no request was left');
     return fields.request;
