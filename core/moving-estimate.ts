@@ -4,6 +4,8 @@
  */
 export class MovingEstimate {
   value: number | undefined;
+  /** How far an observation is from `value`, on average. The first one alone may be all chance. */
+  deviation = 0;
   /** Of the newest observation; on the clock of whoever notes. */
   at = Number.NEGATIVE_INFINITY;
   readonly #weight: number;
@@ -20,15 +22,18 @@ export class MovingEstimate {
     this.at = nowMs;
     if (value === undefined) {
       this.value = observed;
+      this.deviation = observed;
       return;
     }
     const forgotten = 1 - halved(nowMs - at, this.#halfLifeMs);
     const weight = Math.max(1 - (1 - this.#weight) ** times, forgotten);
+    this.deviation += (Math.abs(observed - value) - this.deviation) * this.#weight;
     this.value = value + (observed - value) * weight;
   }
 
   forget(): void {
     this.value = undefined;
+    this.deviation = 0;
     this.at = Number.NEGATIVE_INFINITY;
   }
 }

@@ -13,6 +13,8 @@ export function kindOf({ stream }: { readonly stream: boolean }): AnswerKind {
 export interface CandidateFacts {
   /** Expected milliseconds to the first content of a stream, or to the end of a whole answer; undefined while unknown. */
   readonly latencyMs: number | undefined;
+  /** How far a single answer is from that, on average; 0 while unknown. */
+  readonly latencyDeviationMs: number;
   /** Share of attempts that failed, 0 to 1. Silence forgives. */
   readonly failureRate: number;
   /** Nothing is known of it, or nothing since it was ejected, and nobody is finding out just now. */
@@ -38,6 +40,7 @@ const TRIED_AT_MOST_MS = 10_000;
 /** So long a failure that was not followed by an answer makes an upstream a doubtful choice. */
 const RECENT_MS = 30_000;
 const DOUBTFUL_FAILURE_RATE = 0.1;
+const MOSTLY_FAILING_RATE = 0.5;
 
 export type Latencies = Readonly<Record<AnswerKind, MovingEstimate>>;
 
@@ -96,6 +99,11 @@ export class UpstreamGauge {
     return this.failureRate(nowMs) >= DOUBTFUL_FAILURE_RATE;
   }
 
+  /** It is not ejected, and answered most of its last attempts: a single failure does not make it a bad choice. */
+  mostlyAnswers(nowMs: number): boolean {
+    return this.ejection.state(nowMs) === 'in' && this.failureRate(nowMs) < MOSTLY_FAILING_RATE;
+  }
+
   /** Asked again as if nothing had been. */
   restore(): void {
     this.isTakenOut = false;
@@ -123,6 +131,7 @@ export class ModelGauge implements CandidateFacts {
   readonly cacheReads = new MovingEstimate(CACHE_WEIGHT);
 
   latencyMs: number | undefined;
+  latencyDeviationMs = 0;
   failureRate = 0;
   isUntried = true;
   isBeingTried = false;
@@ -148,6 +157,7 @@ export class ModelGauge implements CandidateFacts {
     this.failureRate = upstream.failureRate(nowMs);
     this.isResting = nowMs < upstream.restsUntilMs;
     this.latencyMs = this.state === 'due' ? undefined : estimate.value;
+    this.latencyDeviationMs = this.state === 'due' ? 0 : estimate.deviation;
     const isUnknown = this.latencyMs === undefined;
     this.isBeingTried = isUnknown && nowMs - this.#askedMs < TRIED_AT_MOST_MS && this.#askedMs > estimate.at;
     this.isUntried = isUnknown && !this.isBeingTried;

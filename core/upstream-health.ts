@@ -178,6 +178,11 @@ export class UpstreamHealth {
     return this.upstream(upstream).hasFailedRecently(this.now());
   }
 
+  /** It is not ejected, and a step to it is more likely to be answered than not. */
+  mostlyAnswers(upstream: string): boolean {
+    return this.upstream(upstream).mostlyAnswers(this.now());
+  }
+
   /** An operator's word: out until they bring it back. */
   takeOut(upstream: string): void {
     this.takenOutChanges += 1;

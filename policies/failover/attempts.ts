@@ -113,24 +113,30 @@ export class Attempts {
 
   #situation(): Situation {
     const budgetLeft = this.budget.isLeft;
-    if (!budgetLeft) this.#healthyFirst();
+    if (!budgetLeft) this.#freeFirst();
     const [next] = this.#waiting;
     return {
       attemptsLeft: this.settings.maxAttempts - this.made.length,
       candidatesLeft: this.#waiting.length,
       isNextHealthy: next !== undefined && this.#isHealthy(next),
+      doesNextMostlyAnswer: next !== undefined && this.#mostlyAnswers(next),
       retriesLeft: this.#retriesLeft,
       budgetLeft,
     };
   }
 
-  /** When only free steps are left, who can be asked freely comes before who is better otherwise. */
-  #healthyFirst(): void {
+  /** Puts candidates that may be asked without budget before the others, however those are ranked otherwise. */
+  #freeFirst(): void {
     const healthy = this.#waiting.filter((each) => this.#isHealthy(each));
-    this.#waiting = [...healthy, ...this.#waiting.filter((each) => !healthy.includes(each))];
+    const answering = this.#waiting.filter((each) => this.#mostlyAnswers(each));
+    this.#waiting = [...new Set([...healthy, ...answering, ...this.#waiting])];
   }
 
   #isHealthy({ upstream }: Candidate): boolean {
     return !this.gateway.health.hasFailedRecently(upstream.name);
+  }
+
+  #mostlyAnswers({ upstream }: Candidate): boolean {
+    return this.gateway.health.mostlyAnswers(upstream.name);
   }
 }

@@ -16,6 +16,8 @@ export interface Situation {
   readonly candidatesLeft: number;
   /** The next of them has not failed lately: asking it multiplies no outage. */
   readonly isNextHealthy: boolean;
+  /** The next of them is not known to be bad: it may have failed lately, but answered most attempts. */
+  readonly doesNextMostlyAnswer: boolean;
   readonly retriesLeft: number;
   /** Further attempts are within 20 % of the calls. */
   readonly budgetLeft: boolean;
@@ -45,9 +47,10 @@ export function decide(failure: Failure, situation: Situation): Decision {
   return decideRetry(failure, situation);
 }
 
-function decideStep({ isNextHealthy, budgetLeft }: Situation): Decision {
+function decideStep({ isNextHealthy, doesNextMostlyAnswer, budgetLeft }: Situation): Decision {
   if (isNextHealthy) return { do: 'next', why: 'another candidate can answer', spends: false };
   if (budgetLeft) return { do: 'next', why: 'another candidate may have recovered', spends: true };
+  if (doesNextMostlyAnswer) return { do: 'next', why: 'another candidate answers most calls', spends: false };
   return { do: 'give-up', why: 'all that are left have failed lately, and the budget for trying them is used up' };
 }
 

@@ -1,7 +1,8 @@
-/** Further attempts are a fifth of the calls of the last ten seconds, and never fewer than three. */
+/** Further attempts are a fifth of the calls of the last ten seconds. */
 const SHARE_OF_CALLS = 0.2;
-const AT_LEAST = 3;
 const WINDOW_SECONDS = 10;
+/** Three a second are always allowed: a call a second may then ask four upstreams, and that overloads none of them. */
+const AT_LEAST = 3 * WINDOW_SECONDS;
 
 /**
  * What may be spent on further attempts, so that an outage is not multiplied by everybody's trying again. Calls and spendings

@@ -36,7 +36,8 @@ const PREFERRED = -1e12;
 const LEFT_OUT = Number.POSITIVE_INFINITY;
 
 /**
- * Puts the candidates that may be asked into order: scores first, then a draw by weight. When all of them are ejected they
+ * Puts the candidates that may be asked into order: scores first, then a draw by weight among those whose scores differ by no
+ * more than chance. When all of them are ejected they
  * are all asked, whose time is over and then the most reliable first: the last candidate is never ejected, and who probes has
  * somebody else to go to. What an operator has taken out stays out.
  */
@@ -53,74 +54,82 @@ export function choose(field: Field, wish: Wish): Choice {
 }
 
 export function scoreOf({ candidates, gauges }: Field, index: number, { strategy, asked }: Wish): number {
-  return strategy(candidates[index] as Candidate, gauges[index] as ModelGauge, asked);
+  return strategy.score(candidates[index] as Candidate, gauges[index] as ModelGauge, asked);
 }
 
-/** Used again by every choice; nothing waits in the middle of one. By index of the candidate: place and lot; then indices alone. */
+/** Used again by every choice; nothing waits in the middle of one. By index of the candidate: place, noise and lot; then indices alone. */
 let places = new Float64Array(64);
+let noises = new Float64Array(64);
 let lots = new Float64Array(64);
-let visited = new Int32Array(64);
 let ordered = new Int32Array(64);
 
-/**
- * The candidates that may be asked, by place and then by lot. On plain numbers, each put between those before it by halves. Where
- * chance alone decides between equals they are visited by chance and draw no lots: nearly all are put behind the last then,
- * and fifty equal ones take a third of the time.
- */
+/** The candidates that may be asked, by place, and equals by lot. On plain numbers, each put between those before it by halves. */
 function inOrder(field: Field, wish: Wish, anyIsIn: boolean): number[] {
-  const { candidates, gauges } = field;
+  const { gauges } = field;
   makeRoom(gauges.length);
-  const [order, toVisit] = [ordered, visited];
-  const drawsLots = wish.random !== undefined || !areEven(candidates);
-  visitAll(toVisit, gauges.length, !drawsLots);
   let count = 0;
-  for (let visit = 0; visit < gauges.length; visit += 1) {
-    const index = toVisit[visit] as number;
-    const place = placeOf(field, index, gauges[index] as ModelGauge, wish, anyIsIn);
+  for (let index = 0; index < gauges.length; index += 1) {
+    const gauge = gauges[index] as ModelGauge;
+    const place = placeOf(field, index, gauge, wish, anyIsIn);
     if (place === LEFT_OUT) continue;
-    const lot = drawsLots ? draw(candidates[index] as Candidate, wish) : 0;
     places[index] = place;
-    lots[index] = lot;
-    let to = count;
-    let from = count > 0 && precedes(order[count - 1] as number, place, lot) ? count : 0;
-    while (from < to) {
-      const middle = (from + to) >> 1;
-      if (precedes(order[middle] as number, place, lot)) from = middle + 1;
-      else to = middle;
-    }
-    for (let at = count; at > from; at -= 1) order[at] = order[at - 1] as number;
-    order[from] = index;
+    noises[index] = wish.strategy.noise(gauge);
+    insertAt(findPlace(place, count), count, index);
     count += 1;
   }
-  const best: number[] = [];
-  for (let at = 0; at < count; at += 1) best.push(order[at] as number);
-  return best;
+  shareAmongEquals(field, wish, count);
+  return Array.from(ordered.subarray(0, count));
 }
 
 function makeRoom(count: number): void {
   if (places.length >= count) return;
-  [places, lots] = [new Float64Array(count * 2), new Float64Array(count * 2)];
-  [visited, ordered] = [new Int32Array(count * 2), new Int32Array(count * 2)];
+  [places, noises, lots] = [new Float64Array(count * 2), new Float64Array(count * 2), new Float64Array(count * 2)];
+  ordered = new Int32Array(count * 2);
 }
 
-/** As they stand, or in an order that is as likely as any other. */
-function visitAll(toVisit: Int32Array, count: number, byChance: boolean): void {
-  for (let index = 0; index < count; index += 1) {
-    const at = byChance ? Math.floor(Math.random() * (index + 1)) : index;
-    toVisit[index] = toVisit[at] as number;
-    toVisit[at] = index;
+/** Behind all of the first `count` that have no higher place. */
+function findPlace(place: number, count: number): number {
+  let [from, to] = [0, count];
+  if (count > 0 && (places[ordered[count - 1] as number] as number) <= place) from = count;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((places[ordered[middle] as number] as number) <= place) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function insertAt(at: number, count: number, index: number): void {
+  ordered.copyWithin(at + 1, at, count);
+  ordered[at] = index;
+}
+
+/** Puts those that equal the best of what is left into the order of their lots, again and again until nobody is left. */
+function shareAmongEquals({ candidates }: Field, wish: Wish, count: number): void {
+  for (let from = 0; from < count; ) {
+    let to = from + 1;
+    while (to < count && areEqual(ordered[from] as number, ordered[to] as number)) to += 1;
+    if (to - from > 1) sortByLot(candidates, wish, from, to);
+    from = to;
   }
 }
 
-function precedes(index: number, place: number, lot: number): boolean {
-  const other = places[index] as number;
-  return other < place || (other === place && (lots[index] as number) >= lot);
+/** Two independent errors add up like the sides of a right angle. What is not measured has no noise, and no equals by chance. */
+function areEqual(best: number, other: number): boolean {
+  const [one, two] = [noises[best] as number, noises[other] as number];
+  const allowed = one === 0 || two === 0 ? 0 : Math.sqrt(one * one + two * two);
+  return (places[other] as number) - (places[best] as number) <= allowed;
 }
 
-function areEven(candidates: readonly Candidate[]): boolean {
-  const weight = candidates[0]?.upstream.weight;
-  for (const { upstream } of candidates) if (upstream.weight !== weight) return false;
-  return true;
+function sortByLot(candidates: readonly Candidate[], wish: Wish, from: number, to: number): void {
+  for (let at = from; at < to; at += 1) {
+    const index = ordered[at] as number;
+    lots[index] = draw(candidates[index] as Candidate, wish);
+    let behind = at;
+    for (; behind > from && (lots[ordered[behind - 1] as number] as number) < (lots[index] as number); behind -= 1)
+      ordered[behind] = ordered[behind - 1] as number;
+    ordered[behind] = index;
+  }
 }
 
 /** Of equals with weights 3 and 1 the first comes first three times of four. */

@@ -45,7 +45,7 @@ function promising([first = 0, ...others]: readonly number[], field: Field, wish
   for (const index of others) {
     const gauge = field.gauges[index] as ModelGauge;
     if (gauge.isResting || gauge.latencyMs === undefined || !gauge.mayBeAsked) continue;
-    const score = wish.strategy(field.candidates[index] as Candidate, shrunken(gauge, wish), wish.asked);
+    const score = wish.strategy.score(field.candidates[index] as Candidate, shrunken(gauge, wish), wish.asked);
     if (score >= best) continue;
     best = score;
     found = index;
@@ -54,7 +54,7 @@ function promising([first = 0, ...others]: readonly number[], field: Field, wish
 }
 
 function shrunken(gauge: ModelGauge, { kind, nowMs }: Wish): CandidateFacts {
-  const { latencyMs = 0, failureRate, isUntried, isBeingTried, cacheReadShare } = gauge;
+  const { latencyMs = 0, latencyDeviationMs, failureRate, isUntried, isBeingTried, cacheReadShare } = gauge;
   const believedMs = latencyMs * halved(gauge.silentMs(kind, nowMs), BELIEVED_HALF_MS);
-  return { latencyMs: believedMs, failureRate, isUntried, isBeingTried, cacheReadShare };
+  return { latencyMs: believedMs, latencyDeviationMs, failureRate, isUntried, isBeingTried, cacheReadShare };
 }

@@ -10,16 +10,16 @@ import type { Wish } from './choose';
 import { asksForReasons, explain, tell } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
-import { scoreByCost } from './strategies/cost';
-import { scoreByQuality } from './strategies/quality';
-import { scoreBySpeed } from './strategies/speed';
+import { byCost } from './strategies/cost';
+import { byQuality } from './strategies/quality';
+import { bySpeed } from './strategies/speed';
 import type { Strategy } from './strategies/strategy';
 import { chooseWay, mirrorOf, openWays, type Way } from './ways';
 
 const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', Strategy>> = {
-  quality: scoreByQuality,
-  speed: scoreBySpeed,
-  cost: scoreByCost,
+  quality: byQuality,
+  speed: bySpeed,
+  cost: byCost,
 };
 
 /** One for the process: a caller's cache does not depend on what is configured how often. */

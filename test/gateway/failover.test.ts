@@ -297,6 +297,9 @@ describe('Failover with one upstream', function () {
       stores: 'real',
       upstreams: {
         acme: { url: upstream.url, timeouts: { connect: '1s', headers: '1s', idle: '1s' } },
+        'down-1': { url: await closedPort(), tier: 'official', models: { trio: {} } },
+        'down-2': { url: await closedPort(), tier: 'official', models: { trio: {} } },
+        last: { url: upstream.url, models: { trio: {} } },
         ...Object.fromEntries(everybody.map(({ url }, at) => [`one-of-${at}`, { url, models: { everybody: {} } }])),
       },
       system: { ejection: { outFor: '500ms' } },
@@ -347,6 +350,14 @@ describe('Failover with one upstream', function () {
     expect(upstream.calls).to.have.length(2);
   });
 
+  it('answers every call by the last good upstream of three, though that one has failed once', async () => {
+    upstream.next(messagesFailure(500), messagesFailure(500));
+    upstream.always(messagesAnswer());
+    const callTrio = () => gateway.call('/v1/messages', { key, body: ask({ model: 'trio' }) });
+    expect((await callTrio()).status).to.equal(502);
+    for (let index = 0; index < 12; index += 1) expect((await callTrio()).status).to.equal(200);
+  });
+
   it('multiplies no outage: at 200 calls a second four that all fail are asked a fifth more often, and three', async () => {
     for (const each of everybody) each.always(later(100, messagesFailure(500)));
     const calls = 400;
@@ -367,7 +378,7 @@ describe('Failover with one upstream', function () {
     expect(routed).to.be.above(100);
     const { items } = (await gateway.admin('GET', '/admin/v1/upstreams')).json;
     const states = items
-      .filter(({ name }: { name: string }) => name !== 'acme')
+      .filter(({ name }: { name: string }) => name.startsWith('one-of-'))
       .map((each: { state: string }) => each.state);
     expect(states).to.include('ejected');
     const attempts = everybody.map((each) => each.calls.length);

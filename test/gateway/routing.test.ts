@@ -195,3 +195,37 @@ describe('An upstream that fails', function () {
     expect(others.length).to.be.below(ids.length / 2);
   });
 });
+
+describe('Two equal upstreams on one server', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer());
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams: { one: { url: upstream.url }, two: { url: upstream.url } },
+    });
+    ({ key } = await gateway.newCustomer('1000'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  for (const strategy of ['quality', 'speed', 'cost'])
+    it(`share the calls under ${strategy}`, async () => {
+      const counts: Record<string, number> = {};
+      for (let call = 0; call < 400; call += 1) {
+        const answer = await gateway.call(`/${strategy}/v1/messages`, { key, body: ask() });
+        // On a busy machine Redis may be too slow for a call, which is then refused before it is routed.
+        const provider = answer.headers['x-routing-provider'];
+        if (provider !== undefined) counts[provider] = (counts[provider] ?? 0) + 1;
+      }
+      const { one = 0, two = 0 } = counts;
+      expect(one / (one + two)).to.be.within(0.35, 0.65);
+    });
+});

@@ -1,13 +1,16 @@
 import { TIERS } from '../../../core/catalog';
 import type { CandidateFacts } from '../../../core/upstream-gauge';
-import type { Strategy } from './strategy';
+import { latencyNoise, type Strategy } from './strategy';
 
 /**
- * Official sources first, then those that answer most reliably, then the quicker. Reliability and time are put into classes
- * before they are compared, so that noise moves no calls and those of one class share the load.
+ * Official sources first, then those that answer most reliably, then the quicker. Reliability is put into classes before it is
+ * compared. Times are compared as logarithms: less than half as long again is equal, so that noise moves no calls.
  */
-export const scoreByQuality: Strategy = ({ upstream }, facts) =>
-  TIERS.indexOf(upstream.tier) * 10_000 + failureClass(facts.failureRate) * 1_000 + latencyClass(facts);
+export const byQuality: Strategy = {
+  score: ({ upstream }, facts) =>
+    TIERS.indexOf(upstream.tier) * 10_000 + failureClass(facts.failureRate) * 1_000 + latencySteps(facts),
+  noise: (facts) => (facts.latencyMs === undefined ? 0 : Math.max(1, latencyNoise(facts) / STEP)),
+};
 
 /** 0 to 4: up to 5, 15, 40, 75 % of the attempts failed. One failure in a row of answers is class 1 for a quarter of a minute. */
 function failureClass(rate: number): number {
@@ -17,11 +20,11 @@ function failureClass(rate: number): number {
   return rate <= 0.75 ? 3 : 4;
 }
 
-const CLASS_WIDTH = Math.log(1.5);
+const STEP = Math.log(1.5);
 
-/** Each class is half as long again as the one before. Who is untried goes first, who is being tried goes last. */
-function latencyClass({ latencyMs, isUntried, isBeingTried }: CandidateFacts): number {
+/** One more for each half as long again. Who is untried goes first, who is being tried goes last. */
+function latencySteps({ latencyMs, isUntried, isBeingTried }: CandidateFacts): number {
   if (isUntried) return 0;
   if (isBeingTried || latencyMs === undefined) return 999;
-  return 1 + Math.floor(Math.log(Math.max(1, latencyMs)) / CLASS_WIDTH);
+  return 1 + Math.log(Math.max(1, latencyMs)) / STEP;
 }

@@ -11,8 +11,21 @@ export interface Asked {
   readonly inputShare: number;
 }
 
-/** What "best" means: a number per candidate, the lowest is asked first, equals share the load by weight. Pure. */
-export type Strategy = (candidate: Candidate, facts: CandidateFacts, asked: Asked) => number;
+/** What "best" means. Pure. */
+export interface Strategy {
+  /** The lowest is asked first. */
+  score(candidate: Candidate, facts: CandidateFacts, asked: Asked): number;
+  /** How far the score may be off by chance. Candidates whose scores differ by no more are equals, and share the load by weight. */
+  noise(facts: CandidateFacts): number;
+}
 
 /** Above every other score, and still finite: it is written into JSON. */
 export const LAST = 1e9;
+
+/** Times of two upstreams that differ by less than a fifth are equal. */
+const SAME_SHARE = 0.2;
+
+/** How far a measured time may be off by chance, as a share of it; 0 for a time that is not known. */
+export function latencyNoise({ latencyMs, latencyDeviationMs }: CandidateFacts): number {
+  return latencyMs === undefined ? 0 : Math.max(SAME_SHARE, latencyDeviationMs / Math.max(1, latencyMs));
+}

@@ -13,6 +13,7 @@ const at = (rest: Partial<Situation> = {}): Situation => ({
   attemptsLeft: 3,
   candidatesLeft: 1,
   isNextHealthy: true,
+  doesNextMostlyAnswer: true,
   retriesLeft: 1,
   budgetLeft: true,
   ...rest,
@@ -20,7 +21,7 @@ const at = (rest: Partial<Situation> = {}): Situation => ({
 const alone = at({ candidatesLeft: 0 });
 
 const next: Decision = { do: 'next', why: 'another candidate can answer', spends: false };
-const outage = at({ isNextHealthy: false });
+const outage = at({ isNextHealthy: false, doesNextMostlyAnswer: false });
 const retry = (afterMs = 100): Decision => ({ do: 'retry', why: 'no other candidate is left', afterMs });
 const giveUp = (why: string): Decision => ({ do: 'give-up', why });
 const relay = (why: string): Decision => ({ do: 'relay', why });
@@ -104,6 +105,12 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
     { ...outage, budgetLeft: false },
     giveUp('all that are left have failed lately, and the budget for trying them is used up'),
   ],
+  [
+    'asks a candidate that answers most calls, though the budget is used up',
+    failed(),
+    at({ isNextHealthy: false, budgetLeft: false }),
+    { do: 'next', why: 'another candidate answers most calls', spends: false },
+  ],
   ['goes to a healthy candidate whatever the budget', failed(), at({ budgetLeft: false }), next],
   [
     'does not repeat what the budget does not allow',
@@ -137,6 +144,7 @@ describe('failover', () => {
       attemptsLeft: fc.nat(5),
       candidatesLeft: fc.nat(3),
       isNextHealthy: fc.boolean(),
+      doesNextMostlyAnswer: fc.boolean(),
       retriesLeft: fc.nat(2),
       budgetLeft: fc.boolean(),
     });

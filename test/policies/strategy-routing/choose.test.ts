@@ -3,8 +3,8 @@ import type { Candidate } from '../../../core/catalog';
 import { UpstreamHealth } from '../../../core/upstream-health';
 import { type Choice, choose, type Field, scoreOf, type Wish } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
-import { scoreByQuality } from '../../../policies/strategy-routing/strategies/quality';
-import { scoreBySpeed } from '../../../policies/strategy-routing/strategies/speed';
+import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
+import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
 import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
 import { sampleCandidate } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
@@ -24,7 +24,7 @@ describe('a choice', () => {
   });
 
   const wish = (more: Partial<Wish> = {}): Wish => ({
-    strategy: scoreBySpeed,
+    strategy: bySpeed,
     asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1 },
     kind: 'stream',
     nowMs,
@@ -95,7 +95,7 @@ describe('a choice', () => {
   it('draws between equals', () => {
     for (const name of ['a', 'b', 'c']) answer(name, 100);
     const random = ({ upstream }: Candidate) => ({ a: 0.1, b: 0.9, c: 0.5 })[upstream.name] ?? 0;
-    expect(namesOf(choose(field, wish({ strategy: scoreByQuality, random })))).to.deep.equal(['b', 'c', 'a']);
+    expect(namesOf(choose(field, wish({ strategy: byQuality, random })))).to.deep.equal(['b', 'c', 'a']);
   });
 
   for (const { weights, last } of [
@@ -141,9 +141,12 @@ describe('a choice', () => {
       for (const name of ['a', 'b', 'c']) health.answered(at(name), { ms: 100, stream: false });
       const exploration = new Exploration();
       let scored = 0;
-      const counting: Strategy = (...of) => {
-        scored += 1;
-        return scoreBySpeed(...of);
+      const counting: Strategy = {
+        noise: bySpeed.noise,
+        score: (...of) => {
+          scored += 1;
+          return bySpeed.score(...of);
+        },
       };
       const look = (kind: 'stream' | 'whole') => {
         const choice = choose(field, wish({ kind }));
@@ -178,7 +181,7 @@ describe('a choice', () => {
       for (let call = 0; call < 100; call += 1) {
         nowMs += 60_000;
         health.answered(official, { ms: 5_000, stream: true });
-        const quality = wish({ strategy: scoreByQuality });
+        const quality = wish({ strategy: byQuality });
         expect(namesOf(exploration.explore(choose(two, quality), two, quality), two)[0]).to.equal('official');
       }
     });

@@ -4,9 +4,9 @@ import { UpstreamHealth } from '../../../core/upstream-health';
 import { UNKNOWN_USAGE } from '../../../core/usage';
 import { choose, type Wish } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
-import { scoreByCost } from '../../../policies/strategy-routing/strategies/cost';
-import { scoreByQuality } from '../../../policies/strategy-routing/strategies/quality';
-import { scoreBySpeed } from '../../../policies/strategy-routing/strategies/speed';
+import { byCost } from '../../../policies/strategy-routing/strategies/cost';
+import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
+import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
 import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
@@ -109,7 +109,7 @@ describe('on upstreams that drift', () => {
 
   it('speed follows the one that is quickest now', () => {
     const outcome = simulate({
-      strategy: scoreBySpeed,
+      strategy: bySpeed,
       candidates: five.map((name) => sampleCandidate(name)),
       // Another one is the quickest in each phase; the others are 1.5 to 3 times as slow.
       truth: (name, second) => ({
@@ -128,7 +128,7 @@ describe('on upstreams that drift', () => {
 
   it('quality leaves the one that begins to fail, and comes back when it has recovered', () => {
     const outcome = simulate({
-      strategy: scoreByQuality,
+      strategy: byQuality,
       candidates: five.map((name) => sampleCandidate(name)),
       // Two of five fail half of their calls in each phase.
       truth: (name, second) => ({
@@ -149,7 +149,7 @@ describe('on upstreams that drift', () => {
     const prices = { a: [300, 1_500], b: [260, 1_900], c: [400, 1_400] } as const;
     const priceOf = (name: string) => prices[name as keyof typeof prices];
     const outcome = simulate({
-      strategy: scoreByCost,
+      strategy: byCost,
       candidates: ['a', 'b', 'c'].map((name) => {
         const [input, output] = priceOf(name);
         return sampleCandidate(name, { model: { price: samplePrice(BigInt(input), BigInt(output)) } });

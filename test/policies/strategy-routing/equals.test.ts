@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { UpstreamHealth } from '../../../core/upstream-health';
+import { choose, type Field, type Wish } from '../../../policies/strategy-routing/choose';
+import { Exploration } from '../../../policies/strategy-routing/explore';
+import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
+import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
+import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
+import { sampleCandidate } from '../../support/catalog-samples';
+import { seeded } from '../../support/random';
+import { sampleModelRequest } from '../../support/request-sample';
+
+interface Sharing {
+  readonly strategy: Strategy;
+  readonly seed: number;
+  readonly weights: readonly number[];
+  /** What an answer takes at most and at least, of every upstream. */
+  readonly ms: number;
+  readonly scatter: number;
+  /** Of each upstream, as a multiple of `ms`. */
+  readonly slower?: readonly number[];
+}
+
+const CALLS = 500;
+
+/** The share of the calls that each upstream was the first choice of. */
+function sharesOf({ strategy, seed, weights, ms, scatter, slower = [] }: Sharing): number[] {
+  const { below } = seeded(seed);
+  const random = () => below(2 ** 30) / 2 ** 30;
+  let nowMs = 1_000_000;
+  const health = new UpstreamHealth({ now: () => nowMs });
+  const candidates = weights.map((weight, at) => sampleCandidate(`u${at}`, { upstream: { weight } }));
+  const field: Field = { candidates, gauges: candidates.map((each) => health.gauge(each)) };
+  const exploration = new Exploration();
+  const counts = weights.map(() => 0);
+  const asked = { request: sampleModelRequest({ stream: true }), outputTokens: undefined, inputShare: 1 };
+  for (let call = 0; call < CALLS; call += 1, nowMs += 200) {
+    const wish: Wish = { strategy, asked, kind: 'stream', nowMs, preferred: undefined, random };
+    const { order, asks } = exploration.explore(choose(field, wish), field, wish);
+    if (asks !== undefined) health.asked(asks);
+    const first = order[0] ?? 0;
+    counts[first] = (counts[first] ?? 0) + 1;
+    // Mostly near the middle, now and then three times as long.
+    const took = ms * (slower[first] ?? 1) * (1 + scatter * (random() - 0.5) + (random() < 0.03 ? 2 : 0));
+    health.answered(candidates[first] ?? sampleCandidate('none'), { ms: took, stream: true });
+  }
+  return counts.map((count) => count / CALLS);
+}
+
+describe('Upstreams that are equally good', () => {
+  for (const [name, strategy] of Object.entries({ quality: byQuality, speed: bySpeed })) {
+    it(`share the calls by half under ${name}, however long answers take and scatter`, () => {
+      void fc.assert(
+        fc.property(
+          fc.nat(1e9),
+          fc.double({ min: 0, max: 12, noNaN: true }),
+          fc.constantFrom(0.1, 0.4, 0.8, 1.2),
+          (seed, log, scatter) => {
+            const [first] = sharesOf({ strategy, seed, weights: [1, 1], ms: Math.exp(log), scatter });
+            expect(first).to.be.within(0.35, 0.65);
+          },
+        ),
+        { numRuns: 300, seed: 1 },
+      );
+    });
+
+    it(`share the calls by their weights under ${name}`, () => {
+      void fc.assert(
+        fc.property(fc.nat(1e9), (seed) => {
+          const [heavy] = sharesOf({ strategy, seed, weights: [3, 1], ms: 300, scatter: 0.4 });
+          expect(heavy).to.be.within(0.6, 0.9);
+        }),
+        { numRuns: 100, seed: 1 },
+      );
+    });
+
+    it(`are no equals under ${name} when one takes twice as long`, () => {
+      void fc.assert(
+        fc.property(fc.nat(1e9), (seed) => {
+          const [quick] = sharesOf({ strategy, seed, weights: [1, 1], ms: 300, scatter: 0.4, slower: [1, 2] });
+          expect(quick).to.be.above(0.8);
+        }),
+        { numRuns: 100, seed: 1 },
+      );
+    });
+  }
+});
