@@ -6,6 +6,7 @@ import { BufferedBytes } from './buffered-bytes';
 import { checkFields } from './check-fields';
 import { CallObserver } from './observe-call';
 import { type BodyLimits, checkBodyHeaders, REQUEST_BODY_LIMITS, readBody } from './read-body';
+import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
 import { selectHeaders } from './select-headers';
 
 /** What the model sees of an image is not its bytes; contract section 6. */
@@ -27,19 +28,30 @@ export default definePolicy({
         items: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
         default: ['anthropic-', 'protoa-'],
       },
+      roles: {
+        description: 'Roles accepted in the `messages` of a Messages call.',
+        type: 'array',
+        items: { type: 'string', enum: MESSAGES_ROLES },
+        minItems: 1,
+        uniqueItems: true,
+        default: MESSAGES_ROLES,
+      },
       bodyTimeout: { ...DURATION, description: 'A body has to be here by then.', default: '120s' },
       slowBodyTimeout: { ...DURATION, description: 'How long a body may be slower than 1 KB/s.', default: '30s' },
     },
   },
   needs: ['key'],
   provides: ['request'],
-  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }) => {
+  prepare: ({ forwardHeaderPrefixes, roles, bodyTimeout, slowBodyTimeout }) => {
+    const accepted = acceptedRoles(roles);
     const limits = {
       ...REQUEST_BODY_LIMITS,
       totalMs: parseDuration(bodyTimeout),
       slowMs: parseDuration(slowBodyTimeout),
     };
-    return async (call, request) => ({ request: await readRequest(call, request, forwardHeaderPrefixes, limits) });
+    return async (call, request) => ({
+      request: await readRequest(call, request, forwardHeaderPrefixes, accepted[call.protocol], limits),
+    });
   },
 });
 
@@ -47,11 +59,12 @@ async function readRequest(
   call: CallWith<'key'>,
   request: IncomingMessage,
   prefixes: readonly string[],
+  roles: AcceptedRoles,
   limits: BodyLimits,
 ): Promise<ModelRequest> {
   checkBodyHeaders(request);
   const { protocol } = call;
-  const observer = new CallObserver(protocol);
+  const observer = new CallObserver(protocol, roles);
   const chunks = await readBody(request, observer, limits, BUFFERED.of(call, announcedBytes(request)));
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);

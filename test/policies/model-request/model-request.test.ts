@@ -137,7 +137,7 @@ describe('a field of a Messages call', () => {
     [{ messages: ['x'] }, 'INVALID_FIELD messages[0]'],
     [{ messages: [[]] }, 'INVALID_FIELD messages[0]'],
     [{ messages: [...HELLO, { content: 'x' }] }, 'INVALID_FIELD messages[1].role'],
-    [{ messages: [{ role: 'system', content: 'x' }] }, 'INVALID_FIELD messages[0].role'],
+    [{ messages: [{ role: 'tool', content: 'x' }] }, 'INVALID_FIELD messages[0].role'],
     [{ messages: [{ role: { a: 'user' } }] }, 'INVALID_FIELD messages[0].role'],
     [{ messages: [{ content: { role: 'user' } }] }, 'INVALID_FIELD messages[0].role'],
     [{ stream: 'true' }, 'INVALID_FIELD stream'],

@@ -8,13 +8,15 @@ import { BodyChunks } from '../../../policies/model-request/body-chunks';
 import { BufferedBytes } from '../../../policies/model-request/buffered-bytes';
 import { CallObserver } from '../../../policies/model-request/observe-call';
 import { type BodyLimits, REQUEST_BODY_LIMITS, readBody } from '../../../policies/model-request/read-body';
+import { acceptedRoles, MESSAGES_ROLES } from '../../../policies/model-request/roles';
 import { openRequest, refusal, runPolicy } from './support';
 
 const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
+const ROLES = acceptedRoles(MESSAGES_ROLES).messages;
 const UNCOUNTED = { add: () => undefined };
 
 function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
-  return readBody(request, new CallObserver('messages'), limits, UNCOUNTED);
+  return readBody(request, new CallObserver('messages', ROLES), limits, UNCOUNTED);
 }
 
 describe('a body that arrives', () => {
@@ -73,7 +75,7 @@ describe('a body that arrives', () => {
     const server = createServer(async (request, response) => {
       closed.push(once(request, 'close'));
       await undefined; // As the steps before this one.
-      const reading = readBody(request, new CallObserver('messages'), QUICK, UNCOUNTED);
+      const reading = readBody(request, new CallObserver('messages', ROLES), QUICK, UNCOUNTED);
       waited.push(request.listenerCount('data') > 0);
       response.end(Buffer.concat([...(await reading)]));
     }).listen(0, '127.0.0.1');
