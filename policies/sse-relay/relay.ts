@@ -9,10 +9,11 @@ export async function sendRelay(
   call: AnsweredCall,
   answer: Answer & { kind: 'relay' },
   response: ServerResponse,
+  exposeAccountHeaders: boolean,
 ): Promise<void> {
   noteAnswer(call, answer);
   await call.reservation.settle({ billing: 'released' });
-  response.writeHead(answer.status, answerHeaders(call, answer));
+  response.writeHead(answer.status, answerHeaders(call, answer, exposeAccountHeaders));
   // Who waits for the upstream's next byte does not see the client leave; the upstream is told at once.
   call.onLeave(() => answer.chunks.cancel());
   await pipeline(inOrder(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
