@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
-import { API_KEY_LENGTH, hashApiKey, isApiKey } from './api-key-format';
+import { API_KEY_LENGTH, hashApiKey, isApiKey, looksLikeApiKey } from './api-key-format';
 import type { CallKey } from './call';
 import { fail, type GatewayError } from './errors';
 import type { KeySettings, Ledger } from './ledger/ledger';
@@ -102,22 +102,23 @@ export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOpti
 }
 
 /**
- * The one key a request shows; undefined when it shows none, or different ones. Read from the raw headers: of the parsed
- * ones Node drops a second `authorization` and joins a second `x-api-key` to the first.
+ * Returns the one key a request shows; undefined when it shows none, or different ones. Only credentials that look like a key
+ * count: agents send that of another service beside ours. Reads the raw headers, because Node drops a second `authorization`
+ * from the parsed ones and joins a second `x-api-key` to the first.
  */
 function shownKey(rawHeaders: readonly string[]): string | undefined {
   let shown: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const value = keyIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
-    if (value === undefined) continue;
+    const value = credentialIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
+    if (value === undefined || !looksLikeApiKey(value)) continue;
     if (shown !== undefined && shown !== value) return undefined;
     shown = value;
   }
   return shown;
 }
 
-/** The key in one header; undefined when the header is about something else. Lengths first: this runs for every header. */
-function keyIn(name: string, value: string): string | undefined {
+/** Returns the credential in one header; undefined when the header has another purpose. Lengths first: this runs for every header. */
+function credentialIn(name: string, value: string): string | undefined {
   switch (name.length) {
     case 7:
       return name.toLowerCase() === 'svc-key' ? value : undefined;
@@ -130,9 +131,9 @@ function keyIn(name: string, value: string): string | undefined {
   }
 }
 
-/** A header of another scheme shows a key that cannot be right, so that it is not overlooked. */
+/** Returns what follows `Bearer`. A header without the scheme keeps a space before it, so that a bare key is malformed. */
 function bearerToken(value: string): string {
-  return /^bearer +(.*)$/i.exec(value)?.[1] ?? '';
+  return /^bearer +(.*)$/i.exec(value)?.[1] ?? ` ${value}`;
 }
 
 /** One message for all reasons: whoever tries keys learns nothing from it. */

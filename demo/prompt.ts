@@ -31,8 +31,9 @@ export function problemOf(body: Json, protocol: Protocol): string | undefined {
     return 'messages: a non-empty array is required';
   const limit = body['max_tokens'] ?? body['max_completion_tokens'];
   if (protocol === 'messages' && limit === undefined) return 'max_tokens: an integer is required';
-  const isLimit = limit === undefined || limit === null || (Number.isInteger(limit) && Number(limit) > 0);
-  return isLimit ? undefined : 'max_tokens: a positive integer is required';
+  const least = protocol === 'messages' ? 0 : 1;
+  const isLimit = limit === undefined || limit === null || (Number.isInteger(limit) && Number(limit) >= least);
+  return isLimit ? undefined : `max_tokens: an integer of at least ${least} is required`;
 }
 
 /** @param body - one that has no problem. */

@@ -10,6 +10,7 @@ import { DURATION, parseDuration } from '../../core/settings';
 import { checkFields } from './check-fields';
 import { CallObserver } from './observe-call';
 import { requireMoney } from './require-money';
+import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
 import { selectHeaders } from './select-headers';
 
 /** What the model sees of an image is not its bytes; contract section 6. */
@@ -34,6 +35,14 @@ export default definePolicy({
         items: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
         default: ['anthropic-', 'protoa-'],
       },
+      roles: {
+        description: 'Roles accepted in the `messages` of a Messages call.',
+        type: 'array',
+        items: { type: 'string', enum: MESSAGES_ROLES },
+        minItems: 1,
+        uniqueItems: true,
+        default: MESSAGES_ROLES,
+      },
       bodyTimeout: { ...DURATION, description: 'A body has to be here by then.', default: '120s' },
       slowBodyTimeout: { ...DURATION, description: 'How long a body may be slower than 1 KB/s.', default: '30s' },
     },
@@ -41,14 +50,15 @@ export default definePolicy({
   needs: ['key'],
   provides: ['request'],
   boundsItself: true,
-  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }, gateway) => {
+  prepare: ({ forwardHeaderPrefixes, roles, bodyTimeout, slowBodyTimeout }, gateway) => {
+    const accepted = acceptedRoles(roles);
     const limits = {
       ...REQUEST_BODY_LIMITS,
       totalMs: parseDuration(bodyTimeout),
       slowMs: parseDuration(slowBodyTimeout),
     };
     return async (call, request) => ({
-      request: await readRequest(gateway, call, request, forwardHeaderPrefixes, limits),
+      request: await readRequest(gateway, call, request, forwardHeaderPrefixes, accepted[call.protocol], limits),
     });
   },
 });
@@ -58,12 +68,13 @@ async function readRequest(
   call: CallWith<'key'>,
   request: IncomingMessage,
   prefixes: readonly string[],
+  roles: AcceptedRoles,
   limits: BodyLimits,
 ): Promise<ModelRequest> {
   checkBodyHeaders(request, limits.maxBytes);
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   const { protocol } = call;
-  const observer = new CallObserver(protocol);
+  const observer = new CallObserver(protocol, roles);
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
   const room = BUFFERED.open(owner, announcedBytes(request));
   const beforeLarge = () => requireMoney(gateway, call.key);

@@ -10,6 +10,7 @@ export async function sendBody(
   call: AnsweredCall,
   answer: Answer & { kind: 'body' },
   response: ServerResponse,
+  exposeAccountHeaders: boolean,
 ): Promise<void> {
   const { meter, reservation } = call;
   noteAnswer(call, answer);
@@ -21,7 +22,7 @@ export async function sendBody(
   const inputTokens = totalInputTokens(counted.usage);
   const outputTokens = counted.usage.outputTokens ?? 0;
   response.writeHead(answer.status, [
-    ...answerHeaders(call, answer),
+    ...answerHeaders(call, answer, exposeAccountHeaders),
     'X-AI-Cost',
     formatUsd(chargedE8),
     'X-AI-Tokens-Input',

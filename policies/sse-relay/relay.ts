@@ -12,10 +12,11 @@ export async function sendRelay(
   call: AnsweredCall,
   answer: Answer & { kind: 'relay' },
   response: ServerResponse,
+  exposeAccountHeaders: boolean,
 ): Promise<void> {
   noteAnswer(call, answer);
   await call.reservation.settle({ billing: 'released' });
-  response.writeHead(answer.status, answerHeaders(call, answer));
+  response.writeHead(answer.status, answerHeaders(call, answer, exposeAccountHeaders));
   if (answer.status === NOT_MODIFIED) {
     answer.chunks.cancel();
     response.end();

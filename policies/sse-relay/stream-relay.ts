@@ -12,6 +12,7 @@ import type { AnsweredCall } from './headers';
 
 export interface StreamSettings {
   readonly annotateStreamCost: boolean;
+  readonly exposeAccountHeaders: boolean;
   readonly gateway: Pick<Gateway, 'log' | 'health' | 'isDraining'>;
 }
 

@@ -54,6 +54,8 @@ describe('API keys', () => {
     ['authorization', `bEARER ${key}`],
     ['x-api-key', key, 'authorization', `Bearer ${key}`, 'SVC-KEY', key],
     ['x-api-key', key, 'x-api-key', key],
+    ['x-api-key', 'sk-of-another-service', 'authorization', `Bearer ${key}`],
+    ['x-api-key', key, 'authorization', 'Basic abc'],
   ]) {
     it(`are found in ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
       assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings });
@@ -73,7 +75,10 @@ describe('API keys', () => {
     ['differ between two headers', 'x-api-key', key, 'authorization', `Bearer ${other}`],
     ['differ in one header given twice', 'x-api-key', key, 'x-api-key', other],
     ['differ in two authorization headers', 'authorization', `Bearer ${key}`, 'authorization', `Bearer ${other}`],
-    ['stand beside another scheme', 'x-api-key', key, 'authorization', 'Basic abc'],
+    ['stand beside the same key without a scheme', 'x-api-key', key, 'authorization', key],
+    ['stand beside a malformed one', 'x-api-key', key, 'authorization', 'Bearer sk-svc-1'],
+    ['have a space before them', 'x-api-key', ` ${key}`],
+    ['are of another service', 'x-api-key', 'sk-of-another-service'],
     ['have a space inside', 'x-api-key', `${key.slice(0, 20)} ${key.slice(21)}`],
     ['have a wrong checksum', 'x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`],
     ['are unknown', 'x-api-key', unknown],

@@ -10,13 +10,15 @@ import { JsonScanner } from '../../core/json-scanner';
 import { type BodyLimits, readBody } from '../../core/read-body';
 import { REQUEST_BODY_LIMITS } from '../../policies/model-request';
 import { CallObserver } from '../../policies/model-request/observe-call';
+import { acceptedRoles, MESSAGES_ROLES } from '../../policies/model-request/roles';
 import { openRequest, refusal, runPolicy } from '../policies/model-request/support';
 
 const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
+const ROLES = acceptedRoles(MESSAGES_ROLES).messages;
 const UNCOUNTED = { add: () => undefined };
 
 function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
-  return readBody(request, { limits, room: UNCOUNTED, look: new JsonScanner(new CallObserver('messages')) });
+  return readBody(request, { limits, room: UNCOUNTED, look: new JsonScanner(new CallObserver('messages', ROLES)) });
 }
 
 describe('a body that arrives', () => {

@@ -114,7 +114,10 @@ describe('the demo upstream', () => {
     await assert.rejects(anthropic.messages.create({ ...messagesCall('Hello'), model: 'x' }), Anthropic.NotFoundError);
     await assert.rejects(openai.chat.completions.create({ model: 'x', messages: ask('a') }), OpenAI.NotFoundError);
     await assert.rejects(openai.chat.completions.create({ model: 'demo-model', messages: [] }), OpenAI.BadRequestError);
-    await assert.rejects(anthropic.messages.create({ ...messagesCall('a'), max_tokens: 0 }), Anthropic.BadRequestError);
+    await assert.rejects(
+      anthropic.messages.create({ ...messagesCall('a'), max_tokens: -1 }),
+      Anthropic.BadRequestError,
+    );
   });
 
   it('stops speaking when the client leaves', async () => {

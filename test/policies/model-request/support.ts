@@ -5,6 +5,7 @@ import { Call, type ModelRequest } from '../../../core/call';
 import { GatewayError } from '../../../core/errors';
 import type { Gateway } from '../../../core/gateway';
 import modelRequest from '../../../policies/model-request';
+import { MESSAGES_ROLES } from '../../../policies/model-request/roles';
 
 export interface Sent {
   readonly url?: string;
@@ -16,6 +17,7 @@ export interface Sent {
 
 const SETTINGS = {
   forwardHeaderPrefixes: ['anthropic-', 'protoa-'],
+  roles: MESSAGES_ROLES,
   bodyTimeout: '120s',
   slowBodyTimeout: '30s',
 };
