@@ -10,7 +10,7 @@ import { takeUpgrades } from '../../core/upgrades';
 
 const echo: NonNullable<Extract<Route, { auth: 'none' }>['upgrade']> = async (visit, _request, socket) => {
   if (visit.params['name'] === 'closed') throw fail('FORBIDDEN');
-  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   socket.write(`${visit.params['name'] ?? visit.path}: `);
   socket.pipe(socket);
 };
@@ -57,7 +57,7 @@ describe('an upgrade', () => {
         path,
         method,
         agent: false,
-        headers: { connection: 'Upgrade', upgrade: 'echo', ...headers },
+        headers: { connection: 'Upgrade', upgrade: 'websocket', ...headers },
       });
       asked.once('upgrade', (response, socket, head) => {
         socket.unshift(head);
