@@ -20,7 +20,7 @@ export function errorEvent(protocol: Protocol, error: GatewayError, requestId: s
 /** The types that the vendor gives to errors of servers, by our status; all others are `api_error`. */
 const VENDOR_TYPES: Readonly<Record<number, string>> = { 503: 'overloaded_error', 504: 'timeout_error' };
 
-/** Agents end their session at a type that the vendor does not have, and continue by themselves at one that it has. */
+/** Agents may end their session at a type that the vendor does not have, and continue by themselves at one that it has. */
 function vendorTypeOf({ type, status }: GatewayError): string {
   return type === 'server_error' ? (VENDOR_TYPES[status] ?? 'api_error') : type;
 }

@@ -120,6 +120,8 @@ describe('the quick start', () => {
       assert.equal(said.out.includes('sk-svc-1'), isFirst);
       assert.match(said.out, /quickstart\.json/);
       assert.match(said.out, /^ {2}console {2}http:\/\/127\.0\.0\.1:\d+\/console\/sign-in#token=user-1-\d$/m);
+      const toGateway = `export ANTHROPIC_BASE_URL=http://127.0.0.1:${env['PORT']} ANTHROPIC_AUTH_TOKEN="$KEY"`;
+      assert.ok(said.out.includes(`  ${toGateway}\n  claude --model demo-model\n`));
       assert.match(said.out, /ANTHROPIC_API_KEY is not set, OPENAI_API_KEY is set: live/);
       const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
       const setId = /^ {2}(ID=\$\([\s\S]*?readFileSync\(0\)\).id'\))$/m.exec(said.out)?.[1] ?? '';
