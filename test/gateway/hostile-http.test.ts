@@ -62,7 +62,7 @@ describe('Hostile HTTP', function () {
 
   before(async () => {
     upstream = await startUpstream();
-    gateway = await startGateway({ stores: 'real', upstreams: { acme: { url: upstream.url } } });
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
     ({ key } = await gateway.newCustomer('10'));
   });
   after(async () => {

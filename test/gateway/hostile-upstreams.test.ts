@@ -24,7 +24,6 @@ describe('An upstream that answers with hostile bytes', function () {
     await new Promise<void>((done) => upstream.listen(0, '127.0.0.1', done));
     const { port } = upstream.address() as AddressInfo;
     gateway = await startGateway({
-      stores: 'embedded',
       upstreams: { acme: { url: `http://127.0.0.1:${port}` } },
       env: PROBED,
       configure: (config) => {

@@ -1,14 +1,12 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import knex from 'knex';
 import { request } from 'undici';
 import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { operate } from '../support/command-line';
 import { type Configured, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { held, PROBED } from '../support/held';
-import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -34,7 +32,7 @@ for (const fastLane of ['true', 'false']) {
       upstream = await startUpstream();
       const upstreams = { acme: { url: upstream.url } };
       const env = { FAST_LANE: fastLane, ...PROBED };
-      gateway = await startGateway({ stores: 'real', upstreams, env });
+      gateway = await startGateway({ upstreams, env });
       ({ key } = await gateway.newCustomer('100'));
       sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     });
@@ -171,16 +169,13 @@ describe('A reload', function () {
   this.timeout(90_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
-  let databaseUrl: string;
   let key: string;
   let sound: string;
 
   before(async () => {
     upstream = await startUpstream();
     const upstreams = { acme: { url: upstream.url } };
-    databaseUrl = await newDatabase();
-    const stores = { redisUrl: await emptyRedis(), databaseUrl };
-    gateway = await startGateway({ stores, upstreams, env: { WATCH_CONFIG: 'true' } });
+    gateway = await startGateway({ upstreams, env: { WATCH_CONFIG: 'true' } });
     ({ key } = await gateway.newCustomer('100'));
     sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     upstream.always(messagesAnswer({ usage: USAGE }));
@@ -263,29 +258,6 @@ describe('A reload', function () {
       before: { revision: before },
       after: { revision: json.revision },
     });
-  });
-
-  it('is written down before it takes effect: no crash can lose who did it', async () => {
-    const before = (await revision()).revision;
-    await gateway.changeConfiguration(`${sound}# written down first\n`);
-    const client = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 1 } });
-    const lock = await client.transaction();
-    try {
-      await lock.raw('LOCK TABLE audit_log IN ACCESS EXCLUSIVE MODE');
-      const reloading = reload();
-      await until('it waits to be written down', async () => {
-        const { rows } = await lock.raw(
-          "SELECT 1 FROM pg_locks WHERE relation = 'audit_log'::regclass AND NOT granted",
-        );
-        return rows.length > 0;
-      });
-      expect((await revision()).revision).to.equal(before);
-      await lock.rollback();
-      expect((await reloading).json.revision).not.to.equal(before);
-    } finally {
-      if (!lock.isCompleted()) await lock.rollback();
-      await client.destroy();
-    }
   });
 
   it('is how files are changed: they are not applied, and the refusal says so', async () => {

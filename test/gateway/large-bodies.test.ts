@@ -28,7 +28,7 @@ describe('Large bodies', function () {
   before(async () => {
     upstream = await startUpstream();
     const models = { [MODEL]: { context: 10_000_000 } };
-    gateway = await startGateway({ stores: 'real', upstreams: { acme: { url: upstream.url, models } } });
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url, models } } });
     ({ key } = await gateway.newCustomer('100000'));
     upstream.always(messagesAnswer());
   });

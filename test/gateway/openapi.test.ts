@@ -16,7 +16,6 @@ describe('The OpenAPI documents', function () {
   before(async () => {
     upstream = await startUpstream();
     gateway = await startGateway({
-      stores: 'real',
       upstreams: {
         official: { url: upstream.url, tier: 'official', models: { [MODEL]: { aliases: ['acme/large'] } } },
         dear: {

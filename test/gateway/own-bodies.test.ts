@@ -22,7 +22,7 @@ describe("Bodies of the gateway's own API", function () {
   const opened: Socket[] = [];
 
   before(async () => {
-    gateway = await startGateway({ stores: 'real', ...SANDBOX_GATEWAY });
+    gateway = await startGateway({ ...SANDBOX_GATEWAY });
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('bodies')));
     await waitForState(gateway, key, id, 'RUNNING');

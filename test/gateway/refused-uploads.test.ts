@@ -97,7 +97,7 @@ describe('A client whose body is refused before its end', function () {
   let key: string;
 
   before(async () => {
-    gateway = await startGateway({ stores: 'real', upstreams: { none: { url: 'http://127.0.0.1:9' } } });
+    gateway = await startGateway({ upstreams: { none: { url: 'http://127.0.0.1:9' } } });
     ({ key } = await gateway.newCustomer('10'));
   });
   after(() => gateway?.stop());

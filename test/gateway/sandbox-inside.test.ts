@@ -16,7 +16,7 @@ describe('inside a running sandbox', () => {
 
   before(async function () {
     this.timeout(60_000);
-    gateway = await asDocumented(await startGateway({ stores: 'real', ...SANDBOX_GATEWAY }));
+    gateway = await asDocumented(await startGateway({ ...SANDBOX_GATEWAY }));
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('inside')));
     await waitForState(gateway, key, id, 'RUNNING');

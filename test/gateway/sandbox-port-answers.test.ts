@@ -31,7 +31,7 @@ describe('a port of a sandbox whose server answers with nonsense', function () {
   let opened: { url: string; headers: Record<string, string> };
 
   before(async () => {
-    gateway = await startGateway({ stores: 'real', ...SANDBOX_GATEWAY });
+    gateway = await startGateway({ ...SANDBOX_GATEWAY });
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('answers')));
     await waitForState(gateway, key, id, 'RUNNING');

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import type { Knex } from 'knex';
 import { checkDatabase, migrate, openDatabase } from '../../core/database';
 import { newId } from '../../core/ids';
-import { newDataFolder } from '../support/data-folder';
+import { newEmbeddedFolder } from '../support/data-folder';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { freePort } from '../support/free-port';
 import { rejection } from '../support/rejection';
@@ -159,7 +159,7 @@ describe('PGlite', function () {
   this.timeout(MAKING_PGLITE_MS);
 
   it('has everything back when it is opened again', async () => {
-    const embedded = await newDataFolder('embedded');
+    const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const id = newId();
     await first('accounts').insert({ id, name: 'kept' });
@@ -171,7 +171,7 @@ describe('PGlite', function () {
   });
 
   it('lets a second opener know who has the folder', async () => {
-    const embedded = await newDataFolder('embedded');
+    const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const error = await rejection(openDatabase({ dataFolder: embedded, log: quiet }));
     assert.ok(error.message.includes(`process ${process.pid}`));

@@ -6,11 +6,17 @@ import { emptyDataFolder } from './shared';
 
 const made: string[] = [];
 
-/** A data folder for one gateway; it is there until all tests have ended, for gateways that are started again. */
-export async function newDataFolder(stores: unknown): Promise<string> {
-  const folder = await makeFolder();
-  // The first start of an embedded database takes seconds; the quick start's test tells that story.
-  if (stores === 'embedded') await cp(await emptyDataFolder(), folder, { recursive: true });
+/** Makes a data folder for one gateway. It is there until all tests have ended, for gateways that are started again. */
+export async function newDataFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-data-'));
+  made.push(folder);
+  return folder;
+}
+
+/** Makes one with an empty embedded database, whose first start takes seconds; the test of the quick start tells that story. */
+export async function newEmbeddedFolder(): Promise<string> {
+  const folder = await newDataFolder();
+  await cp(await emptyDataFolder(), folder, { recursive: true });
   return folder;
 }
 
@@ -23,14 +29,8 @@ export async function removeDataFolders(): Promise<void> {
  * blocks its process for seconds while it starts.
  */
 export async function prepareDataFolder(): Promise<string> {
-  const dataFolder = await makeFolder();
+  const dataFolder = await newDataFolder();
   const script = join(__dirname, 'make-data-folder.ts');
   await run(process.execPath, ['--require', 'tsx/cjs', script, dataFolder], { report: () => {} });
   return dataFolder;
-}
-
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tollgate-data-'));
-  made.push(folder);
-  return folder;
 }
