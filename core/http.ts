@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BodyPace, PACE_LIMITS } from './body-pace';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError } from './errors';
+import { answerEarly } from './lingering-close';
 import { takeRandom } from './random';
 import { compileCheck, type Problem, type Schema } from './settings';
 
@@ -10,13 +11,23 @@ export function sendJson(
   body: unknown,
   headers: Record<string, string> = {},
 ): void {
+  response.end(writeJsonHead(response, status, body, headers));
+}
+
+/** @returns the body that has to follow */
+function writeJsonHead(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string>,
+): string {
   const text = JSON.stringify(body);
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),
     ...headers,
   });
-  response.end(text);
+  return text;
 }
 
 export function newRequestId(): string {
@@ -51,26 +62,8 @@ export function sendError(
   error: GatewayError,
   requestId: string,
 ): void {
-  const headers = errorHeaders(error, requestId);
-  if (!request.complete) discardRest(request, response);
-  sendJson(response, error.status, errorEnvelope(error, requestId), headers);
-}
-
-/** Long enough for the largest body over an ordinary line. */
-const DISCARD_AT_MOST_MS = 5_000;
-
-/**
- * A client that is still sending sees the answer instead of a reset: what it sends is read and dropped for a while, and
- * the connection lives on if the body ends in time.
- */
-function discardRest(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request;
-  request.resume();
-  response.once('finish', () => {
-    const patience = setTimeout(() => socket.destroy(), DISCARD_AT_MOST_MS);
-    for (const event of ['end', 'close']) request.once(event, () => clearTimeout(patience));
-    socket.once('close', () => clearTimeout(patience));
-  });
+  const text = writeJsonHead(response, error.status, errorEnvelope(error, requestId), errorHeaders(error, requestId));
+  answerEarly(request, response, text);
 }
 
 /** Reads small JSON bodies of our own API and checks them; `T` is the schema's `Settings`. */
