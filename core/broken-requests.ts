@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorEnvelope, fail, type GatewayError } from './errors';
 import { errorHeaders, newRequestId, sendError } from './http';
-import { closeAfter, isClosing } from './lingering-close';
+import { closeAfter, isAnswered, isClosing } from './lingering-close';
 
 /**
  * What Node refuses before there is a request to answer gets our envelope too: broken framing, heads that are too large or
@@ -22,6 +22,7 @@ function refuse(error: Error & { code?: string }, duplex: Duplex): void {
   const socket = duplex as BrokenSocket;
   // Node reports every piece of what follows the first fault.
   if (isClosing(socket)) return;
+  if (isAnswered(socket)) return void closeAfter(socket);
   // Half of another answer must not be followed by this one.
   if (!socket.writable || socket._httpMessage?.headersSent === true) {
     socket.destroy();

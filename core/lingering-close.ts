@@ -14,23 +14,35 @@ const LOOK_EVERY_MS = 250;
  */
 export function answerEarly(request: IncomingMessage, response: ServerResponse, body: string): void {
   if (request.complete) return void response.end(body);
+  const { socket } = request;
+  let stop = (): void => undefined;
+  const end = (): void => {
+    stop();
+    answered.delete(socket);
+    if (!response.writableEnded) response.end();
+  };
   request.resume();
+  if (response.socket !== null) answered.add(socket);
   // Called in its turn when other answers of the connection come first.
   response.write(body, () => {
-    if (request.complete || request.destroyed) return void response.end();
-    const stop = limitRest(request.socket);
-    const end = (): void => {
-      stop();
-      if (!response.writableEnded) response.end();
-    };
+    if (request.complete || request.destroyed) return end();
+    answered.add(socket);
+    stop = limitRest(socket);
     for (const event of ['end', 'close']) request.once(event, end);
   });
+}
+
+const answered = new WeakSet<Socket>();
+
+/** All of an answer has been sent, and the rest of its request is dropped. */
+export function isAnswered(socket: Socket): boolean {
+  return answered.has(socket);
 }
 
 const closing = new WeakSet<Socket>();
 
 /** Sends the last bytes of a connection that is not HTTP any more, and drops what arrives until the client closes it. */
-export function closeAfter(socket: Socket, bytes: string): void {
+export function closeAfter(socket: Socket, bytes = ''): void {
   closing.add(socket);
   limitRest(socket);
   socket.end(bytes);

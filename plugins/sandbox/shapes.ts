@@ -112,7 +112,7 @@ const SEEN_BY_ALL = {
     maxTotalCostUsd: orNull(shape.usd),
     onFundsExhausted: oneOf('suspend', 'terminate'),
   }),
-  autoResume: shape.yes,
+  autoResume: { ...shape.yes, deprecated: true, description: 'Use policy.resumeOnAccess.' },
   failure: FAILURE,
 };
 
