@@ -52,7 +52,7 @@ async function readRequest(
   checkBodyHeaders(request);
   const { protocol } = call;
   const observer = new CallObserver(protocol);
-  const chunks = await readBody(request, observer, limits, BUFFERED.of(call, announcedBytes(request)));
+  const chunks = await readBody(request, observer, limits, BUFFERED.of(call, announcedBytes(request)), call);
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const textBytes = byteLength - observer.imageBytes;

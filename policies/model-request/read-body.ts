@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BodyPace, type PaceLimits } from '../../core/body-pace';
-import { ClientLeft } from '../../core/call';
+import { type Call, ClientLeft } from '../../core/call';
 import { fail } from '../../core/errors';
 import { saysJson } from '../../core/http';
 import { JsonError, type JsonObserver, JsonScanner } from '../../core/json-scanner';
@@ -42,11 +42,12 @@ export async function readBody(
   observer: JsonObserver,
   limits: BodyLimits,
   buffering: Buffering,
+  call: Pick<Call, 'hasLeft' | 'onLeave'>,
 ): Promise<readonly Buffer[]> {
-  if (request.destroyed) throw new ClientLeft();
+  if (request.destroyed || call.hasLeft) throw new ClientLeft();
   return request.complete || request.readableLength === Number(request.headers['content-length'])
     ? takeBody(request, observer, limits, buffering)
-    : awaitBody(request, observer, limits, buffering);
+    : awaitBody(request, observer, limits, buffering, call);
 }
 
 /**
@@ -81,11 +82,13 @@ function awaitBody(
   observer: JsonObserver,
   limits: BodyLimits,
   buffering: Buffering,
+  call: Pick<Call, 'onLeave'>,
 ): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const scanner = new JsonScanner(observer);
     const chunks = new BodyChunks();
     const pace = new BodyPace(limits, stopWith);
+    const stopListening = call.onLeave(onClose);
     let bytesThisTurn = 0;
     let stopped = false;
 
@@ -134,6 +137,7 @@ function awaitBody(
     function stop(): void {
       stopped = true;
       pace.stop();
+      stopListening();
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
       // A reset that comes later is nobody's business here, and must not end the process.
       request.on('error', ignore);

@@ -12,9 +12,10 @@ import { openRequest, refusal, runPolicy } from './support';
 
 const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
 const UNCOUNTED = { add: () => undefined };
+const STAYS = { hasLeft: false, onLeave: () => () => true };
 
 function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
-  return readBody(request, new CallObserver('messages'), limits, UNCOUNTED);
+  return readBody(request, new CallObserver('messages'), limits, UNCOUNTED, STAYS);
 }
 
 describe('a body that arrives', () => {
@@ -73,7 +74,7 @@ describe('a body that arrives', () => {
     const server = createServer(async (request, response) => {
       closed.push(once(request, 'close'));
       await undefined; // As the steps before this one.
-      const reading = readBody(request, new CallObserver('messages'), QUICK, UNCOUNTED);
+      const reading = readBody(request, new CallObserver('messages'), QUICK, UNCOUNTED, STAYS);
       waited.push(request.listenerCount('data') > 0);
       response.end(Buffer.concat([...(await reading)]));
     }).listen(0, '127.0.0.1');
