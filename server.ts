@@ -49,7 +49,7 @@ import { recordReloads, reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
 import { readRole } from './core/role';
 import { parseDuration } from './core/settings';
-import { OpenRequests, prepareStop, stopOnSignal } from './core/shutdown';
+import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
 import { startSweeper } from './core/sweeper';
 import { describeFault } from './core/thrown';
@@ -223,6 +223,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   );
   announce(servers, live.current, redis === undefined, adminToken.file);
   stopOnSignal(stop, log);
+  whenUncaught = stopOnFault(stop, log);
 }
 
 /** A call whose client has left may still be at its end: it is charged before the process ends. */
@@ -360,6 +361,9 @@ function explain(error: unknown): never {
   process.exit(1);
 }
 
-process.on('uncaughtException', explain);
-process.on('unhandledRejection', explain);
+/** Until the process serves, a fault is one of the start. */
+let whenUncaught: (fault: unknown, origin: string) => void = explain;
+
+process.on('uncaughtException', (fault, origin) => whenUncaught(fault, origin));
+process.on('unhandledRejection', (fault) => whenUncaught(fault, 'unhandledRejection'));
 main().catch(explain);

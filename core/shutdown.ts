@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { describeFault } from './thrown';
 
 /** Knows which requests are being answered, so that a stop can wait for them. */
 export class OpenRequests {
@@ -85,6 +86,14 @@ function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
   const done = work.then(() => true).finally(() => timer.abort());
   const late = sleep(ms, false, { signal: timer.signal }).catch(() => true);
   return Promise.race([done, late]);
+}
+
+/** What nothing caught: what runs may finish, and nothing new begins in a process that may be broken. The second ends it at once. */
+export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fault: unknown, origin: string) => void {
+  return (fault, origin) => {
+    log.fatal({ error: describeFault(fault), origin }, 'an unexpected failure: stopping, running calls finish');
+    stop(1);
+  };
 }
 
 /** The first SIGTERM or SIGINT lets what runs finish; the second ends the process at once. */
