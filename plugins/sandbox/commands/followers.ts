@@ -21,7 +21,7 @@ export class Followers {
   }
 }
 
-/** Nobody knows when one of them ends. */
+/** Commands end at any time; a few seconds keep refused clients from asking without pause. */
 const RETRY_AFTER_SECONDS = 5;
 
 export function tooMany(message: string) {

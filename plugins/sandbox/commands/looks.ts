@@ -9,7 +9,7 @@ export interface Look {
 }
 
 /**
- * Looks at commands for those who follow them. However many follow a command, they wait for the same news, and those who
+ * Looks at commands for the clients that follow them. All followers of a command wait for the same news, and those that
  * have read equally far share one look.
  */
 export class Looks {
@@ -24,7 +24,7 @@ export class Looks {
 
   /** Something of this command may be new. */
   tell(commandId: string): void {
-    // What is being read may be from before: whoever asks from now on reads again.
+    // A look that is under way may have read from before: later callers read again.
     this.#underWay.delete(commandId);
     this.#news.get(commandId)?.wake();
   }
