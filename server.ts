@@ -40,6 +40,7 @@ import { LiveConfiguration } from './core/live-configuration';
 import { LiveRollouts } from './core/live-rollouts';
 import { type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
+import { OpenCalls } from './core/open-calls';
 import { closeWithConnection } from './core/pipelined';
 import type { Route } from './core/plugin';
 import { checkRedis, connectRedis, type RedisClient } from './core/redis';
@@ -48,7 +49,7 @@ import { recordReloads, reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
 import { readRole } from './core/role';
 import { parseDuration } from './core/settings';
-import { OpenRequests, stopOnSignal } from './core/shutdown';
+import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
 import { hostsOf, routesOf, startPlugins } from './core/start-plugins';
 import { startSweeper } from './core/sweeper';
@@ -148,6 +149,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
     health,
     rollouts: new LiveRollouts(),
     refusedCalls,
+    openCalls: new OpenCalls(),
     log,
     liveConfiguration: live,
     configurationSource,
@@ -184,8 +186,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
   const stopFollowing = source === 'database' ? followRevisions({ live, database, log }) : undefined;
   const stopReporting = reportConfiguration({ live, source, database, log });
-  announce(servers, live.current, redis === undefined, adminToken.file);
-  stopOnSignal(
+  const stop = prepareStop(
     {
       begin: () => {
         isDraining = true;
@@ -194,6 +195,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
         stopReloading();
         return openRequests.none();
       },
+      cutOff: () => parts.openCalls.cutOff(),
       close: async () => {
         for (const server of [servers.http, servers.admin]) {
           server.close();
@@ -218,8 +220,12 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
         await database.destroy();
       },
     },
+    parseDuration(system.shutdownGrace),
     log,
   );
+  announce(servers, live.current, redis === undefined, adminToken.file);
+  stopOnSignal(stop, log);
+  whenUncaught = stopOnFault(stop, log);
 }
 
 /** A call whose client has left may still be at its end: it is charged before the process ends. */
@@ -336,6 +342,9 @@ function explain(error: unknown): never {
   process.exit(1);
 }
 
-process.on('uncaughtException', explain);
-process.on('unhandledRejection', explain);
+/** Until the process serves, a fault is one of the start. */
+let whenUncaught: (fault: unknown, origin: string) => void = explain;
+
+process.on('uncaughtException', (fault, origin) => whenUncaught(fault, origin));
+process.on('unhandledRejection', (fault) => whenUncaught(fault, 'unhandledRejection'));
 main().catch(explain);

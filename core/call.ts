@@ -276,6 +276,7 @@ export class Call implements Partial<CallFields> {
   #leaving: AbortController | undefined;
   readonly #whenLeft = new Set<() => void>();
   #hasLeft = false;
+  #isCutOff = false;
   readonly #refusalHooks: RefusalHook[] = [];
   readonly #endings: EndingWork[] = [];
   #ended: Promise<void> | undefined;
@@ -308,9 +309,21 @@ export class Call implements Partial<CallFields> {
     if (this.#isClosed) void this.end();
   }
 
-  /** The client has left before its answer was complete. */
+  /** The client has left before its answer was complete, or the call is cut off. */
   get hasLeft(): boolean {
     return this.#hasLeft;
+  }
+
+  /** The process ends before the call does; the client may still be there, and is told so. */
+  get isCutOff(): boolean {
+    return this.#isCutOff;
+  }
+
+  /** Ends a call whose client still waits: all that runs for it stops, as if the client had left. */
+  cutOff(): void {
+    if (this.#hasLeft) return;
+    this.#isCutOff = true;
+    this.#leave();
   }
 
   /** Calls back when the client leaves, at once if it has; returns how to stop that. Cheaper than a signal. */

@@ -326,6 +326,12 @@ export const SYSTEM_SCHEMA = {
       description: 'A client that takes nothing of its answer for so long is treated as one that has left.',
       default: '10m',
     },
+    shutdownGrace: {
+      ...DURATION,
+      description:
+        'How long running calls may finish when the process is told to stop, or has failed; then they are ended.',
+      default: '25s',
+    },
     config: {
       description: 'Where the configuration of calls comes from.',
       type: 'object',

@@ -302,6 +302,12 @@ export const ERRORS = {
     retryable: true,
     summary: 'Too many sandboxes are created too fast; keep the idempotency key and repeat later.',
   },
+  COMMAND_LIMIT: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: 'As many commands of the sandbox or the account run, or are followed, as may at once.',
+  },
   HEADERS_TOO_LARGE: {
     status: 431,
     type: 'invalid_request_error',

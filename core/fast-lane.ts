@@ -40,7 +40,8 @@ export function compileCallTable(pipelines: readonly PipelineSettings[], gateway
   for (const pipeline of pipelines) {
     const run = compilePipeline(pipeline, gateway);
     const foretold = foretoldBy(pipeline);
-    const open: ServedCall['open'] = (request, response) => new Call(request, response, foretold);
+    const open: ServedCall['open'] = (request, response) =>
+      gateway.openCalls.add(new Call(request, response, foretold));
     const place: ServedCall = {
       is: 'call',
       open,

@@ -11,6 +11,7 @@ import type { Ledger } from './ledger/ledger';
 import type { Settler } from './ledger/settler';
 import type { LiveConfiguration } from './live-configuration';
 import type { LiveRollouts } from './live-rollouts';
+import type { OpenCalls } from './open-calls';
 import type { Route } from './plugin';
 import type { RefusedCalls } from './refused-calls';
 import type { UpstreamHealth } from './upstream-health';
@@ -26,6 +27,7 @@ export interface Gateway {
   readonly health: UpstreamHealth;
   readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
+  readonly openCalls: OpenCalls;
   readonly log: Logger;
   /** Policies have the configuration they were prepared for; plugins have the one in force at the moment they ask. */
   readonly configuration: Configuration;

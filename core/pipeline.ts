@@ -98,13 +98,13 @@ async function refuse(
   response: ServerResponse,
   gateway: Gateway,
 ): Promise<void> {
-  if (thrown instanceof ClientLeft || call.hasLeft) {
+  if (!call.isCutOff && (thrown instanceof ClientLeft || call.hasLeft)) {
     call.facts.status = CLIENT_LEFT_STATUS;
     call.facts.errorCode = 'CLIENT_LEFT';
     await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
     return call.end();
   }
-  let error = toGatewayError(thrown);
+  let error = toGatewayError(call.isCutOff ? fail('DRAINING', { retryAfterSeconds: 1, cause: thrown }) : thrown);
   tellFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
     const fault = describeFault(error.options.cause ?? error);

@@ -23,6 +23,8 @@ export interface BodyReading {
   readonly look?: BodyLook | undefined;
   /** Called once, before more than `SMALL_BODY_BYTES` are read; what it throws refuses the body. */
   readonly beforeLarge?: () => Promise<void>;
+  /** Tells that nobody waits for the body any more, where more than the request can tell so. */
+  readonly call?: { readonly hasLeft: boolean; onLeave(listener: () => void): () => void };
 }
 
 /** The limits of one body of our own API. */
@@ -66,7 +68,7 @@ export async function readBody(request: IncomingMessage, reading: BodyReading): 
   const announced = announcedBytes(request);
   const isLarge = announced > SMALL_BODY_BYTES;
   if (isLarge) await reading.beforeLarge?.();
-  if (request.destroyed) throw new ClientLeft();
+  if (request.destroyed || reading.call?.hasLeft === true) throw new ClientLeft();
   const { headers, complete, readableLength } = request;
   const isAllThatWasAnnounced = headers['content-length'] !== undefined && readableLength === announced;
   const isHere = isAllThatWasAnnounced || (complete && readableLength <= SMALL_BODY_BYTES);
@@ -96,12 +98,13 @@ const NOTHING = Buffer.alloc(0);
 
 function awaitBody(
   request: IncomingMessage,
-  { limits, room, look, beforeLarge }: BodyReading,
+  { limits, room, look, beforeLarge, call }: BodyReading,
   mayBeLarge: boolean,
 ): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks = new BodyChunks();
     const pace = new BodyPace(limits, stopWith);
+    const stopListening = call?.onLeave(onClose);
     let isAllowed = mayBeLarge || beforeLarge === undefined;
     let bytesThisTurn = 0;
     let stopped = false;
@@ -160,6 +163,7 @@ function awaitBody(
     function stop(): void {
       stopped = true;
       pace.stop();
+      stopListening?.();
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
       // A reset that comes later is nobody's business here, and must not end the process.
       request.on('error', ignore);

@@ -7,6 +7,7 @@ import { registerSupplier } from '../../core/supplier';
 import { describeFault } from '../../core/thrown';
 import { READ_CLOCK_EVERY_MS } from './database-clock';
 import { createInside, type InsideService, runInside } from './inside';
+import { LIMITS } from './limits';
 import { checkOfferings, OFFERINGS } from './offering';
 import { readSandboxHolds } from './open-holds';
 import { sandboxRoutes } from './routes';
@@ -70,6 +71,7 @@ export default definePlugin({
         minimum: 1,
       },
       ...TIMINGS,
+      ...LIMITS,
     },
   },
   register: () => {
@@ -78,7 +80,7 @@ export default definePlugin({
   },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
-    const service = createService(gateway, readTimings(settings));
+    const service = createService(gateway, readTimings(settings), settings);
     const inside = createInside(service);
     services.set(gateway, { service, inside });
     return [...sandboxRoutes(service), ...insideRoutes(inside)];

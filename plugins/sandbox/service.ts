@@ -9,6 +9,7 @@ import { findSupplier, type SupplierDriver, supplierNames } from '../../core/sup
 import { type Books, openBooks } from './books';
 import { type Changes, openChanges } from './changes';
 import { DatabaseClock } from './database-clock';
+import type { Limits } from './limits';
 import type { OfferedInstance, OfferingsSection } from './offering';
 import { readOfferings } from './offerings';
 import { SupplierHealth } from './supplier-health';
@@ -20,6 +21,7 @@ export interface SandboxService {
   readonly database: Knex;
   readonly log: Logger;
   readonly timings: Timings;
+  readonly limits: Limits;
   /** What time it is, for everything that is written or compared with what was: milliseconds since 1970, by the database's clock. */
   now(): number;
   readonly books: Books;
@@ -77,6 +79,7 @@ async function openSupplier(
 export function createService(
   gateway: Gateway,
   timings: Timings,
+  limits: Limits,
 ): SandboxService & { readonly drivers: Map<string, SupplierDriver>; readonly clock: DatabaseClock } {
   const drivers = new Map<string, SupplierDriver>();
   const holdSeconds = (timings.holdAheadMs + timings.endingReserveMs) / 1_000;
@@ -96,6 +99,7 @@ export function createService(
     database,
     log,
     timings,
+    limits,
     clock,
     now: clock.now,
     books: openBooks(database, changes.announce),

@@ -78,7 +78,7 @@ async function readRequest(
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
   const room = BUFFERED.open(owner, announcedBytes(request));
   const beforeLarge = () => requireMoney(gateway, call.key);
-  const chunks = await readBody(request, { limits, room, look: new JsonScanner(observer), beforeLarge });
+  const chunks = await readBody(request, { limits, room, look: new JsonScanner(observer), beforeLarge, call });
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const textBytes = byteLength - observer.imageBytes;

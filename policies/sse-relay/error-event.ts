@@ -1,12 +1,11 @@
 import type { AttemptOutcome } from '../../core/call';
-import { errorEnvelope, fail, type GatewayError } from '../../core/errors';
+import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/errors';
 import type { Protocol } from '../../core/upstream';
 import type { AnsweredCall } from './headers';
 
-/** Returns the event that ends a stream whose upstream broke off. */
-export function brokenOff({ protocol, id }: AnsweredCall, outcome: AttemptOutcome | undefined): Buffer {
-  const code = outcome === 'timeout' ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';
-  return errorEvent(protocol, fail(code, { message: 'The upstream broke off its answer.' }), id);
+/** Returns the event that ends a stream whose upstream broke off, or whose process ends. */
+export function brokenOff({ protocol, id, isCutOff }: AnsweredCall, outcome: AttemptOutcome | undefined): Buffer {
+  return errorEvent(protocol, isCutOff ? fail('DRAINING') : fail(codeOf(outcome), { message: BROKEN_OFF }), id);
 }
 
 /** Returns an error as the protocol's own event. Chat clients look for `error` alone. */
@@ -23,4 +22,10 @@ const VENDOR_TYPES: Readonly<Record<number, string>> = { 503: 'overloaded_error'
 /** Agents may end their session at a type that the vendor does not have, and continue by themselves at one that it has. */
 function vendorTypeOf({ type, status }: GatewayError): string {
   return type === 'server_error' ? (VENDOR_TYPES[status] ?? 'api_error') : type;
+}
+
+const BROKEN_OFF = 'The upstream broke off its answer.';
+
+export function codeOf(outcome: AttemptOutcome | undefined): ErrorCode {
+  return outcome === 'timeout' ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';
 }

@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { pino } from 'pino';
 import type { Gateway } from '../../core/gateway';
 import { LiveRollouts } from '../../core/live-rollouts';
+import { OpenCalls } from '../../core/open-calls';
 
 /** A request as Node would hand it over, without a network. Its body has been read. */
 export function sampleRequest(
@@ -55,6 +56,7 @@ export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
     log: pino({ level: 'silent' }),
     stepTimeoutMs: 30_000,
     isDraining: () => false,
+    openCalls: new OpenCalls(),
     isOutboxFull: () => false,
     configRevision: 'r',
     configuration: { rollouts: [] } as unknown as Gateway['configuration'],
