@@ -89,7 +89,8 @@ const SERVICE_ENDPOINT = {
           'x-expected': 'the name of an environment variable, not its value',
         },
         file: {
-          description: "A file that holds it, relative to the configuration's folder.",
+          description:
+            "A file that holds it, within CREDENTIALS_DIR and relative to it; default: the configuration's folder.",
           type: 'string',
           minLength: 1,
         },
