@@ -42,6 +42,7 @@ import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
 import type { OwnHosts, Route } from './core/plugin';
+import { readPortDomain } from './core/port-domain';
 import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { recordReloads, reloadOnChange } from './core/reload-triggers';
@@ -67,6 +68,7 @@ async function main(): Promise<void> {
   setDefaultHighWaterMark(false, STREAM_BUFFER_BYTES);
   const { env } = process;
   const isCheck = readArguments(process.argv.slice(2));
+  readPortDomain(env);
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
   const loaded = loadPlugins(configFolder, env);
   const readHere = configurationReader(loaded);

@@ -43,6 +43,11 @@ describe('Start and stop', function () {
       { stores: 'real', env: { DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/tollgate' } },
       /127\.0\.0\.1:1/,
     ],
+    ...['gateway.example.com', 'EXAMPLE.com.'].map((domain): [string, Partial<GatewayOptions>, RegExp] => [
+      `SANDBOX_DOMAIN=${domain} with the gateway at gateway.example.com`,
+      { env: { SANDBOX_DOMAIN: domain, PUBLIC_URL: 'https://gateway.example.com:8443/' } },
+      /SANDBOX_DOMAIN .* PUBLIC_URL .*gateway\.example\.com/,
+    ]),
     ['only one of the two real stores', { env: { REDIS_URL: 'redis://127.0.0.1:1' } }, /set both, or neither/],
   ];
   for (const [title, , message] of broken) {
