@@ -2,8 +2,8 @@ import { buildCatalog, type Catalog, CatalogProblem, type ModelEntry, type Upstr
 import { hint, type LocatedProblem, withHint } from './configuration-problems';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './configuration-schema';
 import { readCredential } from './credentials';
-import { parseUsd } from './money';
-import type { Price } from './price';
+import { formatUsd, MAX_AMOUNT_E8, parseUsd } from './money';
+import { mostCost, type Price } from './price';
 import { compileCheck, parseDuration } from './settings';
 import { adapterNames, findAdapter, type UpstreamAdapter } from './upstream';
 
@@ -101,14 +101,13 @@ function readModel(
   const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
   if (estimatedMaxTokens > maxOutput)
     problems.push({ path: [...path, 'estimatedMaxTokens'], message: `expected at most maxOutput (${maxOutput})` });
-  return {
-    name,
-    aliases,
-    context,
-    maxOutput,
-    estimatedMaxTokens,
-    price: readPrice([...path, 'price'], settings.price, problems),
-  };
+  const price = readPrice([...path, 'price'], settings.price, problems);
+  const most = mostCost({ context, maxOutput }, price);
+  if (most > MAX_AMOUNT_E8) {
+    const message = `one call could cost USD ${formatUsd(most)}, more than the ledger can count (USD ${formatUsd(MAX_AMOUNT_E8)})`;
+    problems.push({ path: [...path, 'price'], message });
+  }
+  return { name, aliases, context, maxOutput, estimatedMaxTokens, price };
 }
 
 function readPrice(path: readonly string[], settings: ModelSettings['price'], problems: LocatedProblem[]): Price {

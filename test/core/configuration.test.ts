@@ -257,6 +257,17 @@ describe('the configuration', () => {
     });
   });
 
+  it('refuses prices at which one call could cost more than the ledger can count', () => {
+    const at = (price: number) => changed('price: { input: 3, output: 15 }', `price: { input: 3, output: ${price} }`);
+    // 202,000 tokens of output in each of 128 answers.
+    expect(load(at(3_000_000)).catalog.upstreams).to.have.length(1);
+    expect(problemsOf(at(4_000_000)).join('\n')).to.match(
+      /models\.large-4\.5\.price: one call could cost USD 103424000/,
+    );
+    const huge = changed('context: 200000', 'context: 9000000000000000');
+    expect(problemsOf(huge).join('\n')).to.match(/one call could cost/);
+  });
+
   describe('reads credentials from their folder alone', () => {
     const withFile = (file: string) => changed('{ env: ACME_KEY }', `{ file: ${file} }`);
     /** A folder of secrets beside the configuration's, and one of credentials. */
