@@ -12,6 +12,7 @@ import { answerBrokenRequests } from './core/broken-requests';
 import { type Configuration, configurationReader } from './core/configuration';
 import { reportConfiguration } from './core/configuration-nodes';
 import { databaseSource, fileSource, type ReadHere } from './core/configuration-source';
+import { limitConnections } from './core/connection-limits';
 import { checkDatabase, migrate, openDatabase } from './core/database';
 import { type Egress, openEgress } from './core/egress';
 import { ejectionRules } from './core/ejection';
@@ -177,6 +178,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   });
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
+  limitConnections(servers.http, system.connections, log);
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
