@@ -5,8 +5,9 @@ import type { CallKey } from './call';
 import { fail, type GatewayError } from './errors';
 import type { KeySettings, Ledger } from './ledger/ledger';
 import { askLedger, ledgerUnavailable } from './ledger/unavailable';
+import { UnknownKeys } from './unknown-keys';
 
-/** Finds and remembers keys. Only hits are cached: the index is immutable, so a hit never goes stale. */
+/** Finds and remembers keys. A key that is found stays found, because the index never changes; one that is not, is for 5 s. */
 export interface ApiKeys {
   /**
    * Who shows which key, in `x-api-key`, `Authorization: Bearer` or `svc-key`.
@@ -18,6 +19,8 @@ export interface ApiKeys {
    * @throws GatewayError INVALID_API_KEY when it is revoked, LEDGER_UNAVAILABLE
    */
   confirm(key: CallKey): Promise<CallKey>;
+  /** Says that this key was just made on this node, so that it is found even if it was asked for before. */
+  made(shown: string): void;
   /** Keeps newer settings, so that the next call decides by them. */
   remember(key: CallKey, settings: KeySettings): CallKey;
 }
@@ -27,6 +30,7 @@ export interface ApiKeysOptions {
   readonly log: Logger;
   /** Keys remembered at most; the one not used for longest is forgotten first. */
   readonly maxRemembered?: number;
+  readonly unknown?: UnknownKeys;
 }
 
 /** What a node knows of a key it has not asked about: reserve answers `stale_key` with more if there is more. */
@@ -37,7 +41,12 @@ interface Remembered {
   key: CallKey;
 }
 
-export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOptions): ApiKeys {
+export function openApiKeys({
+  ledger,
+  log,
+  maxRemembered = 50_000,
+  unknown = new UnknownKeys(),
+}: ApiKeysOptions): ApiKeys {
   // A Map keeps the order of insertion: putting a used entry at the end makes the first one the one to forget.
   const byHash = new Map<string, Remembered>();
   const byKeyId = new Map<string, Remembered>();
@@ -66,8 +75,9 @@ export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOpti
   }
 
   async function find(shown: string, hash: string): Promise<CallKey> {
-    if (!isApiKey(shown)) throw invalidKey();
+    if (!isApiKey(shown) || unknown.has(hash)) throw invalidKey();
     const found = await askLedger(() => ledger.findKey(hash));
+    if (found.outcome === 'unknown') unknown.add(hash);
     if (found.outcome !== 'found') throw found.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
     log.debug({ keyId: found.keyId }, 'first call of a key on this node');
     // A call that came at the same time may have been faster, and may have learned newer settings since.
@@ -96,6 +106,8 @@ export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOpti
       if (state?.status !== 'active') throw invalidKey();
       return remember(key, state.settings);
     },
+
+    made: (shown) => unknown.forget(hashApiKey(shown)),
 
     remember,
   };

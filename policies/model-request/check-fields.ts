@@ -2,6 +2,7 @@ import type { MemberPlace, ModelRequest } from '../../core/call';
 import { fail, type GatewayError } from '../../core/errors';
 import { sliceChunks } from '../../core/json-members';
 import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/json-scanner';
+import { MOST_CHOICES } from '../../core/price';
 import type { Protocol } from '../../core/upstream';
 import { lookalikeOf } from './fields';
 import type { CallObserver } from './observe-call';
@@ -9,7 +10,6 @@ import { PRICED_VALUES } from './priced';
 
 type Fields = Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'>;
 
-const MAX_CHOICES = 128;
 /** Usage records are found by it: a longer one has no place in an index. */
 const LONGEST_MODEL_NAME = 256;
 /** A Messages call without any output fills the vendor's cache. */
@@ -34,7 +34,7 @@ export function checkFields(protocol: Protocol, observer: CallObserver, chunks: 
   if (protocol === 'chat') body.mustBegin('stream_options', [OPEN_BRACE], 'an object');
   body.mustBePriced();
   const completionLimit = protocol === 'chat' ? body.count('max_completion_tokens') : undefined;
-  const choices = protocol === 'chat' ? body.count('n', { most: MAX_CHOICES }) : undefined;
+  const choices = protocol === 'chat' ? body.count('n', { most: MOST_CHOICES }) : undefined;
   return {
     modelRequested,
     stream,

@@ -192,6 +192,21 @@ describe('inside a running sandbox', () => {
       expect((await get('/files?path=a/b.txt')).json.error.code).to.equal('FILE_NOT_FOUND');
     });
 
+    it('of 4 MB goes as base64, and text that is none is refused', async () => {
+      const content = Buffer.alloc(4 * 1_048_576, 7).toString('base64');
+      const written = await post('/files', { path: 'large', content, encoding: 'base64' });
+      expect(written.status, written.text).to.equal(201);
+      expect(written.json.byteLength).to.equal(4 * 1_048_576);
+      for (const wrong of [`${content.slice(1)}!`, 'A', 'AB=', 'AB===', 'A=BC', '====']) {
+        const answer = await post('/files', { path: 'large', content: wrong, encoding: 'base64' });
+        expect(answer.json.error.code, answer.text).to.equal('INVALID_FIELD');
+      }
+      for (const right of ['', 'AB', 'AB==', 'ABC', 'ABC=', 'ABCD']) {
+        const answer = await post('/files', { path: 'small', content: right, encoding: 'base64' });
+        expect(answer.status, answer.text).to.equal(201);
+      }
+    });
+
     it('goes as base64 and raw, byte for byte', async () => {
       const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
       await post('/files', { path: 'bytes', content: bytes.toString('base64'), encoding: 'base64' });

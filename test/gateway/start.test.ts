@@ -39,6 +39,11 @@ describe('Start and stop', function () {
       { env: { REDIS_URL: 'redis://127.0.0.1:1', DATABASE_URL: undefined } },
       /set both, or neither/,
     ],
+    ...['gateway.example.com', 'EXAMPLE.com.'].map((domain): [string, Partial<GatewayOptions>, RegExp] => [
+      `SANDBOX_DOMAIN=${domain} with the gateway at gateway.example.com`,
+      { env: { SANDBOX_DOMAIN: domain, PUBLIC_URL: 'https://gateway.example.com:8443/' } },
+      /SANDBOX_DOMAIN .* PUBLIC_URL .*gateway\.example\.com/,
+    ]),
   ];
   for (const [title, , message] of broken) {
     it(`${title}: exit 78, and what to do`, () => {
