@@ -21,12 +21,17 @@ export interface ApiKeys {
   confirm(key: CallKey): Promise<CallKey>;
   /** Says that this key was just made on this node, so that it is found even if it was asked for before. */
   made(shown: string): void;
+  /**
+   * Confirms the key of a call that was refused, and counts the call for the key's limit by the minute.
+   * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED when the limit was used up before
+   */
+  countRefused(key: CallKey): Promise<void>;
   /** Keeps newer settings, so that the next call decides by them. */
   remember(key: CallKey, settings: KeySettings): CallKey;
 }
 
 export interface ApiKeysOptions {
-  readonly ledger: Pick<Ledger, 'findKey' | 'readKey'>;
+  readonly ledger: Pick<Ledger, 'findKey' | 'readKey' | 'countRefused'>;
   readonly log: Logger;
   /** Keys remembered at most; the one not used for longest is forgotten first. */
   readonly maxRemembered?: number;
@@ -109,8 +114,22 @@ export function openApiKeys({
 
     made: (shown) => unknown.forget(hashApiKey(shown)),
 
+    countRefused: async (key) => {
+      const state = await askLedger(() => ledger.readKey(key));
+      if (state?.status !== 'active') throw invalidKey();
+      remember(key, state.settings);
+      if (state.callsPerMinute === undefined) return;
+      const counted = await askLedger(() => ledger.countRefused(key));
+      if (counted.outcome === 'rate_limited') throw rateLimited(counted.retryAfterMs);
+    },
+
     remember,
   };
+}
+
+/** The key's own limit by the minute is used up. */
+export function rateLimited(retryAfterMs: number): GatewayError {
+  return fail('KEY_RATE_LIMITED', { retryAfterSeconds: Math.ceil(retryAfterMs / 1_000) });
 }
 
 /**

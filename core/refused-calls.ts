@@ -3,8 +3,12 @@ import type { Logger } from 'pino';
 import type { RoutingFacts } from './call';
 import { insertUsage } from './ledger/rows';
 import type { Arm } from './rollout';
+import { SummedRefusals } from './summed-refusals';
 
-/** Usage records of calls that were refused before a reservation: a bounded, best-effort batch; money never depends on it. */
+/**
+ * Usage records of calls that were refused before a reservation: a bounded, best-effort batch; money never depends on it. The first
+ * five of a key, code and second are written each, the others as one record that counts them.
+ */
 export interface RefusedCalls {
   add(record: UsageRecord): void;
   close(): Promise<void>;
@@ -41,6 +45,8 @@ export interface UsageRecord {
   readonly responseTimeMs: number;
   readonly firstTokenMs?: number | undefined;
   readonly configRevision: string;
+  /** How many calls it stands for: absent is one. */
+  readonly calls?: number;
   /** Why the call went where it went; absent where there was no choice. For operators. */
   readonly routing?: Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> | undefined;
   /** The rollout that the call was in, with the stage it had then and the call's group. For operators. */
@@ -52,22 +58,25 @@ export interface UsageRecord {
 export interface RefusedCallsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** Records that wait for the database at most; the ones above are dropped and counted. */
+  /** Records that wait for the database at most, and groups that are added up; the ones above are dropped and counted. */
   readonly maxWaiting?: number;
   readonly writeEveryMs?: number;
+  readonly nowMs?: () => number;
 }
 
 export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
-  const { database, log, maxWaiting = 1_000, writeEveryMs = 250 } = options;
+  const { database, log, maxWaiting = 1_000, writeEveryMs = 250, nowMs = Date.now } = options;
+  const sums = new SummedRefusals(maxWaiting);
+  const second = () => Math.floor(nowMs() / 1_000);
   let waiting: UsageRecord[] = [];
   let dropped = 0;
   let writing: Promise<void> = Promise.resolve();
 
-  const write = async () => {
+  const write = async (finished: readonly UsageRecord[]) => {
     if (dropped > 0)
       log.warn({ dropped }, 'usage records of refused calls were dropped: the database is too slow for them');
     dropped = 0;
-    const batch = waiting;
+    const batch = [...waiting, ...finished];
     waiting = [];
     try {
       const rows = batch.map((record) => ({ record: JSON.stringify(record), rid: null, costE8: 0n }));
@@ -79,9 +88,11 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
   /** One batch at a time: while one is written, the next collects within its bound. */
   let isWriting = false;
   const timer = setInterval(() => {
-    if (isWriting || (waiting.length === 0 && dropped === 0)) return;
+    if (isWriting) return;
+    const finished = sums.take(second());
+    if (waiting.length === 0 && finished.length === 0 && dropped === 0) return;
     isWriting = true;
-    writing = write().finally(() => {
+    writing = write(finished).finally(() => {
       isWriting = false;
     });
   }, writeEveryMs);
@@ -89,13 +100,20 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
 
   return {
     add: (record) => {
-      if (waiting.length < maxWaiting) waiting.push(record);
+      const becomes = isOneOfManyAlike(record) ? sums.add(record, second()) : 'single';
+      if (becomes === 'summed') return;
+      if (becomes === 'single' && waiting.length < maxWaiting) waiting.push(record);
       else dropped += 1;
     },
     close: async () => {
       clearInterval(timer);
       await writing;
-      await write();
+      await write(sums.take());
     },
   };
+}
+
+/** A call whose reserve was not answered may learn its reservation later, and has a record of its own. */
+function isOneOfManyAlike({ errorCode }: UsageRecord): boolean {
+  return errorCode !== 'LEDGER_UNAVAILABLE';
 }

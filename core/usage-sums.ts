@@ -54,8 +54,8 @@ export type GroupedBy = keyof typeof USAGE_NAMES;
 const SUMMED = MEASURES.map((name) => `coalesce(sum(usage.${name}), 0)::bigint AS ${name}`);
 
 const COUNTED = [
-  'count(*) AS calls',
-  'count(*) FILTER (WHERE usage.status >= 400 OR usage.error_code IS NOT NULL) AS failed',
+  'sum(usage.calls) AS calls',
+  'coalesce(sum(usage.calls) FILTER (WHERE usage.status >= 400 OR usage.error_code IS NOT NULL), 0) AS failed',
   ...SUMMED.slice(2),
   `width_bucket(usage.first_token_ms, '{${FIRST_TOKEN_BOUNDS_MS.join()}}'::int[]) AS class`,
 ];
@@ -111,7 +111,7 @@ export async function readCells(
     .select(database.raw('usage.name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8'))
     .groupBy('usage.name');
   const counted = recordsOf(database, filters)
-    .select(database.raw(`${USAGE_NAMES[by]} AS name, count(*) AS calls, sum(usage.cost_e8) AS cost_e8`))
+    .select(database.raw(`${USAGE_NAMES[by]} AS name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8`))
     .groupByRaw('1');
   const found = inSlots(database, splitSlots(slots, groupedBy), { summed, counted });
   const { rows } = await database.raw<{ rows: readonly Cell[] }>(

@@ -72,6 +72,7 @@ export function takeRate(key: Limited, tokens: number, nowMs: number) {
     callsAtMicros: calls.fullAt,
     tokensAtMicros: used.fullAt,
     waitMs: Math.ceil(Math.max(calls.late, used.late) / 1_000),
+    callWaitMs: Math.ceil(calls.late / 1_000),
   };
 }
 

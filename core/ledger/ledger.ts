@@ -91,6 +91,11 @@ export type ReserveOutcome =
   | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
   | { readonly outcome: 'exists_with_different_amount' | 'released_before' | 'closed_before' };
 
+/** `rate_limited`: the key's limit of calls by the minute was used up before. A call that comes too early is not counted. */
+export type CountOutcome =
+  | { readonly outcome: 'counted' | 'unknown_key' | 'not_ready' }
+  | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number };
+
 export interface SettleRequest extends Payer {
   readonly rid: string;
   readonly costE8: bigint;
@@ -245,6 +250,8 @@ export const CLOSED_MS = 15 * 60_000;
 export interface Ledger {
   findKey(hash: string): Promise<FindKeyOutcome>;
   reserve(request: ReserveRequest): Promise<ReserveOutcome>;
+  /** Counts a call that was refused without a hold, for the key's limit of calls by the minute. */
+  countRefused(payer: Payer): Promise<CountOutcome>;
   settle(request: SettleRequest): Promise<SettleOutcome>;
   release(request: ReleaseRequest): Promise<ReleaseOutcome>;
   renew(request: RenewRequest): Promise<RenewOutcome>;

@@ -9,6 +9,7 @@ import {
   type AccountState,
   type AccountStatus,
   CLOSED_MS,
+  type CountOutcome,
   type CreditOutcome,
   type CreditRequest,
   type EntryKind,
@@ -103,7 +104,7 @@ export class MemoryLedger implements Ledger {
     if (key.status !== 'active') return { outcome: 'revoked' };
     if (account.status !== 'active') return { outcome: 'frozen' };
     if (key.settings.rev > request.keyRev) return { outcome: 'stale_key', settings: key.settings };
-    const { waitMs, ...rate } = takeRate(key, request.tokens ?? 0, this.#now());
+    const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.#now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
     if (amountE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
     const room = roomOf(key, this.#now());
@@ -118,6 +119,16 @@ export class MemoryLedger implements Ledger {
     });
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
     return { outcome: 'reserved' };
+  }
+
+  async countRefused(payer: Payer): Promise<CountOutcome> {
+    if (!this.#isOpen) return { outcome: 'not_ready' };
+    const key = this.#keyOf(payer);
+    if (key === undefined) return { outcome: 'unknown_key' };
+    const { callsAtMicros, callWaitMs } = takeRate(key, 0, this.#now());
+    if (callWaitMs > 0) return { outcome: 'rate_limited', retryAfterMs: callWaitMs };
+    key.callsAtMicros = callsAtMicros;
+    return { outcome: 'counted' };
   }
 
   async settle(request: SettleRequest): Promise<SettleOutcome> {

@@ -12,6 +12,7 @@ import {
   type AccountState,
   type AccountStatus,
   CLOSED_MS,
+  type CountOutcome,
   type CreditOutcome,
   type CreditRequest,
   type ExpireOutcome,
@@ -46,6 +47,7 @@ import { ALL_SHARDS } from './shard';
 const script = (name: string): LuaScript => loadScript(__dirname, name);
 
 const RESERVE = script('reserve');
+const COUNT = script('count');
 const SETTLE = script('settle');
 const RELEASE = script('release');
 const RENEW = script('renew');
@@ -62,7 +64,7 @@ const INSPECT = script('inspect');
 const MARK = script('mark');
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = [
-  ...[RESERVE, SETTLE, RELEASE, RENEW, ROLL, EXPIRE, CREDIT],
+  ...[RESERVE, COUNT, SETTLE, RELEASE, RENEW, ROLL, EXPIRE, CREDIT],
   ...[SET_ACCOUNT, SET_KEY, INDEX_KEY, DUE, TRIM, RESTORE, INSPECT, MARK],
 ];
 
@@ -176,6 +178,21 @@ export class RedisLedger implements Ledger {
         return { outcome: word, availableE8: BigInt(value) };
       default:
         throw unexpected(word, rid);
+    }
+  }
+
+  async countRefused({ accountId, keyId }: Payer): Promise<CountOutcome> {
+    const p = accountPrefix(accountId);
+    const [word, value = ''] = await this.#calls.run(COUNT, [`${p}meta`, `${p}k:${keyId}`], [accountId]);
+    switch (word) {
+      case 'counted':
+      case 'not_ready':
+      case 'unknown_key':
+        return { outcome: word };
+      case 'rate_limited':
+        return { outcome: word, retryAfterMs: Number(value) };
+      default:
+        throw unexpected(word, keyId);
     }
   }
 

@@ -62,18 +62,18 @@ const INSERT_USAGE = `
     (request_id, created_at, rid, account_id, key_id, protocol, path, strategy, model_requested, model, upstream,
      attempts, fallback, stream, status, source, error_code, input_tokens, output_tokens, total_tokens,
      cache_creation_tokens, cache_read_tokens, cost_e8, billing, response_time_ms, first_token_ms, config_revision,
-     routing, rollout, rollout_stage, rollout_arm)
+     routing, rollout, rollout_stage, rollout_arm, calls)
   SELECT DISTINCT ON ("requestId", "createdAt") "requestId", "createdAt", rid, "accountId", "keyId", protocol, path, strategy, "modelRequested", model, upstream,
      attempts, fallback, stream, status, source, "errorCode", "inputTokens", "outputTokens", "totalTokens",
      "cacheCreationTokens", "cacheReadTokens", "costE8", billing, "responseTimeMs", "firstTokenMs", "configRevision",
-     routing, rollout, "rolloutStage", "rolloutArm"
+     routing, rollout, "rolloutStage", "rolloutArm", coalesce(calls, 1)
   FROM jsonb_to_recordset(:rows::jsonb) AS record (
     "requestId" text, "createdAt" timestamptz, rid uuid, "accountId" uuid, "keyId" uuid,
     protocol text, path text, strategy text, "modelRequested" text, model text, upstream text,
     attempts int, fallback boolean, stream boolean, status int, source text, "errorCode" text,
     "inputTokens" bigint, "outputTokens" bigint, "totalTokens" bigint, "cacheCreationTokens" bigint,
     "cacheReadTokens" bigint, "costE8" bigint, billing text, "responseTimeMs" int, "firstTokenMs" int,
-    "configRevision" text, routing jsonb, rollout text, "rolloutStage" int, "rolloutArm" text)
+    "configRevision" text, routing jsonb, rollout text, "rolloutStage" int, "rolloutArm" text, calls int)
   ORDER BY "requestId", "createdAt", rid NULLS LAST
   ON CONFLICT (request_id, created_at) DO UPDATE
     SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing

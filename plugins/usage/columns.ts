@@ -28,6 +28,7 @@ export const RECORD_COLUMNS = [
   'responseTimeMs',
   'firstTokenMs',
   'configRevision',
+  'calls',
 ] as const satisfies readonly (keyof ShownRecord)[];
 
 /** What stands behind them for operators. */

@@ -30,6 +30,7 @@ export interface RecordRow {
   readonly response_time_ms: number;
   readonly first_token_ms: number | null;
   readonly config_revision: string;
+  readonly calls: number;
   readonly routing: object | null;
   readonly rollout: string | null;
   readonly rollout_stage: number | null;
@@ -65,6 +66,7 @@ export function toRecord(row: RecordRow) {
     responseTimeMs: row.response_time_ms,
     firstTokenMs: row.first_token_ms,
     configRevision: row.config_revision,
+    calls: row.calls,
   };
 }
 
@@ -119,6 +121,7 @@ const RECORD_FIELDS = {
   responseTimeMs: shape.integer,
   firstTokenMs: orNull(shape.integer),
   configRevision: shape.text,
+  calls: shape.integer,
 } satisfies Record<keyof ShownRecord, object>;
 
 export const RECORD = object(RECORD_FIELDS);

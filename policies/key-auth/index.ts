@@ -1,4 +1,6 @@
-import { fail } from '../../core/errors';
+import type { CallKey } from '../../core/call';
+import { fail, GatewayError } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
 import { definePolicy } from '../../core/policy';
 import { usageRecord } from '../../core/usage-record';
 
@@ -16,10 +18,31 @@ export default definePolicy({
     // reservation the ledger has confirmed the key, and settling writes the record.
     call.onRefusal(async (error) => {
       if (call.facts.reservationId !== undefined || error.code === 'INVALID_API_KEY') return error;
-      if (error.code !== 'LEDGER_UNAVAILABLE') await gateway.keys.confirm(key);
+      const shown = await confirmed(gateway, key, error);
+      if (shown !== error) Object.assign(call.facts, { status: shown.status, errorCode: shown.code });
       gateway.refusedCalls.add(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
-      return error;
+      return shown;
     });
     return { key };
   },
 });
+
+/**
+ * The refusal of a call whose key is still good. A refusal for which the caller is responsible counts as a call of the key's limit by
+ * the minute; when that is used up, the caller is told so instead.
+ * @throws INVALID_API_KEY, LEDGER_UNAVAILABLE
+ */
+async function confirmed(gateway: Gateway, key: CallKey, error: GatewayError): Promise<GatewayError> {
+  if (error.code === 'LEDGER_UNAVAILABLE') return error;
+  if (error.status >= 500 || error.code === 'KEY_RATE_LIMITED') {
+    await gateway.keys.confirm(key);
+    return error;
+  }
+  try {
+    await gateway.keys.countRefused(key);
+    return error;
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.code === 'KEY_RATE_LIMITED') return thrown;
+    throw thrown;
+  }
+}

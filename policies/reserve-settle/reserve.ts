@@ -1,4 +1,5 @@
 import { askedFor } from '../../core/allowed-models';
+import { rateLimited } from '../../core/api-keys';
 import type { ModelRequest } from '../../core/call';
 import { isAllowed } from '../../core/catalog';
 import { ERRORS, fail } from '../../core/errors';
@@ -101,7 +102,7 @@ function refusalOf(outcome: Exclude<ReserveOutcome, { outcome: 'reserved' }>, he
     case 'key_limit_exceeded':
       return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
     case 'rate_limited':
-      return fail('KEY_RATE_LIMITED', { retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1_000) });
+      return rateLimited(outcome.retryAfterMs);
     case 'not_ready':
     case 'stale_key':
       return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });

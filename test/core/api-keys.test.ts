@@ -32,6 +32,10 @@ function keysOver(
       return known.get(hash) ?? ({ outcome: 'unknown' } as const);
     },
     readKey: async () => state as KeyState | undefined,
+    countRefused: async () => {
+      asked.push('count');
+      return { outcome: 'rate_limited', retryAfterMs: 1_500 } as const;
+    },
   };
   return { asked, keys: openApiKeys({ ledger, log: quiet, maxRemembered, unknown }) };
 }
@@ -147,11 +151,21 @@ describe('API keys', () => {
     assert.equal(await code(rebuilding.keys.identify(requestWith('x-api-key', key))), 'LEDGER_UNAVAILABLE');
   });
 
+  it('count a refused call only for a key with a limit by the minute', async () => {
+    const plain = keysOver(new Map(), { status: 'active', settings });
+    await plain.keys.countRefused({ ...payer, settings });
+    assert.deepEqual(plain.asked, []);
+    const limited = keysOver(new Map(), { status: 'active', settings, callsPerMinute: 1 });
+    const error = await rejection(limited.keys.countRefused({ ...payer, settings }));
+    assert.ok(error instanceof GatewayError);
+    assert.deepEqual([error.code, error.options.retryAfterSeconds], ['KEY_RATE_LIMITED', 2]);
+  });
+
   it('are refused with 503 and a time to come back when the ledger does not answer', async () => {
     const down = async () => {
       throw new LedgerUnavailable('no answer');
     };
-    const dark = openApiKeys({ ledger: { findKey: down, readKey: down }, log: quiet });
+    const dark = openApiKeys({ ledger: { findKey: down, readKey: down, countRefused: down }, log: quiet });
     for (const question of [dark.identify(requestWith('x-api-key', key)), dark.confirm({ ...payer, settings })]) {
       const error = await rejection(question);
       assert.ok(error instanceof GatewayError);

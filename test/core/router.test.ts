@@ -213,7 +213,11 @@ describe('the router', () => {
     const status = { value: 'active' };
     const keys = {
       ...openApiKeys({
-        ledger: { findKey: async () => ({ outcome: 'unknown' }), readKey: async () => undefined },
+        ledger: {
+          findKey: async () => ({ outcome: 'unknown' }),
+          readKey: async () => undefined,
+          countRefused: async () => ({ outcome: 'counted' }),
+        },
         log: quiet,
       }),
       identify: async () => key,

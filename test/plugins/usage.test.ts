@@ -112,7 +112,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         Object.keys(body).join(),
         'requestId,createdAt,keyId,keyName,protocol,path,strategy,modelRequested,model,upstream,attempts,fallback,stream,' +
           'status,source,errorCode,inputTokens,outputTokens,totalTokens,cacheCreationTokens,cacheReadTokens,cost,billing,' +
-          'responseTimeMs,firstTokenMs,configRevision',
+          'responseTimeMs,firstTokenMs,configRevision,calls',
       );
       assert.equal(body.createdAt, '2026-11-20T08:00:02.000Z');
       assert.equal(body.keyName, 'first');
@@ -248,8 +248,8 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(onlyTwo.body.items[0].accountId, two.accountId);
       const csv = await desk.admin('GET', `/usage.csv?account=${two.accountId}`);
       const [head, line] = csv.body.split('\r\n');
-      assert.ok(head.endsWith(',configRevision,accountId,rollout,rolloutStage,rolloutArm'));
-      assert.ok(line.endsWith(`,r1,${two.accountId},,,`));
+      assert.ok(head.endsWith(',configRevision,calls,accountId,rollout,rolloutStage,rolloutArm'));
+      assert.ok(line.endsWith(`,r1,1,${two.accountId},,,`));
       assert.equal((await desk.admin('GET', '/usage?account=x')).body.error.param, 'account');
     });
   });

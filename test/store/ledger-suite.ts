@@ -617,6 +617,35 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
+    describe('a call that is refused without a hold', () => {
+      const limited = async (limits: Partial<SetKeyRequest>) => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.setKey(keyRequest(payer, limits));
+        return payer;
+      };
+
+      it('counts for the limit of calls by the minute, until it comes too early', async () => {
+        const payer = await limited({ callsPerMinute: 2 });
+        assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
+        assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
+        const third = await ledger.countRefused(payer);
+        assert.ok(third.outcome === 'rate_limited');
+        assert.ok(third.retryAfterMs > 20_000 && third.retryAfterMs <= 30_000, String(third.retryAfterMs));
+        assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'rate_limited');
+      });
+
+      it('counts no tokens, and nothing for a key without a limit of calls', async () => {
+        const payer = await limited({ tokensPerMinute: 1 });
+        for (let call = 0; call < 5; call += 1)
+          assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
+        assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'reserved');
+      });
+
+      it('of an unknown key is answered with that', async () => {
+        assert.deepEqual(await ledger.countRefused(newPayer()), { outcome: 'unknown_key' });
+      });
+    });
+
     describe('limits of a day and a month', () => {
       for (const name of ['dailyLimitE8', 'monthlyLimitE8'] as const) {
         it(`${name} holds spent and held together, beside the limit in all, and is shown and taken away`, async () => {

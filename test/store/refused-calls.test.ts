@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
+import { newId } from '../../core/ids';
 import { drainShards } from '../../core/ledger/drain';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { startRefusedCalls } from '../../core/refused-calls';
+import { sumSomeUntil } from '../../core/usage-roll-up';
+import { readSums } from '../../core/usage-sums';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { until } from '../support/until';
 import { keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
@@ -59,12 +62,37 @@ for (const { name, open } of DATABASES) {
       );
     });
 
+    it('are one each for the first five of a key, code and second, and one that counts the others', async () => {
+      const [payer, other] = [newPayer(), newPayer()];
+      const refused = startRefusedCalls({ database: test.database, log: quiet, nowMs: () => 0 });
+      for (let call = 0; call < 1_000; call += 1) {
+        refused.add(usageRecord(payer, { status: 402, errorCode: 'INSUFFICIENT_BALANCE' }));
+        refused.add(usageRecord(payer, { status: 400, errorCode: 'INVALID_FIELD' }));
+        refused.add(usageRecord(other, { status: 402, errorCode: 'INSUFFICIENT_BALANCE' }));
+      }
+      await refused.close();
+      const counts = async ({ accountId }: { readonly accountId: string }, status: number) =>
+        test.database('usage_records').where({ account_id: accountId, status }).orderBy('calls').pluck('calls');
+      for (const [of, status] of [
+        [payer, 402],
+        [payer, 400],
+        [other, 402],
+      ] as const)
+        assert.deepEqual(await counts(of, status), [1, 1, 1, 1, 1, 995]);
+      const allTime = [{ fromMs: Number.NEGATIVE_INFINITY, toMs: Number.POSITIVE_INFINITY }];
+      const sumOf = async () => (await readSums(test.database, { account: payer.accountId }, allTime))[0];
+      const { calls, failed, cost_e8 } = (await sumOf()) ?? {};
+      assert.deepEqual([calls, failed, cost_e8], [2_000n, 2_000n, 0n]);
+      while (await sumSomeUntil(test.database, new Date()));
+      assert.equal((await sumOf())?.calls, 2_000n);
+    });
+
     it('above the bound are dropped and counted, once', async () => {
       const payer = newPayer();
       const lines: string[] = [];
       const log = pino({}, { write: (line: string) => void lines.push(line) });
       const refused = startRefusedCalls({ database: test.database, log, maxWaiting: 3 });
-      for (let each = 0; each < 10; each++) refused.add(usageRecord(payer));
+      for (let each = 0; each < 10; each++) refused.add(usageRecord({ ...payer, keyId: newId() }));
       await refused.close();
       assert.equal(await countOf(payer.accountId), 3);
       assert.deepEqual(

@@ -31,8 +31,8 @@ const LATER = new Date('2028-01-01');
 /** What the records that are summed come to, asked of them in another way than the sums are kept. */
 async function assertSumsAreExact(database: Knex): Promise<void> {
   const { rows: expected } = await database.raw(`
-    SELECT account_id, 'none' AS grouped_by, date_trunc('hour', created_at) AS hour, '' AS name, status, count(*) AS calls,
-      count(*) FILTER (WHERE status >= 400 OR error_code IS NOT NULL) AS failed, sum(cost_e8)::bigint AS cost_e8,
+    SELECT account_id, 'none' AS grouped_by, date_trunc('hour', created_at) AS hour, '' AS name, status, sum(calls)::bigint AS calls,
+      coalesce(sum(calls) FILTER (WHERE status >= 400 OR error_code IS NOT NULL), 0)::bigint AS failed, sum(cost_e8)::bigint AS cost_e8,
       coalesce(sum(input_tokens), 0)::bigint AS input_tokens, coalesce(sum(output_tokens), 0)::bigint AS output_tokens,
       coalesce(sum(total_tokens), 0)::bigint AS total_tokens, count(first_token_ms) AS measured
     FROM usage_records WHERE created_at < (SELECT until FROM usage_summed)
@@ -391,9 +391,11 @@ describe('a database from before the sums', () => {
     await migrate(database, { to: '2026-11-21-tell-whose-instances' });
     const payer = newPayer();
     const times = ['2025-02-28T23:59:59.999Z', '2026-11-03T00:00:00.000Z', '2026-11-03T00:30:00.000Z'];
-    await insertUsage(
-      database,
-      times.map((createdAt) => rowOf(usageRecord(payer, { createdAt, firstTokenMs: 300 }), 7n)),
+    await withCalls(database, () =>
+      insertUsage(
+        database,
+        times.map((createdAt) => rowOf(usageRecord(payer, { createdAt, firstTokenMs: 300 }), 7n)),
+      ),
     );
     await migrate(database);
     await sumSomeUntil(database, LATER);
@@ -414,8 +416,10 @@ describe('a database from before the sums', () => {
       const [row] = await database('usage_sums').where({ grouped_by: 'none' }).sum('calls as calls');
       return Number(row?.['calls']);
     };
-    await write(Date.now() - 60_000);
-    await write(Date.now() + 60_000);
+    await withCalls(database, async () => {
+      await write(Date.now() - 60_000);
+      await write(Date.now() + 60_000);
+    });
     await migrate(database);
     assert.equal(await callsSummed(), 1);
     await write(Date.now() - 60_000);
@@ -431,3 +435,10 @@ describe('a database from before the sums', () => {
     await database.destroy();
   });
 });
+
+/** Writes records into tables of a version that had no column for how many calls a record stands for. */
+async function withCalls(database: Knex, write: () => Promise<void>): Promise<void> {
+  await database.raw('ALTER TABLE usage_records ADD COLUMN calls int');
+  await write();
+  await database.raw('ALTER TABLE usage_records DROP COLUMN calls');
+}

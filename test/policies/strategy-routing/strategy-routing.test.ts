@@ -31,6 +31,7 @@ async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ na
       settings: { ...key.settings, allowedModels: asked.allowedNow ?? key.settings.allowedModels },
     }),
     made: () => undefined,
+    countRefused: async () => undefined,
     remember: (key) => key,
   };
   const gateway = sampleGateway({ catalog: buildCatalog(upstreams), health, keys });
