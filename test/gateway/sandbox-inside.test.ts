@@ -233,9 +233,18 @@ describe('inside a running sandbox', () => {
       expect([asJson.status, asJson.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
     });
 
-    it('outside of the sandbox is PATH_INVALID: with "..", NUL, an absolute path or a link', async () => {
-      await run('ln -sf /etc/passwd out; ln -sfn / top');
-      for (const path of ['../x', 'a/../../x', '/etc/passwd', 'a\0b', 'out', 'top/etc/passwd']) {
+    it('at an absolute path is the same for the files API and for commands', async () => {
+      const written = await post('/files', { path: '/data/m.csv', content: 'a,b' });
+      expect([written.status, written.json.path]).to.deep.equal([201, '/data/m.csv']);
+      expect((await run('cat /data/m.csv; echo 1,2 > /data/n.csv')).json.stdout).to.equal('a,b');
+      expect((await get('/files?path=/data/n.csv')).json.content).to.equal('1,2\n');
+      const listed = (await get('/files/list?path=/data')).json;
+      expect(JSON.stringify(listed)).to.include('"/data/m.csv"');
+    });
+
+    it('outside of the sandbox is PATH_INVALID: with "..", NUL, a folder of the kernel or a link to one', async () => {
+      await run('ln -sf /proc/self/environ out; ln -sfn / top');
+      for (const path of ['../x', 'a/../../x', '/proc/version', 'a\0b', 'out', 'top/proc/version']) {
         const answers = [
           await get(`/files?path=${encodeURIComponent(path)}`),
           await get(`/files/content?path=${encodeURIComponent(path)}`),

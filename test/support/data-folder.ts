@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate, openDatabase } from '../../core/database';
 import { quiet } from './databases';
+import { endInstances } from './instances';
 import { emptyDataFolder } from './shared';
 
 const made: string[] = [];
@@ -16,7 +17,11 @@ export async function newDataFolder(stores: unknown): Promise<string> {
 }
 
 export async function removeDataFolders(): Promise<void> {
-  await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
+  const remove = async (folder: string) => {
+    await endInstances(folder);
+    await rm(folder, { recursive: true, force: true });
+  };
+  await Promise.all(made.splice(0).map(remove));
 }
 
 /** With an embedded database of this version that has nothing in it. */

@@ -8,6 +8,7 @@ import type { PortAddress } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
 import { type Timed, touchSandbox } from '../store';
 import { stillValid, TOKEN_HEADER } from './tokens';
+import { openWay, type Way } from './way';
 
 /** Never given to an instance: they open the gateway, or belong to whoever else is served under its name. */
 const CLIENTS_OWN = [
@@ -73,7 +74,9 @@ export class PortProxy {
   }
 
   /** @throws SUPPLIER_ERROR when nothing answers. Resolves when the answer has been given, or has broken off. */
-  pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
+  async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
+    const { close, ...way } = await wayOf(passage);
+    if (response.destroyed) return close();
     this.#passages.set(request, passage);
     const forget = this.#remember(passage, () => response.destroy());
     return new Promise((resolve, reject) => {
@@ -81,7 +84,7 @@ export class PortProxy {
         forget();
         resolve();
       });
-      this.#proxy.web(request, response, { target: targetOf(passage) }, (error) => {
+      this.#proxy.web(request, response, way, (error) => {
         if (response.headersSent || response.destroyed) response.destroy();
         else reject(noAnswer(error));
       });
@@ -89,13 +92,15 @@ export class PortProxy {
   }
 
   /** The same for a connection that becomes another protocol's. */
-  passUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, passage: Passage): Promise<void> {
+  async passUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, passage: Passage): Promise<void> {
+    const { close, ...way } = await wayOf(passage);
+    if (socket.destroyed) return close();
     this.#passages.set(request, passage);
     const forget = this.#remember(passage, () => socket.destroy());
     socket.once('close', forget);
     return new Promise((resolve, reject) => {
       socket.once('close', resolve);
-      this.#proxy.ws(request, socket as never, head, { target: targetOf(passage) }, (error) => reject(noAnswer(error)));
+      this.#proxy.ws(request, socket as never, head, way, (error) => reject(noAnswer(error)));
     });
   }
 
@@ -184,8 +189,13 @@ export class PortProxy {
   }
 }
 
-function targetOf({ address, path }: Passage): string {
-  return `${address.url}${path}`;
+/** @throws SUPPLIER_ERROR */
+async function wayOf({ address, path }: Passage): Promise<Way> {
+  try {
+    return await openWay(address, path);
+  } catch (error) {
+    throw noAnswer(error as Error);
+  }
 }
 
 function noAnswer(cause: Error) {
