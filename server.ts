@@ -42,6 +42,7 @@ import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-
 import { log } from './core/log';
 import { closeWithConnection } from './core/pipelined';
 import type { OwnHosts, Route } from './core/plugin';
+import { proxiesInFront } from './core/proxies';
 import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { recordReloads, reloadOnChange } from './core/reload-triggers';
@@ -105,7 +106,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
-  const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
+  const dataFolder = resolve(env['DATA_DIR'] || join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
   await migrate(database);
@@ -148,6 +149,8 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
     rollouts: new LiveRollouts(),
     refusedCalls,
     log,
+    dataFolder,
+    proxies: proxiesInFront(plugins),
     liveConfiguration: live,
     configurationSource,
     changeChecks: [],

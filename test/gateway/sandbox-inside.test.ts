@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { asDocumented } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { findProgram } from '../support/programs';
 import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
@@ -16,6 +17,7 @@ describe('inside a running sandbox', () => {
 
   before(async function () {
     this.timeout(60_000);
+    findProgram('bwrap');
     gateway = await asDocumented(await startGateway({ stores: 'real', ...SANDBOX_GATEWAY }));
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('inside')));
@@ -144,6 +146,20 @@ describe('inside a running sandbox', () => {
         expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'COMMAND_INVALID', param]);
       });
     }
+
+    it('reaches neither the admin listener nor the public one', async () => {
+      for (const url of [gateway.adminUrl, gateway.url]) {
+        const ask = `fetch('${url}/healthz').then((a) => console.log(a.status), (e) => console.log(e.cause.code))`;
+        const { json } = await run(`"${NODE_INSIDE}" -e "${ask}"`);
+        expect(json.stdout).to.equal('ECONNREFUSED\n');
+      }
+    });
+
+    it('at a working folder that is on the host alone is refused like one that is nowhere', async () => {
+      const answers = await Promise.all([gateway.dataFolder, '/nowhere'].map((cwd) => run('pwd', { cwd })));
+      const [first, second] = answers.map(({ status, json }) => [status, json.error]);
+      expect(first).to.deep.equal(second);
+    });
 
     it('of another sandbox is not found', async () => {
       const { status } = await get(`/commands/${id}`);

@@ -55,6 +55,8 @@ export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
     log: pino({ level: 'silent' }),
     isDraining: () => false,
     isOutboxFull: () => false,
+    dataFolder: '',
+    proxies: 0,
     configRevision: 'r',
     configuration: { rollouts: [] } as unknown as Gateway['configuration'],
     rollouts: new LiveRollouts(),
