@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InstanceSpec } from '../../../../core/supplier';
 
@@ -21,29 +21,51 @@ const CONTROLLERS = ['memory', 'pids', 'cpu'];
 
 /** Returns where `/proc/self/mountinfo` and `/proc/self/cgroup` say that this process is; undefined when a controller is missing. */
 export function readControlGroups(mountInfo: string, ownGroups: string): ControlGroups | undefined {
-  const own = new Map(
-    ownGroups.split('\n').flatMap((line) => {
-      const [, names = '', path = '/'] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-      return names.split(',').map((name) => [name, path] as const);
-    }),
-  );
-  const folderOf = (type: string, controller: string) => {
-    for (const line of mountInfo.split('\n')) {
-      const [place = '', kind = ''] = line.split(' - ');
-      const [, , , root = '', mountPoint = ''] = place.split(' ');
-      const [found, , options = ''] = kind.split(' ');
-      if (found !== type || (controller !== '' && !options.split(',').includes(controller))) continue;
-      const path = own.get(controller) ?? '/';
-      return join(mountPoint, path.startsWith(root) ? path.slice(root === '/' ? 0 : root.length) : '/');
-    }
-    return undefined;
-  };
-  const byController = CONTROLLERS.map((controller) => folderOf('cgroup', controller)).filter(
-    (each) => each !== undefined,
-  );
+  const mounts = mountInfo.split('\n').map(readMount);
+  const own = ownPaths(ownGroups);
+  const byController = CONTROLLERS.flatMap((controller) => {
+    const mount = mounts.find(({ type, options }) => type === 'cgroup' && options.includes(controller));
+    return mount === undefined ? [] : [folderIn(mount, own.get(controller))];
+  });
   if (byController.length === CONTROLLERS.length) return { version: 1, folders: [...new Set(byController)] };
-  const unified = folderOf('cgroup2', '');
-  return unified === undefined ? undefined : { version: 2, folders: [unified] };
+  const unified = mounts.find(({ type }) => type === 'cgroup2');
+  return unified && { version: 2, folders: [delegatedGroup(folderIn(unified, own.get('')))] };
+}
+
+interface Mount {
+  readonly type: string | undefined;
+  readonly options: readonly string[];
+  readonly root: string;
+  readonly mountPoint: string;
+}
+
+function readMount(line: string): Mount {
+  const [place = '', kind = ''] = line.split(' - ');
+  const [, , , root = '', mountPoint = ''] = place.split(' ');
+  const [type, , options = ''] = kind.split(' ');
+  return { type, options: options.split(','), root, mountPoint };
+}
+
+/** Reads lines like `4:memory:/path` and, of version 2, `0::/path`. */
+function ownPaths(text: string): ReadonlyMap<string, string | undefined> {
+  const lines = text.split('\n').map((line) => /^\d+:([^:]*):(.*)$/.exec(line));
+  return new Map(
+    lines.flatMap((line) => (line === null ? [] : (line[1] ?? '').split(',').map((name) => [name, line[2]] as const))),
+  );
+}
+
+/** A mount shows the groups below its root only. */
+function folderIn({ root, mountPoint }: Mount, path = '/'): string {
+  const below = root === '/' ? path : path.startsWith(`${root}/`) ? path.slice(root.length) : '';
+  return resolve(`${mountPoint}/${below}`);
+}
+
+/**
+ * Returns the group below which others can be made: with version 2 one with processes of its own has no bounded groups below
+ * it. systemd's `DelegateSubgroup` puts the process into a group below the one that it hands over.
+ */
+function delegatedGroup(own: string): string {
+  return /\.service$/.test(dirname(own)) ? dirname(own) : own;
 }
 
 /** Returns what is written into which file of a group. The first ones must be there; the others only where the kernel has them. */
