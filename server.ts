@@ -45,6 +45,7 @@ import { OpenCalls } from './core/open-calls';
 import { closeWithConnection } from './core/pipelined';
 import type { Route } from './core/plugin';
 import { readPortDomain } from './core/port-domain';
+import { proxiesInFront } from './core/proxies';
 import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { recordReloads, reloadOnChange } from './core/reload-triggers';
@@ -110,7 +111,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
-  const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
+  const dataFolder = resolve(env['DATA_DIR'] || join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
   await migrate(database);
@@ -154,6 +155,8 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
     refusedCalls,
     openCalls: new OpenCalls(),
     log,
+    dataFolder,
+    proxies: proxiesInFront(plugins),
     liveConfiguration: live,
     configurationSource,
     changeChecks: [],

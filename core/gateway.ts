@@ -29,6 +29,10 @@ export interface Gateway {
   readonly refusedCalls: RefusedCalls;
   readonly openCalls: OpenCalls;
   readonly log: Logger;
+  /** The folder of this process's own data, absolute. */
+  readonly dataFolder: string;
+  /** How many proxies the operator says stand in front. */
+  readonly proxies: number;
   /** Policies have the configuration they were prepared for; plugins have the one in force at the moment they ask. */
   readonly configuration: Configuration;
   /** The configuration's models and upstreams. */

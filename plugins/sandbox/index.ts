@@ -60,7 +60,7 @@ export default definePlugin({
         pattern: '^[a-z0-9-]{1,40}$',
       },
       allowUnisolated: {
-        description: 'Sandboxes without any isolation may be offered on a listener that others can reach.',
+        description: 'Sandboxes without isolation may be offered where others reach the gateway.',
         type: 'boolean',
         default: false,
       },
@@ -88,7 +88,7 @@ export default definePlugin({
   hosts: (_settings, gateway) => portHosts(servicesOf(gateway).inside),
   start: async (settings, gateway) => {
     const { service, inside } = servicesOf(gateway);
-    const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
+    const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
     refuseUnisolated(service, settings.allowUnisolated);
     await service.changes.listen();

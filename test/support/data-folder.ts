@@ -2,6 +2,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../preparation/run';
+import { endInstances } from './instances';
 import { emptyDataFolder } from './shared';
 
 const made: string[] = [];
@@ -21,7 +22,11 @@ export async function newEmbeddedFolder(): Promise<string> {
 }
 
 export async function removeDataFolders(): Promise<void> {
-  await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
+  const remove = async (folder: string) => {
+    await endInstances(folder);
+    await rm(folder, { recursive: true, force: true });
+  };
+  await Promise.all(made.splice(0).map(remove));
 }
 
 /**

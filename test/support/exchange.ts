@@ -58,6 +58,8 @@ export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
     isDraining: () => false,
     openCalls: new OpenCalls(),
     isOutboxFull: () => false,
+    dataFolder: '',
+    proxies: 0,
     configRevision: 'r',
     configuration: { rollouts: [] } as unknown as Gateway['configuration'],
     rollouts: new LiveRollouts(),

@@ -1,8 +1,8 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
-import type { PortAddress } from '../../../core/supplier';
 import { TOKEN_HEADER } from './tokens';
+import type { Way } from './way';
 
 /** Never given to an instance: they open the gateway, or belong to whatever else is served under its name. */
 const CLIENTS_OWN = new Set([
@@ -13,20 +13,25 @@ const CLIENTS_OWN = new Set([
   'cookie',
   'forwarded',
   TOKEN_HEADER,
-  // The gateway has answered it.
+  // The gateway has answered it. http-proxy would tell nobody of a request that has it.
   'expect',
 ]);
 
-/** Opens the client's request at an instance: its method and headers, without what is not for the instance. */
-export function requestOfInstance(incoming: IncomingMessage, address: PortAddress, path: string): ClientRequest {
-  const url = new URL(address.url);
-  const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  const headers = { ...headersForInstance(incoming), host: url.host, ...address.headers };
-  // One connection per request: another instance may get the address of one that has ended.
-  return request({ ...urlToHttpOptions(url), path, method: incoming.method, headers, agent: false });
+/** The client's headers without those that are not for the instance. */
+export function headersForInstance({ headers }: IncomingMessage): IncomingHttpHeaders {
+  const passed = Object.entries(headers).filter(([name]) => !CLIENTS_OWN.has(name) && !name.startsWith('x-forwarded-'));
+  return Object.fromEntries(passed);
 }
 
-function headersForInstance({ headers }: IncomingMessage): OutgoingHttpHeaders {
-  const passed = Object.entries(headers).filter(([name]) => !CLIENTS_OWN.has(name) && !name.startsWith('x-forwarded-'));
-  return { ...Object.fromEntries(passed), connection: headers.upgrade === undefined ? 'close' : 'Upgrade' };
+/** Opens a request for another protocol at an instance. http-proxy would give the client whatever the instance answers. */
+export function upgradeAtInstance(incoming: IncomingMessage, { target, agent, headers }: Way): ClientRequest {
+  const url = new URL(target);
+  const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  return request({
+    ...urlToHttpOptions(url),
+    path: target.slice(url.origin.length),
+    method: incoming.method,
+    headers: { ...headersForInstance(incoming), host: url.host, connection: 'Upgrade', ...headers },
+    agent,
+  });
 }

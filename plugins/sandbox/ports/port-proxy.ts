@@ -2,13 +2,15 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import httpProxy from 'http-proxy';
 import type { Logger } from 'pino';
 import type { PortAddress } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
 import { type Timed, touchSandbox } from '../store';
 import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
-import { requestOfInstance } from './instance-request';
+import { headersForInstance, upgradeAtInstance } from './instance-request';
 import { stillValid } from './tokens';
+import { openWay, type Way } from './way';
 
 export interface Passage {
   readonly address: PortAddress;
@@ -26,29 +28,54 @@ interface Open {
   readonly end: () => void;
 }
 
+/** A request whose answer has not come yet. */
+interface Waiting {
+  readonly resolve: (answer: IncomingMessage) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
 /** How long a passage may outlive its token, or its sandbox, that ended elsewhere. */
 const LOOK_EVERY_MS = 5_000;
 
 /** Passes HTTP and WebSocket on to ports of instances. Either side that ends, ends the other. */
 export class PortProxy {
+  // The answer is relayed by us: the instance decides every byte of it, and http-proxy would repeat what Node refuses.
+  readonly #proxy = httpProxy.createProxyServer({ changeOrigin: true, ignorePath: true, selfHandleResponse: true });
+  readonly #waiting = new WeakMap<ServerResponse, Waiting>();
   readonly #open = new Set<Open>();
 
   constructor(
     private readonly timed: Timed,
     private readonly log: Logger,
     private readonly isDraining: () => boolean,
-  ) {}
+  ) {
+    this.#proxy.on('proxyReq', (outgoing, request, response) => this.#beginRequest(outgoing, request, response));
+    this.#proxy.on('proxyRes', (answer, _request, response) => this.#waiting.get(response)?.resolve(answer));
+  }
 
   /** @throws SUPPLIER_ERROR when nothing answers as HTTP. */
   async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
+    const way = await wayOf(passage);
     const forget = this.#remember(passage, () => response.destroy());
-    response.once('close', forget);
-    const outgoing = requestOfInstance(request, passage.address, passage.path);
+    response.once('close', () => {
+      forget();
+      way.close();
+    });
+    request.headers = headersForInstance(request);
+    const answer = new Promise<IncomingMessage>((resolve, reject) => {
+      this.#waiting.set(response, { resolve, reject: (cause) => reject(noAnswer(cause)) });
+      this.#proxy.web(request, response, { ...way, agent: way.agent as never }, (error) => reject(noAnswer(error)));
+    });
+    relayAnswer(await answer, response, passage.headers);
+  }
+
+  /** http-proxy does not tell the instance that the client has left, nor the client that the instance has. */
+  #beginRequest(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
     response.once('close', () => outgoing.destroy());
-    request.pipe(outgoing);
     // A client that still sends when the instance has ended is read, so that its connection can be used again.
     outgoing.once('close', () => request.resume());
-    relayAnswer(await answerOf(outgoing), response, passage.headers);
+    // A switch of protocols that was not asked for ends the connection without an error.
+    outgoing.once('close', () => this.#waiting.get(response)?.reject(undefined));
   }
 
   /** The same for a connection that becomes another protocol's; the response is for an answer that refuses that. */
@@ -59,10 +86,14 @@ export class PortProxy {
     passage: Passage,
     response: ServerResponse,
   ): Promise<void> {
+    const way = await wayOf(passage);
     const forget = this.#remember(passage, () => socket.destroy());
     socket.once('close', forget);
-    const outgoing = requestOfInstance(request, passage.address, passage.path);
-    socket.once('close', () => outgoing.destroy());
+    const outgoing = upgradeAtInstance(request, way);
+    socket.once('close', () => {
+      outgoing.destroy();
+      way.close();
+    });
     const switched = new Promise<undefined>((resolve) => {
       outgoing.once('upgrade', (answer: IncomingMessage, other: Duplex, begun: Buffer) => {
         socket.write(switchingHead(answer, passage.headers));
@@ -121,6 +152,15 @@ export class PortProxy {
     const open = { tokenHash, sandboxId, end };
     this.#open.add(open);
     return () => this.#open.delete(open);
+  }
+}
+
+/** @throws SUPPLIER_ERROR when nothing listens at the port. */
+async function wayOf({ address, path }: Passage): Promise<Way> {
+  try {
+    return await openWay(address, path);
+  } catch (cause) {
+    throw noAnswer(cause);
   }
 }
 

@@ -64,8 +64,11 @@ export async function* exactly({ byteLength, content }: FileContent): AsyncGener
   if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
 }
 
+/** What a path of a file says, in OpenAPI. */
+export const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
+
 /** The path of a query string. */
-export const readPath = reader({ type: 'string', minLength: 1 }, (text) => {
+export const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANING }, (text) => {
   if (text === '') throw new RangeError('expected a path');
   return text;
 });

@@ -3,7 +3,7 @@ import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
 import type { InsideService } from '../inside';
-import { FILE_ERRORS, MOST_AS_JSON, requireFiles, WRITTEN, withFiles } from './file-access';
+import { FILE_ERRORS, MOST_AS_JSON, PATH_MEANING, requireFiles, WRITTEN, withFiles } from './file-access';
 import { readBody } from './read-body';
 
 const BODY = {
@@ -11,11 +11,11 @@ const BODY = {
   additionalProperties: false,
   required: ['path', 'content'],
   properties: {
-    path: { type: 'string', minLength: 1 },
+    path: { type: 'string', minLength: 1, description: PATH_MEANING },
     content: { type: 'string' },
     encoding: { type: 'string', enum: ['utf8', 'base64'], default: 'utf8' },
   },
-  example: { path: 'job/note', content: 'hello' },
+  example: { path: '/data/note', content: 'hello' },
 } as const;
 
 /** Base64 needs a third more, and JSON may write one byte as six. */
