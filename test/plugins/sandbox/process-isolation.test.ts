@@ -129,6 +129,12 @@ describe('an instance of the driver "process" with bubblewrap', function () {
     }
   });
 
+  it('gives a command no descriptor of what starts it, and no look at that of its holder', async () => {
+    // Descriptor 3 is the folder that is listed.
+    assert.equal((await shell('ls /proc/self/fd | grep -c "^[4-9]$"')).printed, '0\n');
+    assert.match((await shell('cat /proc/1/environ 2>&1; ls -l /proc/1/fd 2>&1')).printed, /Permission denied/);
+  });
+
   it('leaves no process and no folder when it is terminated', async () => {
     await shell('env -i setsid sleep 1012 & echo ready');
     await driver.terminate(instance);

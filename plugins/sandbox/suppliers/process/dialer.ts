@@ -33,12 +33,12 @@ interface Dialling {
 
 /** Opens connections in the networks of instances, by one process per instance that has been used lately. */
 export class Dialer {
-  readonly #dialling = new Map<number, Dialling>();
+  readonly #dialling = new Map<string, Dialling>();
   #lastId = 0;
 
   /** @throws PortClosed */
   dial(holder: Holder, host: string, port: number): Promise<Socket> {
-    const { child, waiting, idle } = this.#dialling.get(holder.pid) ?? this.#start(holder);
+    const { child, waiting, idle } = this.#dialling.get(nameOf(holder)) ?? this.#start(holder);
     idle.refresh();
     this.#lastId += 1;
     const id = this.#lastId;
@@ -50,16 +50,17 @@ export class Dialer {
     });
   }
 
-  #start({ pid }: Holder): Dialling {
-    const [program = '', ...words] = inNetworkWords(pid, [process.execPath, '-e', PROGRAM]);
+  #start(holder: Holder): Dialling {
+    const name = nameOf(holder);
+    const [program = '', ...words] = inNetworkWords(holder.pid, [process.execPath, '-e', PROGRAM]);
     const child = spawn(program, words, { cwd: '/', env: { PATH }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     const waiting: Dialling['waiting'] = new Map();
     const idle = setTimeout(() => child.kill(), IDLE_MS).unref();
     const dialling = { child, waiting, idle };
-    this.#dialling.set(pid, dialling);
+    this.#dialling.set(name, dialling);
     const end = () => {
       clearTimeout(idle);
-      if (this.#dialling.get(pid) === dialling) this.#dialling.delete(pid);
+      if (this.#dialling.get(name) === dialling) this.#dialling.delete(name);
       for (const { reject } of waiting.values()) reject(new PortClosed('the network of the instance is gone'));
     };
     child.once('exit', end);
@@ -74,6 +75,11 @@ export class Dialer {
     return dialling;
   }
 
+  /** Ends the process for an instance that is being ended. */
+  end(holder: Holder): void {
+    this.#dialling.get(nameOf(holder))?.child.kill();
+  }
+
   /** Ends the processes; open connections go on. */
   async close(): Promise<void> {
     const ends = [...this.#dialling.values()].map(({ child }) => {
@@ -83,4 +89,9 @@ export class Dialer {
     });
     await Promise.all(ends);
   }
+}
+
+/** A process number alone may be given again. */
+function nameOf({ pid, startedAt }: Holder): string {
+  return `${pid} ${startedAt}`;
 }

@@ -143,6 +143,7 @@ export class ProcessDriver implements SupplierDriver {
   async terminate(reference: InstanceReference): Promise<void> {
     const instance = await this.folders.find(reference.name);
     if (instance?.id !== reference.id) return;
+    if (instance.holder !== undefined) this.#dialer.end(instance.holder);
     await endHolderOf(instance);
     await this.#signalAll(instance, 'SIGKILL');
     await this.folders.remove(instance.name);

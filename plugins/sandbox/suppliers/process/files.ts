@@ -174,6 +174,8 @@ const REASONS: Readonly<Record<string, FileFailure['reason']>> = {
   ENXIO: 'not-allowed',
   EROFS: 'not-allowed',
   EBUSY: 'not-allowed',
+  ETXTBSY: 'not-allowed',
+  ENAMETOOLONG: 'path-invalid',
 };
 
 function toFileFailure(error: unknown, names: readonly string[]): unknown {
