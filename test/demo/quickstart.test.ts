@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -24,7 +34,6 @@ interface State {
   readonly accounts: string[];
   readonly keys: string[];
   readonly credits: Record<string, string>;
-  readonly notes: string[];
 }
 
 describe('the quick start', () => {
@@ -66,6 +75,10 @@ describe('the quick start', () => {
     child.kill('SIGTERM');
     assert.equal(await status(), 0);
     return JSON.parse(said.out) as Line;
+  };
+  const notes = (): string[] => {
+    const file = join(root, '.tollgate/notes');
+    return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
   };
   const state = (): State => JSON.parse(readFileSync(join(root, '.tollgate/state.json'), 'utf8')) as State;
 
@@ -141,7 +154,17 @@ describe('the quick start', () => {
 
   it('stops the gateway first, then the demo upstream', async () => {
     await lineOf();
-    assert.deepEqual(state().notes, ['gateway stopped', 'demo stopped']);
+    assert.deepEqual(notes(), ['gateway stopped', 'demo stopped']);
+  });
+
+  it('takes its programs with it when it is killed, and each of them stops in order', async () => {
+    const { child, said } = start(['--json']);
+    await until('it prints its line', () => said.out.endsWith('}\n'));
+    child.kill('SIGKILL');
+    await until('both have stopped', () => notes().length === 2, 30_000);
+    assert.deepEqual(notes().sort(), ['demo stopped', 'gateway stopped']);
+    // The ports are free.
+    assert.equal((await lineOf()).key, 'sk-svc-1');
   });
 
   it('with --check makes a call in one piece and a streamed one, and ends with 0', async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { pack } from 'tar-stream';
+import { removeEngineFolder } from './engine-folder';
 import { findProgram } from './programs';
 import { until } from './until';
 
@@ -99,7 +100,7 @@ async function stop(child: ChildProcess, ask: Ask, folder: string): Promise<void
     child.kill('SIGTERM');
     await ended;
   }
-  await rm(folder, { recursive: true, force: true });
+  await removeEngineFolder(folder);
 }
 
 /** From Debian's statically linked busybox, so that nothing is downloaded but a package. */

@@ -146,9 +146,12 @@ function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => 
 
 export async function mochaGlobalTeardown(): Promise<void> {
   server?.close();
-  const running = [...redises.values(), ...engines.values(), ...(postgres === undefined ? [] : [postgres])];
-  for (const each of await Promise.allSettled(running)) if (each.status === 'fulfilled') await each.value.stop();
+  const running: Promise<{ stop(): Promise<void> }>[] = [...redises.values(), ...engines.values()];
+  if (postgres !== undefined) running.push(postgres);
+  // What cannot be stopped must not keep the others running.
+  const stops = await Promise.allSettled(running.map(async (each) => (await each.catch(() => undefined))?.stop()));
   await removeDataFolders();
+  for (const stop of stops) if (stop.status === 'rejected') throw stop.reason;
 }
 
 /** A limit is there to end what hangs. On a machine that is busy with other things it must not end what is slow. */
