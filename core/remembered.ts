@@ -1,4 +1,4 @@
-/** Wraps work whose result is good for a while: who asks meanwhile, or while it is under way, gets the same one. */
+/** Wraps work whose result is good for a while: all calls meanwhile, also while the work is under way, get the same result. */
 export function remembered<T>(
   forMs: number,
   work: () => Promise<T>,
