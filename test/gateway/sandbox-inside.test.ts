@@ -15,10 +15,9 @@ describe('inside a running sandbox', () => {
   let base: string;
   let id: string;
 
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     findProgram('bwrap');
-    gateway = await asDocumented(await startGateway({ ...SANDBOX_GATEWAY }));
+    gateway = await asDocumented(await startGateway(SANDBOX_GATEWAY));
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('inside')));
     await waitForState(gateway, key, id, 'RUNNING');

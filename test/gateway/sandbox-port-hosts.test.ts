@@ -14,8 +14,7 @@ describe('a port at a host of its own', () => {
   let id: string;
   let opened: { url: string; headers: Record<string, string> };
 
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     const env = { SANDBOX_DOMAIN: DOMAIN, PUBLIC_URL: 'https://gate.test:8443/' };
     gateway = await startGateway({ env, ...SANDBOX_GATEWAY });
     client = new Client(gateway.url);

@@ -15,7 +15,7 @@ import {
 describe('A sandbox', () => {
   let gateway: TestGateway;
   before(async () => {
-    gateway = await asDocumented(await startGateway({ ...SANDBOX_GATEWAY }));
+    gateway = await asDocumented(await startGateway(SANDBOX_GATEWAY));
   });
   after(() => gateway.stop());
 

@@ -4,7 +4,7 @@ import { newDataFolder } from '../support/data-folder';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { findProgram } from '../support/programs';
 import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
-import { emptyRedis, newDatabase } from '../support/shared';
+import { realStores } from '../support/stores';
 import { until } from '../support/until';
 
 const PORT = 28_911;
@@ -17,8 +17,8 @@ describe('A sandbox of the process driver whose gateway is killed', function () 
 
   it('keeps its files and its server for the next gateway, which can end it', async () => {
     findProgram('bwrap');
-    const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
-    const dataFolder = await newDataFolder(stores);
+    const stores = await realStores();
+    const dataFolder = await newDataFolder();
     const start = () => startGateway({ ...SANDBOX_GATEWAY, stores, dataFolder });
     gateway = await start();
     const { key } = await gateway.newCustomer('5');
