@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../support/free-port';
+import { findProgram } from '../support/programs';
 import { until } from '../support/until';
 
 const REPOSITORY = resolve(__dirname, '../..');
@@ -127,6 +128,7 @@ describe('the quick start', () => {
   });
 
   it('shows the key at the first start, its file at later ones, and commands that work as they are', async () => {
+    findProgram('curl');
     for (const isFirst of [true, false]) {
       const { child, said, status } = start([], { OPENAI_API_KEY: 'set' });
       await until('it has told everything', () => said.out.includes('Ctrl-C ends'));

@@ -14,6 +14,7 @@ export const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   bwrap: 'bubblewrap',
   chromium: 'chromium',
   cc: 'build-essential',
+  curl: 'curl',
 };
 
 /** What the benches start beside the stores. */
