@@ -61,6 +61,8 @@ async function main(): Promise<void> {
   if (targets.length === 0) throw new Error(`There is no target "${options.target}".`);
   const rig = await openRig();
   const findings: Finding[] = [];
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void rig.close().finally(() => process.exit(1)));
   try {
     await fuzz(rig, targets, options, findings);
   } finally {

@@ -1,10 +1,11 @@
 /**
- * `npm run prepare:tests`: finds, or installs in one go, all that the tests start, and builds the server, before any test process
- * starts. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
+ * `npm run prepare:tests`: finds, or installs in one go, all that the tests start, installs the agents and builds the server, before any
+ * test process starts. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
  */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { installAgents } from '../support/agents';
 import { buildServer } from '../support/built-server';
 import { BENCH_PROGRAMS, lookForProgram, TEST_PROGRAMS } from '../support/programs';
 import { type Machine, preparePrograms } from './needed-programs';
@@ -24,7 +25,10 @@ async function main(): Promise<void> {
   const begunMs = performance.now();
   process.stdout.write(`preparing the ${isBench ? 'benches' : 'tests'}\n`);
   await preparePrograms(isBench ? BENCH_PROGRAMS : TEST_PROGRAMS, THIS_MACHINE);
-  if (!isBench) await timed('server', (report) => buildServer(report));
+  if (!isBench) {
+    await timed('agents', installAgents);
+    await timed('server', buildServer);
+  }
   process.stdout.write(`prepared in ${Math.round((performance.now() - begunMs) / 1_000)} s\n`);
 }
 
