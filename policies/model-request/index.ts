@@ -71,8 +71,8 @@ async function readRequest(
   roles: AcceptedRoles,
   limits: BodyLimits,
 ): Promise<ModelRequest> {
-  checkBodyHeaders(request, limits.maxBytes);
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
+  checkBodyHeaders(request, limits.maxBytes);
   const { protocol } = call;
   const observer = new CallObserver(protocol, roles);
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };

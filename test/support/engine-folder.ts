@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readdir, readFile, rm } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { until } from './until';
 
 /**
@@ -24,7 +25,7 @@ async function unmountBelow(folder: string): Promise<void> {
   await until('nothing is mounted below the folder', async () => {
     // What the kernel has unmounted meanwhile fails here, and is not in the next list.
     for (const place of [...(await mountsBelow(folder))].reverse())
-      execFileSync('umount', ['--lazy', place], { stdio: 'pipe' });
+      await promisify(execFile)('umount', ['--lazy', place]);
     return true;
   });
 }
