@@ -12,13 +12,14 @@ import { answerBrokenRequests } from './core/broken-requests';
 import { type Configuration, configurationReader } from './core/configuration';
 import { reportConfiguration } from './core/configuration-nodes';
 import { databaseSource, fileSource, type ReadHere } from './core/configuration-source';
+import { limitConnections } from './core/connection-limits';
 import { checkDatabase, migrate, openDatabase } from './core/database';
 import { type Egress, openEgress } from './core/egress';
 import { ejectionRules } from './core/ejection';
 import { startExpressGateway } from './core/express-gateway';
 import { followRevisions } from './core/follow-revisions';
 import { openFrontDoor } from './core/front-door';
-import { type Gateway, type GatewayParts, withConfiguration } from './core/gateway';
+import { type GatewayParts, withConfiguration } from './core/gateway';
 import { startHealthExchange } from './core/health-exchange';
 import { leaveIdleClients } from './core/idle-clients';
 import type { DrainOptions } from './core/ledger/drain';
@@ -38,18 +39,22 @@ import { openSpool } from './core/ledger/spool';
 import { openSpoolFolder } from './core/ledger/spool-folder';
 import { LiveConfiguration } from './core/live-configuration';
 import { LiveRollouts } from './core/live-rollouts';
-import { type LoadedPlugin, type LoadedPlugins, loadPlugins } from './core/load-plugins';
+import { type LoadedPlugins, loadPlugins } from './core/load-plugins';
 import { log } from './core/log';
+import { OpenCalls } from './core/open-calls';
 import { closeWithConnection } from './core/pipelined';
-import type { OwnHosts, Route } from './core/plugin';
+import type { Route } from './core/plugin';
+import { readPortDomain } from './core/port-domain';
+import { proxiesInFront } from './core/proxies';
 import { checkRedis, connectRedis, type RedisClient } from './core/redis';
 import { startRefusedCalls } from './core/refused-calls';
 import { recordReloads, reloadOnChange } from './core/reload-triggers';
 import { restartNeededSince } from './core/restart-needed';
 import { readRole } from './core/role';
 import { parseDuration } from './core/settings';
-import { OpenRequests, stopOnSignal } from './core/shutdown';
+import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
 import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
+import { hostsOf, routesOf, startPlugins } from './core/start-plugins';
 import { startSweeper } from './core/sweeper';
 import { describeFault } from './core/thrown';
 import { UpstreamHealth } from './core/upstream-health';
@@ -67,6 +72,7 @@ async function main(): Promise<void> {
   setDefaultHighWaterMark(false, STREAM_BUFFER_BYTES);
   const { env } = process;
   const isCheck = readArguments(process.argv.slice(2));
+  readPortDomain(env);
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
   const loaded = loadPlugins(configFolder, env);
   const readHere = configurationReader(loaded);
@@ -105,7 +111,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
-  const dataFolder = resolve(env['DATA_DIR'] ?? join(PROJECT_FOLDER, '.tollgate'));
+  const dataFolder = resolve(env['DATA_DIR'] || join(PROJECT_FOLDER, '.tollgate'));
   const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
   await checkDatabase(database);
   await migrate(database);
@@ -147,10 +153,14 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
     health,
     rollouts: new LiveRollouts(),
     refusedCalls,
+    openCalls: new OpenCalls(),
     log,
+    dataFolder,
+    proxies: proxiesInFront(plugins),
     liveConfiguration: live,
     configurationSource,
     changeChecks: [],
+    stepTimeoutMs: parseDuration(system.stepTimeout),
     routes: () => routes,
     isDraining: () => isDraining,
     isOutboxFull: outbox.isFull,
@@ -175,6 +185,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   });
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
+  limitConnections(servers.http, system.connections, log);
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
@@ -182,8 +193,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
   const stopFollowing = source === 'database' ? followRevisions({ live, database, log }) : undefined;
   const stopReporting = reportConfiguration({ live, source, database, log });
-  announce(servers, live.current, redis === undefined, adminToken.file);
-  stopOnSignal(
+  const stop = prepareStop(
     {
       begin: () => {
         isDraining = true;
@@ -192,6 +202,7 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
         stopReloading();
         return openRequests.none();
       },
+      cutOff: () => parts.openCalls.cutOff(),
       close: async () => {
         for (const server of [servers.http, servers.admin]) {
           server.close();
@@ -216,8 +227,12 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
         await database.destroy();
       },
     },
+    parseDuration(system.shutdownGrace),
     log,
   );
+  announce(servers, live.current, redis === undefined, adminToken.file);
+  stopOnSignal(stop, log);
+  whenUncaught = stopOnFault(stop, log);
 }
 
 /** A call whose client has left may still be at its end: it is charged before the process ends. */
@@ -262,27 +277,6 @@ function openDrainer(options: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
   if (!redisUrl || !databaseUrl) return startDrainer(options);
   const onWritten = (rids: readonly string[]) => options.onWritten?.(rids);
   return startDrainerThread({ redisUrl, databaseUrl, log, onWritten });
-}
-
-/** The endpoints of all plugins, each made with its settings. */
-function routesOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly Route[] {
-  return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
-}
-
-function hostsOf(plugins: readonly LoadedPlugin[], gateway: Gateway): readonly OwnHosts[] {
-  return plugins.flatMap(({ manifest, settings }) => manifest.tollgate.plugin?.hosts?.(settings, gateway) ?? []);
-}
-
-/** What plugins do by themselves while the process runs; answers what ends it, the last begun first. */
-async function startPlugins(plugins: readonly LoadedPlugin[], gateway: Gateway): Promise<() => Promise<void>> {
-  const stops: (() => Promise<void>)[] = [];
-  for (const { manifest, settings } of plugins) {
-    const stop = await manifest.tollgate.plugin?.start?.(settings, gateway);
-    if (stop !== undefined) stops.unshift(stop);
-  }
-  return async () => {
-    for (const stop of stops) await stop();
-  };
 }
 
 /** Slow senders of headers are closed; bodies have their own limits; idle connections may be used again for a while. */
@@ -355,6 +349,9 @@ function explain(error: unknown): never {
   process.exit(1);
 }
 
-process.on('uncaughtException', explain);
-process.on('unhandledRejection', explain);
+/** Until the process serves, a fault is one of the start. */
+let whenUncaught: (fault: unknown, origin: string) => void = explain;
+
+process.on('uncaughtException', (fault, origin) => whenUncaught(fault, origin));
+process.on('unhandledRejection', (fault) => whenUncaught(fault, 'unhandledRejection'));
 main().catch(explain);

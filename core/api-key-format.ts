@@ -25,6 +25,11 @@ export function isApiKey(text: string): boolean {
   return text.slice(-CHECKSUM_LENGTH) === checksum(body);
 }
 
+/** Whether a credential is meant for this service: it begins as our keys do, valid or not, perhaps behind spaces. */
+export function looksLikeApiKey(credential: string): boolean {
+  return credential.trimStart().startsWith(PREFIX);
+}
+
 /** SHA-256 in lower-case hex: all that is kept of a key. */
 export function hashApiKey(key: string): string {
   return hash('sha256', key);

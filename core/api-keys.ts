@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
-import { API_KEY_LENGTH, hashApiKey, isApiKey } from './api-key-format';
+import { API_KEY_LENGTH, hashApiKey, isApiKey, looksLikeApiKey } from './api-key-format';
 import type { CallKey } from './call';
 import { fail, type GatewayError } from './errors';
 import type { KeySettings, Ledger } from './ledger/ledger';
 import { askLedger, ledgerUnavailable } from './ledger/unavailable';
+import { UnknownKeys } from './unknown-keys';
 
-/** Finds and remembers keys. Only hits are cached: the index is immutable, so a hit never goes stale. */
+/** Finds and remembers keys. A key that is found stays found, because the index never changes; one that is not, is for 5 s. */
 export interface ApiKeys {
   /**
    * Who shows which key, in `x-api-key`, `Authorization: Bearer` or `svc-key`.
@@ -18,6 +19,8 @@ export interface ApiKeys {
    * @throws GatewayError INVALID_API_KEY when it is revoked, LEDGER_UNAVAILABLE
    */
   confirm(key: CallKey): Promise<CallKey>;
+  /** Says that this key was just made on this node, so that it is found even if it was asked for before. */
+  made(shown: string): void;
   /**
    * Confirms the key of a call that was refused, and counts the call for the key's limit by the minute.
    * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED when the limit was used up before
@@ -32,6 +35,7 @@ export interface ApiKeysOptions {
   readonly log: Logger;
   /** Keys remembered at most; the one not used for longest is forgotten first. */
   readonly maxRemembered?: number;
+  readonly unknown?: UnknownKeys;
 }
 
 /** What a node knows of a key it has not asked about: reserve answers `stale_key` with more if there is more. */
@@ -42,7 +46,12 @@ interface Remembered {
   key: CallKey;
 }
 
-export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOptions): ApiKeys {
+export function openApiKeys({
+  ledger,
+  log,
+  maxRemembered = 50_000,
+  unknown = new UnknownKeys(),
+}: ApiKeysOptions): ApiKeys {
   // A Map keeps the order of insertion: putting a used entry at the end makes the first one the one to forget.
   const byHash = new Map<string, Remembered>();
   const byKeyId = new Map<string, Remembered>();
@@ -71,8 +80,9 @@ export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOpti
   }
 
   async function find(shown: string, hash: string): Promise<CallKey> {
-    if (!isApiKey(shown)) throw invalidKey();
+    if (!isApiKey(shown) || unknown.has(hash)) throw invalidKey();
     const found = await askLedger(() => ledger.findKey(hash));
+    if (found.outcome === 'unknown') unknown.add(hash);
     if (found.outcome !== 'found') throw found.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
     log.debug({ keyId: found.keyId }, 'first call of a key on this node');
     // A call that came at the same time may have been faster, and may have learned newer settings since.
@@ -102,6 +112,8 @@ export function openApiKeys({ ledger, log, maxRemembered = 50_000 }: ApiKeysOpti
       return remember(key, state.settings);
     },
 
+    made: (shown) => unknown.forget(hashApiKey(shown)),
+
     countRefused: async (key) => {
       const state = await askLedger(() => ledger.readKey(key));
       if (state?.status !== 'active') throw invalidKey();
@@ -121,22 +133,23 @@ export function rateLimited(retryAfterMs: number): GatewayError {
 }
 
 /**
- * The one key a request shows; undefined when it shows none, or different ones. Read from the raw headers: of the parsed
- * ones Node drops a second `authorization` and joins a second `x-api-key` to the first.
+ * Returns the one key a request shows; undefined when it shows none, or different ones. Only credentials that look like a key
+ * count: agents send that of another service beside ours. Reads the raw headers, because Node drops a second `authorization`
+ * from the parsed ones and joins a second `x-api-key` to the first.
  */
 function shownKey(rawHeaders: readonly string[]): string | undefined {
   let shown: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const value = keyIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
-    if (value === undefined) continue;
+    const value = credentialIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
+    if (value === undefined || !looksLikeApiKey(value)) continue;
     if (shown !== undefined && shown !== value) return undefined;
     shown = value;
   }
   return shown;
 }
 
-/** The key in one header; undefined when the header is about something else. Lengths first: this runs for every header. */
-function keyIn(name: string, value: string): string | undefined {
+/** Returns the credential in one header; undefined when the header has another purpose. Lengths first: this runs for every header. */
+function credentialIn(name: string, value: string): string | undefined {
   switch (name.length) {
     case 7:
       return name.toLowerCase() === 'svc-key' ? value : undefined;
@@ -149,9 +162,9 @@ function keyIn(name: string, value: string): string | undefined {
   }
 }
 
-/** A header of another scheme shows a key that cannot be right, so that it is not overlooked. */
+/** Returns what follows `Bearer`. A header without the scheme keeps a space before it, so that a bare key is malformed. */
 function bearerToken(value: string): string {
-  return /^bearer +(.*)$/i.exec(value)?.[1] ?? '';
+  return /^bearer +(.*)$/i.exec(value)?.[1] ?? ` ${value}`;
 }
 
 /** One message for all reasons: whoever tries keys learns nothing from it. */

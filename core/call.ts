@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Candidate } from './catalog';
 import type { ChunkReader } from './chunk-reader';
+import { ClientLeft } from './client-left';
 import type { GatewayError } from './errors';
 import type { EventReader, NotedEvent } from './event-reader';
 import { newRequestId } from './http';
@@ -101,7 +102,14 @@ export interface Meter {
 }
 
 /** How a try that did not answer ended. */
-export type AttemptOutcome = 'connect_failed' | 'timeout' | 'reset' | 'status' | 'error_event' | 'cancelled';
+export type AttemptOutcome =
+  | 'connect_failed'
+  | 'timeout'
+  | 'reset'
+  | 'status'
+  | 'error_event'
+  | 'adapter_fault'
+  | 'cancelled';
 
 /** One try at one candidate. */
 export interface Attempt {
@@ -163,7 +171,7 @@ export type Answer = {
       readonly goOn: GoOn | undefined;
     }
   /** In one piece; `body` is what was read of its JSON. */
-  | { readonly kind: 'body'; readonly bytes: Buffer; readonly body: unknown }
+  | { readonly kind: 'body'; readonly bytes: Buffer; readonly usage: Usage; readonly contentBytes: number }
   /** Given to the caller as it is, at no charge: an upstream's error, a redirect. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
 );
@@ -268,6 +276,7 @@ export class Call implements Partial<CallFields> {
   #leaving: AbortController | undefined;
   readonly #whenLeft = new Set<() => void>();
   #hasLeft = false;
+  #isCutOff = false;
   readonly #refusalHooks: RefusalHook[] = [];
   readonly #endings: EndingWork[] = [];
   #ended: Promise<void> | undefined;
@@ -300,9 +309,21 @@ export class Call implements Partial<CallFields> {
     if (this.#isClosed) void this.end();
   }
 
-  /** The client has left before its answer was complete. */
+  /** The client has left before its answer was complete, or the call is cut off. */
   get hasLeft(): boolean {
     return this.#hasLeft;
+  }
+
+  /** The process ends before the call does; the client may still be there, and is told so. */
+  get isCutOff(): boolean {
+    return this.#isCutOff;
+  }
+
+  /** Ends a call whose client still waits: all that runs for it stops, as if the client had left. */
+  cutOff(): void {
+    if (this.#hasLeft) return;
+    this.#isCutOff = true;
+    this.#leave();
   }
 
   /** Calls back when the client leaves, at once if it has; returns how to stop that. Cheaper than a signal. */
@@ -367,8 +388,4 @@ type EndingWork = () => unknown;
 
 export type RefusalHook = (error: GatewayError) => Promise<GatewayError>;
 
-/** Why a call was aborted: its client closed the connection. */
-export class ClientLeft extends Error {
-  override readonly name = 'ClientLeft';
-  override readonly message = 'the client closed the connection';
-}
+export { ClientLeft };

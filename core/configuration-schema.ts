@@ -89,7 +89,8 @@ const SERVICE_ENDPOINT = {
           'x-expected': 'the name of an environment variable, not its value',
         },
         file: {
-          description: "A file that holds it, relative to the configuration's folder.",
+          description:
+            "A file that holds it, within CREDENTIALS_DIR and relative to it; default: the configuration's folder.",
           type: 'string',
           minLength: 1,
         },
@@ -320,10 +321,48 @@ export const SYSTEM_SCHEMA = {
         },
       },
     },
+    stepTimeout: {
+      ...DURATION,
+      description:
+        'A policy that has not finished its step by then fails the call with 500; for policies that do not bound their own waiting.',
+      default: '30s',
+    },
+    connections: {
+      description: 'How many connections the public listener takes; those above are closed at once.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        most: { description: 'In all.', type: 'integer', minimum: 1, default: 10_000 },
+        mostOfAddress: {
+          description: 'Of one IPv4 address, or of one /64 of IPv6.',
+          type: 'integer',
+          minimum: 1,
+          default: 1_000,
+        },
+        proxies: {
+          description:
+            'Addresses and ranges of your own proxies, which `mostOfAddress` does not bind; default: loopback and private ranges.',
+          type: 'array',
+          items: {
+            type: 'string',
+            pattern: '^[0-9A-Fa-f.:]{2,45}(/[0-9]{1,3})?$',
+            'x-expected': 'an address, or a range such as 10.0.0.0/8',
+          },
+          default: ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+        },
+      },
+    },
     clientIdle: {
       ...DURATION,
       description: 'A client that takes nothing of its answer for so long is treated as one that has left.',
       default: '10m',
+    },
+    shutdownGrace: {
+      ...DURATION,
+      description:
+        'How long running calls may finish when the process is told to stop, or has failed; then they are ended.',
+      default: '25s',
     },
     config: {
       description: 'Where the configuration of calls comes from.',

@@ -5,6 +5,7 @@ import { type LocatedProblem, locate, withHint } from './configuration-problems'
 import { GATEWAY_SCHEMA, type GatewaySettings } from './configuration-schema';
 import { readPipelines } from './configured-pipelines';
 import { readCatalog, readUpstreams } from './configured-upstreams';
+import { withoutOwnSecrets } from './own-secrets';
 import type { Section } from './plugin';
 import type { Policy } from './policy';
 import type { Rollout } from './rollout';
@@ -72,7 +73,7 @@ export function configurationReader({ policies, sections }: Loaded): ReadConfigu
   const check = compileCheck<GatewaySettings>(schema);
   const checkRest = compileCheck<GatewaySettings>(withEmptyMaps(schema));
   return (folder, env, text) => {
-    const file = parseYamlFile(join(folder, 'gateway.config.yml'), env, text);
+    const file = parseYamlFile(join(folder, 'gateway.config.yml'), withoutOwnSecrets(env), text);
     const written = namesWritten(file.value);
     const missing = GATEWAY_SCHEMA.required.filter((key) => !written.keys.includes(key));
     const lost = file.unset.map(({ path }) => path);

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { buildCatalog, type Catalog, CatalogProblem, type ModelEntry, type Upstream } from './catalog';
 import { hint, type LocatedProblem, withHint } from './configuration-problems';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './configuration-schema';
-import { parseUsd } from './money';
-import type { Price } from './price';
+import { readCredential } from './credentials';
+import { formatUsd, MAX_AMOUNT_E8, parseUsd } from './money';
+import { mostCost, type Price } from './price';
 import { compileCheck, parseDuration } from './settings';
 import { adapterNames, findAdapter, type UpstreamAdapter } from './upstream';
 
@@ -22,14 +21,16 @@ export function readUpstreams(
       return [];
     }
     const adapters = readAdapters(path, settings, problems);
-    const credential = readCredential(path, settings.credential, folder, env, problems);
+    const credential = readCredential(settings.credential, folder, env);
+    if ('problem' in credential)
+      problems.push({ path: [...path, 'credential', credential.at], message: credential.problem });
     const upstream: Upstream = {
       name,
       url: new URL(settings.url),
       adapters,
       adapterSettings: settings.adapterSettings ?? {},
-      credential: credential.value,
-      disabled: credential.value === undefined ? credential.reason : undefined,
+      credential: 'value' in credential ? credential.value : undefined,
+      disabled: 'missing' in credential ? credential.missing : undefined,
       tier: settings.tier,
       weight: settings.weight,
       maxConcurrent: settings.maxConcurrent,
@@ -68,31 +69,6 @@ function readAdapters(
   });
 }
 
-function readCredential(
-  path: readonly string[],
-  settings: ServiceEndpointSettings['credential'],
-  folder: string,
-  env: NodeJS.ProcessEnv,
-  problems: LocatedProblem[],
-): { value: string; reason: undefined } | { value: undefined; reason: string } {
-  if (settings.env !== undefined) {
-    const value = env[settings.env]?.trim();
-    if (value !== undefined && value !== '') return { value, reason: undefined };
-    return { value: undefined, reason: `${settings.env} is not set` };
-  }
-  const file = settings.file ?? '';
-  try {
-    const value = readFileSync(join(folder, file), 'utf8').trim();
-    if (value !== '') return { value, reason: undefined };
-    return { value: undefined, reason: `the credential file ${file} is empty` };
-  } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    if (reason !== 'ENOENT')
-      problems.push({ path: [...path, 'credential', 'file'], message: `${file} cannot be read (${reason})` });
-    return { value: undefined, reason: `the credential file ${file} is missing` };
-  }
-}
-
 /** Connecting and waiting for headers together take at most this long; spec section 8. */
 const LONGEST_CONNECTION_MS = 120_000;
 
@@ -126,14 +102,13 @@ function readModel(
   const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
   if (estimatedMaxTokens > maxOutput)
     problems.push({ path: [...path, 'estimatedMaxTokens'], message: `expected at most maxOutput (${maxOutput})` });
-  return {
-    name,
-    aliases,
-    context,
-    maxOutput,
-    estimatedMaxTokens,
-    price: readPrice([...path, 'price'], settings.price, problems),
-  };
+  const price = readPrice([...path, 'price'], settings.price, problems);
+  const most = mostCost({ context, maxOutput }, price);
+  if (most > MAX_AMOUNT_E8) {
+    const message = `one call could cost USD ${formatUsd(most)}, more than the ledger can count (USD ${formatUsd(MAX_AMOUNT_E8)})`;
+    problems.push({ path: [...path, 'price'], message });
+  }
+  return { name, aliases, context, maxOutput, estimatedMaxTokens, price };
 }
 
 function readPrice(path: readonly string[], settings: ModelSettings['price'], problems: LocatedProblem[]): Price {

@@ -68,10 +68,19 @@ const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' 
   return types.getTypeParser(oid, format as 'text');
 };
 
+/** A client of knex, with the method that makes an answer of what the database sent: its types leave that one out. */
+interface ClientClass extends Pick<typeof Knex.Client, keyof typeof Knex.Client> {
+  new (
+    config: Knex.Config,
+  ): Knex.Client & {
+    processResponse(query: { readonly method?: string }, runner: unknown): unknown;
+  };
+}
+
 async function openEmbedded({ dataFolder, log }: DatabaseOptions): Promise<Knex> {
   // Loaded only here: 20 MB of WebAssembly that a process with a real Postgres does not need.
   const { PGlite } = load<typeof import('@electric-sql/pglite')>('@electric-sql/pglite');
-  const PGliteClient = load<typeof Knex.Client>('knex-pglite');
+  const PGliteClient = load<ClientClass>('knex-pglite');
   const lock = await lockDataFolder(dataFolder);
   const pglite = new PGlite(`${dataFolder}/database`, { parsers: { [BIGINT_OID]: BigInt } });
   const close = async () => {
@@ -79,6 +88,14 @@ async function openEmbedded({ dataFolder, log }: DatabaseOptions): Promise<Knex>
     await lock.release();
   };
   class EmbeddedClient extends PGliteClient {
+    /**
+     * Answers the count of a delete as Postgres does. knex-pglite takes the name of the method for the name of the command,
+     * and `del` is not one.
+     */
+    override processResponse(query: { readonly method?: string }, runner: unknown): unknown {
+      return super.processResponse(query.method === 'del' ? { ...query, method: 'delete' } : query, runner);
+    }
+
     override async destroy(done: () => void): Promise<void> {
       await super.destroy(done);
       await close();

@@ -308,6 +308,12 @@ export const ERRORS = {
     retryable: true,
     summary: 'Too many sandboxes are created too fast; keep the idempotency key and repeat later.',
   },
+  COMMAND_LIMIT: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: 'As many commands of the sandbox or the account run, or are followed, as may at once.',
+  },
   HEADERS_TOO_LARGE: {
     status: 431,
     type: 'invalid_request_error',
@@ -400,17 +406,26 @@ export function fail(code: ErrorCode, options: ErrorOptions = {}): GatewayError 
   return new GatewayError(code, options);
 }
 
+/** Names and messages may hold what the caller sent; an answer stays small whatever that was. */
+const LONGEST_MESSAGE = 1_000;
+const LONGEST_PARAM = 200;
+
+export function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /** The envelope of contract section 3, readable by the SDKs of both protocols. */
 export function errorEnvelope(error: GatewayError, requestId: string) {
+  const { param, details } = error.options;
   return {
     type: 'error',
     request_id: requestId,
     error: {
       type: error.type,
       code: error.code,
-      message: error.message,
-      param: error.options.param ?? null,
-      details: error.options.details ?? {},
+      message: shorten(error.message, LONGEST_MESSAGE),
+      param: param === undefined ? null : shorten(param, LONGEST_PARAM),
+      details: details ?? {},
       retryable: error.retryable,
     },
   };

@@ -9,6 +9,9 @@ export interface ExchangeHead {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+/** Far more than the one or two that servers send before an answer. */
+const MOST_INTERIM_ANSWERS = 16;
+
 /** Bytes that wait to be taken before the sender is slowed down: one large read, for the system's own buffers follow. */
 const WAITING_AT_MOST_BYTES = 16 * 1024;
 
@@ -24,6 +27,7 @@ export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #cancelled: Error | undefined;
   #ended = false;
+  #interimAnswers = 0;
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
   #gotHead!: (head: ExchangeHead) => void;
@@ -76,9 +80,15 @@ export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
     if (this.#cancelled !== undefined) controller.abort(this.#cancelled);
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ExchangeHead['headers']): void {
-    // Interim answers (1xx) are not the answer.
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ExchangeHead['headers']): void {
     if (status >= 200) this.#gotHead({ status, headers });
+    else this.#noteInterim(controller);
+  }
+
+  /** Interim answers (1xx) are not the answer; an upstream that sends nothing else would take all of the CPU meanwhile. */
+  #noteInterim(controller: Dispatcher.DispatchController): void {
+    this.#interimAnswers += 1;
+    if (this.#interimAnswers > MOST_INTERIM_ANSWERS) controller.abort(new TooManyInterimAnswers());
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -112,6 +122,11 @@ export class Exchange implements ChunkReader, Dispatcher.DispatchHandler {
     this.#wake = undefined;
     wake?.();
   }
+}
+
+class TooManyInterimAnswers extends Error {
+  override readonly name = 'TooManyInterimAnswers';
+  override readonly message = `the upstream sent more than ${MOST_INTERIM_ANSWERS} interim answers (1xx)`;
 }
 
 /** Why an exchange ended: we wanted no more of it. */

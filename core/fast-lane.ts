@@ -40,7 +40,8 @@ export function compileCallTable(pipelines: readonly PipelineSettings[], gateway
   for (const pipeline of pipelines) {
     const run = compilePipeline(pipeline, gateway);
     const foretold = foretoldBy(pipeline);
-    const open: ServedCall['open'] = (request, response) => new Call(request, response, foretold);
+    const open: ServedCall['open'] = (request, response) =>
+      gateway.openCalls.add(new Call(request, response, foretold));
     const place: ServedCall = {
       is: 'call',
       open,
@@ -72,13 +73,17 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMe
   return allow === undefined ? NOTHING : { is: 'other-method', allow: [...allow] };
 }
 
+/** Of a name in DNS, and a dot at its end. */
+const LONGEST_HOST = 254;
+
 /** undefined for any host. `*` stands for one label, as in Express Gateway. */
 export function hostTest({ host }: EndpointSettings): ((host: string) => boolean) | undefined {
   if (host === undefined || host === '*') return undefined;
   const wanted = host.toLowerCase();
   if (!wanted.includes('*')) return (asked) => asked === wanted;
   const pattern = new RegExp(`^${wanted.split('*').map(escapeRegExp).join('[^.]+')}$`);
-  return (asked) => pattern.test(asked);
+  // With several `*` in one label the pattern is not linear.
+  return (asked) => asked.length <= LONGEST_HOST && pattern.test(asked);
 }
 
 function escapeRegExp(text: string): string {

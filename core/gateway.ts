@@ -11,6 +11,7 @@ import type { Ledger } from './ledger/ledger';
 import type { Settler } from './ledger/settler';
 import type { LiveConfiguration } from './live-configuration';
 import type { LiveRollouts } from './live-rollouts';
+import type { OpenCalls } from './open-calls';
 import type { Route } from './plugin';
 import type { RefusedCalls } from './refused-calls';
 import type { UpstreamHealth } from './upstream-health';
@@ -26,7 +27,12 @@ export interface Gateway {
   readonly health: UpstreamHealth;
   readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
+  readonly openCalls: OpenCalls;
   readonly log: Logger;
+  /** The folder of this process's own data, absolute. */
+  readonly dataFolder: string;
+  /** How many proxies the operator says stand in front. */
+  readonly proxies: number;
   /** Policies have the configuration they were prepared for; plugins have the one in force at the moment they ask. */
   readonly configuration: Configuration;
   /** The configuration's models and upstreams. */
@@ -43,6 +49,8 @@ export interface Gateway {
    * schema's `Settings`.
    */
   section<T>(name: string): T | undefined;
+  /** How long a policy that does not bound its own waiting may take for its step. */
+  readonly stepTimeoutMs: number;
   /** True from the first signal to stop on: no new calls are taken. */
   readonly isDraining: () => boolean;
   /** Too much waits for Postgres: new calls are refused, those that are open are settled. */

@@ -1,8 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BodyPace, PACE_LIMITS } from './body-pace';
-import { type ErrorOptions, errorEnvelope, fail, type GatewayError } from './errors';
+import { type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from './buffered-bytes';
+import { type ErrorOptions, errorEnvelope, fail, type GatewayError, shorten } from './errors';
+import { JsonLimits } from './json-limits';
+import { JsonScanner } from './json-scanner';
+import { answerEarly } from './lingering-close';
 import { takeRandom } from './random';
-import { compileCheck, type Problem, type Schema } from './settings';
+import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, saysJson } from './read-body';
+import { compileCheckInPlace, type Problem, type Schema } from './settings';
 
 export function sendJson(
   response: ServerResponse,
@@ -10,13 +14,23 @@ export function sendJson(
   body: unknown,
   headers: Record<string, string> = {},
 ): void {
+  response.end(writeJsonHead(response, status, body, headers));
+}
+
+/** @returns the body that has to follow */
+function writeJsonHead(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string>,
+): string {
   const text = JSON.stringify(body);
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),
     ...headers,
   });
-  response.end(text);
+  return text;
 }
 
 export function newRequestId(): string {
@@ -51,73 +65,64 @@ export function sendError(
   error: GatewayError,
   requestId: string,
 ): void {
-  const headers = errorHeaders(error, requestId);
-  if (!request.complete) discardRest(request, response);
-  sendJson(response, error.status, errorEnvelope(error, requestId), headers);
+  const text = writeJsonHead(response, error.status, errorEnvelope(error, requestId), errorHeaders(error, requestId));
+  answerEarly(request, response, text);
 }
 
-/** Long enough for the largest body over an ordinary line. */
-const DISCARD_AT_MOST_MS = 5_000;
-
-/**
- * A client that is still sending sees the answer instead of a reset: what it sends is read and dropped for a while, and
- * the connection lives on if the body ends in time.
- */
-function discardRest(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request;
-  request.resume();
-  response.once('finish', () => {
-    const patience = setTimeout(() => socket.destroy(), DISCARD_AT_MOST_MS);
-    for (const event of ['end', 'close']) request.once(event, () => clearTimeout(patience));
-    socket.once('close', () => clearTimeout(patience));
-  });
+/** Reads a small JSON body of our own API and checks it; `T` is the schema's `Settings`. */
+export function jsonBody<T>(schema: Schema): (request: IncomingMessage) => Promise<T> {
+  const read = largeJsonBody<T>(schema, SMALL_BODY_BYTES);
+  return (request) => read(request, NOBODY);
 }
 
-/** Reads small JSON bodies of our own API and checks them; `T` is the schema's `Settings`. */
-export function jsonBody<T>(schema: Schema, maxBytes = 65_536): (request: IncomingMessage) => Promise<T> {
-  const check = compileCheck<T>(schema);
-  return async (request) => {
-    const body = await readBytes(request, maxBytes);
-    if (body.length > 0 && !saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
+/** Small bodies are not counted. */
+const NOBODY: BodyOwner = { onEnd: () => undefined };
+
+/** The same for a body that may be large: it counts in the budget of the process until the visit ends. */
+export function largeJsonBody<T>(
+  schema: Schema,
+  maxBytes: number,
+): (request: IncomingMessage, owner: BodyOwner) => Promise<T> {
+  const check = compileCheckInPlace<T>(schema, MOST_PROBLEMS);
+  return async (request, owner) => {
+    const body = await readOwnBody(request, owner, maxBytes, new JsonScanner(new JsonLimits()));
     const checked = check(body.length === 0 ? {} : parseJson(body));
     if ('problems' in checked) throw invalidField(checked.problems);
     return checked.value;
   };
 }
 
-/** A whole body, as it came. @throws UNSUPPORTED_MEDIA_TYPE when it is compressed, BODY_TOO_LARGE, BODY_TIMEOUT */
-export function readBytes(request: IncomingMessage, maxBytes: number, pace = PACE_LIMITS): Promise<Buffer> {
-  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const stop = (error: Error) => {
-      watched.stop();
-      // What is left of it stays in the request, for whoever sends the refusal.
-      request.off('data', take).pause();
-      reject(error);
-    };
-    const watched = new BodyPace(pace, stop);
-    const take = (chunk: Buffer) => {
-      chunks.push(chunk);
-      watched.receivedBytes += chunk.length;
-      if (watched.receivedBytes > maxBytes)
-        stop(fail('BODY_TOO_LARGE', { message: `The body has more than ${maxBytes} bytes.` }));
-    };
-    request.on('data', take);
-    request.once('end', () => {
-      watched.stop();
-      resolve(Buffer.concat(chunks));
-    });
-    request.once('error', stop);
-    request.once('close', () => stop(new Error('the client left')));
-  });
+/** Reads a whole body as it came. @throws UNSUPPORTED_MEDIA_TYPE when it is compressed, BODY_TOO_LARGE, BODY_TIMEOUT, OVERLOADED */
+export function readBytes(request: IncomingMessage, owner: BodyOwner, maxBytes: number): Promise<Buffer> {
+  return readOwnBody(request, owner, maxBytes);
 }
 
-export function saysJson({ headers }: IncomingMessage): boolean {
-  return JSON_TYPE.test(headers['content-type'] ?? '');
+async function readOwnBody(
+  request: IncomingMessage,
+  owner: BodyOwner,
+  maxBytes: number,
+  json?: JsonScanner,
+): Promise<Buffer> {
+  checkBodyHeaders(request, maxBytes);
+  const room = BUFFERED.open(owner, announcedBytes(request));
+  const look = json === undefined ? undefined : jsonOrNothing(request, json);
+  return Buffer.concat([...(await readBody(request, { limits: ownLimits(maxBytes), room, look }))]);
 }
 
-const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+/** An empty body is as good as an empty object, and needs no content type. */
+function jsonOrNothing(request: IncomingMessage, json: JsonScanner): BodyLook {
+  let isEmpty = true;
+  return {
+    feed: (chunk) => {
+      if (chunk.length > 0 && !saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
+      isEmpty &&= chunk.length === 0;
+      json.feed(chunk);
+    },
+    finish: () => {
+      if (!isEmpty) json.finish();
+    },
+  };
+}
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -129,11 +134,17 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** INVALID_FIELD for the first of several problems; `details.problems` has them all. */
+/** So many problems of one body are told. */
+const MOST_PROBLEMS = 10;
+/** A name in a body may be as long as the body. */
+const LONGEST_PARAM = 200;
+const LONGEST_PROBLEM = 300;
+
+/** INVALID_FIELD for the first of several problems; `details.problems` has the first ten. */
 export function invalidField(problems: readonly Problem[]): GatewayError {
-  const shown = problems.map(({ path, missing, message }) => ({
-    param: pathText(missing === undefined ? path : [...path, missing]),
-    message,
+  const shown = problems.slice(0, MOST_PROBLEMS).map(({ path, missing, message }) => ({
+    param: shorten(pathText(missing === undefined ? path : [...path, missing]), LONGEST_PARAM),
+    message: shorten(message, LONGEST_PROBLEM),
   }));
   const options: ErrorOptions = { details: { problems: shown } };
   const [first] = shown;

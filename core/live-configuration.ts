@@ -119,7 +119,7 @@ export class LiveConfiguration {
 
   /**
    * Reads the configuration and puts what it says into force, for every call that begins from then on; calls that run end with
-   * what they began with. One with mistakes changes nothing. One reload at a time. Rejects, and changes nothing, when it cannot
+   * what they began with. One with mistakes changes nothing, and neither does a changed file that says what is in force. One reload at a time. Rejects, and changes nothing, when it cannot
    * be read or recorded because a store is away.
    */
   reload(actor: ReloadActor): Promise<ReloadOutcome> {
@@ -133,6 +133,7 @@ export class LiveConfiguration {
     const ready = await this.#makeReady();
     if ('problems' in ready) return this.#refuse(ready, actor);
     const { next, commits } = ready;
+    if (actor === 'file' && next.revision === replaced.revision) return this.#keep();
     await this.#options.record({ actor, before: replaced, after: next });
     // Nothing may come between these: a call sees all of one configuration.
     for (const commit of commits) commit();
@@ -147,6 +148,14 @@ export class LiveConfiguration {
     log.info({ actor, before, revision, number: next.number }, 'the configuration was reloaded');
     if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
     return { outcome: 'reloaded', before, revision, restartNeeded };
+  }
+
+  /** The watched file says again what an operator has reloaded, or what a refused text stood in for. */
+  #keep(): ReloadOutcome {
+    this.#lastFailure = undefined;
+    lastReloadSuccessful.set(1);
+    const { revision } = this.#current;
+    return { outcome: 'reloaded', before: revision, revision, restartNeeded: this.restartNeeded };
   }
 
   async #makeReady(): Promise<Ready | Refusal> {

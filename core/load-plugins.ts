@@ -39,6 +39,7 @@ export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): Loade
     problems.push(...loaded.problems.map((each) => ({ ...each, path: ['plugins', name, ...each.path] })));
     return [];
   });
+  refuseTwins(plugins, problems);
   const sections = sectionsOf(plugins, problems);
   if (problems.length > 0) throw new ConfigurationError(locate(file, problems));
   const policies = plugins.flatMap(({ manifest }) => manifest.tollgate.policies ?? []);
@@ -63,7 +64,16 @@ function loadPlugin(packageName: string, settings: object): LoadedPlugin | { pro
   const required = requireManifest(packageName);
   if (typeof required === 'string') return { problems: [{ path: ['package'], message: required }] };
   const { plugin } = required.tollgate;
-  plugin?.register?.();
+  try {
+    plugin?.register?.();
+  } catch (cause) {
+    const place = cause instanceof Error ? cause.stack?.split('\n')[1]?.trim() : undefined;
+    return {
+      problems: [
+        { path: ['package'], message: `${packageName} failed in \`register\`: ${reasonOf(cause)} ${place ?? ''}` },
+      ],
+    };
+  }
   if (plugin === undefined) return { manifest: required, settings };
   const checked = compileCheck({ additionalProperties: false, ...plugin.schema })(settings);
   if ('problems' in checked) return { problems: checked.problems.map(withHint) };
@@ -76,12 +86,29 @@ function requireManifest(packageName: string): Manifest | string {
     const manifest = require(packageName) as Partial<Manifest>;
     if (manifest.tollgate !== undefined) return manifest as Manifest;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
+    const reason = reasonOf(cause);
     const isAbsent = reason === `Cannot find module '${packageName}'` && !isAbsolute(packageName);
     const next = isAbsent ? `; install it, or write ./${packageName} when it is a folder beside this file` : '';
     return `${packageName} cannot be loaded: ${reason}${next}`;
   }
   return `${packageName} is not a Tollgate plugin: its manifest must be made with pluginManifest or policiesManifest`;
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
+}
+
+/** Two plugins of one name would take each other's settings, metrics and log lines. */
+function refuseTwins(plugins: readonly LoadedPlugin[], problems: LocatedProblem[]): void {
+  const known = new Set<string>();
+  for (const { manifest } of plugins) {
+    if (known.has(manifest.name))
+      problems.push({
+        path: ['plugins', manifest.name],
+        message: `two packages bring a plugin named "${manifest.name}"`,
+      });
+    known.add(manifest.name);
+  }
 }
 
 function sectionsOf(plugins: readonly LoadedPlugin[], problems: LocatedProblem[]): ReadonlyMap<string, Section> {

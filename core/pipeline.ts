@@ -7,6 +7,7 @@ import { sendError } from './http';
 import type { JoiningCall } from './live-rollouts';
 import { type AnyStep, checkAction, type Policy } from './policy';
 import { ROUTING_HEADER, routingHeader } from './routing-header';
+import { inTime } from './step-timeout';
 import { describeFault, toGatewayError } from './thrown';
 
 /** A policy with its settings, ready to run. */
@@ -71,7 +72,8 @@ async function runSteps(
       try {
         const answer = step(call, request, response);
         // Nobody waits for what is there already.
-        const provided = answer !== undefined && 'then' in answer ? await answer : answer;
+        const isLater = answer !== undefined && 'then' in answer;
+        const provided = isLater ? await inTime(answer, policy, gateway.stepTimeoutMs) : answer;
         if (provided !== undefined) Object.assign(call, provided);
         // Nobody waits for the steps that would follow, and nothing more is taken for them.
         if (call.hasLeft && !response.headersSent) throw new ClientLeft();
@@ -96,13 +98,13 @@ async function refuse(
   response: ServerResponse,
   gateway: Gateway,
 ): Promise<void> {
-  if (thrown instanceof ClientLeft || call.hasLeft) {
+  if (!call.isCutOff && (thrown instanceof ClientLeft || call.hasLeft)) {
     call.facts.status = CLIENT_LEFT_STATUS;
     call.facts.errorCode = 'CLIENT_LEFT';
     await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
     return call.end();
   }
-  let error = toGatewayError(thrown);
+  let error = toGatewayError(call.isCutOff ? fail('DRAINING', { retryAfterSeconds: 1, cause: thrown }) : thrown);
   tellFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
     const fault = describeFault(error.options.cause ?? error);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { BodyOwner } from './buffered-bytes';
 import type { CallKey } from './call';
 import type { Catalog } from './catalog';
 import type { PipelineSettings } from './configuration';
@@ -13,7 +14,7 @@ import type { Problem, Schema, Settings } from './settings';
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
 /** What a route's handler is given beside Node's request and response. */
-export interface Visit {
+export interface Visit extends Pick<BodyOwner, 'onEnd'> {
   /** Request id, as the answer's `X-SVC-Request-Id` shows it. */
   readonly id: string;
   readonly path: string;
@@ -41,10 +42,17 @@ export type SessionHandler = (
 ) => Promise<void>;
 
 /**
- * Takes a connection over that the client wants for another protocol (WebSocket). What it throws is rendered through the
- * error catalogue, as an ordinary answer: it throws before it has written anything, or not at all.
+ * Takes a connection over that the client wants for another protocol (WebSocket), or answers by the response. What it
+ * throws is rendered through the error catalogue, as an ordinary answer: it throws before it has written anything, or not
+ * at all.
  */
-export type UpgradeHandler = (visit: Visit, request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
+export type UpgradeHandler = (
+  visit: Visit,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  response: ServerResponse,
+) => Promise<void>;
 
 /** Whole hosts of the public listener that are a plugin's own: whatever comes to them is its to answer. */
 export interface OwnHosts {

@@ -29,6 +29,8 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
   readonly provides: readonly P[];
   /** It always answers or throws: a pipeline must end with such a policy. */
   readonly answers?: true;
+  /** It waits for the client, the ledger or an upstream and bounds that itself: `stepTimeout` does not hold for it. */
+  readonly boundsItself?: true;
   /** What the steps before it should know of it. */
   foretells?(settings: Settings<S>): Foretold;
   /** Runs once per configuration and pipeline; everything that can be built ahead is built here. No side effects. */
@@ -43,6 +45,8 @@ export interface Policy {
   readonly needs: readonly CallField[];
   readonly provides: readonly CallField[];
   readonly answers?: true;
+  /** It waits for the client, the ledger or an upstream and bounds that itself: `stepTimeout` does not hold for it. */
+  readonly boundsItself?: true;
   foretells?(settings: unknown): Foretold;
   prepare(settings: unknown, gateway: Gateway): AnyStep;
 }

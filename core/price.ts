@@ -14,6 +14,15 @@ export interface Price {
 
 const TOKENS_PER_PRICE = 1_000_000n;
 
+/** The most answers that one call can ask for (`n` of the Chat protocol). */
+export const MOST_CHOICES = 128;
+
+/** The most that one call can cost at an upstream: every token that is believed of each answer, at the dearest prices. */
+export function mostCost({ context, maxOutput }: { context: number; maxOutput: number }, price: Price): bigint {
+  const tokens = context + maxOutput;
+  return dearestCost(tokens, tokens * MOST_CHOICES, [price]);
+}
+
 /** All input a call had, cache reads and writes included; what is unknown counts as nothing here. */
 export function totalInputTokens(usage: Usage): number {
   return (

@@ -54,9 +54,9 @@ export function compileRoutes(routes: readonly Route[]): Router {
       const found = table.find(request.method ?? 'GET', pathOf(request));
       if (found === undefined) return false;
       const visit = toVisit(request, 'params' in found ? found.params : {});
-      const serveRoute: Handler = async () => {
+      const serveRoute: Handler = async (visited) => {
         if ('allow' in found) throw methodNotAllowed(found.allow);
-        await answer(found.route, visit, request, response, options);
+        await answer(found.route, visited, request, response, options);
       };
       await serveVisit(visit, serveRoute, request, response, options.log);
       return true;
@@ -64,24 +64,27 @@ export function compileRoutes(routes: readonly Route[]): Router {
   };
 }
 
-export function toVisit(request: IncomingMessage, params: Visit['params']): Visit {
+export function toVisit(request: IncomingMessage, params: Visit['params']): Omit<Visit, 'onEnd'> {
   const [path = '/', ...query] = (request.url ?? '/').split('?');
   return { id: newRequestId(), path, query: new URLSearchParams(query.join('?')), params };
 }
 
 /** Runs a handler; what it throws is rendered through the error catalogue. Never rejects. */
 export async function serveVisit(
-  visit: Visit,
+  visit: Omit<Visit, 'onEnd'>,
   handle: Handler,
   request: IncomingMessage,
   response: ServerResponse,
   log: Logger = standardLog,
 ): Promise<void> {
   setRequestId(response, visit.id);
+  const endings: (() => void)[] = [];
   try {
-    await handle(visit, request, response);
+    await handle({ ...visit, onEnd: (work) => endings.push(work) }, request, response);
   } catch (error) {
     render(error, visit.id, request, response, log);
+  } finally {
+    for (const work of endings) work();
   }
 }
 

@@ -79,13 +79,19 @@ export function parseDuration(text: string): number {
  * generic one cannot be computed.
  */
 export function compileCheck<T>(schema: Schema): Check<T> {
+  const check = compileCheckInPlace<T>(schema);
+  return (value, names) => check(structuredClone(value), names);
+}
+
+/** The same for a value that nobody else has: the defaults are filled into it. At most `mostProblems` are told. */
+export function compileCheckInPlace<T>(schema: Schema, mostProblems = Number.POSITIVE_INFINITY): Check<T> {
   let validate: ValidateFunction | undefined;
   return (value, names = []) => {
     validate ??= ajv.compile(schema);
-    const copy = structuredClone(value);
-    if (validate.call(names, copy)) return { value: copy as T };
+    if (validate.call(names, value)) return { value: value as T };
     // A name that is wrong is reported by what is wrong with it.
-    return { problems: (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames').map(toProblem) };
+    const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames');
+    return { problems: errors.slice(0, mostProblems).map(toProblem) };
   };
 }
 

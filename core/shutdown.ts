@@ -1,5 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { describeFault } from './thrown';
 
 /** Knows which requests are being answered, so that a stop can wait for them. */
 export class OpenRequests {
@@ -29,45 +31,77 @@ export interface Stop {
   readonly begin: () => void;
   /** Waits for the calls that run, however long they take. */
   readonly finish: () => Promise<void>;
+  /** Ends the calls that still run; their clients are told. */
+  readonly cutOff: () => void;
   /** Closes what is open, in order. */
   readonly close: () => Promise<void>;
 }
 
+/** How long a client may take to read the end of a call that was cut off, before its connection is closed. */
+const CUT_OFF_READ_WITHIN_MS = 2_000;
 /** Stores that are gone must not keep a process from ending: what they did not take waits for the next start. */
 const CLOSE_WITHIN_MS = 30_000;
 
-/** The first SIGTERM or SIGINT lets everything that runs finish, then closes; the second ends the process at once. */
-export function stopOnSignal({ begin, finish, close }: Stop, log: Logger): void {
+/** Stops the process: the first time in order, with the exit code it is given; the second time at once. */
+export function prepareStop(stop: Stop, graceMs: number, log: Logger): (exitCode: number) => void {
   let isStopping = false;
-  const stop = (signal: string) => {
+  return (exitCode) => {
     if (isStopping) {
-      log.warn({ signal }, 'stopping at once');
+      log.warn('stopping at once');
       process.exit(1);
     }
     isStopping = true;
-    log.info({ signal }, 'stopping: running calls finish, new ones are refused');
-    begin();
-    finish()
-      .then(() => {
-        setTimeout(() => {
-          log.error(
-            'what was open could not be closed in time; entries and settlements that wait are found at the next start',
-          );
-          process.exit(1);
-        }, CLOSE_WITHIN_MS).unref();
-        return close();
-      })
-      .then(
-        () => {
-          log.info('stopped');
-          process.exit(0);
-        },
-        (error: unknown) => {
-          log.error({ err: error }, 'could not stop cleanly');
-          process.exit(1);
-        },
-      );
+    stopInOrder(stop, graceMs, log).then(
+      () => {
+        log.info('stopped');
+        process.exit(exitCode);
+      },
+      (error: unknown) => {
+        log.error({ err: error }, 'could not stop cleanly');
+        process.exit(1);
+      },
+    );
   };
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  process.on('SIGINT', () => stop('SIGINT'));
+}
+
+async function stopInOrder({ begin, finish, cutOff, close }: Stop, graceMs: number, log: Logger): Promise<void> {
+  begin();
+  const finished = finish();
+  if (!(await isDoneWithin(graceMs, finished))) {
+    log.warn({ graceMs }, 'calls still run after shutdownGrace: they are ended');
+    cutOff();
+    await isDoneWithin(CUT_OFF_READ_WITHIN_MS, finished);
+  }
+  setTimeout(() => {
+    log.error(
+      'what was open could not be closed in time; entries and settlements that wait are found at the next start',
+    );
+    process.exit(1);
+  }, CLOSE_WITHIN_MS).unref();
+  await close();
+}
+
+function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
+  const timer = new AbortController();
+  const done = work.then(() => true).finally(() => timer.abort());
+  const late = sleep(ms, false, { signal: timer.signal }).catch(() => true);
+  return Promise.race([done, late]);
+}
+
+/** What nothing caught: what runs may finish, and nothing new begins in a process that may be broken. The second ends it at once. */
+export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fault: unknown, origin: string) => void {
+  return (fault, origin) => {
+    log.fatal({ error: describeFault(fault), origin }, 'an unexpected failure: stopping, running calls finish');
+    stop(1);
+  };
+}
+
+/** The first SIGTERM or SIGINT lets what runs finish; the second ends the process at once. */
+export function stopOnSignal(stop: (exitCode: number) => void, log: Logger): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      log.info({ signal }, 'stopping: running calls finish, new ones are refused');
+      stop(0);
+    });
+  }
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import type { Schema, Settings } from './settings';
@@ -58,7 +59,10 @@ export interface SupplierDriver {
   close(): Promise<void>;
 }
 
-/** Paths are relative to the instance's folder, or absolute below `WORK_FOLDER`; none leads out of it, not by a link either. */
+/**
+ * Paths are relative to `WORK_FOLDER`, or absolute below the instance's own root. Commands see the same files at the same
+ * absolute paths, unless `capabilities.isolation` is `none`. No path leads out of that root, not by a link either.
+ */
 export interface SupplierFiles {
   /** @throws FileFailure, InstanceGone, NotRunning */
   read(reference: InstanceReference, path: string): Promise<FileContent>;
@@ -86,7 +90,10 @@ export interface SupplierCapabilities {
   readonly ttl: 'absolute' | 'idle' | 'none';
   /** What a suspended instance keeps; `none`: it cannot be suspended. */
   readonly suspend: 'memory' | 'filesystem' | 'none';
-  /** What stands between an instance and its host; `none` is no security boundary. */
+  /**
+   * What stands between an instance and its host. `none` is no security boundary: commands can do what the gateway can, or
+   * may take all memory and processes of the machine.
+   */
   readonly isolation: 'virtual-machine' | 'container' | 'namespaces' | 'none';
   readonly exec: boolean;
   readonly files: boolean;
@@ -203,7 +210,7 @@ export interface FileContent {
 }
 
 export interface FileEntry {
-  /** Relative to the instance's folder, without a leading `./`. */
+  /** Relative below `WORK_FOLDER`, without a leading `./`; absolute elsewhere. */
   readonly path: string;
   readonly type: 'file' | 'folder' | 'link' | 'other';
   readonly byteLength: number;
@@ -213,6 +220,8 @@ export interface FileEntry {
 export interface PortAddress {
   /** `http://host:port` without a path. */
   readonly url: string;
+  /** Opens a connection to it, where the host is in the instance's own network. @throws PortClosed */
+  readonly connect?: () => Promise<Socket>;
   /** What the supplier itself wants to see, such as its own token. */
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -11,14 +11,27 @@ import { type Router, serveVisit, toVisit } from './router';
  */
 export function takeUpgrades(server: Server, routes: Router, hosts: readonly OwnHosts[]): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // A client that leaves is told by the socket's close.
-    socket.on('error', () => undefined);
+    socket.on('error', ignore);
     const target = request.url ?? '/';
     const isSound = (checkHead(request) ?? settleTarget(request)) === undefined;
     const found = isSound ? takerOf(request, routes, hosts) : undefined;
-    if (found === undefined) serveWithoutUpgrade(server, request, target, socket, head);
-    else void upgrade(found, request, socket, head);
+    whenAnswered(socket, () => {
+      if (found === undefined) serveWithoutUpgrade(server, request, target, socket, head);
+      else void upgrade(found, request, socket, head);
+    });
   });
+}
+
+/** The socket's `close` says that a client has left. */
+function ignore(): void {}
+
+type AnsweringSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
+
+/** Calls back when no request that the client sent before, on the same connection, is still being answered. */
+function whenAnswered(socket: AnsweringSocket, then: () => void): void {
+  const { _httpMessage: earlier } = socket;
+  if (earlier) earlier.once('close', () => whenAnswered(socket, then));
+  else if (!socket.destroyed) then();
 }
 
 interface Taker {
@@ -28,7 +41,8 @@ interface Taker {
 
 function takerOf(request: IncomingMessage, routes: Router, hosts: readonly OwnHosts[]): Taker | undefined {
   const host = hostOf(request);
-  if (isDirectHost(host)) return undefined;
+  // With another method a body may follow, which only the server reads.
+  if (request.method !== 'GET' || isDirectHost(host)) return undefined;
   const owner = hosts.find((each) => each.owns(host));
   return owner === undefined ? routes.upgradeOf(pathOf(request)) : { take: owner.upgrade, params: {} };
 }
@@ -38,7 +52,8 @@ async function upgrade({ take, params }: Taker, request: IncomingMessage, socket
   response.assignSocket(socket as never);
   response.shouldKeepAlive = false;
   response.once('finish', () => socket.end());
-  await serveVisit(toVisit(request, params), (visit) => take(visit, request, socket, head), request, response);
+  const handle = (visit: Visit) => take(visit, request, socket, head, response);
+  await serveVisit(toVisit(request, params), handle, request, response);
 }
 
 /** The same bytes without the wish, read once more by the server. */
@@ -54,6 +69,8 @@ function serveWithoutUpgrade(
     const name = request.rawHeaders[index] ?? '';
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${request.rawHeaders[index + 1]}`);
   }
+  // From here on the server listens for errors itself, and it may ask for another upgrade on this connection.
+  socket.off('error', ignore);
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
   server.emit('connection', socket);
 }

@@ -1,3 +1,4 @@
+import { guardAdapter } from './guarded-adapter';
 import type { Schema, Settings } from './settings';
 import type { Usage } from './usage';
 
@@ -137,18 +138,40 @@ export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S
   return adapter;
 }
 
-const adapters = new Map<string, UpstreamAdapter>();
+interface Registered {
+  readonly given: UpstreamAdapter;
+  readonly guarded: UpstreamAdapter;
+}
 
-/** Answers how to forget it again. @throws when another adapter has the name already. */
+const adapters = new Map<string, Registered>();
+
+/** Each function that the gateway calls. */
+const FUNCTIONS = ['request', 'authorize', 'judge', 'readEvent', 'readBody'] as const;
+
+/** Returns what removes it again. @throws when it is not of this contract, or another adapter has the name already. */
 export function registerAdapter(adapter: UpstreamAdapter): () => void {
+  refuseOtherContracts(adapter);
   const known = adapters.get(adapter.name);
-  if (known !== undefined && known !== adapter) throw new Error(`two adapters are named "${adapter.name}"`);
-  adapters.set(adapter.name, adapter);
+  if (known !== undefined && known.given !== adapter) throw new Error(`two adapters are named "${adapter.name}"`);
+  adapters.set(adapter.name, { given: adapter, guarded: guardAdapter(adapter) });
   return () => void adapters.delete(adapter.name);
 }
 
+/** Packages are written outside, and without a compiler perhaps. */
+function refuseOtherContracts(adapter: UpstreamAdapter): void {
+  const { name, contract, protocols } = adapter;
+  if (contract !== 'upstream/1')
+    throw new Error(
+      `the adapter "${name}" is written for the contract ${contract}; this version of Tollgate has upstream/1`,
+    );
+  const missing = FUNCTIONS.filter((each) => typeof adapter[each] !== 'function');
+  if (missing.length > 0) throw new Error(`the adapter "${name}" lacks ${missing.join(', ')}`);
+  if (!Array.isArray(protocols) || protocols.length === 0) throw new Error(`the adapter "${name}" names no protocols`);
+}
+
+/** The adapter as the gateway uses it: what it throws is an AdapterFault. */
 export function findAdapter(name: string): UpstreamAdapter | undefined {
-  return adapters.get(name);
+  return adapters.get(name)?.guarded;
 }
 
 export function adapterNames(): string[] {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Configuration, configurationReader } from './configuration';
 import { type LoadedPlugins, loadPlugins } from './load-plugins';
+import { withoutOwnSecrets } from './own-secrets';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
 
 export interface Validation {
@@ -18,7 +19,7 @@ export function validateConfiguration(folder: string, env: NodeJS.ProcessEnv): V
     loaded = loadPlugins(folder, env);
   } catch (error) {
     // Without its plugins the other file's words have no meaning; whether it is YAML can be said.
-    const others = problemsOf(() => parseYamlFile(join(folder, 'gateway.config.yml'), env));
+    const others = problemsOf(() => parseYamlFile(join(folder, 'gateway.config.yml'), withoutOwnSecrets(env)));
     return { problems: [...problemsIn(error), ...others], warnings: [], configuration: undefined };
   }
   let configuration: Configuration | undefined;

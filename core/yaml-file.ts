@@ -13,6 +13,8 @@ import {
   visit,
 } from 'yaml';
 
+import { isOwnSecret } from './own-secrets';
+
 export interface Place {
   readonly file: string;
   readonly line: number | undefined;
@@ -96,8 +98,7 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: stri
       const missing = new Set<string>();
       const substituted = substitute(scalar.value, env, missing);
       for (const name of missing) {
-        const message = `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`;
-        const problem = { ...placeAt(scalar.range?.[0] ?? 0), message };
+        const problem = { ...placeAt(scalar.range?.[0] ?? 0), message: whyMissing(name) };
         unset.push({ path: pathOf([...ancestors, scalar]), problem });
       }
       // Keys are names, and both values must have the same ones.
@@ -114,6 +115,11 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: stri
   for (const each of variable) each.scalar.value = each.text;
   const written = contentsOf(document, file);
   return { text, value, written, locate: (path) => placeAt(offsetOf(document, path)), unset };
+}
+
+function whyMissing(name: string): string {
+  if (isOwnSecret(name)) return `${name} is a secret of the gateway itself; use another name`;
+  return `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`;
 }
 
 /** One anchor may be used this often, itself or within others; more are only there to fill the memory. */

@@ -5,7 +5,7 @@ export interface Prompt {
   /** Chat only: the last chunk of a stream has the token counts. */
   readonly includeUsage: boolean;
   readonly maxTokens: number | undefined;
-  /** The text of the last user message. */
+  /** The last text of the last user message. */
   readonly lastUserText: string;
   /** The last message is a tool's result: its text. */
   readonly toolResult: string | undefined;
@@ -31,22 +31,24 @@ export function problemOf(body: Json, protocol: Protocol): string | undefined {
     return 'messages: a non-empty array is required';
   const limit = body['max_tokens'] ?? body['max_completion_tokens'];
   if (protocol === 'messages' && limit === undefined) return 'max_tokens: an integer is required';
-  const isLimit = limit === undefined || limit === null || (Number.isInteger(limit) && Number(limit) > 0);
-  return isLimit ? undefined : 'max_tokens: a positive integer is required';
+  const least = protocol === 'messages' ? 0 : 1;
+  const isLimit = limit === undefined || limit === null || (Number.isInteger(limit) && Number(limit) >= least);
+  return isLimit ? undefined : `max_tokens: an integer of at least ${least} is required`;
 }
 
 /** @param body - one that has no problem. */
 export function readPrompt(body: Json, protocol: Protocol): Prompt {
   const messages = objects(body['messages']);
   const parts = messages.flatMap((message) => partsOf(message['content']));
-  const last = messages.at(-1) ?? {};
+  // Agents put system messages behind what they answer to.
+  const last = messages.findLast((message) => message['role'] !== 'system') ?? {};
   const limit = body['max_completion_tokens'] ?? body['max_tokens'];
   return {
     model: String(body['model']),
     stream: body['stream'] === true,
     includeUsage: object(body['stream_options'])['include_usage'] === true,
     maxTokens: typeof limit === 'number' ? limit : undefined,
-    lastUserText: textOf(messages.findLast((message) => message['role'] === 'user' && !isToolResult(message))),
+    lastUserText: lastTextOf(messages.findLast((message) => message['role'] === 'user' && !isToolResult(message))),
     toolResult: isToolResult(last) ? textOf(last) : undefined,
     tools: objects(body['tools']).map((tool) => (protocol === 'messages' ? messagesTool(tool) : chatTool(tool))),
     toolChoice: toolChoice(body['tool_choice']),
@@ -80,6 +82,15 @@ function isToolResult(message: Json): boolean {
 
 function textOf(message: Json | undefined): string {
   return partsOf(message?.['content']).map(partText).join(' ');
+}
+
+/** Agents put reminders of their own in front of what a person wrote. */
+function lastTextOf(message: Json | undefined): string {
+  return (
+    partsOf(message?.['content'])
+      .map(partText)
+      .findLast((text) => text !== '') ?? ''
+  );
 }
 
 function partText(part: Json): string {

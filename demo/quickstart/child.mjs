@@ -1,18 +1,24 @@
 import { spawn } from 'node:child_process';
+import { STOPS_WITHIN_MS } from './stops-within.mjs';
 
 const LINES_KEPT = 20;
-const ENDS_WITHIN_MS = 30_000;
+const STOP_WITH_PARENT = new URL('stop-with-parent.mjs', import.meta.url).href;
 
-/** Starts one of our programs and keeps its last lines. `died` rejects when it ends without having been stopped. */
+/**
+ * Starts one of our programs and keeps its last lines. It stops when the channel to it closes, and so also when this program is
+ * killed. `died` rejects when it ends without having been stopped.
+ */
 export function startChild(name, script, { root, env, show }) {
   // A group of its own: Ctrl-C reaches this program only, which then stops its children one by one.
-  const child = spawn(process.execPath, [script], {
+  const child = spawn(process.execPath, ['--import', STOP_WITH_PARENT, script], {
     cwd: root,
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     detached: true,
   });
   const lines = keepLines([child.stdout, child.stderr], show);
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  // When all it has printed is read, too. Node does not emit this after a channel was closed from here.
   const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
   let stopping = false;
   const died = ended.then((how) => {
@@ -32,9 +38,9 @@ export function startChild(name, script, { root, env, show }) {
     kill: () => child.kill('SIGKILL'),
     stop: async () => {
       stopping = true;
-      const timer = setTimeout(() => child.kill('SIGKILL'), ENDS_WITHIN_MS);
-      child.kill('SIGTERM');
-      await ended;
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOPS_WITHIN_MS);
+      if (child.connected) child.disconnect();
+      await exited;
       clearTimeout(timer);
     },
   };

@@ -29,6 +29,10 @@ Set the key, then paste any of these:
   # Chat protocol, streamed
   ${curl(url, '/v1/chat/completions', 'Authorization: Bearer $KEY', { model: 'demo-model', stream: true, messages: HELLO }, '-N')}
 
+  # Claude Code, with these two variables set (and the demo's model)
+  export ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN="$KEY"
+  claude --model demo-model
+
   # A sandbox: made, used, ended. It costs by the second, so end it.
   ID=$(${curl(url, '/v1/sandboxes', 'x-api-key: $KEY', CREATION)} | node -p 'JSON.parse(fs.readFileSync(0)).id')
   curl -s "${url}/v1/sandboxes/$ID?waitFor=RUNNING,FAILED" -H "x-api-key: $KEY"

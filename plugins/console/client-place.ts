@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
+import { placeOf } from '../../core/client-place';
 
 /**
  * Where a request comes from, as guesses are counted: an IPv4 address, or the /64 of an IPv6 one, for whoever has one of it has all.
@@ -9,7 +10,5 @@ export function clientPlace({ headers, socket }: IncomingMessage, proxies: numbe
   const forwarded = proxies === 0 ? [] : String(headers['x-forwarded-for'] ?? '').split(',');
   const said = (forwarded.at(-proxies) ?? '').trim();
   const text = ipaddr.isValid(said) ? said : (socket.remoteAddress ?? '');
-  if (!ipaddr.isValid(text)) return text;
-  const address = ipaddr.process(text);
-  return address instanceof ipaddr.IPv6 ? `${address.parts.slice(0, 4).join(':')}::/64` : address.toString();
+  return placeOf(text);
 }

@@ -49,7 +49,7 @@ export default definePlugin({
       ...oidcRoutes({ database, log, times, provider }),
       overviewRoute(gateway),
       catalogRoute(gateway),
-      ...keyRoutes({ database, ledger }),
+      ...keyRoutes({ database, ledger, keys: gateway.keys }),
     ];
   },
 });

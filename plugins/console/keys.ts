@@ -9,6 +9,7 @@ import {
 } from '../../core/account-keys';
 import type { Stores } from '../../core/accounts';
 import { sessionRoute } from '../../core/console-route';
+import type { Gateway } from '../../core/gateway';
 import { jsonBody, sendJson } from '../../core/http';
 import { KEY_CHANGE_FIELDS, NEW_KEY_FIELDS, readLimits, showKey } from '../../core/key-fields';
 import type { Route } from '../../core/plugin';
@@ -33,7 +34,7 @@ const KEY_CHANGES = {
 const READERS = { ...PAGE_READERS, search: readText, status: wordReader(['active', 'revoked']) };
 
 /** The keys of the account of whoever is signed in. Another account's are not there. */
-export function keyRoutes(stores: Stores): Route[] {
+export function keyRoutes(stores: Stores & Pick<Gateway, 'keys'>): Route[] {
   const readNewKey = jsonBody<Settings<typeof NEW_KEY>>(NEW_KEY);
   const readChanges = jsonBody<Settings<typeof KEY_CHANGES>>(KEY_CHANGES);
 
@@ -62,6 +63,7 @@ export function keyRoutes(stores: Stores): Route[] {
       const { name, allowedModels, ...limits } = await readNewKey(request);
       const wanted = { name, allowedModels, ...readLimits(limits) };
       const made = await createKey(stores, accountId, wanted, actorOf(session));
+      stores.keys.made(made.apiKey);
       sendJson(response, 201, { ...(await showOne(made.key)), key: made.apiKey });
     }),
     sessionRoute('PATCH', '/keys/{keyId}', async ({ accountId, params, session }, request, response) => {

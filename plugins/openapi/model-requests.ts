@@ -19,11 +19,15 @@ export const MESSAGES_REQUEST = {
   additionalProperties: true,
   properties: {
     ...COMMON,
-    max_tokens: { type: 'integer', minimum: 1, description: 'The most tokens to generate.' },
+    max_tokens: {
+      type: 'integer',
+      minimum: 0,
+      description: "The most tokens to generate; 0 only fills the vendor's cache.",
+    },
     messages: listOf({
       type: 'object',
       required: ['role', 'content'],
-      properties: { role: { type: 'string', enum: ['user', 'assistant'] }, content: CONTENT },
+      properties: { role: { type: 'string', enum: ['user', 'assistant', 'system'] }, content: CONTENT },
     }),
     system: { ...CONTENT, description: 'The system prompt.' },
     temperature: { type: 'number', minimum: 0, maximum: 1, default: 1 },

@@ -40,7 +40,7 @@ export default definePlugin({
     return [
       ...accountRoutes(stores),
       ...creditRoutes(stores),
-      ...keyRoutes(stores),
+      ...keyRoutes({ ...stores, keys: gateway.keys }),
       ...userRoutes(database),
       ...auditRoutes(database),
       ...ledgerRoutes(stores),

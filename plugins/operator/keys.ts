@@ -1,5 +1,6 @@
 import { createKey, listKeys, revokeKey, updateKey } from '../../core/account-keys';
 import type { Stores } from '../../core/accounts';
+import type { Gateway } from '../../core/gateway';
 import { jsonBody, sendJson } from '../../core/http';
 import { KEY, KEY_CHANGE_FIELDS, NEW_KEY_FIELDS, readLimits, showKey } from '../../core/key-fields';
 import type { Route } from '../../core/plugin';
@@ -27,7 +28,7 @@ const KEY_CHANGES = {
   example: { balanceLimit: '20.00', callsPerMinute: 60 },
 } as const;
 
-export function keyRoutes(stores: Stores): Route[] {
+export function keyRoutes(stores: Stores & Pick<Gateway, 'keys'>): Route[] {
   const readNewKey = jsonBody<Settings<typeof NEW_KEY>>(NEW_KEY);
   const readChanges = jsonBody<Settings<typeof KEY_CHANGES>>(KEY_CHANGES);
   return [
@@ -43,6 +44,7 @@ export function keyRoutes(stores: Stores): Route[] {
         const { name, allowedModels, debug, ...limits } = await readNewKey(request);
         const wanted = { name, allowedModels, debug, ...readLimits(limits) };
         const made = await createKey(stores, params['accountId'] ?? '', wanted, ADMIN);
+        stores.keys.made(made.apiKey);
         sendJson(response, 201, { ...showKey(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
       },
     },

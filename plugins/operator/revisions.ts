@@ -11,7 +11,7 @@ import {
 import { fail } from '../../core/errors';
 import { TEXT } from '../../core/fields';
 import type { Gateway } from '../../core/gateway';
-import { jsonBody, sendJson } from '../../core/http';
+import { jsonBody, largeJsonBody, sendJson } from '../../core/http';
 import type { Route } from '../../core/plugin';
 import { PAGE_READERS, pageOf, readQuery } from '../../core/query';
 import type { Settings } from '../../core/settings';
@@ -25,7 +25,7 @@ export function revisionRoutes(gateway: Gateway): Route[] {
 }
 
 function applyRoute(gateway: Gateway): Route {
-  const readApply = jsonBody<Settings<typeof APPLY>>(APPLY, BODY_AT_MOST);
+  const readApply = largeJsonBody<Settings<typeof APPLY>>(APPLY, BODY_AT_MOST);
   return {
     listener: 'admin',
     method: 'POST',
@@ -35,8 +35,8 @@ function applyRoute(gateway: Gateway): Route {
     body: APPLY,
     answers: APPLY_ANSWERS,
     errors: CHANGE_ERRORS,
-    handle: async (_visit, request, response) => {
-      const wanted = await readApply(request);
+    handle: async (visit, request, response) => {
+      const wanted = await readApply(request, visit);
       refuseFiles(gateway);
       await change(gateway, { ...wanted, restores: null }, request, response);
     },

@@ -27,6 +27,16 @@ export const RUNNING_ERRORS: readonly ErrorCode[] = [
   'SUPPLIER_TIMEOUT',
 ];
 
+/**
+ * The account's own sandbox, unless it has ended. Asked before a body is read, which is not worth reading otherwise; the
+ * sandbox is not resumed for it. @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL
+ */
+export async function findUnfinished({ database }: SandboxService, accountId: string, id: string): Promise<Sandbox> {
+  const sandbox = await findSandbox(database, accountId, id);
+  if (isFinal(sandbox.observedState)) throw fail('SANDBOX_FINAL');
+  return sandbox;
+}
+
 const RESUMED_WITHIN_MS = 60_000;
 /** News may be lost: it is looked for this often all the same. */
 const LOOK_EVERY_MS = 1_000;
@@ -41,9 +51,8 @@ export async function openRunning(service: SandboxService, accountId: string, id
   const deadlineMs = performance.now() + RESUMED_WITHIN_MS;
   let isAsked = false;
   for (;;) {
-    const sandbox = await findSandbox(service.database, accountId, id);
+    const sandbox = await findUnfinished(service, accountId, id);
     const { observedState, desiredState, supplierRef: reference } = sandbox;
-    if (isFinal(observedState)) throw fail('SANDBOX_FINAL');
     if (observedState === 'RUNNING' && desiredState === null && reference !== null) {
       return { sandbox, driver: service.driverOf(sandbox.supplier), reference };
     }

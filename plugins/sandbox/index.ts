@@ -7,6 +7,7 @@ import { registerSupplier } from '../../core/supplier';
 import { describeFault } from '../../core/thrown';
 import { READ_CLOCK_EVERY_MS } from './database-clock';
 import { createInside, type InsideService, runInside } from './inside';
+import { LIMITS } from './limits';
 import { checkOfferings, OFFERINGS } from './offering';
 import { readSandboxHolds } from './open-holds';
 import { sandboxRoutes } from './routes';
@@ -59,7 +60,7 @@ export default definePlugin({
         pattern: '^[a-z0-9-]{1,40}$',
       },
       allowUnisolated: {
-        description: 'Sandboxes without any isolation may be offered on a listener that others can reach.',
+        description: 'Sandboxes without isolation may be offered where others reach the gateway.',
         type: 'boolean',
         default: false,
       },
@@ -70,6 +71,7 @@ export default definePlugin({
         minimum: 1,
       },
       ...TIMINGS,
+      ...LIMITS,
     },
   },
   register: () => {
@@ -78,7 +80,7 @@ export default definePlugin({
   },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
-    const service = createService(gateway, readTimings(settings));
+    const service = createService(gateway, readTimings(settings), settings);
     const inside = createInside(service);
     services.set(gateway, { service, inside });
     return [...sandboxRoutes(service), ...insideRoutes(inside)];
@@ -86,7 +88,7 @@ export default definePlugin({
   hosts: (_settings, gateway) => portHosts(servicesOf(gateway).inside),
   start: async (settings, gateway) => {
     const { service, inside } = servicesOf(gateway);
-    const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway.log);
+    const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
     refuseUnisolated(service, settings.allowUnisolated);
     await service.changes.listen();

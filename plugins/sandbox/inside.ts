@@ -1,3 +1,4 @@
+import { readPortDomain } from '../../core/port-domain';
 import { Commands } from './commands/commands';
 import { PortProxy } from './ports/port-proxy';
 import type { SandboxService } from './service';
@@ -12,12 +13,11 @@ export interface InsideService extends SandboxService {
 
 export function createInside(service: SandboxService): InsideService {
   const { log, gateway } = service;
-  const domain = (process.env['SANDBOX_DOMAIN'] ?? '').toLowerCase();
   return {
     ...service,
     commands: new Commands(service),
     ports: new PortProxy(service, log, gateway.isDraining),
-    portDomain: domain === '' ? undefined : domain,
+    portDomain: readPortDomain(process.env),
   };
 }
 

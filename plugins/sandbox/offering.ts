@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { v5 } from 'uuid';
-import { formatUsd, parseUsd } from '../../core/money';
+import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../../core/money';
 import { DURATION, parseDuration, type Settings } from '../../core/settings';
 import type { InstanceSpec } from '../../core/supplier';
 
@@ -206,13 +206,17 @@ function decimal(value: number): string {
   return text;
 }
 
+/** So that what a sandbox costs in a year fits into one amount of the ledger. */
+const MOST_HOURLY_E8 = MAX_AMOUNT_E8 / (366n * 24n);
+const TOO_MUCH = `expected at most USD ${formatUsd(MOST_HOURLY_E8)} an hour`;
+
 /** Why an offering's section cannot be, beyond its schema. */
 export function checkOfferings(section: OfferingsSection): readonly { path: (string | number)[]; message: string }[] {
   return Object.entries(section).flatMap(([name, settings]) => {
     const problems = Object.entries(settings.hourlyUsd).flatMap(([state, value]) => {
       try {
-        usd(value);
-        return [];
+        const isTooMuch = parseUsd(usd(value)) > MOST_HOURLY_E8;
+        return isTooMuch ? [{ path: [name, 'hourlyUsd', state], message: TOO_MUCH }] : [];
       } catch (error) {
         return [{ path: [name, 'hourlyUsd', state], message: (error as Error).message }];
       }

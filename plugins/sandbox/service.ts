@@ -5,10 +5,11 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway';
 import { compileCheck } from '../../core/settings';
 import { StartFailure } from '../../core/start-failure';
-import { findSupplier, type SupplierDriver, supplierNames } from '../../core/supplier';
+import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from '../../core/supplier';
 import { type Books, openBooks } from './books';
 import { type Changes, openChanges } from './changes';
 import { DatabaseClock } from './database-clock';
+import type { Limits } from './limits';
 import type { OfferedInstance, OfferingsSection } from './offering';
 import { readOfferings } from './offerings';
 import { SupplierHealth } from './supplier-health';
@@ -20,6 +21,7 @@ export interface SandboxService {
   readonly database: Knex;
   readonly log: Logger;
   readonly timings: Timings;
+  readonly limits: Limits;
   /** What time it is, for everything that is written or compared with what was: milliseconds since 1970, by the database's clock. */
   now(): number;
   readonly books: Books;
@@ -40,20 +42,21 @@ export interface SandboxService {
 /** A supplier of system.config.yml: `driver`, and the driver's own settings. */
 export type SupplierSettings = { readonly driver: string } & Readonly<Record<string, unknown>>;
 
-/** Opens every configured supplier. @throws StartFailure that names the supplier and what is wrong with it. */
+/** Opens every configured supplier, each with a folder of its own in the data folder. @throws StartFailure that names the supplier and what is wrong with it. */
 export async function openSuppliers(
   suppliers: Readonly<Record<string, SupplierSettings>>,
-  log: Logger,
+  context: SupplierContext,
 ): Promise<Map<string, SupplierDriver>> {
   const drivers = new Map<string, SupplierDriver>();
-  for (const [name, settings] of Object.entries(suppliers)) drivers.set(name, await openSupplier(name, settings, log));
+  for (const [name, settings] of Object.entries(suppliers))
+    drivers.set(name, await openSupplier(name, settings, context));
   return drivers;
 }
 
 async function openSupplier(
   name: string,
   { driver, ...settings }: SupplierSettings,
-  log: Logger,
+  { log, dataFolder }: SupplierContext,
 ): Promise<SupplierDriver> {
   const where = `system.config.yml: plugins.sandbox.suppliers.${name}`;
   const kind = findSupplier(driver);
@@ -65,8 +68,8 @@ async function openSupplier(
       checked.problems.map(({ path, message }) => `${[where, ...path].join('.')}: ${message}`).join('\n'),
     );
   }
-  const dataFolder = join(process.env['DATA_DIR'] ?? '.tollgate', 'suppliers', name);
-  const opened = await kind.open(checked.value, { log: log.child({ supplier: name }), dataFolder });
+  const own = { log: log.child({ supplier: name }), dataFolder: join(dataFolder, 'suppliers', name) };
+  const opened = await kind.open(checked.value, own);
   if (opened.capabilities.uniqueName) return opened;
   await opened.close();
   throw new StartFailure(
@@ -77,6 +80,7 @@ async function openSupplier(
 export function createService(
   gateway: Gateway,
   timings: Timings,
+  limits: Limits,
 ): SandboxService & { readonly drivers: Map<string, SupplierDriver>; readonly clock: DatabaseClock } {
   const drivers = new Map<string, SupplierDriver>();
   const holdSeconds = (timings.holdAheadMs + timings.endingReserveMs) / 1_000;
@@ -96,6 +100,7 @@ export function createService(
     database,
     log,
     timings,
+    limits,
     clock,
     now: clock.now,
     books: openBooks(database, changes.announce),

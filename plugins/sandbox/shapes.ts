@@ -22,7 +22,12 @@ export const OFFERING = object({
   supplier: shape.text,
   status: oneOf('AVAILABLE', 'UNAVAILABLE'),
   region: shape.text,
-  isolation: oneOf('virtual-machine', 'container', 'namespaces', 'none'),
+  isolation: {
+    ...oneOf('virtual-machine', 'container', 'namespaces', 'none'),
+    description:
+      'What separates a sandbox from its host. none: nothing that holds against an attacker; commands may see the host at ' +
+      'absolute paths, where the files API sees the sandbox, so use relative paths.',
+  },
   resources: RESOURCES,
   capabilities: object(Object.fromEntries(CAPABILITIES.map((each) => [each, shape.yes]))),
   lifecycle: object({
@@ -112,7 +117,7 @@ const SEEN_BY_ALL = {
     maxTotalCostUsd: orNull(shape.usd),
     onFundsExhausted: oneOf('suspend', 'terminate'),
   }),
-  autoResume: shape.yes,
+  autoResume: { ...shape.yes, deprecated: true, description: 'Use policy.resumeOnAccess.' },
   failure: FAILURE,
 };
 

@@ -1,29 +1,30 @@
+import { saidPublicUrl } from '../../core/public-url';
 import { StartFailure } from '../../core/start-failure';
 import { ConfigurationError } from '../../core/yaml-file';
+import { reachedFromElsewhere } from './reach';
 import type { SandboxService } from './service';
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
-
 /**
- * Commands of sandboxes without isolation can do what this process can: that is for whoever sits at this machine, who is told.
- * Where others can reach the gateway the start is refused, and later every configuration that offers one.
+ * Warns of sandboxes without isolation: their commands can do what this process can. Where others than this machine reach
+ * the gateway it refuses the start, and later every configuration that offers one.
  * @throws StartFailure
  */
 export function refuseUnisolated(service: SandboxService, isAllowed: boolean): void {
   const { gateway, log } = service;
   // The listener is that of the start: another one needs a restart.
   const { hostname } = gateway.configuration.gateway.http;
-  const isOpen = !isAllowed && !LOOPBACK.test(hostname);
+  const exposure = { hostname, publicUrl: saidPublicUrl(), proxies: gateway.proxies };
+  const reach = isAllowed ? undefined : reachedFromElsewhere(exposure);
   const names = unisolated(service, service.offerings());
-  if (names !== '' && isOpen) throw new StartFailure(`gateway.config.yml: ${refusal(names, hostname)}`);
+  if (names !== '' && reach !== undefined) throw new StartFailure(`gateway.config.yml: ${refusal(names, reach)}`);
   warn(names);
   gateway.liveConfiguration.take((next) => {
     const nextNames = unisolated(
       service,
       service.offeringsOf((name) => next.sections.get(name)),
     );
-    if (nextNames !== '' && isOpen) {
-      const message = refusal(nextNames, hostname);
+    if (nextNames !== '' && reach !== undefined) {
+      const message = refusal(nextNames, reach);
       throw new ConfigurationError([{ file: 'gateway.config.yml', line: undefined, column: undefined, message }]);
     }
     return () => warn(nextNames);
@@ -45,9 +46,9 @@ function unisolated({ drivers }: SandboxService, offered: ReturnType<SandboxServ
     .join(', ');
 }
 
-function refusal(names: string, hostname: string): string {
+function refusal(names: string, reach: string): string {
   return (
-    `offerings without isolation (${names}) would be open to everybody who reaches ${hostname}: install bubblewrap, disable ` +
-    'them, listen on 127.0.0.1, or set plugins.sandbox.allowUnisolated: true in system.config.yml.'
+    `offerings without isolation (${names}) would be open to others, because of ${reach}. Disable them, serve this machine ` +
+    'alone, or set plugins.sandbox.allowUnisolated: true in system.config.yml. The log says why a supplier is not isolated.'
   );
 }

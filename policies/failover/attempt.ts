@@ -4,6 +4,7 @@ import { type ChunkReader, readAll } from '../../core/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/egress';
 import { EventReader, type NotedEvent } from '../../core/event-reader';
 import { decodedChunks } from '../../core/exchange';
+import { AdapterFault } from '../../core/guarded-adapter';
 import { isAnswer, parseJson, readAnswer } from '../../core/read-answer';
 import type { Verdict } from '../../core/upstream';
 import type { Failure } from './decide';
@@ -22,6 +23,8 @@ export type AttemptingCall = Pick<Call, 'hasLeft' | 'onLeave'> & {
 /** An unstreamed answer is kept whole until it is charged for; nobody sends more than this. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
 const LARGEST_JUDGED_BYTES = 64 * 1024;
+/** A preamble that comes to more is released, as one that takes longer than `preambleHold` is. */
+const LARGEST_HELD_BYTES = 256 * 1024;
 /** Whoever refuses and does not come to the end of it is judged by the status alone: others may answer meanwhile. */
 const JUDGED_WITHIN_MS = 2_000;
 
@@ -34,8 +37,10 @@ export async function attempt(
   preambleHoldMs: number,
 ): Promise<Attempted> {
   const patience = new Patience(candidate.upstream, request.stream, call);
+  let cancel = () => {};
   try {
     const { exchange, status, headers } = await send(candidate, request, egress, patience);
+    cancel = () => exchange.cancel();
     const chunks = decodedChunks(exchange, { status, headers });
     const head = { candidate, status, headers };
     if (status >= 400) return await judge(head, request, chunks);
@@ -43,6 +48,7 @@ export async function attempt(
     if (isEventStream(headers)) return await untilContent(head, request, chunks, preambleHoldMs);
     return judgeBody(head, request, await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES), chunks);
   } catch (error) {
+    cancel();
     const outcome = outcomeOf(error, patience, call);
     return { failure: { outcome, status: undefined, verdict: 'next', retryAfterMs: undefined }, relay: undefined };
   } finally {
@@ -94,7 +100,11 @@ async function readRefusal(
 function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader): Attempted {
   const body = readAnswer(bytes);
   const { candidate, status, headers } = head;
-  if (isAnswer(body)) return { answer: { candidate, status, headers, kind: 'body', bytes, body } };
+  if (isAnswer(body)) {
+    // Read here and not when it is charged: another candidate can still answer if the adapter fails.
+    const { usage, contentBytes } = candidate.adapter.readBody(body);
+    return { answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } };
+  }
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
   return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks });
 }
@@ -125,6 +135,7 @@ async function untilContent(
   const { candidate, status, headers } = head;
   const events = new EventReader(candidate.adapter, request.choices);
   const held: NotedEvent[] = [];
+  let heldBytes = 0;
   const answer = (): Attempted => ({
     answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, goOn: undefined },
   });
@@ -134,6 +145,7 @@ async function untilContent(
       if ((await Promise.race([chunks.ready(), timer.isOver])) === 'over') return answer();
       const chunk = chunks.take();
       if (chunk === undefined) return events.isWhole ? answer() : lost(head, held, chunks);
+      heldBytes += chunk.length;
       let releases = false;
       const read = events.read(chunk);
       for (const [index, event] of read.entries()) {
@@ -149,7 +161,7 @@ async function untilContent(
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
       }
-      if (releases) return answer();
+      if (releases || heldBytes > LARGEST_HELD_BYTES) return answer();
     }
   } catch (error) {
     chunks.cancel();
@@ -186,6 +198,7 @@ function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Att
 
 function outcomeOf(error: unknown, patience: Patience, call: AttemptingCall): AttemptOutcome {
   if (call.hasLeft) return 'cancelled';
+  if (error instanceof AdapterFault) return 'adapter_fault';
   if (patience.isOver) return 'timeout';
   return classifyDialFailure(error);
 }

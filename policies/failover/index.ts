@@ -61,6 +61,7 @@ export default definePolicy({
   },
   needs: ['key', 'request', 'candidates', 'meter'],
   provides: ['answer'],
+  boundsItself: true,
   foretells: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
   prepare: ({ preambleHold, queueWait, relayLastError, midStream: _foretold, ...bounds }, gateway) => {
     const [preambleHoldMs, queueWaitMs] = [parseDuration(preambleHold), parseDuration(queueWait)];

@@ -68,7 +68,7 @@ async function measure(
 
 /** undefined: it is no answer, or not a whole one. */
 async function usageOf(answer: Answer): Promise<Usage | undefined> {
-  if (answer.kind === 'body') return answer.candidate.adapter.readBody(answer.body).usage;
+  if (answer.kind === 'body') return answer.usage;
   if (answer.kind === 'relay') {
     answer.chunks.cancel();
     return undefined;

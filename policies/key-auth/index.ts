@@ -30,6 +30,7 @@ export default definePolicy({
   },
   needs: [],
   provides: ['key'],
+  boundsItself: true,
   prepare: (settings, gateway) => async (call, request) => {
     if (gateway.isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     const key = await gateway.keys.identify(request);

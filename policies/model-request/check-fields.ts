@@ -2,6 +2,7 @@ import type { MemberPlace, ModelRequest } from '../../core/call';
 import { fail, type GatewayError } from '../../core/errors';
 import { sliceChunks } from '../../core/json-members';
 import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/json-scanner';
+import { MOST_CHOICES } from '../../core/price';
 import type { Protocol } from '../../core/upstream';
 import { lookalikeOf } from './fields';
 import type { CallObserver } from './observe-call';
@@ -9,9 +10,10 @@ import { PRICED_VALUES } from './priced';
 
 type Fields = Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'>;
 
-const MAX_CHOICES = 128;
 /** Usage records are found by it: a longer one has no place in an index. */
 const LONGEST_MODEL_NAME = 256;
+/** A Messages call without any output fills the vendor's cache. */
+const LEAST_LIMIT: Readonly<Record<Protocol, number>> = { messages: 0, chat: 1 };
 const MAX_TEMPERATURE: Readonly<Record<Protocol, number>> = { messages: 1, chat: 2 };
 
 /** Checks a body that is JSON; what is not named here is forwarded unseen. Contract section 3. */
@@ -22,7 +24,7 @@ export function checkFields(protocol: Protocol, observer: CallObserver, chunks: 
 
   const modelRequested = body.model();
   const stream = body.boolean('stream') ?? false;
-  const limit = body.count('max_tokens');
+  const limit = body.count('max_tokens', { least: LEAST_LIMIT[protocol] });
   if (protocol === 'messages' && limit === undefined) throw invalid('max_tokens', 'is missing');
   body.mustBegin('messages', [OPEN_BRACKET], 'an array', true);
   if (observer.fault !== undefined) throw observer.fault;
@@ -32,7 +34,7 @@ export function checkFields(protocol: Protocol, observer: CallObserver, chunks: 
   if (protocol === 'chat') body.mustBegin('stream_options', [OPEN_BRACE], 'an object');
   body.mustBePriced();
   const completionLimit = protocol === 'chat' ? body.count('max_completion_tokens') : undefined;
-  const choices = protocol === 'chat' ? body.count('n', MAX_CHOICES) : undefined;
+  const choices = protocol === 'chat' ? body.count('n', { most: MOST_CHOICES }) : undefined;
   return {
     modelRequested,
     stream,
@@ -83,13 +85,15 @@ class Members {
     return value;
   }
 
-  count(name: string, most = Number.MAX_SAFE_INTEGER): number | undefined {
+  count(name: string, { least = 1, most = Number.MAX_SAFE_INTEGER } = {}): number | undefined {
     const value = this.#optional(name);
     if (value === undefined) return undefined;
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
     throw invalid(
       name,
-      most < Number.MAX_SAFE_INTEGER ? `expected an integer from 1 to ${most}` : 'expected an integer ≥ 1',
+      most < Number.MAX_SAFE_INTEGER
+        ? `expected an integer from ${least} to ${most}`
+        : `expected an integer ≥ ${least}`,
     );
   }
 

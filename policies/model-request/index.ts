@@ -1,19 +1,27 @@
 import type { IncomingMessage } from 'node:http';
+import { BUFFERED } from '../../core/buffered-bytes';
 import type { ModelRequest } from '../../core/call';
+import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
+import { JsonScanner } from '../../core/json-scanner';
 import { type CallWith, definePolicy } from '../../core/policy';
+import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/read-body';
 import { DURATION, parseDuration } from '../../core/settings';
-import { BufferedBytes } from './buffered-bytes';
 import { checkFields } from './check-fields';
 import { CallObserver } from './observe-call';
-import { type BodyLimits, checkBodyHeaders, REQUEST_BODY_LIMITS, readBody } from './read-body';
+import { requireMoney } from './require-money';
+import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
 import { selectHeaders } from './select-headers';
 
 /** What the model sees of an image is not its bytes; contract section 6. */
 const IMAGE_TOKENS = 1_600;
 const BYTES_PER_TOKEN = 3;
 
-/** One for the process, whatever is configured how often. */
-const BUFFERED = new BufferedBytes();
+/** Contract section 3; the times are settings. */
+export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
+  maxBytes: 20_971_520,
+  minBytesPerSecond: 1_024,
+};
 
 export default definePolicy({
   name: 'model-request',
@@ -27,32 +35,50 @@ export default definePolicy({
         items: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
         default: ['anthropic-', 'protoa-'],
       },
+      roles: {
+        description: 'Roles accepted in the `messages` of a Messages call.',
+        type: 'array',
+        items: { type: 'string', enum: MESSAGES_ROLES },
+        minItems: 1,
+        uniqueItems: true,
+        default: MESSAGES_ROLES,
+      },
       bodyTimeout: { ...DURATION, description: 'A body has to be here by then.', default: '120s' },
       slowBodyTimeout: { ...DURATION, description: 'How long a body may be slower than 1 KB/s.', default: '30s' },
     },
   },
   needs: ['key'],
   provides: ['request'],
-  prepare: ({ forwardHeaderPrefixes, bodyTimeout, slowBodyTimeout }) => {
+  boundsItself: true,
+  prepare: ({ forwardHeaderPrefixes, roles, bodyTimeout, slowBodyTimeout }, gateway) => {
+    const accepted = acceptedRoles(roles);
     const limits = {
       ...REQUEST_BODY_LIMITS,
       totalMs: parseDuration(bodyTimeout),
       slowMs: parseDuration(slowBodyTimeout),
     };
-    return async (call, request) => ({ request: await readRequest(call, request, forwardHeaderPrefixes, limits) });
+    return async (call, request) => ({
+      request: await readRequest(gateway, call, request, forwardHeaderPrefixes, accepted[call.protocol], limits),
+    });
   },
 });
 
 async function readRequest(
+  gateway: Gateway,
   call: CallWith<'key'>,
   request: IncomingMessage,
   prefixes: readonly string[],
+  roles: AcceptedRoles,
   limits: BodyLimits,
 ): Promise<ModelRequest> {
-  checkBodyHeaders(request);
+  if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
+  checkBodyHeaders(request, limits.maxBytes);
   const { protocol } = call;
-  const observer = new CallObserver(protocol);
-  const chunks = await readBody(request, observer, limits, BUFFERED.of(call, announcedBytes(request)));
+  const observer = new CallObserver(protocol, roles);
+  const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
+  const room = BUFFERED.open(owner, announcedBytes(request));
+  const beforeLarge = () => requireMoney(gateway, call.key);
+  const chunks = await readBody(request, { limits, room, look: new JsonScanner(observer), beforeLarge, call });
   const fields = checkFields(protocol, observer, chunks);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const textBytes = byteLength - observer.imageBytes;
@@ -65,11 +91,6 @@ async function readRequest(
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,
   };
-}
-
-/** 0 for a body that comes in chunks. */
-function announcedBytes({ headers }: IncomingMessage): number {
-  return Number(headers['content-length'] ?? 0);
 }
 
 function queryOf({ url = '' }: IncomingMessage): string {

@@ -5,20 +5,12 @@ import type { Protocol } from '../../core/upstream';
 import { ONCE } from './fields';
 import { ImageCounter } from './image-counter';
 import { isPricedTool } from './priced';
-
-const ROLES: Readonly<Record<Protocol, readonly string[]>> = {
-  messages: ['user', 'assistant'],
-  chat: ['user', 'assistant', 'tool', 'system', 'developer', 'function'],
-};
+import type { AcceptedRoles } from './roles';
 
 const ROLE = Buffer.from('role');
 const CONTENT = Buffer.from('content');
 const TYPE = Buffer.from('type');
 const ITEM_KEYS: readonly Buffer[] = [ROLE, CONTENT, TYPE];
-const ROLE_WORDS: Readonly<Record<Protocol, readonly Buffer[]>> = {
-  messages: ROLES.messages.map((role) => Buffer.from(role)),
-  chat: ROLES.chat.map((role) => Buffer.from(role)),
-};
 
 /** The depth of one item of `messages` or `tools`, and of the list it stands in. */
 const ITEM = 3;
@@ -34,7 +26,7 @@ export class CallObserver implements JsonObserver {
   fault: GatewayError | undefined;
 
   readonly #protocol: Protocol;
-  readonly #roles: readonly Buffer[];
+  readonly #roles: AcceptedRoles;
   readonly #imageCounter = new ImageCounter();
   #section: 'messages' | 'tools' | undefined;
   /** Index of the item under way. */
@@ -43,9 +35,9 @@ export class CallObserver implements JsonObserver {
   #key: Buffer | undefined;
   #hasRole = false;
 
-  constructor(protocol: Protocol) {
+  constructor(protocol: Protocol, roles: AcceptedRoles) {
     this.#protocol = protocol;
-    this.#roles = ROLE_WORDS[protocol];
+    this.#roles = roles;
   }
 
   get images(): number {
@@ -113,7 +105,7 @@ export class CallObserver implements JsonObserver {
 
   #checkItemValue(firstByte: number, token: JsonToken): void {
     if (this.#section === 'messages' && this.#key === ROLE) {
-      if (firstByte === QUOTE && this.#roles.some((role) => token.is(role))) this.#hasRole = true;
+      if (firstByte === QUOTE && this.#roles.words.some((role) => token.is(role))) this.#hasRole = true;
       else this.#badRole();
     } else if (this.#section === 'tools' && this.#key === TYPE) {
       this.#checkToolType(firstByte, token);
@@ -122,7 +114,7 @@ export class CallObserver implements JsonObserver {
 
   #badRole(): void {
     this.#hasRole = true;
-    this.#invalid('.role', `expected one of ${ROLES[this.#protocol].join(', ')}`);
+    this.fault ??= this.#roles.refuse(this.#item);
   }
 
   #checkToolType(firstByte: number, token: JsonToken): void {

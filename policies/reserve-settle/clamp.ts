@@ -11,7 +11,7 @@ const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
  */
 const USUAL_LIMIT = 'max_tokens';
 
-/** The same call with the most output tokens that this much money holds; undefined when it does not hold a single one. */
+/** Returns the call with the most output tokens that this much money holds; undefined when it does not hold one where one is asked for. */
 export function clampTo(
   availableE8: bigint,
   request: ModelRequest,
@@ -20,9 +20,10 @@ export function clampTo(
 ): ModelRequest | undefined {
   const isAffordable = (maxOutputTokens: number): boolean =>
     holdFor({ ...request, maxOutputTokens }, candidates, foretold) <= availableE8;
-  if (!isAffordable(1)) return undefined;
-  let most = 1;
-  let tooMany = mostOutputTokens(request, candidates) + 1;
+  const asked = mostOutputTokens(request, candidates);
+  let most = Math.min(1, asked);
+  if (!isAffordable(most)) return undefined;
+  let tooMany = asked + 1;
   while (tooMany - most > 1) {
     const middle = most + Math.floor((tooMany - most) / 2);
     if (isAffordable(middle)) most = middle;
@@ -34,10 +35,11 @@ export function clampTo(
 /** Under the names the caller used for it, none of them raised. Adapters see the lowered limit as if it had come so. */
 function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest {
   const named = LIMITS.filter((member) => (request.members.get(member) ?? 'null') !== 'null');
-  const edits = (named.length === 0 ? [USUAL_LIMIT] : named).map((member) => {
-    const asked = Number(request.members.get(member) ?? 'null') || maxOutputTokens;
-    return { member, set: String(Math.min(asked, maxOutputTokens)) };
-  });
+  const lowered = (member: string) => Math.min(Number(request.members.get(member)), maxOutputTokens);
+  const edits =
+    named.length === 0
+      ? [{ member: USUAL_LIMIT, set: String(maxOutputTokens) }]
+      : named.map((member) => ({ member, set: String(lowered(member)) }));
   const members = new Map(request.members);
   for (const { member, set } of edits) members.set(member, set);
   return { ...request, maxOutputTokens, members, edits };

@@ -29,6 +29,7 @@ export default definePolicy({
   },
   needs: ['key', 'request', 'candidates'],
   provides: ['request', 'reservation'],
+  boundsItself: true,
   prepare:
     ({ onClientAbort, onInsufficient }, gateway) =>
     async (call) => {

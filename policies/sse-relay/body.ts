@@ -10,10 +10,11 @@ export async function sendBody(
   call: AnsweredCall,
   answer: Answer & { kind: 'body' },
   response: ServerResponse,
+  exposeAccountHeaders: boolean,
 ): Promise<void> {
   const { meter, reservation } = call;
   noteAnswer(call, answer);
-  const { usage, contentBytes } = answer.candidate.adapter.readBody(answer.body);
+  const { usage, contentBytes } = answer;
   meter.noteBody(usage, contentBytes > 0 ? contentBytes : bytesOfUnread(answer.bytes));
   if (call.hasLeft) throw new ClientLeft();
   const counted = meter.read();
@@ -21,7 +22,7 @@ export async function sendBody(
   const inputTokens = totalInputTokens(counted.usage);
   const outputTokens = counted.usage.outputTokens ?? 0;
   response.writeHead(answer.status, [
-    ...answerHeaders(call, answer),
+    ...answerHeaders(call, answer, exposeAccountHeaders),
     'X-AI-Cost',
     formatUsd(chargedE8),
     'X-AI-Tokens-Input',

@@ -1,14 +1,31 @@
 import type { AttemptOutcome } from '../../core/call';
-import { errorEnvelope, fail } from '../../core/errors';
+import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/errors';
+import type { Protocol } from '../../core/upstream';
 import type { AnsweredCall } from './headers';
 
-/** Our envelope as the protocol's own error event, for a stream that broke off; Chat clients look for `error` alone. */
-export function brokenOff({ protocol, id }: AnsweredCall, outcome: AttemptOutcome | undefined): Buffer {
-  const code = outcome === 'timeout' ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';
-  const envelope = errorEnvelope(fail(code, { message: 'The upstream broke off its answer.' }), id);
-  return Buffer.from(
-    protocol === 'messages'
-      ? `event: error\ndata: ${JSON.stringify(envelope)}\n\n`
-      : `data: ${JSON.stringify({ error: envelope.error })}\n\n`,
-  );
+/** Returns the event that ends a stream whose upstream broke off, or whose process ends. */
+export function brokenOff({ protocol, id, isCutOff }: AnsweredCall, outcome: AttemptOutcome | undefined): Buffer {
+  return errorEvent(protocol, isCutOff ? fail('DRAINING') : fail(codeOf(outcome), { message: BROKEN_OFF }), id);
+}
+
+/** Returns an error as the protocol's own event. Chat clients look for `error` alone. */
+export function errorEvent(protocol: Protocol, error: GatewayError, requestId: string): Buffer {
+  const envelope = errorEnvelope(error, requestId);
+  if (protocol === 'chat') return Buffer.from(`data: ${JSON.stringify({ error: envelope.error })}\n\n`);
+  const inVendorsTerms = { ...envelope, error: { ...envelope.error, type: vendorTypeOf(error) } };
+  return Buffer.from(`event: error\ndata: ${JSON.stringify(inVendorsTerms)}\n\n`);
+}
+
+/** The types that the vendor gives to errors of servers, by our status; all others are `api_error`. */
+const VENDOR_TYPES: Readonly<Record<number, string>> = { 503: 'overloaded_error', 504: 'timeout_error' };
+
+/** Agents may end their session at a type that the vendor does not have, and continue by themselves at one that it has. */
+function vendorTypeOf({ type, status }: GatewayError): string {
+  return type === 'server_error' ? (VENDOR_TYPES[status] ?? 'api_error') : type;
+}
+
+const BROKEN_OFF = 'The upstream broke off its answer.';
+
+export function codeOf(outcome: AttemptOutcome | undefined): ErrorCode {
+  return outcome === 'timeout' ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';
 }

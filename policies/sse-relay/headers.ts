@@ -1,6 +1,7 @@
 import type { Answer } from '../../core/call';
 import type { CallWith } from '../../core/policy';
 import { ROUTING_HEADER, routingHeader } from '../../core/routing-header';
+import { passedAs } from './passed-headers';
 
 export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
 
@@ -10,8 +11,12 @@ export function noteAnswer({ facts }: AnsweredCall, answer: Answer): void {
   facts.source = 'provider';
 }
 
-/** The upstream's headers that are passed on, then ours of spec section 2.4: names and values in turn. */
-export function answerHeaders({ id, facts, request }: AnsweredCall, answer: Answer): string[] {
+/** Returns our headers of spec section 2.4, then those of the upstream that are passed: names and values in turn. */
+export function answerHeaders(
+  { id, facts, request }: AnsweredCall,
+  answer: Answer,
+  exposeAccountHeaders: boolean,
+): string[] {
   const headers = [
     'X-SVC-Source',
     'provider',
@@ -30,16 +35,12 @@ export function answerHeaders({ id, facts, request }: AnsweredCall, answer: Answ
   ];
   const routing = routingHeader(facts.routing);
   if (routing !== undefined) headers.push(ROUTING_HEADER, routing);
+  const rules = { forwardHeaderPrefixes: request.forwardHeaderPrefixes, exposeAccountHeaders };
   for (const name of Object.keys(answer.headers)) {
     const value = answer.headers[name];
-    if (value === undefined || !isPassedOn(name, answer.status, request.forwardHeaderPrefixes)) continue;
-    for (const each of typeof value === 'string' ? [value] : value) headers.push(name, each);
+    const passed = value === undefined ? undefined : passedAs(name, answer.status, rules);
+    if (value === undefined || passed === undefined) continue;
+    for (const each of typeof value === 'string' ? [value] : value) headers.push(passed, each);
   }
   return headers;
-}
-
-function isPassedOn(name: string, status: number, prefixes: readonly string[]): boolean {
-  if (name === 'content-type' || name === 'retry-after') return true;
-  if (name === 'location') return status >= 300 && status < 400;
-  return prefixes.some((prefix) => name.startsWith(prefix));
 }

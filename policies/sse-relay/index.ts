@@ -14,21 +14,27 @@ export default definePolicy({
         type: 'boolean',
         default: true,
       },
+      exposeAccountHeaders: {
+        description: "Passes headers of upstreams that tell of the platform's own account, and their request ids.",
+        type: 'boolean',
+        default: false,
+      },
     },
   },
   needs: ['request', 'reservation', 'meter', 'answer'],
   provides: [],
   answers: true,
-  prepare: ({ annotateStreamCost }, gateway) => {
+  boundsItself: true,
+  prepare: ({ annotateStreamCost, exposeAccountHeaders }, gateway) => {
     return (call, _request, response) => {
       const { answer } = call;
       switch (answer.kind) {
         case 'body':
-          return sendBody(call, answer, response);
+          return sendBody(call, answer, response, exposeAccountHeaders);
         case 'relay':
-          return sendRelay(call, answer, response);
+          return sendRelay(call, answer, response, exposeAccountHeaders);
         case 'stream':
-          return sendStream(call, answer, response, { annotateStreamCost, gateway });
+          return sendStream(call, answer, response, { annotateStreamCost, exposeAccountHeaders, gateway });
       }
     };
   },

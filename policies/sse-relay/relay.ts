@@ -4,15 +4,26 @@ import type { Answer } from '../../core/call';
 import { bytesOf, type ChunkReader } from '../../core/chunk-reader';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
+/** It never has a body, whatever its headers say of one: reading that would fail. */
+const NOT_MODIFIED = 304;
+
 /** An upstream's error or redirect: status and body untouched, at no charge. */
 export async function sendRelay(
   call: AnsweredCall,
   answer: Answer & { kind: 'relay' },
   response: ServerResponse,
+  exposeAccountHeaders: boolean,
 ): Promise<void> {
   noteAnswer(call, answer);
   await call.reservation.settle({ billing: 'released' });
-  response.writeHead(answer.status, answerHeaders(call, answer));
+  response.writeHead(answer.status, answerHeaders(call, answer, exposeAccountHeaders));
+  if (answer.status === NOT_MODIFIED) {
+    answer.chunks.cancel();
+    response.end();
+    return;
+  }
+  // Its status is an answer, even where its body breaks off at once.
+  response.flushHeaders();
   // Who waits for the upstream's next byte does not see the client leave; the upstream is told at once.
   call.onLeave(() => answer.chunks.cancel());
   await pipeline(inOrder(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());

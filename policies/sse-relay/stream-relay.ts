@@ -4,13 +4,15 @@ import type { AttemptOutcome, StreamAnswer } from '../../core/call';
 import { classifyDialFailure } from '../../core/egress';
 import type { NotedEvent } from '../../core/event-reader';
 import type { Gateway } from '../../core/gateway';
+import { AdapterFault } from '../../core/guarded-adapter';
 import type { StreamFollower } from '../../core/upstream';
 import { DrainBounds } from './drain';
-import { brokenOff } from './error-event';
+import { brokenOff, codeOf } from './error-event';
 import type { AnsweredCall } from './headers';
 
 export interface StreamSettings {
   readonly annotateStreamCost: boolean;
+  readonly exposeAccountHeaders: boolean;
   readonly gateway: Pick<Gateway, 'log' | 'health' | 'isDraining'>;
 }
 
@@ -58,8 +60,9 @@ export class StreamRelay {
       this.#stopListening();
       this.#drain?.stop();
     }
+    if (this.call.isCutOff && !this.#isWhole) this.call.facts.errorCode = 'DRAINING';
     await this.#settleAsItStands();
-    if (this.call.hasLeft) return void this.response.destroy();
+    if (this.#isGone) return void this.response.destroy();
     const last = this.#isWhole ? this.#rest() : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome));
     this.response.end(last);
   }
@@ -108,7 +111,7 @@ export class StreamRelay {
       if (note.content === true) this.#contentRelayed = true;
       const tellsUsage = note.finalUsage === true && isWhole;
       if (tellsUsage) this.#isCounted = true;
-      if (tellsUsage && !this.call.hasLeft) {
+      if (tellsUsage && !this.#isGone) {
         this.#write(pieces.splice(0));
         await this.#room();
         pieces.push(await this.#settled(noted));
@@ -138,7 +141,7 @@ export class StreamRelay {
   }
 
   #write(pieces: readonly Buffer[]): void {
-    if (pieces.length > 0 && !this.call.hasLeft) this.response.write(inOnePiece(pieces));
+    if (pieces.length > 0 && !this.#isGone) this.response.write(inOnePiece(pieces));
   }
 
   /** At the caller's pace: what it does not take is not read from the upstream. */
@@ -181,8 +184,14 @@ export class StreamRelay {
     return this.call.hasLeft && this.#drain === undefined && !this.#isWhole;
   }
 
+  /** The client has left. A call that is cut off has one that still listens. */
+  get #isGone(): boolean {
+    return this.call.hasLeft && !this.call.isCutOff;
+  }
+
   #clientLeft(): void {
-    const drains = this.call.reservation.onClientAbort === 'drain' && this.#contentRelayed && !this.#isCounted;
+    const drains =
+      this.#isGone && this.call.reservation.onClientAbort === 'drain' && this.#contentRelayed && !this.#isCounted;
     const { isDraining } = this.settings.gateway;
     if (drains) this.#drain = new DrainBounds(isDraining, () => this.#answer.chunks.cancel());
     else this.#answer.chunks.cancel();
@@ -190,11 +199,11 @@ export class StreamRelay {
 
   /** Charges by how far the stream has come; the first settlement stands. */
   async #settleAsItStands(): Promise<void> {
-    const { meter, reservation, hasLeft } = this.call;
+    const { meter, reservation } = this.call;
     const { candidate } = this.#answer;
     if (this.#isWhole && this.#drain === undefined) await reservation.settle({ candidate, ...meter.read() });
     else if (this.#isWhole) await reservation.settle({ ...meter.read(), candidate, billing: 'partial' });
-    else if (hasLeft && this.#contentRelayed)
+    else if (this.#isGone && this.#contentRelayed)
       await reservation.settle({ ...meter.readPartial(), candidate, billing: 'partial' });
     else await reservation.settle({ billing: 'released' });
   }
@@ -204,7 +213,7 @@ export class StreamRelay {
     if (this.#break !== undefined) return;
     this.#break = { outcome, told };
     if (this.call.hasLeft) return;
-    this.call.facts.errorCode = outcome === 'timeout' ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';
+    this.call.facts.errorCode = codeOf(outcome);
     const { id, facts } = this.call;
     this.settings.gateway.log.warn({ requestId: id, upstream: facts.upstream, why }, 'a stream broke off');
   }
@@ -216,6 +225,7 @@ export class StreamRelay {
 }
 
 function outcomeOf(error: unknown): AttemptOutcome {
+  if (error instanceof AdapterFault) return 'adapter_fault';
   return classifyDialFailure(error) === 'timeout' ? 'timeout' : 'reset';
 }
 

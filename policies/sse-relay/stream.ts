@@ -14,7 +14,11 @@ export async function sendStream(
   settings: StreamSettings,
 ): Promise<void> {
   noteAnswer(call, answer);
-  response.writeHead(answer.status, [...answerHeaders(call, answer), 'cache-control', 'no-cache']);
+  response.writeHead(answer.status, [
+    ...answerHeaders(call, answer, settings.exposeAccountHeaders),
+    'cache-control',
+    'no-cache',
+  ]);
   // A preamble that was held long enough without an event: the caller sees at least the status now.
   if (answer.head.length === 0) response.flushHeaders();
   await new StreamRelay(call, answer, response, settings).run();

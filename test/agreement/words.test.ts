@@ -40,10 +40,9 @@ describe('words', () => {
     expect(found).to.deep.equal([]);
   });
 
-  it('the lock file names no registry but the public one', () => {
-    const hosts = new Set(
-      [...textOf('package-lock.json').matchAll(/"resolved": "(https?:\/\/[^/"]+)/g)].map(([, host]) => host),
-    );
+  it('the lock files name no registry but the public one', () => {
+    const locked = ['package-lock.json', 'test/agents/package-lock.json'].map(textOf).join('\n');
+    const hosts = new Set([...locked.matchAll(/"resolved": "(https?:\/\/[^/"]+)/g)].map(([, host]) => host));
     expect([...hosts].filter((host) => host !== 'https://registry.npmjs.org')).to.deep.equal([]);
   });
 

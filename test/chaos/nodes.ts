@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
+import { endInstances } from '../support/instances';
 
 /** The real server in its own process, with a data folder that outlives it. */
 export interface Node {
@@ -50,6 +51,7 @@ export async function makeNode(options: GatewayOptions, note: (line: string) => 
       const last = gateway;
       gateway = undefined;
       await last?.stop();
+      await endInstances(dataFolder);
       await rm(dataFolder, { recursive: true, force: true });
     },
   };

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import {
   AlreadyExists,
@@ -13,6 +16,7 @@ import {
   NotSent,
   NotSupported,
   type OutputFrame,
+  type PortAddress,
   Rejected,
   type SupplierDriver,
   type SupplierError,
@@ -53,6 +57,7 @@ export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
     ...needs('exec', commandChecks(run)),
     ...needs('exec', signalChecks(run)),
     ...needs('files', fileChecks(run)),
+    ...needs('files', absolutePathChecks(run)),
     ...needs('files', confinementChecks(run)),
     ...needs('ports', portChecks(run)),
     ...suspensionChecks(run),
@@ -438,14 +443,75 @@ function fileChecks(run: Run): SupplierCheck[] {
   ];
 }
 
-function confinementChecks(run: Run): SupplierCheck[] {
-  const outside = ['../x', 'a/../../x', '/etc/passwd', '/workspace/../etc/passwd', '..', 'a\0b', '/workspaces/x'];
+function absolutePathChecks(run: Run): SupplierCheck[] {
   return [
     {
-      name: "no path leads out of the instance's folder",
+      name: 'a file at an absolute path is read, listed and removed there',
       run: async () => {
         const [driver, instance] = await run.both();
-        for (const path of [...outside, 'a'.repeat(300), 'b/'.repeat(3_000)]) {
+        await driver.files.write(instance, '/data/in/m.csv', Buffer.from('a,b'));
+        assert.equal(await text((await driver.files.read(instance, '/data/in/m.csv')).content), 'a,b');
+        const listed = await driver.files.list(instance, '/data', 2);
+        assert.deepEqual(listed.map(({ path }) => path).sort(), ['/data/in', '/data/in/m.csv']);
+        const inRoot = await driver.files.list(instance, '/', 1);
+        assert(inRoot.some(({ path, type }) => path === '/data' && type === 'folder'));
+        await driver.files.remove(instance, '/data/in');
+        await failsFor(driver.files.read(instance, '/data/in/m.csv'), 'not-found');
+      },
+    },
+    {
+      name: 'a relative path and one below the work folder name the same file',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        await driver.files.write(instance, '/workspace/same/file', Buffer.from('one'));
+        assert.equal(await text((await driver.files.read(instance, 'same/file')).content), 'one');
+        const listed = await driver.files.list(instance, '/workspace/same', 1);
+        assert.deepEqual(
+          listed.map(({ path }) => path),
+          ['same/file'],
+        );
+      },
+    },
+    {
+      name: 'commands and the files API see the same file at an absolute path',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (!driver.capabilities.exec || driver.capabilities.isolation === 'none') return;
+        for (const folder of ['/data/shared', '/home', '/tmp/shared', '/workspace/shared']) {
+          await driver.files.write(instance, `${folder}/in`, Buffer.from(folder));
+          const copied = await run.shell(`cat in; cp ${folder}/in ${folder}/out; echo by command > ${folder}/in`, {
+            cwd: folder,
+          });
+          assert.deepEqual(copied, { stdout: folder, stderr: '', exitCode: 0 });
+          assert.equal(await text((await driver.files.read(instance, `${folder}/out`)).content), folder);
+          assert.equal(await text((await driver.files.read(instance, `${folder}/in`)).content), 'by command\n');
+        }
+      },
+    },
+    {
+      name: 'folders of the system are read-only, and folders that every instance has cannot be removed',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        for (const path of ['/etc/passwd', '/usr/bin/new', '/bin/sh', '/lib/x/y']) {
+          await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'not-allowed');
+          await failsFor(driver.files.remove(instance, path), 'not-allowed');
+        }
+        for (const path of ['/', '/workspace', '/tmp', '/etc', '/usr', '.'])
+          await failsFor(driver.files.remove(instance, path), 'not-allowed');
+      },
+    },
+  ];
+}
+
+function confinementChecks(run: Run): SupplierCheck[] {
+  const refused = ['../x', 'a/../../x', '/workspace/../etc/passwd', '/data/../../x', '..', 'a\0b', '/a\0b'];
+  const kernel = ['/proc/self/environ', '/proc/1/root', '/sys/kernel', '/dev/null', '/./proc//version'];
+  return [
+    {
+      name: "no path leads out of the instance's root, nor to what the kernel shows",
+      run: async () => {
+        const [driver, instance] = await run.both();
+        for (const path of [...refused, ...kernel, 'a'.repeat(300), 'b/'.repeat(3_000)]) {
           await failsFor(driver.files.read(instance, path), 'path-invalid');
           await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
           await failsFor(driver.files.list(instance, path, 1), 'path-invalid');
@@ -454,22 +520,51 @@ function confinementChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: "no link leads out of the instance's folder, and those that stay inside are followed",
+      name: "a file of the gateway's machine is at no path, by no link and at no working folder of an instance",
+      run: async () => {
+        const [driver, instance] = await run.both();
+        const host = await mkdtemp(join(tmpdir(), 'tollgate-outside-'));
+        try {
+          const secret = join(host, 'secret');
+          await writeFile(secret, 'of the machine');
+          await failsFor(driver.files.read(instance, secret), 'not-found');
+          await failsFor(driver.files.list(instance, host, 1), 'not-found');
+          await failsFor(driver.files.remove(instance, secret), 'not-found');
+          if (!driver.capabilities.exec) return;
+          await failsFor(run.start('pwd', { cwd: host }), 'not-folder');
+          const up = '../'.repeat(30);
+          const links = `ln -s ${secret} whole; ln -s ${up}${secret} up; ln -s ${host} folder; ln -s / top`;
+          assert.equal((await run.shell(`mkdir outside && cd outside && ${links}`)).exitCode, 0);
+          const paths = ['outside/whole', 'outside/up', 'outside/folder/secret', `outside/top${secret}`];
+          for (const path of paths) await failsFor(driver.files.read(instance, path), 'not-found');
+          // By a link a file may be made in the instance, at the path that the link says.
+          for (const path of paths) await driver.files.write(instance, path, Buffer.from('of the instance'));
+          assert.equal(await readFile(secret, 'utf8'), 'of the machine');
+          assert.equal(await text((await driver.files.read(instance, secret)).content), 'of the instance');
+          await driver.files.remove(instance, 'outside/folder/secret');
+          assert.equal(await readFile(secret, 'utf8'), 'of the machine');
+        } finally {
+          await rm(host, { recursive: true, force: true });
+        }
+      },
+    },
+    {
+      name: 'a link to what the kernel shows, or to itself, is refused, and one to a file of the instance is followed',
       run: async () => {
         const [driver, instance] = await run.both();
         if (!driver.capabilities.exec) return;
         await driver.files.write(instance, 'links/inside/file', Buffer.from('inside'));
         const made = await run.shell(
-          'cd links && ln -s /etc/passwd out && ln -s / top && ln -s ../../.. up && ln -s inside in && ln -s loop loop',
+          'cd links && ln -s /proc/self/environ out && ln -s / top && ln -s ../../.. up && ln -s inside in && ln -s loop loop',
         );
         assert.equal(made.exitCode, 0);
-        for (const path of ['links/out', 'links/top/etc/passwd', 'links/up/etc/passwd', 'links/top/tmp/new']) {
+        for (const path of ['links/out', 'links/top/proc/version', 'links/up/proc/version', 'links/top/dev/null']) {
           await failsFor(driver.files.read(instance, path), 'path-invalid');
           await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
         }
-        await failsFor(driver.files.list(instance, 'links/top', 1), 'path-invalid');
-        await failsFor(driver.files.remove(instance, 'links/top/tmp'), 'path-invalid');
-        await fails(driver.files.read(instance, 'links/loop'), FileFailure);
+        await failsFor(driver.files.remove(instance, 'links/top/tmp'), 'not-allowed');
+        await failsFor(driver.files.remove(instance, 'links/top/etc/passwd'), 'not-allowed');
+        await failsFor(driver.files.read(instance, 'links/loop'), 'path-invalid');
         assert.equal(await text((await driver.files.read(instance, 'links/in/file')).content), 'inside');
         await driver.files.write(instance, 'links/in/new', Buffer.from('by the link'));
         assert.equal(await text((await driver.files.read(instance, 'links/inside/new')).content), 'by the link');
@@ -495,7 +590,7 @@ function portChecks(run: Run): SupplierCheck[] {
         const server = await run.start(run.subject.webServer(PORT), { id, cwd: 'site' });
         await eventually('the page is there', async () => {
           const address = await driver.dialPort(instance, PORT).catch(() => undefined);
-          return address !== undefined && (await fetchText(address.url).catch(() => '')) === 'hello from inside';
+          return address !== undefined && (await fetchText(address).catch(() => '')) === 'hello from inside';
         });
         await driver.signal(instance, id, 'SIGKILL');
         await server.exit;
@@ -517,9 +612,11 @@ function portChecks(run: Run): SupplierCheck[] {
   ];
 }
 
-function fetchText(url: string): Promise<string> {
+async function fetchText({ url, connect }: PortAddress): Promise<string> {
+  const socket = await connect?.();
   return new Promise((resolve, reject) => {
-    const call = request(url, { agent: false }, (response) => text(response).then(resolve, reject));
+    const way = socket === undefined ? { agent: false } : { createConnection: () => socket };
+    const call = request(url, way, (response) => text(response).then(resolve, reject));
     call.once('error', reject);
     call.end();
   });

@@ -14,6 +14,7 @@ import type {
 } from '../../core/supplier';
 import { docker } from '../../plugins/sandbox/suppliers/docker';
 import { processes } from '../../plugins/sandbox/suppliers/process';
+import { endInstancesOf } from '../support/instances';
 import { findProgram } from '../support/programs';
 import { NODE_INSIDE } from '../support/sandboxes';
 import { sharedDocker } from '../support/shared';
@@ -37,7 +38,10 @@ describe('suppliers', () => {
     dataFolder = await mkdtemp(join(tmpdir(), 'tollgate-suppliers-'));
   });
 
-  after(() => rm(dataFolder, { recursive: true, force: true }));
+  after(async () => {
+    await endInstancesOf(dataFolder);
+    await rm(dataFolder, { recursive: true, force: true });
+  });
 
   const open = (kind: SupplierKind, settings: unknown): Promise<SupplierDriver> => {
     const checked = compileCheck<never>(kind.schema)(settings);

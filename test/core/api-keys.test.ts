@@ -5,6 +5,7 @@ import { hashApiKey, makeApiKey } from '../../core/api-key-format';
 import { openApiKeys } from '../../core/api-keys';
 import { GatewayError } from '../../core/errors';
 import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../core/ledger/ledger';
+import { UnknownKeys } from '../../core/unknown-keys';
 import { quiet } from '../support/databases';
 import { rejection } from '../support/rejection';
 
@@ -18,7 +19,12 @@ function requestWith(...rawHeaders: string[]): IncomingMessage {
 }
 
 /** Keys over a ledger that counts how often it is asked. */
-function keysOver(known: ReadonlyMap<string, FindKeyOutcome>, state?: Partial<KeyState>, maxRemembered = 10) {
+function keysOver(
+  known: ReadonlyMap<string, FindKeyOutcome>,
+  state?: Partial<KeyState>,
+  maxRemembered = 10,
+  unknown = new UnknownKeys(),
+) {
   const asked: string[] = [];
   const ledger = {
     findKey: async (hash: string) => {
@@ -31,7 +37,7 @@ function keysOver(known: ReadonlyMap<string, FindKeyOutcome>, state?: Partial<Ke
       return { outcome: 'rate_limited', retryAfterMs: 1_500 } as const;
     },
   };
-  return { asked, keys: openApiKeys({ ledger, log: quiet, maxRemembered }) };
+  return { asked, keys: openApiKeys({ ledger, log: quiet, maxRemembered, unknown }) };
 }
 
 function known(key: string, keyId = 'key'): [string, FindKeyOutcome] {
@@ -58,6 +64,8 @@ describe('API keys', () => {
     ['authorization', `bEARER ${key}`],
     ['x-api-key', key, 'authorization', `Bearer ${key}`, 'SVC-KEY', key],
     ['x-api-key', key, 'x-api-key', key],
+    ['x-api-key', 'sk-of-another-service', 'authorization', `Bearer ${key}`],
+    ['x-api-key', key, 'authorization', 'Basic abc'],
   ]) {
     it(`are found in ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
       assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings });
@@ -77,7 +85,10 @@ describe('API keys', () => {
     ['differ between two headers', 'x-api-key', key, 'authorization', `Bearer ${other}`],
     ['differ in one header given twice', 'x-api-key', key, 'x-api-key', other],
     ['differ in two authorization headers', 'authorization', `Bearer ${key}`, 'authorization', `Bearer ${other}`],
-    ['stand beside another scheme', 'x-api-key', key, 'authorization', 'Basic abc'],
+    ['stand beside the same key without a scheme', 'x-api-key', key, 'authorization', key],
+    ['stand beside a malformed one', 'x-api-key', key, 'authorization', 'Bearer sk-svc-1'],
+    ['have a space before them', 'x-api-key', ` ${key}`],
+    ['are of another service', 'x-api-key', 'sk-of-another-service'],
     ['have a space inside', 'x-api-key', `${key.slice(0, 20)} ${key.slice(21)}`],
     ['have a wrong checksum', 'x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`],
     ['are unknown', 'x-api-key', unknown],
@@ -96,12 +107,43 @@ describe('API keys', () => {
     assert.deepEqual(counted.asked, []);
   });
 
-  it('that are unknown are asked for every time, since they may be made in the next moment', async () => {
-    const table = new Map<string, FindKeyOutcome>();
-    const late = keysOver(table);
-    assert.equal(await code(late.keys.identify(requestWith('x-api-key', key))), 'INVALID_API_KEY');
-    table.set(...known(key));
-    await late.keys.identify(requestWith('x-api-key', key));
+  describe('that are unknown', () => {
+    const ask = (over: ReturnType<typeof keysOver>, shown = key) => over.keys.identify(requestWith('x-api-key', shown));
+
+    it('are asked for once in 5 s, and are found then when they were made elsewhere', async () => {
+      let nowMs = 0;
+      const table = new Map<string, FindKeyOutcome>();
+      const over = keysOver(table, undefined, 10, new UnknownKeys(() => nowMs));
+      for (let call = 0; call < 100; call += 1) assert.equal(await code(ask(over)), 'INVALID_API_KEY');
+      assert.equal(over.asked.length, 1);
+      table.set(...known(key));
+      nowMs = 5_000;
+      await ask(over);
+      assert.equal(over.asked.length, 2);
+    });
+
+    it('are found at once when they were made here', async () => {
+      const table = new Map<string, FindKeyOutcome>();
+      const over = keysOver(table);
+      assert.equal(await code(ask(over)), 'INVALID_API_KEY');
+      table.set(...known(key));
+      over.keys.made(key);
+      await ask(over);
+    });
+
+    it('are remembered up to 10,000, the newest ones', () => {
+      const unknownKeys = new UnknownKeys(() => 0);
+      for (let index = 0; index <= 10_000; index += 1) unknownKeys.add(String(index));
+      assert.deepEqual([unknownKeys.has('0'), unknownKeys.has('1'), unknownKeys.has('10000')], [false, true, true]);
+    });
+
+    it('are not remembered while the ledger is being filled', async () => {
+      const table = new Map<string, FindKeyOutcome>([[hashApiKey(key), { outcome: 'not_ready' }]]);
+      const over = keysOver(table);
+      assert.equal(await code(ask(over)), 'LEDGER_UNAVAILABLE');
+      table.set(...known(key));
+      await ask(over);
+    });
   });
 
   it('cannot be told while the index is being rebuilt: 503, not 401', async () => {

@@ -2,15 +2,17 @@ import { strict as assert } from 'node:assert';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { GatewayError } from '../../core/errors';
-import { readBytes, sendError } from '../../core/http';
+import { sendError } from '../../core/http';
+import { readBody } from '../../core/read-body';
 
-const QUICK = { totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
+const QUICK = { totalMs: 400, slowMs: 100, minBytesPerSecond: 100, maxBytes: 1_000 };
+const UNCOUNTED = { add: () => undefined };
 
 describe('a body of our own API', () => {
   it('that comes too slowly is refused, and is whole otherwise', async () => {
     const server = createServer((request, response) => {
-      readBytes(request, 1_000, QUICK).then(
-        (bytes) => response.end(String(bytes.length)),
+      readBody(request, { limits: QUICK, room: UNCOUNTED }).then(
+        (pieces) => response.end(String(Buffer.concat([...pieces]).length)),
         (error: unknown) => {
           if (error instanceof GatewayError) sendError(request, response, error, 'req_1');
           else response.destroy();

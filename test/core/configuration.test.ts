@@ -1,4 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Configuration, configurationReader } from '../../core/configuration';
 import type { Section } from '../../core/plugin';
@@ -132,6 +134,17 @@ function problemsOf(text: string, env: NodeJS.ProcessEnv = ENV): readonly string
   throw new Error('the configuration was taken');
 }
 
+/** None when the folder's configuration is taken. */
+function problemsOfFolder(folder: string, env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    read(folder, env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message.split('\n');
+    throw error;
+  }
+}
+
 describe('the configuration', () => {
   let forget: (() => void)[] = [];
   before(() => {
@@ -243,6 +256,77 @@ describe('the configuration', () => {
       expect(disabledOf(fromFile, {}, { 'keys/acme': 'hush\n' })).to.deep.equal(['hush', undefined]);
     });
   });
+
+  it('refuses prices at which one call could cost more than the ledger can count', () => {
+    const at = (price: number) => changed('price: { input: 3, output: 15 }', `price: { input: 3, output: ${price} }`);
+    // 202,000 tokens of output in each of 128 answers.
+    expect(load(at(3_000_000)).catalog.upstreams).to.have.length(1);
+    expect(problemsOf(at(4_000_000)).join('\n')).to.match(
+      /models\.large-4\.5\.price: one call could cost USD 103424000/,
+    );
+    const huge = changed('context: 200000', 'context: 9000000000000000');
+    expect(problemsOf(huge).join('\n')).to.match(/one call could cost/);
+  });
+
+  describe('reads credentials from their folder alone', () => {
+    const withFile = (file: string) => changed('{ env: ACME_KEY }', `{ file: ${file} }`);
+    /** A folder of secrets beside the configuration's, and one of credentials. */
+    const folders = (file: string) => {
+      const outside = temporaryFolder({ secret: 'hush', 'keys/acme': 'the key' });
+      const inside = temporaryFolder({ 'gateway.config.yml': withFile(file), '.tollgate/admin-token': 'hush' });
+      symlinkSync(join(outside, 'secret'), join(inside, 'link'));
+      symlinkSync(join(outside, 'keys'), join(inside, 'folder'));
+      return { inside, outside };
+    };
+    const problemsIn = (folder: string, env: NodeJS.ProcessEnv = {}) => problemsOfFolder(folder, env).join('\n');
+
+    for (const file of ['../secret', 'link', 'folder/acme', '/etc/hostname', '.tollgate/admin-token', 'a/../../x']) {
+      it(`${file} is refused`, () => {
+        const { inside } = folders(file);
+        expect(problemsIn(inside))
+          .to.match(/credential\.file: .*CREDENTIALS_DIR/)
+          .and.not.to.contain('hush');
+      });
+    }
+
+    it('CREDENTIALS_DIR says which folder it is', () => {
+      for (const file of ['keys/acme', 'folder/acme']) {
+        const { inside, outside } = folders(file);
+        symlinkSync(join(outside, 'keys'), join(outside, 'folder'));
+        const { catalog } = read(inside, { CREDENTIALS_DIR: outside });
+        expect(catalog.upstreams[0]?.credential).to.equal('the key');
+      }
+      const { inside, outside } = folders('link');
+      expect(problemsIn(inside, { CREDENTIALS_DIR: outside })).to.equal('');
+      expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.disabled).to.match(/link is missing/);
+    });
+
+    it('an absolute path within it is taken', () => {
+      const outside = temporaryFolder({ acme: 'the key' });
+      const inside = temporaryFolder({ 'gateway.config.yml': withFile(join(outside, 'acme')) });
+      expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.credential).to.equal('the key');
+    });
+
+    it('the data folder is no part of it, wherever it is', () => {
+      const folder = temporaryFolder({
+        'gateway.config.yml': withFile('data/admin-token'),
+        'data/admin-token': 'hush',
+      });
+      expect(problemsIn(folder, { DATA_DIR: join(folder, 'data') })).to.match(/CREDENTIALS_DIR/);
+    });
+  });
+
+  for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'REDIS_URL', 'TOLLGATE_TOKEN', 'PGPASSWORD']) {
+    it(`${name} is no credential of an upstream, and no variable of the configuration`, () => {
+      const env = { [name]: 'hush', ACME_KEY: 'hush' };
+      const texts = [
+        changed('{ env: ACME_KEY }', `{ env: ${name} }`),
+        changed('https://api.acme.example/base', `https://api.acme.example/\${${name}}`),
+      ];
+      for (const text of texts)
+        expect(problemsOf(text, env).join('\n')).to.contain(`${name} is a secret of the gateway`);
+    });
+  }
 
   const WRONG: readonly (readonly [what: string, from: string, to: string, problem: string])[] = [
     [

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { Call, ClientLeft } from '../../core/call';
 import type { PipelineSettings } from '../../core/configuration';
 import { fail } from '../../core/errors';
@@ -69,6 +70,46 @@ const withCall =
     await use(call, seen, response as SampleResponse);
     return undefined;
   };
+
+describe('a step that never resolves', () => {
+  const request = sampleRequest('POST', '/v1/messages');
+
+  async function runFor(stepTimeoutMs: number, boundsItself: boolean) {
+    const response = new SampleResponse(request);
+    let finish = () => {};
+    const never = new Promise<undefined>((resolve) => {
+      finish = () => resolve(undefined);
+    });
+    const pipeline = pipelineOf([() => never, goesOn('later')([])]);
+    const [first] = pipeline.steps;
+    if (boundsItself && first !== undefined) Object.assign(first.policy, { boundsItself: true });
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => void lines.push(line) });
+    const run = compilePipeline(pipeline, sampleGateway({ stepTimeoutMs, log }))(
+      new Call(request, response),
+      request,
+      response,
+    );
+    return { run, response, lines, finish };
+  }
+
+  it('fails the call with 500 after stepTimeout, and the log names its policy', async () => {
+    const { run, response, lines, finish } = await runFor(20, false);
+    await run;
+    expect(response.statusCode).to.equal(500);
+    expect(response.json['error']).to.include({ code: 'INTERNAL_ERROR' });
+    expect(lines.join()).to.include('the policy \\"step-0\\" has not finished its step within 20 ms');
+    finish();
+  });
+
+  it('is waited for when its policy bounds its own waiting', async () => {
+    const { run, response, finish } = await runFor(1, true);
+    await new Promise((later) => setTimeout(later, 30));
+    expect(response.headersSent).to.equal(false);
+    finish();
+    await run;
+  });
+});
 
 describe('a pipeline', () => {
   it('runs its steps in order and ends with the one that answers', async () => {

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -7,10 +8,11 @@ import { fail } from '../../core/errors';
 import type { OwnHosts, Route } from '../../core/plugin';
 import { compileRoutes } from '../../core/router';
 import { takeUpgrades } from '../../core/upgrades';
+import { until } from '../support/until';
 
 const echo: NonNullable<Extract<Route, { auth: 'none' }>['upgrade']> = async (visit, _request, socket) => {
   if (visit.params['name'] === 'closed') throw fail('FORBIDDEN');
-  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   socket.write(`${visit.params['name'] ?? visit.path}: `);
   socket.pipe(socket);
 };
@@ -57,7 +59,7 @@ describe('an upgrade', () => {
         path,
         method,
         agent: false,
-        headers: { connection: 'Upgrade', upgrade: 'echo', ...headers },
+        headers: { connection: 'Upgrade', upgrade: 'websocket', ...headers },
       });
       asked.once('upgrade', (response, socket, head) => {
         socket.unshift(head);
@@ -105,5 +107,34 @@ describe('an upgrade', () => {
   it('at an address of one upstream is an ordinary request', async () => {
     const { body } = await ask('/echo/one', { headers: { host: 'acme.p.localhost' } });
     expect(body).to.equal('GET /echo/one ');
+  });
+
+  it('that nobody takes leaves no listener behind on its connection', async () => {
+    const { port } = server.address() as AddressInfo;
+    const connected = once(server, 'connection') as Promise<[Socket]>;
+    const client = connect(port, '127.0.0.1');
+    const [socket] = await connected;
+    let answered = '';
+    client.on('data', (bytes) => (answered += bytes.toString()));
+    const ask = async (count: number) => {
+      client.write('GET /none HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
+      await until(`answer ${count}`, () => answered.split('GET /none').length > count);
+      return socket.eventNames().map((name) => `${String(name)}: ${socket.listenerCount(name)}`);
+    };
+    const first = await ask(1);
+    for (let count = 2; count < 15; count += 1) expect(await ask(count)).to.have.members(first);
+    client.destroy();
+  });
+
+  it('behind a request that is still answered waits for that, and ends nothing else', async () => {
+    const { port } = server.address() as AddressInfo;
+    const client = connect(port, '127.0.0.1');
+    let answered = '';
+    client.on('data', (bytes) => (answered += bytes.toString()));
+    const ordinary = 'GET /first HTTP/1.1\r\nHost: x\r\n\r\n';
+    client.write(`${ordinary}GET /echo/one HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n`);
+    await until('both are answered', () => answered.includes('one: '));
+    expect(answered.indexOf('GET /first')).to.be.within(0, answered.indexOf('101 Switching'));
+    client.destroy();
   });
 });

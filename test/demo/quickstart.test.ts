@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../support/free-port';
+import { findProgram } from '../support/programs';
 import { until } from '../support/until';
 
 const REPOSITORY = resolve(__dirname, '../..');
@@ -24,7 +35,6 @@ interface State {
   readonly accounts: string[];
   readonly keys: string[];
   readonly credits: Record<string, string>;
-  readonly notes: string[];
 }
 
 describe('the quick start', () => {
@@ -66,6 +76,10 @@ describe('the quick start', () => {
     child.kill('SIGTERM');
     assert.equal(await status(), 0);
     return JSON.parse(said.out) as Line;
+  };
+  const notes = (): string[] => {
+    const file = join(root, '.tollgate/notes');
+    return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
   };
   const state = (): State => JSON.parse(readFileSync(join(root, '.tollgate/state.json'), 'utf8')) as State;
 
@@ -114,12 +128,15 @@ describe('the quick start', () => {
   });
 
   it('shows the key at the first start, its file at later ones, and commands that work as they are', async () => {
+    findProgram('curl');
     for (const isFirst of [true, false]) {
       const { child, said, status } = start([], { OPENAI_API_KEY: 'set' });
       await until('it has told everything', () => said.out.includes('Ctrl-C ends'));
       assert.equal(said.out.includes('sk-svc-1'), isFirst);
       assert.match(said.out, /quickstart\.json/);
       assert.match(said.out, /^ {2}console {2}http:\/\/127\.0\.0\.1:\d+\/console\/sign-in#token=user-1-\d$/m);
+      const toGateway = `export ANTHROPIC_BASE_URL=http://127.0.0.1:${env['PORT']} ANTHROPIC_AUTH_TOKEN="$KEY"`;
+      assert.ok(said.out.includes(`  ${toGateway}\n  claude --model demo-model\n`));
       assert.match(said.out, /ANTHROPIC_API_KEY is not set, OPENAI_API_KEY is set: live/);
       const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
       const setId = /^ {2}(ID=\$\([\s\S]*?readFileSync\(0\)\).id'\))$/m.exec(said.out)?.[1] ?? '';
@@ -139,7 +156,17 @@ describe('the quick start', () => {
 
   it('stops the gateway first, then the demo upstream', async () => {
     await lineOf();
-    assert.deepEqual(state().notes, ['gateway stopped', 'demo stopped']);
+    assert.deepEqual(notes(), ['gateway stopped', 'demo stopped']);
+  });
+
+  it('takes its programs with it when it is killed, and each of them stops in order', async () => {
+    const { child, said } = start(['--json']);
+    await until('it prints its line', () => said.out.endsWith('}\n'));
+    child.kill('SIGKILL');
+    await until('both have stopped', () => notes().length === 2, 30_000);
+    assert.deepEqual(notes().sort(), ['demo stopped', 'gateway stopped']);
+    // The ports are free.
+    assert.equal((await lineOf()).key, 'sk-svc-1');
   });
 
   it('with --check makes a call in one piece and a streamed one, and ends with 0', async () => {

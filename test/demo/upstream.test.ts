@@ -16,6 +16,8 @@ const WEATHER = {
   required: ['city'],
 };
 
+const BASH = { name: 'Bash', input_schema: { type: 'object' as const } };
+
 describe('the demo upstream', () => {
   let server: Server;
   let url: string;
@@ -114,7 +116,32 @@ describe('the demo upstream', () => {
     await assert.rejects(anthropic.messages.create({ ...messagesCall('Hello'), model: 'x' }), Anthropic.NotFoundError);
     await assert.rejects(openai.chat.completions.create({ model: 'x', messages: ask('a') }), OpenAI.NotFoundError);
     await assert.rejects(openai.chat.completions.create({ model: 'demo-model', messages: [] }), OpenAI.BadRequestError);
-    await assert.rejects(anthropic.messages.create({ ...messagesCall('a'), max_tokens: 0 }), Anthropic.BadRequestError);
+    await assert.rejects(
+      anthropic.messages.create({ ...messagesCall('a'), max_tokens: -1 }),
+      Anthropic.BadRequestError,
+    );
+  });
+
+  it('answers what an agent sends: the words behind its reminders, and the result of a tool in front of its system message', async () => {
+    const said = async (messages: Anthropic.MessageParam[]) => {
+      const { content } = await anthropic.messages.create({ ...messagesCall(''), messages, tools: [BASH] });
+      return content[0]?.type === 'text' ? content[0].text : content[0]?.type;
+    };
+    const reminder = { type: 'text' as const, text: 'A reminder about Bash.' };
+    const hello = { role: 'user' as const, content: [reminder, { type: 'text' as const, text: 'Hello' }] };
+    const system = { role: 'system' as const, content: 'Be brief.' };
+    assert.match((await said([hello, system])) ?? '', /You wrote: "Hello"/);
+
+    const called = { type: 'tool_use' as const, id: 'toolu_1', name: 'Bash', input: {} };
+    const result = { type: 'tool_result' as const, tool_use_id: 'toolu_1', content: 'sunny' };
+    const asked = { role: 'user' as const, content: 'Use Bash please' };
+    assert.equal(await said([asked, system]), 'tool_use');
+    const answered = [
+      asked,
+      { role: 'assistant' as const, content: [called] },
+      { role: 'user' as const, content: [result] },
+    ];
+    assert.match((await said([...answered, system])) ?? '', /The tool said: "sunny"/);
   });
 
   it('stops speaking when the client leaves', async () => {

@@ -82,6 +82,25 @@ describe('Abuse', function () {
     expect((await gateway.admin('POST', '/admin/v1/accounts', {})).json.error.param).to.equal('name');
   });
 
+  it('connections of one address above their limit are closed, and the admin listener is not limited', async () => {
+    const connections = { mostOfAddress: 2, proxies: [] };
+    const limited = await startGateway({ upstreams: { acme: { url: upstream.url } }, system: { connections } });
+    try {
+      const ask = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
+      const sockets = [1, 2].map(() => connect(Number(new URL(limited.url).port), '127.0.0.1'));
+      for (const socket of sockets) {
+        socket.write(ask);
+        await new Promise((answered) => socket.once('data', answered));
+      }
+      expect(await raw(limited.url, ask).catch(() => '')).to.equal('');
+      const { text } = await limited.admin('GET', '/metrics');
+      expect(text).to.include('tollgate_connections_refused_total{limit="mostOfAddress"} 1');
+      for (const socket of sockets) socket.destroy();
+    } finally {
+      await limited.stop();
+    }
+  });
+
   it('two Host headers are 400 on both listeners', async () => {
     for (const url of [gateway.url, gateway.adminUrl]) {
       const answer = await raw(url, 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n');

@@ -77,7 +77,7 @@ describe('Bad input gets a clear error', function () {
         ['a role nobody has', ask({ messages: [{ role: 'robot', content: 'Hello' }] }), invalid('messages[0].role')],
         ['a stream that is no boolean', ask({ stream: 'yes' }), invalid('stream')],
         ['max_tokens that is no integer', ask({ max_tokens: 1.5 }), invalid('max_tokens')],
-        ['max_tokens of 0', ask({ max_tokens: 0 }), invalid('max_tokens')],
+        ['max_tokens below 0', ask({ max_tokens: -1 }), invalid('max_tokens')],
         ['tools that are no array', ask({ tools: {} }), invalid('tools')],
         ['an unknown model', ask({ model: 'acme-lrage' }), { ...invalid('model'), code: 'MODEL_NOT_PRICED' }],
         [
@@ -98,7 +98,10 @@ describe('Bad input gets a clear error', function () {
           ['a number as system', ask({ system: 7 }), invalid('system')],
         );
       } else {
-        bodies.push(['temperature 2.1', ask({ temperature: 2.1 }), invalid('temperature')]);
+        bodies.push(
+          ['max_tokens of 0', ask({ max_tokens: 0 }), invalid('max_tokens')],
+          ['temperature 2.1', ask({ temperature: 2.1 }), invalid('temperature')],
+        );
       }
       for (const [title, body, expected] of bodies) {
         it(`${title}: ${expected.status} ${expected.code} ${expected.param ?? ''}`, () =>

@@ -20,7 +20,6 @@ describe('Money that does not suffice, with `onInsufficient: clamp`', function (
   before(async () => {
     [first, second] = [await startUpstream(), await startUpstream()];
     gateway = await startGateway({
-      stores: 'real',
       upstreams: {
         first: { url: first.url, tier: 'official' },
         second: { url: second.url, prefill: true },

@@ -32,7 +32,6 @@ describe('Direct addresses', function () {
     [acme, other] = [await startUpstream(), await startUpstream()];
     const models = { 'Acme.Large-Native': { aliases: [MODEL] } };
     gateway = await startGateway({
-      stores: 'real',
       upstreams: {
         acme: { url: acme.url, models, timeouts: { connect: '1s', headers: '1s', idle: '1s' } },
         other: { url: other.url, tier: 'official' },

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { request } from 'undici';
-import { onBothStores } from '../support/both-stores';
 import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
@@ -29,14 +28,13 @@ function streamOf(protocol: TestProtocol, options: Record<string, unknown> = {})
   return protocol === 'messages' ? messagesStream(said) : chatStream({ withUsage: true, ...said });
 }
 
-onBothStores('Who pays for which ending', (stores) => {
+describe('Who pays for which ending', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
 
   before(async () => {
     upstream = await startUpstream();
     gateway = await startGateway({
-      stores,
       upstreams: { acme: { url: upstream.url, timeouts: { connect: '1s', headers: '1s', idle: '1s' } } },
     });
   });

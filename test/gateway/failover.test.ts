@@ -99,7 +99,6 @@ describe('Failover', function () {
   before(async () => {
     [first, second] = [await startUpstream(), await startUpstream()];
     gateway = await startGateway({
-      stores: 'real',
       upstreams: {
         ...pairs(first, second),
         refusing: { url: await closedPort(), tier: 'official', models: { refused: {} } },
@@ -294,7 +293,6 @@ describe('Failover with one upstream', function () {
     upstream = await startUpstream();
     everybody = await Promise.all(Array.from({ length: 4 }, startUpstream));
     gateway = await startGateway({
-      stores: 'real',
       upstreams: {
         acme: { url: upstream.url, timeouts: { connect: '1s', headers: '1s', idle: '1s' } },
         'down-1': { url: await closedPort(), tier: 'official', models: { trio: {} } },

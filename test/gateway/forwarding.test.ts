@@ -156,21 +156,23 @@ describe('Forwarding', function () {
     expect(answer.headers).to.include({ location: 'http://127.0.0.1:1/elsewhere', 'x-svc-source': 'provider' });
     expect(upstream.calls).to.have.length(1);
   });
+});
 
-  it('the next candidate answers when the first fails before any content', async () => {
-    const second = await startUpstream();
-    const two = await startGateway({
+describe('Two upstreams', () => {
+  it('stand in for each other before any content', async () => {
+    const [upstream, second] = await Promise.all([startUpstream(), startUpstream()]);
+    const gateway = await startGateway({
       upstreams: { first: { url: upstream.url, tier: 'official' }, second: { url: second.url } },
     });
     try {
-      const customer = await two.newCustomer('10');
+      const customer = await gateway.newCustomer('10');
       for (const [failure, protocol] of [
         [respond({ status: 503, body: {} }), 'messages'],
         [respond({ status: 429, body: {}, headers: { 'retry-after': '30' } }), 'chat'],
       ] as const) {
         upstream.next(failure);
         second.next(protocol === 'messages' ? messagesAnswer() : chatAnswer());
-        const answer = await two.call(PATH[protocol], { key: customer.key, body: ask() });
+        const answer = await gateway.call(PATH[protocol], { key: customer.key, body: ask() });
         expect(answer.status).to.equal(200);
         expect(answer.headers).to.include({
           'x-routing-provider': 'second',
@@ -179,31 +181,31 @@ describe('Forwarding', function () {
         });
       }
     } finally {
-      await two.stop();
-      await second.stop();
+      await gateway.stop();
+      await Promise.all([upstream.stop(), second.stop()]);
     }
   });
 
-  it('cost asks the cheapest, quality the official one', async () => {
-    const cheap = await startUpstream();
+  it('are asked by strategy: the cheapest for cost, the official one for quality', async () => {
+    const [upstream, cheap] = await Promise.all([startUpstream(), startUpstream()]);
     const cheapModel = { [MODEL]: { price: { input: 1, output: 2 } } };
-    const two = await startGateway({
+    const gateway = await startGateway({
       upstreams: { official: { url: upstream.url, tier: 'official' }, cheap: { url: cheap.url, models: cheapModel } },
     });
     try {
-      const customer = await two.newCustomer('10');
+      const customer = await gateway.newCustomer('10');
       upstream.always(messagesAnswer());
       cheap.always(messagesAnswer());
       const provider = async (path: string) =>
-        (await two.call(path, { key: customer.key, body: ask() })).headers['x-routing-provider'];
+        (await gateway.call(path, { key: customer.key, body: ask() })).headers['x-routing-provider'];
       expect(await provider('/v1/messages')).to.equal('official');
       expect(await provider('/default/v1/messages')).to.equal('official');
       expect(await provider('/quality/v1/messages')).to.equal('official');
       expect(await provider('/cost/v1/messages')).to.equal('cheap');
       expect(await provider('/speed/v1/messages')).to.be.oneOf(['official', 'cheap']);
     } finally {
-      await two.stop();
-      await cheap.stop();
+      await gateway.stop();
+      await Promise.all([upstream.stop(), cheap.stop()]);
     }
   });
 });

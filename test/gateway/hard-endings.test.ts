@@ -1,12 +1,9 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { Redis } from 'ioredis';
 import { request } from 'undici';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
-import { startPostgres } from '../support/postgres';
-import { startRedis } from '../support/redis';
 import { until } from '../support/until';
 import { chatStream, messagesStream, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -20,7 +17,7 @@ describe('Endings that are easy to get wrong', function () {
 
   before(async () => {
     upstream = await startUpstream();
-    gateway = await startGateway({ stores: 'real', upstreams: { acme: { url: upstream.url } } });
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
     ({ key } = await gateway.newCustomer('100'));
   });
   after(async () => {
@@ -134,32 +131,6 @@ describe('Endings that are easy to get wrong', function () {
     const answer = await gateway.call('/v1/messages', { key, body: ask({ model: 'a\u0000b' }) });
     expect(answer.status).to.equal(400);
     expect(answer.json.error.param).to.equal('model');
-  });
-
-  it('a reserve that Redis takes too late is given back', async () => {
-    const redis = await startRedis();
-    const postgres = await startPostgres();
-    const stores = { redisUrl: redis.url, databaseUrl: await postgres.createDatabase() };
-    const slow = await startGateway({ stores, upstreams: { acme: { url: upstream.url } } });
-    const client = new Redis(redis.url);
-    try {
-      const customer = await slow.newCustomer('10');
-      upstream.always(messagesStream());
-      expect((await slow.call('/v1/messages', { key: customer.key, body: ask({ stream: true }) })).status).to.equal(
-        200,
-      );
-      await client.call('CLIENT', 'PAUSE', '600', 'WRITE');
-      const answer = await slow.call('/v1/messages', { key: customer.key, body: ask() });
-      expect(answer.status).to.equal(503);
-      expect(answer.json.error.code).to.equal('LEDGER_UNAVAILABLE');
-      await until('nothing is held', async () => (await slow.balance(customer.key)).heldUsd === '0.00000000');
-      expect(upstream.calls).to.have.length(1);
-    } finally {
-      client.disconnect();
-      await slow.stop();
-      await redis.stop();
-      await postgres.stop();
-    }
   });
 
   it('an answer that is compressed although it was asked not to be arrives decoded', async () => {

@@ -1,14 +1,12 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import knex from 'knex';
 import { request } from 'undici';
 import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { operate } from '../support/command-line';
 import { type Configured, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { held, PROBED } from '../support/held';
-import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -34,7 +32,7 @@ for (const fastLane of ['true', 'false']) {
       upstream = await startUpstream();
       const upstreams = { acme: { url: upstream.url } };
       const env = { FAST_LANE: fastLane, ...PROBED };
-      gateway = await startGateway({ stores: 'real', upstreams, env });
+      gateway = await startGateway({ upstreams, env });
       ({ key } = await gateway.newCustomer('100'));
       sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     });
@@ -171,16 +169,13 @@ describe('A reload', function () {
   this.timeout(90_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
-  let databaseUrl: string;
   let key: string;
   let sound: string;
 
   before(async () => {
     upstream = await startUpstream();
     const upstreams = { acme: { url: upstream.url } };
-    databaseUrl = await newDatabase();
-    const stores = { redisUrl: await emptyRedis(), databaseUrl };
-    gateway = await startGateway({ stores, upstreams, env: { WATCH_CONFIG: 'true' } });
+    gateway = await startGateway({ upstreams });
     ({ key } = await gateway.newCustomer('100'));
     sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     upstream.always(messagesAnswer({ usage: USAGE }));
@@ -265,29 +260,6 @@ describe('A reload', function () {
     });
   });
 
-  it('is written down before it takes effect: no crash can lose who did it', async () => {
-    const before = (await revision()).revision;
-    await gateway.changeConfiguration(`${sound}# written down first\n`);
-    const client = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 1 } });
-    const lock = await client.transaction();
-    try {
-      await lock.raw('LOCK TABLE audit_log IN ACCESS EXCLUSIVE MODE');
-      const reloading = reload();
-      await until('it waits to be written down', async () => {
-        const { rows } = await lock.raw(
-          "SELECT 1 FROM pg_locks WHERE relation = 'audit_log'::regclass AND NOT granted",
-        );
-        return rows.length > 0;
-      });
-      expect((await revision()).revision).to.equal(before);
-      await lock.rollback();
-      expect((await reloading).json.revision).not.to.equal(before);
-    } finally {
-      if (!lock.isCompleted()) await lock.rollback();
-      await client.destroy();
-    }
-  });
-
   it('is how files are changed: they are not applied, and the refusal says so', async () => {
     const text = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     for (const [path, body] of [
@@ -305,17 +277,6 @@ describe('A reload', function () {
     });
     expect([status.source, status.newest, status.nodes.length]).to.deep.equal(['file', null, 1]);
     expect(status.nodes[0]).to.include({ source: 'file', number: null, failure: null });
-  });
-
-  it('is done when the file changes, and a broken file that somebody leaves there is told', async () => {
-    const before = (await revision()).revision;
-    await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
-    await until('the new file is in force', async () => (await revision()).revision !== before);
-    expect((await call()).headers['x-ai-cost']).to.equal(COST_DOUBLED);
-    await gateway.changeConfiguration('http: [');
-    await until('the failure is shown', async () => (await revision()).lastFailure?.actor === 'file');
-    await gateway.changeConfiguration(sound);
-    await reload();
   });
 
   it('cannot take over system.config.yml nor the listeners, and says so', async () => {
@@ -349,6 +310,66 @@ describe('A reload', function () {
       },
     };
   }
+});
+
+describe('A watched configuration', function () {
+  this.timeout(90_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let sound: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer({ usage: USAGE }));
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams: { acme: { url: upstream.url } },
+      env: { WATCH_CONFIG: 'true' },
+    });
+    ({ key } = await gateway.newCustomer('100'));
+    sound = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  const reload = () => gateway.admin('POST', '/admin/v1/config/reload');
+  const revision = async () => (await gateway.admin('GET', '/admin/v1/config/revision')).json;
+  const newestAudit = async () => (await gateway.admin('GET', '/admin/v1/audit?subject=config&limit=1')).json.items[0];
+
+  it('is taken over when the file changes, and a broken file that stays there is reported', async () => {
+    const before = (await revision()).revision;
+    await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
+    await until('the new file is in force', async () => (await revision()).revision !== before);
+    expect((await gateway.call('/v1/messages', { key, body: ask() })).headers['x-ai-cost']).to.equal(COST_DOUBLED);
+    await gateway.changeConfiguration('http: [');
+    await until('the failure is shown', async () => (await revision()).lastFailure?.actor === 'file');
+  });
+
+  it('clears the failure when the file says again what is in force, which stays as it is', async () => {
+    await gateway.changeConfiguration(sound);
+    expect((await reload()).status).to.equal(200);
+    const { revision: before, since } = await revision();
+    await gateway.changeConfiguration('http: [ # otherwise');
+    await until('the failure is shown', async () => (await revision()).lastFailure?.actor === 'file');
+    await gateway.changeConfiguration(sound);
+    await until('the failure is cleared', async () => (await revision()).lastFailure === null);
+    expect(await revision()).to.include({ revision: before, since });
+  });
+
+  it('is not reloaded a second time after an operator has reloaded it', async () => {
+    await gateway.changeConfiguration(`${sound}# by an operator\n`);
+    const answer = await reload();
+    expect(answer.status).to.equal(200);
+    const { since } = await revision();
+    // Both files are looked at by the same clock: what is written last is seen last.
+    await appendFile(join(gateway.configFolder, 'system.config.yml'), '# changed\n');
+    await until('the watch has looked', () => gateway.output().includes('needs a restart'));
+    expect(await revision()).to.include({ revision: answer.json.revision, since });
+    expect((await newestAudit()).actor).to.equal('admin');
+  });
 });
 
 function lineOf({ file, line, column, message }: Configured): string {

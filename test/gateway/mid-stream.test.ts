@@ -4,7 +4,6 @@ import OpenAI from 'openai';
 import { request } from 'undici';
 import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { type Answered, MODEL, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import {
   chatAnswer,
@@ -49,7 +48,6 @@ describe('A stream that breaks after content', function () {
       upstreams[`second-${each}`] = { url: second.url, timeouts, models: dearer, prefill: each % 2 === 0 };
     }
     gateway = await startGateway({
-      stores: 'real',
       upstreams,
       configure: (config) => {
         const pipelines = config['pipelines'] as Record<string, { policies: Record<string, unknown>[] }>;
@@ -282,39 +280,41 @@ describe('A stream that breaks after content', function () {
   }
 });
 
-it('a process that is told to stop drains no longer, and charges before it ends', async function () {
-  this.timeout(60_000);
-  const upstream = await startUpstream();
-  const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
-  const drains = (config: Record<string, unknown>): void => {
-    const pipelines = config['pipelines'] as Record<string, { policies: Record<string, unknown>[] }>;
-    for (const step of pipelines['quality']?.policies ?? [])
-      if ('reserve-settle' in step) step['reserve-settle'] = [{ action: { onClientAbort: 'drain' } }];
-  };
-  const options = { stores, upstreams: { acme: { url: upstream.url } }, configure: drains };
-  const gateway = await startGateway(options);
-  const { key } = await gateway.newCustomer('10');
-  upstream.always(messagesStream({ texts: Array.from({ length: 2_000 }, () => 'word '), delayMs: 20 }));
-  const leaving = new AbortController();
-  const answer = await request(`${gateway.url}/v1/messages`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify(ask({ stream: true })),
-    signal: leaving.signal,
+describe('A process that is told to stop', function () {
+  this.timeout(90_000);
+
+  it('drains no longer, and charges before it ends', async () => {
+    const upstream = await startUpstream();
+    const drains = (config: Record<string, unknown>): void => {
+      const pipelines = config['pipelines'] as Record<string, { policies: Record<string, unknown>[] }>;
+      for (const step of pipelines['quality']?.policies ?? [])
+        if ('reserve-settle' in step) step['reserve-settle'] = [{ action: { onClientAbort: 'drain' } }];
+    };
+    const options = { upstreams: { acme: { url: upstream.url } }, configure: drains };
+    const gateway = await startGateway(options);
+    const { key } = await gateway.newCustomer('10');
+    upstream.always(messagesStream({ texts: Array.from({ length: 2_000 }, () => 'word '), delayMs: 20 }));
+    const leaving = new AbortController();
+    const answer = await request(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(ask({ stream: true })),
+      signal: leaving.signal,
+    });
+    answer.body.on('error', () => undefined);
+    await until('some content has come', () => String(answer.body.read() ?? '').includes('word'));
+    leaving.abort();
+    expect(await gateway.stop()).to.equal(0);
+    const next = await startGateway({ ...options, stores: gateway.stores });
+    try {
+      const record = await next.record(key, String(answer.headers['x-svc-request-id']));
+      expect(record).to.include({ billing: 'partial', status: 200 });
+      expect((await next.balance(key)).heldUsd).to.equal('0.00000000');
+    } finally {
+      await next.stop();
+      await upstream.stop();
+    }
   });
-  answer.body.on('error', () => undefined);
-  await until('some content has come', () => String(answer.body.read() ?? '').includes('word'));
-  leaving.abort();
-  expect(await gateway.stop()).to.equal(0);
-  const next = await startGateway(options);
-  try {
-    const record = await next.record(key, String(answer.headers['x-svc-request-id']));
-    expect(record).to.include({ billing: 'partial', status: 200 });
-    expect((await next.balance(key)).heldUsd).to.equal('0.00000000');
-  } finally {
-    await next.stop();
-    await upstream.stop();
-  }
 });
 
 /** The data of the events, parsed. */

@@ -1,17 +1,16 @@
 import { expect } from 'chai';
-import { onBothStores } from '../support/both-stores';
 import { ask } from '../support/calls';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream, when } from '../support/upstream';
 
-onBothStores('Money', (stores) => {
+describe('Money', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
 
   before(async () => {
     upstream = await startUpstream();
-    gateway = await startGateway({ stores, upstreams: { acme: { url: upstream.url } } });
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
   });
   after(async () => {
     await gateway?.stop();

@@ -16,7 +16,6 @@ describe('The OpenAPI documents', function () {
   before(async () => {
     upstream = await startUpstream();
     gateway = await startGateway({
-      stores: 'real',
       upstreams: {
         official: { url: upstream.url, tier: 'official', models: { [MODEL]: { aliases: ['acme/large'] } } },
         dear: {
@@ -153,6 +152,12 @@ describe('The OpenAPI documents', function () {
     });
   });
 
+  it('mark `autoResume` of every sandbox record as deprecated', () => {
+    const marks = [documents.public, documents.admin].flatMap((each) => membersNamed('autoResume', each));
+    expect(marks).not.to.have.length(0);
+    for (const mark of marks) expect(mark).to.include({ type: 'boolean', deprecated: true });
+  });
+
   it('say that a sandbox is paid for by the second', () => {
     const { post } = documents.public.paths['/v1/sandboxes'];
     expect(post['x-billing'].type).to.equal('PER_SECOND');
@@ -225,3 +230,9 @@ describe('The OpenAPI documents', function () {
     );
   });
 });
+
+/** Every member with this name, wherever it is in a document. */
+function membersNamed(name: string, part: unknown): unknown[] {
+  if (part === null || typeof part !== 'object') return [];
+  return Object.entries(part).flatMap(([key, value]) => (key === name ? [value] : membersNamed(name, value)));
+}

@@ -27,7 +27,7 @@ describe('an operator’s first customer', function () {
   before(async () => {
     upstream = await startUpstream();
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
-    gateway = await startGateway({ stores: 'real', upstreams: { one: { url: upstream.url } } });
+    gateway = await startGateway({ upstreams: { one: { url: upstream.url } } });
   });
   after(async () => {
     await gateway.stop();

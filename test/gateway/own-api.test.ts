@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import knex, { type Knex } from 'knex';
 import type { Route } from '../../core/plugin';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { fill, nameOf, ownRoutes } from '../support/own-api';
 import { createSandbox, creation, SANDBOX_GATEWAY, SMALL_ID, terminate, waitForState } from '../support/sandboxes';
-import { emptyRedis, newDatabase } from '../support/shared';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** What a customer has, by the names that stand in the paths of routes. */
@@ -107,17 +105,13 @@ describe('our own API', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
-  let database: Knex;
   let owner: SandboxOwner;
   let people = 0;
 
   before(async () => {
     upstream = await startUpstream();
     upstream.always(messagesAnswer());
-    const databaseUrl = await newDatabase();
-    const redisUrl = await emptyRedis();
     gateway = await startGateway({
-      stores: { redisUrl, databaseUrl },
       ...SANDBOX_GATEWAY,
       upstreams: { one: { url: upstream.url }, two: { url: upstream.url } },
       configure: (config) => {
@@ -127,13 +121,11 @@ describe('our own API', function () {
         config['rollouts'] = { one: { change, stages } };
       },
     });
-    database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
     owner = await sandboxOwner();
   });
   after(async () => {
     await terminate(gateway, owner.key, owner.id);
     await gateway.stop();
-    await database.destroy();
     await upstream.stop();
   });
 
@@ -181,7 +173,8 @@ describe('our own API', function () {
     return gateway.call(path, { method, key: owner.key, body, headers });
   }
 
-  const audited = async () => Number((await database('audit_log').count('* as rows').first())?.['rows']);
+  /** The newest audit row. */
+  const audited = async () => (await gateway.admin('GET', '/admin/v1/audit?limit=1')).json.items[0];
 
   it('is found', () => {
     assert.ok(changing.length >= 10 && keyRoutes.length >= 6);
@@ -195,8 +188,8 @@ describe('our own API', function () {
         for (const first of example?.after ?? []) await change(first, of);
         const before = await audited();
         await change(nameOf(route), of);
-        assert.ok((await audited()) > before, 'no audit row was written');
-        const row = await database('audit_log').orderBy('id', 'desc').first();
+        const row = await audited();
+        assert.notDeepEqual(row, before, 'no audit row was written');
         assert.equal(row.actor, 'admin');
         assert.match(row.action, /^[a-z]+(\.[a-z]+)+$/);
         assert.match(row.subject, /^[a-z]+(:.+)?$/);
@@ -236,7 +229,7 @@ describe('our own API', function () {
           assert.equal(answer.status, 401);
           await answer.arrayBuffer();
         }
-        assert.equal(await audited(), before);
+        assert.deepEqual(await audited(), before);
       });
     }
 
@@ -309,7 +302,7 @@ describe('our own API', function () {
           assert.equal(answer.status, 400, answer.text);
           assert.equal(answer.json.error.param, field);
         }
-        assert.equal(await audited(), before);
+        assert.deepEqual(await audited(), before);
       });
 
       it(`is taken as JSON only: ${nameOf(route)}`, async () => {
@@ -319,7 +312,7 @@ describe('our own API', function () {
           const { status, json } = await ask(route, path, { ...body, balance: '1' }, { 'content-type': type });
           assert.deepEqual([status, json.error.code], [415, 'UNSUPPORTED_MEDIA_TYPE']);
         }
-        assert.equal(await audited(), before);
+        assert.deepEqual(await audited(), before);
       });
     }
   });
@@ -388,7 +381,7 @@ describe('our own API', function () {
           const { status, json } = await gateway.admin(method, fill(path, of), sent);
           assert.deepEqual([status, json.error?.param], [400, field], JSON.stringify(amount));
         }
-        assert.equal(await audited(), before);
+        assert.deepEqual(await audited(), before);
       });
     }
   });

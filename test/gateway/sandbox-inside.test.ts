@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { asDocumented } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { findProgram } from '../support/programs';
 import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
@@ -14,9 +15,9 @@ describe('inside a running sandbox', () => {
   let base: string;
   let id: string;
 
-  before(async function () {
-    this.timeout(60_000);
-    gateway = await asDocumented(await startGateway({ stores: 'real', ...SANDBOX_GATEWAY }));
+  before(async () => {
+    findProgram('bwrap');
+    gateway = await asDocumented(await startGateway(SANDBOX_GATEWAY));
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('inside')));
     await waitForState(gateway, key, id, 'RUNNING');
@@ -145,6 +146,20 @@ describe('inside a running sandbox', () => {
       });
     }
 
+    it('reaches neither the admin listener nor the public one', async () => {
+      for (const url of [gateway.adminUrl, gateway.url]) {
+        const ask = `fetch('${url}/healthz').then((a) => console.log(a.status), (e) => console.log(e.cause.code))`;
+        const { json } = await run(`"${NODE_INSIDE}" -e "${ask}"`);
+        expect(json.stdout).to.equal('ECONNREFUSED\n');
+      }
+    });
+
+    it('at a working folder that is on the host alone is refused like one that is nowhere', async () => {
+      const answers = await Promise.all([gateway.dataFolder, '/nowhere'].map((cwd) => run('pwd', { cwd })));
+      const [first, second] = answers.map(({ status, json }) => [status, json.error]);
+      expect(first).to.deep.equal(second);
+    });
+
     it('of another sandbox is not found', async () => {
       const { status } = await get(`/commands/${id}`);
       expect(status).to.equal(404);
@@ -192,6 +207,21 @@ describe('inside a running sandbox', () => {
       expect((await get('/files?path=a/b.txt')).json.error.code).to.equal('FILE_NOT_FOUND');
     });
 
+    it('of 4 MB goes as base64, and text that is none is refused', async () => {
+      const content = Buffer.alloc(4 * 1_048_576, 7).toString('base64');
+      const written = await post('/files', { path: 'large', content, encoding: 'base64' });
+      expect(written.status, written.text).to.equal(201);
+      expect(written.json.byteLength).to.equal(4 * 1_048_576);
+      for (const wrong of [`${content.slice(1)}!`, 'A', 'AB=', 'AB===', 'A=BC', '====']) {
+        const answer = await post('/files', { path: 'large', content: wrong, encoding: 'base64' });
+        expect(answer.json.error.code, answer.text).to.equal('INVALID_FIELD');
+      }
+      for (const right of ['', 'AB', 'AB==', 'ABC', 'ABC=', 'ABCD']) {
+        const answer = await post('/files', { path: 'small', content: right, encoding: 'base64' });
+        expect(answer.status, answer.text).to.equal(201);
+      }
+    });
+
     it('goes as base64 and raw, byte for byte', async () => {
       const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
       await post('/files', { path: 'bytes', content: bytes.toString('base64'), encoding: 'base64' });
@@ -233,9 +263,18 @@ describe('inside a running sandbox', () => {
       expect([asJson.status, asJson.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
     });
 
-    it('outside of the sandbox is PATH_INVALID: with "..", NUL, an absolute path or a link', async () => {
-      await run('ln -sf /etc/passwd out; ln -sfn / top');
-      for (const path of ['../x', 'a/../../x', '/etc/passwd', 'a\0b', 'out', 'top/etc/passwd']) {
+    it('at an absolute path is the same for the files API and for commands', async () => {
+      const written = await post('/files', { path: '/data/m.csv', content: 'a,b' });
+      expect([written.status, written.json.path]).to.deep.equal([201, '/data/m.csv']);
+      expect((await run('cat /data/m.csv; echo 1,2 > /data/n.csv')).json.stdout).to.equal('a,b');
+      expect((await get('/files?path=/data/n.csv')).json.content).to.equal('1,2\n');
+      const listed = (await get('/files/list?path=/data')).json;
+      expect(JSON.stringify(listed)).to.include('"/data/m.csv"');
+    });
+
+    it('outside of the sandbox is PATH_INVALID: with "..", NUL, a folder of the kernel or a link to one', async () => {
+      await run('ln -sf /proc/self/environ out; ln -sfn / top');
+      for (const path of ['../x', 'a/../../x', '/proc/version', 'a\0b', 'out', 'top/proc/version']) {
         const answers = [
           await get(`/files?path=${encodeURIComponent(path)}`),
           await get(`/files/content?path=${encodeURIComponent(path)}`),

@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
 import { request } from 'node:http';
-import knex, { type Knex } from 'knex';
 import { offeringId } from '../../plugins/sandbox/offering';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import {
@@ -13,8 +12,6 @@ import {
   terminate,
   waitForState,
 } from '../support/sandboxes';
-import { emptyRedis, newDatabase } from '../support/shared';
-import { until } from '../support/until';
 
 /** It can do nothing but run. */
 const BARE = { ...SMALL, suspension: 'none', resumeOnAccess: false, hourlyUsd: { RUNNING: 3.6 }, capabilities: [] };
@@ -22,20 +19,15 @@ const BARE = { ...SMALL, suspension: 'none', resumeOnAccess: false, hourlyUsd: {
 describe('The life of a sandbox', function () {
   this.timeout(90_000);
   let gateway: TestGateway;
-  let database: Knex;
   before(async () => {
-    const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
     gateway = await startGateway({
       ...SANDBOX_GATEWAY,
-      stores,
       configure: (config) => {
         config['offerings'] = { small: SMALL, bare: BARE };
       },
     });
-    database = knex({ client: 'pg', connection: stores.databaseUrl, pool: { min: 0, max: 2 } });
   });
   after(async () => {
-    await database?.destroy();
     await gateway?.stop();
   });
 
@@ -46,12 +38,6 @@ describe('The life of a sandbox', function () {
   async function running(key: string, name: string, more: object = {}) {
     const made = await createSandbox(gateway, key, creation(name, more));
     return waitForState(gateway, key, made.id, 'RUNNING');
-  }
-
-  /** A worker has it and does nothing; who was at it has lost it. */
-  async function hold(id: string): Promise<void> {
-    const lease = { lease_epoch: database.raw('lease_epoch + 1'), lease_until: new Date(Date.now() + 600_000) };
-    await database('sandboxes').where({ id }).update(lease);
   }
 
   it('changes only from the version that If-Match names', async () => {
@@ -166,49 +152,6 @@ describe('The life of a sandbox', function () {
     assert.equal((await ask(key, id, 'terminate')).json.noop, true);
   });
 
-  it('does one change at a time: a second waits, the same is the same, and its end overtakes all', async () => {
-    const { key } = await gateway.newCustomer('10');
-    const { id, stateVersion } = await running(key, 'busy', { policy: { resumeOnAccess: true } });
-    await hold(id);
-    const suspend = await ask(key, id, 'suspend');
-    assert.equal(suspend.status, 202, suspend.text);
-    assert.equal((await ask(key, id, 'suspend')).json.id, suspend.json.id);
-    const resume = await ask(key, id, 'resume');
-    assertRefused(resume, 409, 'STATE_CHANGE_IN_PROGRESS');
-    assert.ok(Number(resume.headers['retry-after']) >= 1);
-    // Somebody who comes in meanwhile waits for it to be resumed, and is not left waiting when it ends.
-    const command = gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
-    const stale = { headers: { 'if-match': `"${stateVersion}"` } };
-    assertRefused(await ask(key, id, 'terminate', stale), 412, 'PRECONDITION_FAILED');
-    const begunMs = Date.now();
-    const ending = await ask(key, id, 'terminate');
-    assert.equal(ending.status, 202, ending.text);
-    assertRefused(await command, 409, 'SANDBOX_NOT_RUNNING');
-    assert.ok(Date.now() - begunMs < 10_000);
-    assertRefused(await ask(key, id, 'resume'), 409, 'STATE_CHANGE_IN_PROGRESS');
-    await database('sandboxes').where({ id }).update({ lease_until: null });
-    const ended = await waitForState(gateway, key, id, 'TERMINATED');
-    assertBooksAreClosed(ended);
-    assert.deepEqual(
-      ended.operations.map(({ type, status }: { type: string; status: string }) => `${type} ${status}`),
-      ['CREATE SUCCEEDED', 'SUSPEND CANCELLED', 'TERMINATE SUCCEEDED'],
-    );
-  });
-
-  it('is changed by one of those that ask at once with the same version', async () => {
-    const { key } = await gateway.newCustomer('10');
-    for (const name of ['first', 'second', 'third']) {
-      const { id, stateVersion } = await running(key, name);
-      await hold(id);
-      const match = { headers: { 'if-match': `"${stateVersion}"` } };
-      const verbs = ['suspend', 'terminate', 'suspend', 'terminate'];
-      const statuses = (await Promise.all(verbs.map((verb) => ask(key, id, verb, match)))).map(({ status }) => status);
-      assert.deepEqual([...statuses].sort(), [202, 412, 412, 412]);
-      await database('sandboxes').where({ id }).update({ lease_until: null });
-      assertBooksAreClosed(await terminate(gateway, key, id));
-    }
-  });
-
   it('keeps nothing of an upload whose sender leaves in the middle', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await running(key, 'half');
@@ -268,27 +211,5 @@ describe('The life of a sandbox', function () {
     assert.ok(listed.some(({ id }: { id: string }) => id === one.id));
     assert.deepEqual((await gateway.admin('GET', '/admin/v1/sandboxes/orphans')).json.items, []);
     await terminate(gateway, key, one.id);
-  });
-
-  it('keeps its hold when the ledger loses everything, and is billed to the unit afterwards', async () => {
-    const { key } = await gateway.newCustomer('10');
-    const { id } = await running(key, 'survivor');
-    await until('its credit is in the database', async () => {
-      const { json } = await gateway.admin('GET', '/admin/v1/ledger/verify');
-      return json.items?.length === 0;
-    });
-    const before = await gateway.balance(key);
-    assert.equal(before.heldUsd, '0.66000000');
-    await emptyRedis();
-    await until(
-      'the ledger is filled again',
-      async () => (await gateway.balance(key)).balanceUsd === before.balanceUsd,
-      30_000,
-    );
-    assert.deepEqual(await gateway.balance(key), before);
-    const ended = await terminate(gateway, key, id);
-    assertBooksAreClosed(ended);
-    assert.ok(Number(ended.totalCost) > 0);
-    assert.equal((await gateway.balance(key)).heldUsd, '0.00000000');
   });
 });

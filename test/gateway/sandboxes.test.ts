@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { onBothStores } from '../support/both-stores';
 import { asDocumented } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
 import {
@@ -13,10 +12,10 @@ import {
   waitForState,
 } from '../support/sandboxes';
 
-onBothStores('A sandbox', (stores) => {
+describe('A sandbox', () => {
   let gateway: TestGateway;
   before(async () => {
-    gateway = await asDocumented(await startGateway({ stores, ...SANDBOX_GATEWAY }));
+    gateway = await asDocumented(await startGateway(SANDBOX_GATEWAY));
   });
   after(() => gateway.stop());
 

@@ -4,7 +4,6 @@ import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { statusOf } from '../support/raw';
-import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -28,7 +27,6 @@ class Way {
   static async open(fastLane: boolean): Promise<Way> {
     const upstream = await startUpstream();
     const gateway = await startGateway({
-      stores: { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() },
       upstreams: { acme: { url: upstream.url, models: { 'acme-large': { maxOutput: 10_000_000 } } } },
       system: { clientIdle: `${CLIENT_IDLE_MS}ms` },
       env: { FAST_LANE: String(fastLane) },

@@ -6,7 +6,8 @@ import { request } from 'undici';
 import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
-import { bareDatabase, builtServer, emptyRedis, newDatabase } from '../support/shared';
+import { builtServer } from '../support/shared';
+import { databaseOf } from '../support/stores';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -34,16 +35,15 @@ describe('Start and stop', function () {
       says,
     ]),
     [
-      'a Redis that is not there',
-      { stores: 'real', env: { REDIS_URL: 'redis://:secret@127.0.0.1:1' } },
-      /127\.0\.0\.1:1/,
+      'only one of the two real stores',
+      { env: { REDIS_URL: 'redis://127.0.0.1:1', DATABASE_URL: undefined } },
+      /set both, or neither/,
     ],
-    [
-      'a Postgres that is not there',
-      { stores: 'real', env: { DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/tollgate' } },
-      /127\.0\.0\.1:1/,
-    ],
-    ['only one of the two real stores', { env: { REDIS_URL: 'redis://127.0.0.1:1' } }, /set both, or neither/],
+    ...['gateway.example.com', 'EXAMPLE.com.'].map((domain): [string, Partial<GatewayOptions>, RegExp] => [
+      `SANDBOX_DOMAIN=${domain} with the gateway at gateway.example.com`,
+      { env: { SANDBOX_DOMAIN: domain, PUBLIC_URL: 'https://gateway.example.com:8443/' } },
+      /SANDBOX_DOMAIN .* PUBLIC_URL .*gateway\.example\.com/,
+    ]),
   ];
   for (const [title, , message] of broken) {
     it(`${title}: exit 78, and what to do`, () => {
@@ -67,44 +67,36 @@ describe('Start and stop', function () {
   });
 
   it('a database newer than the code: exit 78, both versions', async () => {
-    const databaseUrl = await bareDatabase();
-    const stores = { redisUrl: await emptyRedis(), databaseUrl };
-    const gateway = await startGateway({ upstreams, stores });
+    const gateway = await startGateway({ upstreams });
     await gateway.stop();
-    const { Client } = await import('pg');
-    const client = new Client({ connectionString: databaseUrl });
-    await client.connect();
-    await client.query(
-      "INSERT INTO knex_migrations (name, batch, migration_time) VALUES ('2999-01-01-from-the-future', 99, now())",
-    );
-    await client.end();
-    const { code, output } = await failToStart({ upstreams, stores });
+    const database = await databaseOf(gateway.stores);
+    const later = { name: '2999-01-01-from-the-future', batch: 99, migration_time: new Date() };
+    await database('knex_migrations').insert(later);
+    await database.destroy();
+    const { code, output } = await failToStart({ upstreams, stores: gateway.stores });
     expect(code, output).to.equal(78);
-    expect(output).to.include('2999-01-01-from-the-future');
+    expect(output).to.include(later.name);
   });
 
-  for (const kind of ['embedded', 'real'] as const) {
-    it(`what was there is there again after a restart (${kind} stores)`, async () => {
-      const stores = kind === 'real' ? { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() } : 'embedded';
-      const acme = { acme: { url: upstream.url } };
-      upstream.always(messagesAnswer({ usage: { input: 1_000, output: 200 } }));
-      const first = await startGateway({ upstreams: acme, stores });
-      const { key } = await first.newCustomer('10', { balanceLimit: '5' });
-      const answer = await first.call('/v1/messages', { key, body: ask() });
-      expect(answer.status).to.equal(200);
-      const before = await first.balance(key);
-      expect(await first.stop()).to.equal(0);
-      const second = await startGateway({ upstreams: acme, stores, dataFolder: first.dataFolder });
-      try {
-        expect(await second.balance(key)).to.deep.equal(before);
-        expect((await second.record(key, answer.headers['x-svc-request-id'] ?? ''))['cost']).to.equal('0.00600000');
-        expect((await second.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
-        expect((await second.balance(key)).balanceUsd).to.equal('9.98800000');
-      } finally {
-        await second.stop();
-      }
-    });
-  }
+  it('what was there is there again after a restart', async () => {
+    const acme = { acme: { url: upstream.url } };
+    upstream.always(messagesAnswer({ usage: { input: 1_000, output: 200 } }));
+    const first = await startGateway({ upstreams: acme });
+    const { key } = await first.newCustomer('10', { balanceLimit: '5' });
+    const answer = await first.call('/v1/messages', { key, body: ask() });
+    expect(answer.status).to.equal(200);
+    const before = await first.balance(key);
+    expect(await first.stop()).to.equal(0);
+    const second = await startGateway({ upstreams: acme, stores: first.stores, dataFolder: first.dataFolder });
+    try {
+      expect(await second.balance(key)).to.deep.equal(before);
+      expect((await second.record(key, answer.headers['x-svc-request-id'] ?? ''))['cost']).to.equal('0.00600000');
+      expect((await second.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
+      expect((await second.balance(key)).balanceUsd).to.equal('9.98800000');
+    } finally {
+      await second.stop();
+    }
+  });
 
   it('its metrics are read with the admin token, and only so', async () => {
     const gateway = await startGateway({ upstreams });

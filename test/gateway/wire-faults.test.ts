@@ -39,7 +39,6 @@ describe('What upstreams do on the wire', function () {
       { url: `http://${host}:${elsewhere.port}`, allowPrivate: false, models: { [`guarded-${index}`]: {} } },
     ]);
     gateway = await startGateway({
-      stores: 'real',
       upstreams: { acme: { url: upstream.url }, ...Object.fromEntries(guarded) },
       env: PROBED,
     });

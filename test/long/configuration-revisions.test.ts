@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml';
 import { ask } from '../support/calls';
 import { operate } from '../support/command-line';
 import { temporaryFolder } from '../support/configuration-folder';
-import { newDataFolder } from '../support/data-folder';
+import { newEmbeddedFolder } from '../support/data-folder';
 import { expectShape } from '../support/documents';
 import {
   type Answered,
@@ -438,8 +438,8 @@ describe('The configuration as revisions, on the embedded store', function () {
   it('is applied, and is there after a restart although the file says something else', async () => {
     const upstream = await startUpstream();
     upstream.always(messagesAnswer({ usage: USAGE }));
-    const dataFolder = await newDataFolder('embedded');
-    const options = { dataFolder, upstreams: { acme: { url: upstream.url } }, env: DATABASE };
+    const stores = { dataFolder: await newEmbeddedFolder() };
+    const options = { stores, upstreams: { acme: { url: upstream.url } }, env: DATABASE };
     let gateway = await startGateway(options);
     try {
       const config = parse(await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8')) as Configured;

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { endInstances } from '../support/instances';
 import { assertBooksAreClosed, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
@@ -23,6 +24,7 @@ describe('A gateway that is killed with sandboxes under way', function () {
   let dataFolder: string;
   afterEach(async () => {
     await gateway.stop();
+    await endInstances(dataFolder);
     await rm(dataFolder, { recursive: true, force: true });
   });
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { Knex } from 'knex';
 import { checkDatabase, migrate, openDatabase } from '../../core/database';
 import { newId } from '../../core/ids';
-import { newDataFolder } from '../support/data-folder';
+import { newEmbeddedFolder } from '../support/data-folder';
 import { DATABASES, quiet, type TestDatabase } from '../support/databases';
 import { freePort } from '../support/free-port';
 import { rejection } from '../support/rejection';
@@ -38,6 +39,11 @@ for (const { name, open } of DATABASES) {
       assert.ok(rows[0].created_at instanceof Date);
       const [sums] = await database('credits').sum({ sum: 'amount_e8' }).count({ count: '*' });
       assert.deepEqual(sums, { sum: (largest + 1n).toString(), count: 2n });
+    });
+
+    it('answers how many rows an update and a delete changed, inside a transaction and outside', async () => {
+      await opened.database.transaction(changesAreCounted);
+      await changesAreCounted(opened.database);
     });
 
     it('is migrated once, and names its migrations without extension', async () => {
@@ -77,6 +83,23 @@ for (const { name, open } of DATABASES) {
       await database('knex_migrations').where({ name: '2999-01-01-later' }).delete();
     });
   });
+}
+
+async function changesAreCounted(database: Knex): Promise<void> {
+  const name = newId();
+  await database('accounts').insert([newId(), newId(), newId()].map((id) => ({ id, name })));
+  const accounts = () => database('accounts').where({ name });
+  assert.equal(await accounts().update({ status: 'frozen' }), 3);
+  assert.equal(await accounts().where({ status: 'active' }).update({ name: 'other' }), 0);
+  assert.equal(
+    await accounts()
+      .limit(1)
+      .first('id')
+      .then(({ id }) => database('accounts').where({ id }).delete()),
+    1,
+  );
+  assert.deepEqual(await accounts().delete().returning('name'), [{ name }, { name }]);
+  assert.equal(await accounts().delete(), 0);
 }
 
 describe('Postgres', () => {
@@ -136,7 +159,7 @@ describe('PGlite', function () {
   this.timeout(MAKING_PGLITE_MS);
 
   it('has everything back when it is opened again', async () => {
-    const embedded = await newDataFolder('embedded');
+    const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const id = newId();
     await first('accounts').insert({ id, name: 'kept' });
@@ -148,7 +171,7 @@ describe('PGlite', function () {
   });
 
   it('lets a second opener know who has the folder', async () => {
-    const embedded = await newDataFolder('embedded');
+    const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const error = await rejection(openDatabase({ dataFolder: embedded, log: quiet }));
     assert.ok(error.message.includes(`process ${process.pid}`));

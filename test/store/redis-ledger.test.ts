@@ -10,6 +10,7 @@ import { checkRedis, connectRedis } from '../../core/redis';
 import { quiet } from '../support/databases';
 import { freePort } from '../support/free-port';
 import { startRedis } from '../support/redis';
+import { watchCommands } from '../support/redis-monitor';
 import { rejection } from '../support/rejection';
 import { emptyRedis } from '../support/shared';
 import { settlesWithin, until } from '../support/until';
@@ -112,9 +113,8 @@ describe('the ledger in Redis: the outbox', () => {
     const payer = await fundedPayer(ledger, 100n);
     const { accountId } = payer;
     for (let each = 0; each < 199; each += 1) await ledger.credit({ accountId, rid: newId(), amountE8: 1n });
-    const watching = await openOther(url).monitor();
     const seen: number[] = [];
-    watching.on('monitor', (_, [command = '', ...args]: string[]) => {
+    const monitor = await watchCommands(url, ({ words: [command = '', ...args] }) => {
       if (command.toLowerCase() === 'xrange' && args.length === 5) seen.push(Number(args[4]));
       if (command.toLowerCase() === 'evalsha') seen.push(Number(args[1]) - 1);
     });
@@ -126,7 +126,7 @@ describe('the ledger in Redis: the outbox', () => {
       assert.equal((await ledger.readOutbox([shard], 1_000)).size, 0);
       await until('the monitor has seen all of it', () => seen.length >= 9);
     } finally {
-      watching.disconnect();
+      monitor.stop();
     }
     assert.ok(Math.max(...seen) <= 64, String(seen));
   });

@@ -55,7 +55,6 @@ export async function openConsole(): Promise<TestConsole> {
   const oidc = { name: 'Acme', issuer, clientId, clientSecret: { env: 'OIDC_SECRET' }, allowPrivate: true };
   const gateway = await startGateway({
     ...SANDBOX_GATEWAY,
-    stores: 'real',
     plugins: { ...SANDBOX_GATEWAY.plugins, console: { oidc } },
     env: { OIDC_SECRET: clientSecret },
     upstreams: {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { type Logger, pino } from 'pino';
 import { openDatabase } from '../../core/database';
-import { newDataFolder } from './data-folder';
+import { newEmbeddedFolder } from './data-folder';
 import { newDatabase } from './shared';
 
 export const quiet: Logger = pino({ level: 'silent' });
@@ -32,7 +32,7 @@ export const DATABASES: readonly { readonly name: string; open(): Promise<TestDa
   {
     name: 'PGlite',
     open: async () => {
-      const database = await openDatabase({ dataFolder: await newDataFolder('embedded'), log: quiet });
+      const database = await openDatabase({ dataFolder: await newEmbeddedFolder(), log: quiet });
       return { database, close: () => database.destroy() };
     },
   },

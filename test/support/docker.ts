@@ -1,12 +1,14 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import { pack } from 'tar-stream';
+import { removeEngineFolder } from './engine-folder';
 import { findProgram } from './programs';
 import { until } from './until';
 
@@ -98,7 +100,7 @@ async function stop(child: ChildProcess, ask: Ask, folder: string): Promise<void
     child.kill('SIGTERM');
     await ended;
   }
-  await rm(folder, { recursive: true, force: true });
+  await removeEngineFolder(folder);
 }
 
 /** From Debian's statically linked busybox, so that nothing is downloaded but a package. */
@@ -109,8 +111,11 @@ async function importImage(socket: string): Promise<void> {
   tar.entry({ name: 'tmp', type: 'directory', mode: 0o1777 });
   tar.entry({ name: 'etc/passwd', mode: 0o644 }, 'sandbox:x:1000:1000::/workspace:/bin/sh\n');
   tar.entry({ name: 'bin/busybox', mode: 0o755 }, await readFile(busybox));
-  const applets = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
-  for (const applet of applets.filter((name) => name !== 'busybox'))
+  const { stdout: applets } = await promisify(execFile)(busybox, ['--list']);
+  for (const applet of applets
+    .trim()
+    .split('\n')
+    .filter((name) => name !== 'busybox'))
     tar.entry({ name: `bin/${applet}`, type: 'symlink', linkname: 'busybox' });
   tar.finalize();
   const [repository, tag] = IMAGE.split(':');

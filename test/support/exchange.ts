@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { pino } from 'pino';
 import type { Gateway } from '../../core/gateway';
 import { LiveRollouts } from '../../core/live-rollouts';
+import { OpenCalls } from '../../core/open-calls';
 
 /** A request as Node would hand it over, without a network. Its body has been read. */
 export function sampleRequest(
@@ -53,8 +54,12 @@ export class SampleResponse extends ServerResponse {
 export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
   return {
     log: pino({ level: 'silent' }),
+    stepTimeoutMs: 30_000,
     isDraining: () => false,
+    openCalls: new OpenCalls(),
     isOutboxFull: () => false,
+    dataFolder: '',
+    proxies: 0,
     configRevision: 'r',
     configuration: { rollouts: [] } as unknown as Gateway['configuration'],
     rollouts: new LiveRollouts(),

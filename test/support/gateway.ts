@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { type Client, Pool } from 'undici';
 import { parse, stringify } from 'yaml';
 import { newDataFolder } from './data-folder';
-import { builtServer, emptyRedis, newDatabase } from './shared';
+import { builtServer } from './shared';
+import { newStores, realStores, type Stores } from './stores';
 import { until } from './until';
 
 const PROJECT = resolve(__dirname, '../..');
@@ -39,8 +40,8 @@ export interface TestEndpoint {
 export type Configured = Record<string, any>;
 
 export interface GatewayOptions {
-  /** `embedded`, `real` (the shared Redis and a new database of the shared Postgres), or addresses. */
-  readonly stores?: 'embedded' | 'real' | { readonly redisUrl: string; readonly databaseUrl: string };
+  /** Those of another gateway, or `real` for stories that need Redis and Postgres; otherwise new ones of the kind `STORES` names. */
+  readonly stores?: Stores | 'real';
   readonly upstreams: Readonly<Record<string, TestEndpoint>>;
   /** Changes the parsed gateway.config.yml before it is written, or answers the text to write. */
   readonly configure?: (config: Configured) => string | void;
@@ -49,7 +50,7 @@ export interface GatewayOptions {
   /** Settings of plugins in system.config.yml. */
   readonly plugins?: Readonly<Record<string, object>>;
   readonly env?: NodeJS.ProcessEnv;
-  /** A data folder of an earlier start; a new one otherwise. */
+  /** The data folder of an earlier start on real stores; otherwise a new one. Embedded stores have their own. */
   readonly dataFolder?: string;
 }
 
@@ -74,6 +75,8 @@ export interface TestGateway {
   readonly url: string;
   readonly adminUrl: string;
   readonly adminToken: string;
+  /** What a later start is given to have the same money and records. */
+  readonly stores: Stores;
   readonly dataFolder: string;
   /** Where its two YAML files are. */
   readonly configFolder: string;
@@ -109,8 +112,8 @@ export interface RequestOptions {
 /** Starts the real server, with the project's own gateway.config.yml but for its upstreams. */
 export async function startGateway(options: GatewayOptions): Promise<TestGateway> {
   const folder = await writeConfiguration(options);
-  const { stores = 'embedded' } = options;
-  const dataFolder = options.dataFolder ?? (await newDataFolder(stores));
+  const stores = await storesOf(options);
+  const dataFolder = await dataFolderOf(options, stores);
   const adminToken = 'token-of-the-tests';
   const env = {
     PATH: process.env['PATH'],
@@ -126,7 +129,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     UPSTREAM_CREDENTIAL,
     LOG_LEVEL: 'info',
     WATCH_CONFIG: 'false',
-    ...(await storesOf(stores)),
+    ...addressesOf(stores),
     ...options.env,
   };
   const child = await startServer(env);
@@ -166,6 +169,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     url,
     adminUrl,
     adminToken,
+    stores,
     dataFolder,
     configFolder: folder,
     changeConfiguration: async (change) => {
@@ -217,15 +221,15 @@ export function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
 /** Starts the server and waits for its end: for starts that must fail. */
 export async function failToStart(options: GatewayOptions): Promise<{ code: number | null; output: string }> {
   const folder = await writeConfiguration(options);
-  const dataFolder = options.dataFolder ?? (await newDataFolder('real'));
+  const stores = await storesOf(options);
   const child = await startServer({
     PATH: process.env['PATH'],
     TOLLGATE_CONFIG_DIR: folder,
-    DATA_DIR: dataFolder,
+    DATA_DIR: await dataFolderOf(options, stores),
     PORT: '0',
     ADMIN_PORT: '0',
     UPSTREAM_CREDENTIAL,
-    ...(await storesOf(options.stores ?? 'embedded')),
+    ...addressesOf(stores),
     ...options.env,
   });
   let output = '';
@@ -251,10 +255,17 @@ function readyLine(output: string): { public: string; admin: string } | undefine
   return line === undefined ? undefined : (JSON.parse(line) as { public: string; admin: string });
 }
 
-async function storesOf(stores: NonNullable<GatewayOptions['stores']>): Promise<NodeJS.ProcessEnv> {
-  if (stores === 'embedded') return {};
-  if (stores === 'real') return { REDIS_URL: await emptyRedis(), DATABASE_URL: await newDatabase() };
-  return { REDIS_URL: stores.redisUrl, DATABASE_URL: stores.databaseUrl };
+function storesOf({ stores }: GatewayOptions): Stores | Promise<Stores> {
+  if (stores === 'real') return realStores();
+  return stores ?? newStores();
+}
+
+function dataFolderOf({ dataFolder }: GatewayOptions, stores: Stores): string | Promise<string> {
+  return 'dataFolder' in stores ? stores.dataFolder : (dataFolder ?? newDataFolder());
+}
+
+function addressesOf(stores: Stores): NodeJS.ProcessEnv {
+  return 'dataFolder' in stores ? {} : { REDIS_URL: stores.redisUrl, DATABASE_URL: stores.databaseUrl };
 }
 
 interface Shipped {

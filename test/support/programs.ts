@@ -1,39 +1,48 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-const DEBIAN_PACKAGES: Readonly<Record<string, string>> = {
+/** Each program that the tests start, with the Debian package that has it. */
+export const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   'redis-server': 'redis-server',
   'redis-cli': 'redis-tools',
   postgres: 'postgresql',
   initdb: 'postgresql',
-  pg_ctl: 'postgresql',
   dockerd: 'docker.io',
-  containerd: 'docker.io',
-  runc: 'docker.io',
+  containerd: 'containerd',
+  runc: 'runc',
   busybox: 'busybox-static',
   bwrap: 'bubblewrap',
   chromium: 'chromium',
   cc: 'build-essential',
+  curl: 'curl',
 };
 
-/** Finds a program the tests need; on Debian, as root, installs its package when it is missing. */
+/** What the benches start beside the stores. */
+export const BENCH_PROGRAMS: Readonly<Record<string, string>> = {
+  'redis-server': 'redis-server',
+  postgres: 'postgresql',
+  initdb: 'postgresql',
+  chromium: 'chromium',
+  nginx: 'nginx',
+  wrk: 'wrk',
+};
+
+/**
+ * Returns the path of a program that the tests need. It installs nothing: that is done once, before any test process starts.
+ *
+ * @throws with the Debian package and the command that installs it.
+ */
 export function findProgram(name: string): string {
-  const found = look(name);
+  const found = lookForProgram(name);
   if (found !== undefined) return found;
-  const debianPackage = DEBIAN_PACKAGES[name] ?? name;
-  if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
-    install(debianPackage);
-    const installed = look(name);
-    if (installed !== undefined) return installed;
-  }
+  const debianPackage = TEST_PROGRAMS[name] ?? BENCH_PROGRAMS[name] ?? name;
   throw new Error(
-    `the tests need "${name}": install it (on Debian: apt-get install ${debianPackage}) and have it on PATH`,
+    `"${name}" is missing: run "npm run prepare:tests", or install it (on Debian: apt-get install ${debianPackage}) and have it on PATH`,
   );
 }
 
-function look(name: string): string | undefined {
+/** Returns the path of a program, or undefined where the machine has none. */
+export function lookForProgram(name: string): string | undefined {
   return searchPath()
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
@@ -47,16 +56,4 @@ function searchPath(): string[] {
     ...versions.map((version) => `/usr/lib/postgresql/${version}/bin`),
     '/usr/sbin',
   ];
-}
-
-function install(debianPackage: string): void {
-  process.stderr.write(`installing ${debianPackage} for the tests\n`);
-  // A policy file keeps the package from starting a service of its own.
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-  // Test files run side by side, and dpkg for one at a time.
-  const script = 'apt-get update -qq && apt-get install -qq -y --no-install-recommends "$1"';
-  execFileSync('flock', [join(tmpdir(), 'tollgate-tests-install'), 'sh', '-c', script, 'sh', debianPackage], {
-    env,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
 }

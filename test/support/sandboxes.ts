@@ -6,7 +6,7 @@ import { until } from './until';
 /** A gateway with the supplier of this machine and one offering at USD 3.6 an hour: 1,000 units of 1e-8 USD a hundredth second. */
 export const SANDBOX_GATEWAY = {
   upstreams: { none: { url: 'http://127.0.0.1:9' } },
-  plugins: { sandbox: { suppliers: { local: { driver: 'process' } } } },
+  plugins: { sandbox: { suppliers: { local: { driver: 'process' } }, allowUnisolated: true } },
   configure: (config: Record<string, unknown>) => {
     config['offerings'] = { small: SMALL };
   },

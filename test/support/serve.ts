@@ -14,6 +14,8 @@ export interface TestServer {
 
 export async function listen(listener: RequestListener): Promise<TestServer> {
   const server = createServer(listener);
+  // As the product's: after Node's own 5 s it could close a kept connection just while a test asks again.
+  server.keepAliveTimeout = 75_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { migrate, openPostgres } from '../../core/database';
+import { buildServer } from './built-server';
 import { prepareDataFolder, removeDataFolders } from './data-folder';
 import { quiet } from './databases';
 import { type DockerEngine, reachDocker, startDocker, type TestDocker } from './docker';
@@ -16,8 +14,6 @@ import { startRedis, type TestRedis } from './redis';
  * stalls a store starts its own.
  */
 const ADDRESS = 'TESTS_SHARE_AT';
-
-const PROJECT = resolve(__dirname, '../..');
 
 /** Two files that run at the same time do not see each other's Redis or containers. */
 const WORKER = process.env['MOCHA_WORKER_ID'] ?? '0';
@@ -96,7 +92,8 @@ export async function mochaGlobalSetup(): Promise<void> {
       (given) => [200, JSON.stringify(given)] as const,
       (error: unknown) => [500, String(error)] as const,
     );
-    response.writeHead(status).end(answer);
+    // A connection that is kept would be closed after some seconds, perhaps just while a test file sends its next question.
+    response.writeHead(status, { connection: 'close' }).end(answer);
   });
   await new Promise<void>((done) => server?.listen(0, '127.0.0.1', done).unref());
   const address = server.address();
@@ -125,7 +122,7 @@ async function share(what: string): Promise<unknown> {
       dataFolder ??= prepareDataFolder();
       return dataFolder;
     case 'server':
-      program ??= build();
+      program ??= buildServer();
       return program;
     default:
       throw new Error(`nobody shares ${what}`);
@@ -141,14 +138,6 @@ async function migratedDatabase({ createDatabase }: TestPostgres): Promise<strin
   return databaseUrl;
 }
 
-/** As `npm run build` does it, but for the console's page, and only what has changed. */
-async function build(): Promise<string> {
-  const run = promisify(execFile);
-  await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], { cwd: PROJECT });
-  await run('sh', ['-c', 'cp core/ledger/*.lua dist/core/ledger/'], { cwd: PROJECT });
-  return join(PROJECT, 'dist/server.js');
-}
-
 function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => Promise<T>): Promise<T> {
   const running = started.get(worker) ?? start();
   started.set(worker, running);
@@ -157,9 +146,12 @@ function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => 
 
 export async function mochaGlobalTeardown(): Promise<void> {
   server?.close();
-  const running = [...redises.values(), ...engines.values(), ...(postgres === undefined ? [] : [postgres])];
-  for (const each of await Promise.allSettled(running)) if (each.status === 'fulfilled') await each.value.stop();
+  const running: Promise<{ stop(): Promise<void> }>[] = [...redises.values(), ...engines.values()];
+  if (postgres !== undefined) running.push(postgres);
+  // What cannot be stopped must not keep the others running.
+  const stops = await Promise.allSettled(running.map(async (each) => (await each.catch(() => undefined))?.stop()));
   await removeDataFolders();
+  for (const stop of stops) if (stop.status === 'rejected') throw stop.reason;
 }
 
 /** A limit is there to end what hangs. On a machine that is busy with other things it must not end what is slow. */

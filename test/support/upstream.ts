@@ -17,7 +17,13 @@ export {
   stallRefusing,
   when,
 } from './scripts/faults';
-export { messagesAnswer, messagesErrorStream, messagesFailure, messagesStream } from './scripts/messages';
+export {
+  messagesAnswer,
+  messagesAsAsked,
+  messagesErrorStream,
+  messagesFailure,
+  messagesStream,
+} from './scripts/messages';
 export { malformedJson, redirect, respond } from './scripts/respond';
 export type { Exchange, RecordedCall, Script } from './scripts/script';
 export { type Cut, type StreamOptions, type StreamScript, stream } from './scripts/stream';

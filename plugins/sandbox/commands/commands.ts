@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fail } from '../../../core/errors';
 import { Ambiguous, FileFailure, InstanceGone, type RunningCommand } from '../../../core/supplier';
@@ -12,14 +11,16 @@ import type { SandboxService } from '../service';
 import { isFinal } from '../states';
 import { beginOperation, finishOperation } from '../store';
 import { toCallerError } from '../supplier-failure';
+import { Followers } from './followers';
 import { LiveCommand } from './live-command';
+import { Looks } from './looks';
 import {
   abandonCommand,
   type Command,
   endCommand,
   findUnwatched,
   forgetOutput,
-  insertCommand,
+  insertWithin,
   removeCommand,
   watchCommands,
 } from './store';
@@ -42,23 +43,28 @@ const LOOK_EVERY_MS = 250;
 /** Commands of this process tell their news. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
-export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now'>;
+export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'>;
 
 /** The commands of this process, and those of processes that went away. */
 export class Commands {
   readonly #live = new Map<string, LiveCommand>();
-  readonly #news = new EventEmitter().setMaxListeners(0);
+  readonly looks: Looks;
+  readonly followers: Followers;
 
-  constructor(private readonly options: CommandsOptions) {}
+  constructor(private readonly options: CommandsOptions) {
+    const everyMs = (id: string) => (this.#live.has(id) ? LOOK_AT_OWN_EVERY_MS : LOOK_EVERY_MS);
+    this.looks = new Looks(options.database, everyMs);
+    this.followers = new Followers(options.limits.followersPerSandbox);
+  }
 
-  /** Starts a command; it goes on whoever asks, until its time is over. @throws COMMAND_INVALID and the supplier's refusals */
+  /** Starts a command; it goes on whoever asks, until its time is over. @throws COMMAND_INVALID, COMMAND_LIMIT and the supplier's refusals */
   async start(running: RunningSandbox, request: CommandRequest): Promise<LiveCommand> {
-    const { database, log, now } = this.options;
+    const { database, log, now, limits } = this.options;
     const operationId = await beginOperation(this.options, running.sandbox.id, { type: 'EXEC' });
     const command = newCommand(running.sandbox.id, operationId, request, now());
-    await insertCommand(database, command);
     let started: RunningCommand;
     try {
+      await insertWithin(database, command, running.sandbox.accountId, limits);
       started = await running.driver.exec(running.reference, specOf(command, request));
     } catch (error) {
       // It may run all the same, and nobody waits for it: whoever looks after such commands ends it.
@@ -68,27 +74,12 @@ export class Commands {
       await finishOperation(this.options, operationId, { status: 'FAILED', error: failureOf(shown) });
       throw shown;
     }
-    const told = (id: string) => void this.#news.emit(id);
+    const told = (id: string) => this.looks.tell(id);
     const live = new LiveCommand(command, running, started, { database, log, now, told });
     this.#live.set(command.id, live);
     void live.ended.then(() => this.#live.delete(command.id));
     if (request.background) await finishOperation(this.options, operationId, { status: 'SUCCEEDED' });
     return live;
-  }
-
-  /** Something of this command may be new to who follows it. */
-  news(commandId: string, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        this.#news.off(commandId, wake);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, this.#live.has(commandId) ? LOOK_AT_OWN_EVERY_MS : LOOK_EVERY_MS);
-      this.#news.on(commandId, wake);
-      signal.addEventListener('abort', wake);
-    });
   }
 
   /** Looks after what has to happen without anybody asking, until it is stopped. */

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { InsideService } from '../inside';
-import { findCommand, readOutput } from './store';
 import { commandView } from './view';
 
 /** A stream of `CommandEvent`s. */
@@ -24,19 +23,20 @@ export interface CommandEvent {
  * before the end: whoever reads comes back to another.
  */
 export async function* followCommand(
-  service: Pick<InsideService, 'database' | 'commands' | 'gateway'>,
+  service: Pick<InsideService, 'commands' | 'gateway'>,
   { sandboxId, commandId }: { readonly sandboxId: string; readonly commandId: string },
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<CommandEvent> {
   let sequence = after;
   let toldAtMs = performance.now();
+  const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  const { looks } = service.commands;
   while (!signal.aborted && !service.gateway.isDraining()) {
     // Asked for before it is read, so that nothing falls in between.
-    const news = service.commands.news(commandId, signal);
-    // The state before the output: an end that was seen has all its output written.
-    const command = await findCommand(service.database, sandboxId, commandId);
-    for (const piece of await readOutput(service.database, commandId, sequence)) {
+    const news = looks.news(commandId);
+    const { command, pieces } = await looks.look(sandboxId, commandId, sequence);
+    for (const piece of pieces) {
       ({ sequence } = piece);
       toldAtMs = performance.now();
       yield { event: piece.stream, sequence, data: { sequence, data: piece.bytes.toString() } };
@@ -50,12 +50,24 @@ export async function* followCommand(
       toldAtMs = performance.now();
       yield { event: 'ping', sequence: undefined, data: {} };
     }
-    await news;
+    await Promise.race([news, left]);
   }
 }
 
-/** Sends events until they end or the client leaves. */
+/** Sends events until they end or the client leaves; `endFollowing` is called then. */
 export async function sendEvents(
+  response: ServerResponse,
+  events: (signal: AbortSignal) => AsyncIterable<CommandEvent>,
+  endFollowing: () => void,
+): Promise<void> {
+  try {
+    if (!response.destroyed) await send(response, events);
+  } finally {
+    endFollowing();
+  }
+}
+
+async function send(
   response: ServerResponse,
   events: (signal: AbortSignal) => AsyncIterable<CommandEvent>,
 ): Promise<void> {

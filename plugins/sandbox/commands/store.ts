@@ -1,7 +1,9 @@
 import type { Knex } from 'knex';
 import { fail } from '../../../core/errors';
 import { UUID } from '../../../core/page';
+import type { Limits } from '../limits';
 import { fromRow, toRow } from '../rows';
+import { tooMany } from './followers';
 import type { OutputStream, Piece } from './kept-output';
 
 /** LOST: nobody knows how it ended, for its sandbox or the engine went away. */
@@ -27,8 +29,29 @@ export interface Command {
   readonly watchedUntilMs: number;
 }
 
-export async function insertCommand(database: Knex, command: Command): Promise<void> {
-  await database('sandbox_commands').insert(toRow(command));
+/** Writes a command down that is to be started. @throws COMMAND_LIMIT when as many run as may */
+export async function insertWithin(
+  database: Knex,
+  command: Command,
+  accountId: string,
+  { commandsPerSandbox, commandsPerAccount }: Limits,
+): Promise<void> {
+  await database.transaction(async (transaction) => {
+    // Commands that begin at the same time are counted one after the other.
+    await transaction('accounts').where({ id: accountId }).forUpdate().select('id');
+    const running = await countRunning(transaction, accountId, command.sandboxId);
+    if (running.sandbox >= commandsPerSandbox) throw tooMany(`${running.sandbox} commands run in this sandbox.`);
+    if (running.account >= commandsPerAccount) throw tooMany(`${running.account} commands of this account run.`);
+    await transaction('sandbox_commands').insert(toRow(command));
+  });
+}
+
+async function countRunning(database: Knex, accountId: string, sandboxId: string) {
+  const rows: { sandbox_id: string }[] = await database('sandbox_commands')
+    .join('sandboxes', 'sandboxes.id', 'sandbox_commands.sandbox_id')
+    .where({ 'sandbox_commands.status': 'RUNNING', 'sandboxes.account_id': accountId })
+    .select('sandbox_commands.sandbox_id');
+  return { account: rows.length, sandbox: rows.filter((row) => row.sandbox_id === sandboxId).length };
 }
 
 export async function removeCommand(database: Knex, id: string): Promise<void> {

@@ -1,40 +1,16 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import httpProxy from 'http-proxy';
 import type { Logger } from 'pino';
-import { fail } from '../../../core/errors';
 import type { PortAddress } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
 import { type Timed, touchSandbox } from '../store';
-import { stillValid, TOKEN_HEADER } from './tokens';
-
-/** Never given to an instance: they open the gateway, or belong to whoever else is served under its name. */
-const CLIENTS_OWN = [
-  'authorization',
-  'proxy-authorization',
-  'x-api-key',
-  'svc-key',
-  'cookie',
-  'forwarded',
-  TOKEN_HEADER,
-];
-/** Never taken from an instance: they would speak for the whole origin. */
-const ORIGINS_OWN = [
-  'set-cookie',
-  'www-authenticate',
-  'proxy-authenticate',
-  'strict-transport-security',
-  'clear-site-data',
-  'public-key-pins',
-  'alt-svc',
-  'nel',
-  'report-to',
-  'reporting-endpoints',
-  'service-worker-allowed',
-  'x-svc-source',
-  'x-svc-request-id',
-];
+import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
+import { headersForInstance, upgradeAtInstance } from './instance-request';
+import { stillValid } from './tokens';
+import { openWay, type Way } from './way';
 
 export interface Passage {
   readonly address: PortAddress;
@@ -52,14 +28,20 @@ interface Open {
   readonly end: () => void;
 }
 
+/** A request whose answer has not come yet. */
+interface Waiting {
+  readonly resolve: (answer: IncomingMessage) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
 /** How long a passage may outlive its token, or its sandbox, that ended elsewhere. */
 const LOOK_EVERY_MS = 5_000;
 
 /** Passes HTTP and WebSocket on to ports of instances. Either side that ends, ends the other. */
 export class PortProxy {
-  // One connection per request: another instance may get the address of one that has ended.
-  readonly #proxy = httpProxy.createProxyServer({ changeOrigin: true, agent: false as never, ignorePath: true });
-  readonly #passages = new WeakMap<IncomingMessage, Passage>();
+  // The answer is relayed by us: the instance decides every byte of it, and http-proxy would repeat what Node refuses.
+  readonly #proxy = httpProxy.createProxyServer({ changeOrigin: true, ignorePath: true, selfHandleResponse: true });
+  readonly #waiting = new WeakMap<ServerResponse, Waiting>();
   readonly #open = new Set<Open>();
 
   constructor(
@@ -67,36 +49,63 @@ export class PortProxy {
     private readonly log: Logger,
     private readonly isDraining: () => boolean,
   ) {
-    this.#proxy.on('proxyReq', (outgoing, incoming, response) => this.#beginRequest(outgoing, incoming, response));
-    this.#proxy.on('proxyRes', (answer, incoming, response) => this.#beginAnswer(answer, incoming, response));
-    this.#proxy.on('proxyReqWs', (outgoing, incoming, socket) => this.#beginUpgrade(outgoing, incoming, socket));
+    this.#proxy.on('proxyReq', (outgoing, request, response) => this.#beginRequest(outgoing, request, response));
+    this.#proxy.on('proxyRes', (answer, _request, response) => this.#waiting.get(response)?.resolve(answer));
   }
 
-  /** @throws SUPPLIER_ERROR when nothing answers. Resolves when the answer has been given, or has broken off. */
-  pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
-    this.#passages.set(request, passage);
+  /** @throws SUPPLIER_ERROR when nothing answers as HTTP. */
+  async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
+    const way = await wayOf(passage);
     const forget = this.#remember(passage, () => response.destroy());
-    return new Promise((resolve, reject) => {
-      response.once('close', () => {
-        forget();
-        resolve();
-      });
-      this.#proxy.web(request, response, { target: targetOf(passage) }, (error) => {
-        if (response.headersSent || response.destroyed) response.destroy();
-        else reject(noAnswer(error));
-      });
+    response.once('close', () => {
+      forget();
+      way.close();
     });
+    request.headers = headersForInstance(request);
+    const answer = new Promise<IncomingMessage>((resolve, reject) => {
+      this.#waiting.set(response, { resolve, reject: (cause) => reject(noAnswer(cause)) });
+      this.#proxy.web(request, response, { ...way, agent: way.agent as never }, (error) => reject(noAnswer(error)));
+    });
+    relayAnswer(await answer, response, passage.headers);
   }
 
-  /** The same for a connection that becomes another protocol's. */
-  passUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, passage: Passage): Promise<void> {
-    this.#passages.set(request, passage);
+  /** http-proxy does not tell the instance that the client has left, nor the client that the instance has. */
+  #beginRequest(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
+    response.once('close', () => outgoing.destroy());
+    // A client that still sends when the instance has ended is read, so that its connection can be used again.
+    outgoing.once('close', () => request.resume());
+    // A switch of protocols that was not asked for ends the connection without an error.
+    outgoing.once('close', () => this.#waiting.get(response)?.reject(undefined));
+  }
+
+  /** The same for a connection that becomes another protocol's; the response is for an answer that refuses that. */
+  async passUpgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    passage: Passage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const way = await wayOf(passage);
     const forget = this.#remember(passage, () => socket.destroy());
     socket.once('close', forget);
-    return new Promise((resolve, reject) => {
-      socket.once('close', resolve);
-      this.#proxy.ws(request, socket as never, head, { target: targetOf(passage) }, (error) => reject(noAnswer(error)));
+    const outgoing = upgradeAtInstance(request, way);
+    socket.once('close', () => {
+      outgoing.destroy();
+      way.close();
     });
+    const switched = new Promise<undefined>((resolve) => {
+      outgoing.once('upgrade', (answer: IncomingMessage, other: Duplex, begun: Buffer) => {
+        socket.write(switchingHead(answer, passage.headers));
+        if (head.length > 0) socket.unshift(head);
+        if (begun.length > 0) other.unshift(begun);
+        join(socket, other);
+        resolve(undefined);
+      });
+    });
+    outgoing.end();
+    const refusal = await Promise.race([switched, answerOf(outgoing)]);
+    if (refusal !== undefined) relayAnswer(refusal, response, passage.headers);
   }
 
   /** Ends what is open for tokens that are valid no more, until it is stopped. */
@@ -144,50 +153,38 @@ export class PortProxy {
     this.#open.add(open);
     return () => this.#open.delete(open);
   }
+}
 
-  #beginRequest(outgoing: ClientRequest, incoming: IncomingMessage, response: ServerResponse): void {
-    this.#strip(outgoing, incoming);
-    // http-proxy does not tell the instance that the client has left.
-    response.once('close', () => outgoing.destroy());
-  }
-
-  #beginAnswer(answer: IncomingMessage, incoming: IncomingMessage, response: ServerResponse): void {
-    for (const name of ORIGINS_OWN) delete answer.headers[name];
-    Object.assign(answer.headers, this.#passages.get(incoming)?.headers);
-    // Nor the client that the instance has: half an answer must not look whole, nor wait for ever.
-    answer.once('close', () => {
-      if (!answer.complete) response.destroy();
-    });
-  }
-
-  #beginUpgrade(outgoing: ClientRequest, incoming: IncomingMessage, socket: Duplex): void {
-    this.#strip(outgoing, incoming);
-    const strip = (answer: IncomingMessage) => {
-      for (const name of ORIGINS_OWN) delete answer.headers[name];
-      Object.assign(answer.headers, this.#passages.get(incoming)?.headers);
-    };
-    socket.once('close', () => outgoing.destroy());
-    outgoing.once('response', strip);
-    outgoing.once('upgrade', (answer, other) => {
-      strip(answer);
-      other.once('close', () => socket.destroy());
-      socket.once('close', () => other.destroy());
-    });
-  }
-
-  #strip(outgoing: ClientRequest, incoming: IncomingMessage): void {
-    for (const name of outgoing.getHeaderNames()) {
-      if (CLIENTS_OWN.includes(name) || name.startsWith('x-forwarded-')) outgoing.removeHeader(name);
-    }
-    const { address } = this.#passages.get(incoming) ?? {};
-    for (const [name, value] of Object.entries(address?.headers ?? {})) outgoing.setHeader(name, value);
+/** @throws SUPPLIER_ERROR when nothing listens at the port. */
+async function wayOf({ address, path }: Passage): Promise<Way> {
+  try {
+    return await openWay(address, path);
+  } catch (cause) {
+    throw noAnswer(cause);
   }
 }
 
-function targetOf({ address, path }: Passage): string {
-  return `${address.url}${path}`;
+/** @throws SUPPLIER_ERROR when the instance gives none. */
+function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const refuse = (error?: Error) => reject(noAnswer(error));
+    outgoing.once('response', resolve);
+    // Also after an answer has begun, where it changes nothing: the answer itself breaks off.
+    outgoing.on('error', refuse);
+    // A switch of protocols that was not asked for ends the connection without an error.
+    outgoing.once('close', refuse);
+  });
 }
 
-function noAnswer(cause: Error) {
-  return fail('SUPPLIER_ERROR', { message: 'Nothing in the sandbox answers at this port.', cause });
+/** Two connections become one: what comes from each goes to the other, and each that ends, ends the other. */
+function join(one: Duplex, other: Duplex): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    if (from instanceof Socket) from.setNoDelay(true).setKeepAlive(true);
+    from.on('error', () => to.destroy());
+    from.once('close', () => to.destroy());
+    from.pipe(to);
+  }
 }

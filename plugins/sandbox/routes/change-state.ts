@@ -7,6 +7,7 @@ import { showOperation } from '../record';
 import { ask, type Verb } from '../requests';
 import type { SandboxService } from '../service';
 import { OPERATION } from '../shapes';
+import { findSandbox } from '../store';
 import { readIfMatch } from './etag';
 
 const BODY = {
@@ -49,6 +50,7 @@ export function changeState(service: SandboxService): readonly AccountRoute[] {
   const handle =
     (verb: Verb): AccountHandler =>
     async ({ accountId, params }, request, response) => {
+      await findSandbox(service.database, accountId, params['id'] ?? '');
       const body = await readBody(request);
       const idempotencyKey = body.idempotencyKey === undefined ? undefined : readIdempotencyKey(body.idempotencyKey);
       const ifMatch = readIfMatch(request);

@@ -2,7 +2,7 @@ import { type ErrorCode, fail } from '../../../core/errors';
 import { type Reader, reader } from '../../../core/query';
 import { object, shape } from '../../../core/shape';
 import type { FileContent } from '../../../core/supplier';
-import { openRunning, RUNNING_ERRORS, type RunningSandbox } from '../access';
+import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../access';
 import type { InsideService } from '../inside';
 import { operate } from '../operate';
 import type { OperationType } from '../states';
@@ -27,10 +27,21 @@ export const WRITTEN = {
   201: { description: 'It is written.', schema: object({ path: shape.text, byteLength: shape.integer }) },
 };
 
+interface SandboxPlace {
+  readonly accountId: string;
+  readonly sandboxId: string | undefined;
+}
+
+/** Refuses before the body is read what no body can make right. @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, NOT_SUPPORTED */
+export async function requireFiles(service: InsideService, { accountId, sandboxId }: SandboxPlace): Promise<void> {
+  const { offering } = await findUnfinished(service, accountId, sandboxId ?? '');
+  if (!offering.capabilities.files) throw fail('NOT_SUPPORTED');
+}
+
 /** What the endpoints of files begin with. @throws NOT_SUPPORTED and what `openRunning` throws */
 export async function withFiles<T>(
   service: InsideService,
-  { accountId, sandboxId }: { readonly accountId: string; readonly sandboxId: string | undefined },
+  { accountId, sandboxId }: SandboxPlace,
   type: OperationType,
   work: (running: RunningSandbox) => Promise<T>,
 ): Promise<T> {
@@ -53,8 +64,11 @@ export async function* exactly({ byteLength, content }: FileContent): AsyncGener
   if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
 }
 
+/** What a path of a file says, in OpenAPI. */
+export const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
+
 /** The path of a query string. */
-export const readPath = reader({ type: 'string', minLength: 1 }, (text) => {
+export const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANING }, (text) => {
   if (text === '') throw new RangeError('expected a path');
   return text;
 });

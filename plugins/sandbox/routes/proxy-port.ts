@@ -27,8 +27,8 @@ export function proxyPort(service: InsideService): Route {
     answers: { 200: { description: 'What the port answers, with its own status, headers and body.' } },
     errors: [...RUNNING_ERRORS, 'INVALID_API_KEY', 'PORT_INVALID'],
     handle: async (visit, request, response) => service.ports.pass(request, response, await passageOf(visit, request)),
-    upgrade: async (visit, request, socket, head) =>
-      service.ports.passUpgrade(request, socket, head, await passageOf(visit, request)),
+    upgrade: async (visit, request, socket, head, response) =>
+      service.ports.passUpgrade(request, socket, head, await passageOf(visit, request), response),
   };
 }
 
@@ -44,8 +44,8 @@ export function portHosts(service: InsideService): OwnHosts | undefined {
   return {
     owns: (host) => host.endsWith(`.${domain}`),
     handle: async (_visit, request, response) => service.ports.pass(request, response, await passageOf(request)),
-    upgrade: async (_visit, request, socket, head) =>
-      service.ports.passUpgrade(request, socket, head, await passageOf(request)),
+    upgrade: async (_visit, request, socket, head, response) =>
+      service.ports.passUpgrade(request, socket, head, await passageOf(request), response),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import type { BodyOwner } from '../../../core/buffered-bytes';
 import { type ErrorCode, fail, GatewayError } from '../../../core/errors';
-import { jsonBody } from '../../../core/http';
+import { largeJsonBody } from '../../../core/http';
 import type { Schema } from '../../../core/settings';
 
 export interface BodyOptions {
@@ -13,10 +14,10 @@ export interface BodyOptions {
 
 /** Reads a JSON body; its errors have the codes of sandboxes. */
 export function readBody<T>(schema: Schema, { maxBytes, invalid, tooLarge }: BodyOptions) {
-  const read = jsonBody<T>(schema, maxBytes);
-  return async (request: IncomingMessage): Promise<T> => {
+  const read = largeJsonBody<T>(schema, maxBytes);
+  return async (request: IncomingMessage, owner: BodyOwner): Promise<T> => {
     try {
-      return await read(request);
+      return await read(request, owner);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       if (error.code === 'INVALID_FIELD' && invalid !== undefined) throw fail(invalid, withMessage(error));

@@ -31,13 +31,16 @@ export function readLogs(service: InsideService): Route {
     query: FILTERS,
     headers: { 'Last-Event-ID': 'The same as `after`, as browsers say it.' },
     answers: { 200: { description: 'The output.', schema: LOGS, orAs: COMMAND_EVENTS } },
-    errors: ['SANDBOX_NOT_FOUND'],
+    errors: ['SANDBOX_NOT_FOUND', 'COMMAND_LIMIT'],
     handle: async ({ key, params, query }, request, response) => {
       const { follow = false, after = lastEventOf(request) } = readQuery(query, FILTERS);
       const sandbox = await findSandbox(service.database, key.accountId, params['id'] ?? '');
       const command = await findCommand(service.database, sandbox.id, params['commandId'] ?? '');
       const place = { sandboxId: sandbox.id, commandId: command.id };
-      if (follow) return sendEvents(response, (left) => followCommand(service, place, after, left));
+      if (follow) {
+        const endFollowing = service.commands.followers.add(sandbox.id);
+        return sendEvents(response, (left) => followCommand(service, place, after, left), endFollowing);
+      }
       const pieces = await readOutput(service.database, command.id, after);
       sendJson(response, 200, {
         items: pieces.map(({ sequence, stream, bytes }) => ({ sequence, stream, data: bytes.toString() })),

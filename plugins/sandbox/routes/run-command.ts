@@ -1,9 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
-import { openRunning, RUNNING_ERRORS } from '../access';
+import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../access';
+import type { CommandRequest } from '../commands/commands';
 import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
 import type { LiveCommand } from '../commands/live-command';
 import type { Command } from '../commands/store';
@@ -53,28 +55,49 @@ export function runCommand(service: InsideService): Route {
       200: { description: 'Its output, for who accepts `text/event-stream`.', orAs: COMMAND_EVENTS },
       201: { description: 'The command: ended, or begun in the background.', schema: COMMAND },
     },
-    errors: [...RUNNING_ERRORS, 'COMMAND_INVALID'],
-    handle: async ({ key, params }, request, response) => {
-      const body = checkText(await read(request));
-      const running = await openRunning(service, key.accountId, params['id'] ?? '');
-      if (!running.sandbox.offering.capabilities.exec) throw fail('NOT_SUPPORTED');
-      const live = await service.commands.start(running, {
-        command: body.command,
-        timeoutSeconds: body.timeoutSeconds ?? (body.background ? undefined : TIMEOUT_SECONDS),
-        cwd: body.cwd,
-        env: body.env ?? {},
-        stdin: body.stdin,
-        background: body.background,
-      });
+    errors: [...RUNNING_ERRORS, 'COMMAND_INVALID', 'COMMAND_LIMIT'],
+    handle: async (visit, request, response) => {
+      const { accountId, params } = visit;
+      const { offering } = await findUnfinished(service, accountId, params['id'] ?? '');
+      if (!offering.capabilities.exec) throw fail('NOT_SUPPORTED');
+      const body = checkText(await read(request, visit));
+      const running = await openRunning(service, accountId, params['id'] ?? '');
       if (request.headers.accept?.includes('text/event-stream') === true) {
-        return sendEvents(response, (left) => eventsOf(service, live, left));
+        return runFollowed(service, running, commandOf(body), response);
       }
+      const live = await service.commands.start(running, commandOf(body));
       if (body.background) return sendJson(response, 201, commandView(live.command, NOTHING_YET));
       const ended = await Promise.race([live.ended, untilDraining(service, live)]);
       const output = { stdout: live.output.text('stdout'), stderr: live.output.text('stderr') };
       sendJson(response, 201, commandView(ended, output));
     },
   };
+}
+
+function commandOf(body: Body): CommandRequest {
+  return {
+    command: body.command,
+    timeoutSeconds: body.timeoutSeconds ?? (body.background ? undefined : TIMEOUT_SECONDS),
+    cwd: body.cwd,
+    env: body.env ?? {},
+    stdin: body.stdin,
+    background: body.background,
+  };
+}
+
+/** A command that its client cannot follow is not begun. */
+async function runFollowed(
+  service: InsideService,
+  running: RunningSandbox,
+  command: CommandRequest,
+  response: ServerResponse,
+): Promise<void> {
+  const endFollowing = service.commands.followers.add(running.sandbox.id);
+  const live = await service.commands.start(running, command).catch((error: unknown) => {
+    endFollowing();
+    throw error;
+  });
+  await sendEvents(response, (left) => eventsOf(service, live, left), endFollowing);
 }
 
 const LOOK_EVERY_MS = 500;

@@ -3,7 +3,7 @@ import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
 import { object, oneOf, shape } from '../../../core/shape';
 import { COMMAND_SIGNALS } from '../../../core/supplier';
-import { openRunning, RUNNING_ERRORS } from '../access';
+import { findUnfinished, openRunning, RUNNING_ERRORS } from '../access';
 import { findCommand } from '../commands/store';
 import type { InsideService } from '../inside';
 import { operate } from '../operate';
@@ -30,9 +30,11 @@ export function signalCommand(service: InsideService): Route {
     body: BODY,
     answers: { 200: { description: 'It is sent; `noop`: the command had ended.', schema: SIGNALLED } },
     errors: [...RUNNING_ERRORS, 'COMMAND_INVALID'],
-    handle: async ({ key, params }, request, response) => {
-      const { signal } = await read(request);
-      const running = await openRunning(service, key.accountId, params['id'] ?? '');
+    handle: async (visit, request, response) => {
+      const { accountId, params } = visit;
+      await findUnfinished(service, accountId, params['id'] ?? '');
+      const { signal } = await read(request, visit);
+      const running = await openRunning(service, accountId, params['id'] ?? '');
       const { id: commandId, status } = await findCommand(
         service.database,
         running.sandbox.id,

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
+import type { BodyOwner } from '../../../core/buffered-bytes';
 import { fail, GatewayError } from '../../../core/errors';
 import { readBytes, sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import { readQuery } from '../../../core/query';
 import type { InsideService } from '../inside';
-import { BYTES, FILE_ERRORS, MOST_UPLOADED, PATH, requiredPath, WRITTEN, withFiles } from './file-access';
+import { BYTES, FILE_ERRORS, MOST_UPLOADED, PATH, requiredPath, requireFiles, WRITTEN, withFiles } from './file-access';
 
 export function uploadFile(service: InsideService): Route {
   return {
@@ -18,14 +19,13 @@ export function uploadFile(service: InsideService): Route {
     bodyType: 'application/octet-stream',
     answers: WRITTEN,
     errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, request, response) => {
-      const path = requiredPath(readQuery(query, PATH).path);
-      const bytes = await readFile(request);
-      await withFiles(
-        service,
-        { accountId: key.accountId, sandboxId: params['id'] },
-        'FILE_WRITE',
-        ({ driver, reference }) => driver.files.write(reference, path, bytes),
+    handle: async (visit, request, response) => {
+      const path = requiredPath(readQuery(visit.query, PATH).path);
+      const place = { accountId: visit.accountId, sandboxId: visit.params['id'] };
+      await requireFiles(service, place);
+      const bytes = await readFile(request, visit);
+      await withFiles(service, place, 'FILE_WRITE', ({ driver, reference }) =>
+        driver.files.write(reference, path, bytes),
       );
       sendJson(response, 201, { path, byteLength: bytes.length });
     },
@@ -33,10 +33,9 @@ export function uploadFile(service: InsideService): Route {
 }
 
 /** @throws FILE_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BODY_TIMEOUT */
-async function readFile(request: IncomingMessage): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > MOST_UPLOADED) throw tooLarge();
+async function readFile(request: IncomingMessage, owner: BodyOwner): Promise<Buffer> {
   try {
-    return await readBytes(request, MOST_UPLOADED);
+    return await readBytes(request, owner, MOST_UPLOADED);
   } catch (error) {
     throw error instanceof GatewayError && error.code === 'BODY_TOO_LARGE' ? tooLarge() : error;
   }

@@ -3,7 +3,7 @@ import { sendJson } from '../../../core/http';
 import type { Route } from '../../../core/plugin';
 import type { Settings } from '../../../core/settings';
 import type { InsideService } from '../inside';
-import { FILE_ERRORS, MOST_AS_JSON, WRITTEN, withFiles } from './file-access';
+import { FILE_ERRORS, MOST_AS_JSON, PATH_MEANING, requireFiles, WRITTEN, withFiles } from './file-access';
 import { readBody } from './read-body';
 
 const BODY = {
@@ -11,11 +11,11 @@ const BODY = {
   additionalProperties: false,
   required: ['path', 'content'],
   properties: {
-    path: { type: 'string', minLength: 1 },
+    path: { type: 'string', minLength: 1, description: PATH_MEANING },
     content: { type: 'string' },
     encoding: { type: 'string', enum: ['utf8', 'base64'], default: 'utf8' },
   },
-  example: { path: 'job/note', content: 'hello' },
+  example: { path: '/data/note', content: 'hello' },
 } as const;
 
 /** Base64 needs a third more, and JSON may write one byte as six. */
@@ -32,11 +32,13 @@ export function writeFile(service: InsideService): Route {
     body: BODY,
     answers: WRITTEN,
     errors: FILE_ERRORS,
-    handle: async ({ key, params }, request, response) => {
-      const { path, content, encoding } = await read(request);
+    handle: async (visit, request, response) => {
+      const place = { accountId: visit.accountId, sandboxId: visit.params['id'] };
+      await requireFiles(service, place);
+      const { path, content, encoding } = await read(request, visit);
       const bytes = decode(content, encoding);
       if (bytes.length > MOST_AS_JSON) throw fail('FILE_TOO_LARGE', { param: 'content', message: TOO_LARGE });
-      await withFiles(service, { accountId: key.accountId, sandboxId: params['id'] }, 'FILE_WRITE', (running) =>
+      await withFiles(service, place, 'FILE_WRITE', (running) =>
         running.driver.files.write(running.reference, path, bytes),
       );
       sendJson(response, 201, { path, byteLength: bytes.length });
@@ -46,11 +48,19 @@ export function writeFile(service: InsideService): Route {
 
 const TOO_LARGE = `A file of more than ${MOST_AS_JSON} bytes is written raw, with PUT …/files/content.`;
 
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
-
 function decode(content: string, encoding: 'utf8' | 'base64'): Buffer {
-  if (encoding === 'base64' && !BASE64.test(content)) {
+  if (encoding === 'base64' && !isBase64(content)) {
     throw fail('INVALID_FIELD', { param: 'content', message: 'content: expected base64' });
   }
   return Buffer.from(content, encoding);
 }
+
+/** Base64 with its padding or without; one pattern for all of it would need a stack as deep as the file is long. */
+function isBase64(content: string): boolean {
+  const padding = content.endsWith('==') ? 2 : content.endsWith('=') ? 1 : 0;
+  const digits = content.length - padding;
+  if (padding > 0 ? content.length % 4 !== 0 : digits % 4 === 1) return false;
+  return !NO_BASE64_DIGIT.test(content.slice(0, digits));
+}
+
+const NO_BASE64_DIGIT = /[^A-Za-z0-9+/]/;

@@ -5,6 +5,7 @@ import { newId } from '../../../core/ids';
 import { Ambiguous, type SupplierDriver, TimedOut } from '../../../core/supplier';
 import type { RunningSandbox } from '../../../plugins/sandbox/access';
 import { Commands } from '../../../plugins/sandbox/commands/commands';
+import { DEFAULT_LIMITS } from '../../../plugins/sandbox/limits';
 import { toRow } from '../../../plugins/sandbox/rows';
 import { DATABASES } from '../../support/databases';
 import { rejection } from '../../support/rejection';
@@ -56,6 +57,7 @@ describe('commands whose start or process was lost', function () {
       database,
       log: pino({ level: 'silent' }),
       now: Date.now,
+      limits: DEFAULT_LIMITS,
       driverOf: (supplier) => all.find(({ sandbox }) => sandbox.supplier === supplier)?.driver as SupplierDriver,
     });
     for (const each of [silent, unsure]) {

@@ -27,12 +27,13 @@ describe('offerings without isolation', () => {
   const drivers = new Map([['local', { capabilities: { isolation: 'none' } } as unknown as SupplierDriver]]);
   let prepare: Prepare | undefined;
 
-  const start = (hostname: string, isEnabled: boolean, isAllowed = false) => {
+  const start = (hostname: string, isEnabled: boolean, isAllowed = false, proxies = 0) => {
     const offeringsOf: SandboxService['offeringsOf'] = (section) =>
       readOfferings(section('offerings') as never, drivers, 660);
     const service = {
       gateway: {
         configuration: { gateway: { http: { hostname } } },
+        proxies,
         liveConfiguration: { take: (given: Prepare) => (prepare = given) },
       },
       drivers,
@@ -51,6 +52,19 @@ describe('offerings without isolation', () => {
     assert.throws(() => start('0.0.0.0', true), StartFailure);
     start('127.0.0.1', true);
     start('0.0.0.0', true, true);
+  });
+
+  it('are refused on loopback when a proxy in front lets others in', () => {
+    assert.throws(() => start('127.0.0.1', true, false, 1), /the setting proxies/);
+    start('127.0.0.1', true, true, 1);
+    process.env['PUBLIC_URL'] = 'https://gateway.example/';
+    try {
+      assert.throws(() => start('127.0.0.1', true), /PUBLIC_URL https:\/\/gateway\.example/);
+      process.env['PUBLIC_URL'] = 'http://localhost:8080';
+      start('127.0.0.1', true);
+    } finally {
+      delete process.env['PUBLIC_URL'];
+    }
   });
 
   it('are refused at a reload there, too', () => {
@@ -76,11 +90,33 @@ describe('a supplier', () => {
           ({ capabilities: { uniqueName: false }, close: async () => (isClosed = true) }) as unknown as SupplierDriver,
       }),
     );
-    await assert.rejects(openSuppliers({ acme: { driver: 'nameless' } }, log), (error: Error) => {
-      assert.ok(error instanceof StartFailure);
-      assert.match(error.message, /suppliers\.acme: the driver "nameless" .*uniqueName/);
-      return true;
-    });
+    await assert.rejects(
+      openSuppliers({ acme: { driver: 'nameless' } }, { log, dataFolder: '/data' }),
+      (error: Error) => {
+        assert.ok(error instanceof StartFailure);
+        assert.match(error.message, /suppliers\.acme: the driver "nameless" .*uniqueName/);
+        return true;
+      },
+    );
     assert.ok(isClosed);
+  });
+
+  it('is given a folder of its own in the data folder of the server, wherever the process was started', async () => {
+    let given = '';
+    registerSupplier(
+      defineSupplier({
+        contract: 'supplier/1',
+        name: 'teller',
+        summary: 'Tells its folder.',
+        schema: { type: 'object' },
+        offeringSchema: { type: 'object' },
+        open: async (_, { dataFolder }) => {
+          given = dataFolder;
+          return { capabilities: { uniqueName: true } } as unknown as SupplierDriver;
+        },
+      }),
+    );
+    await openSuppliers({ acme: { driver: 'teller' } }, { log, dataFolder: '/data' });
+    assert.equal(given, '/data/suppliers/acme');
   });
 });

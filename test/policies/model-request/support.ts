@@ -5,6 +5,7 @@ import { Call, type ModelRequest } from '../../../core/call';
 import { GatewayError } from '../../../core/errors';
 import type { Gateway } from '../../../core/gateway';
 import modelRequest from '../../../policies/model-request';
+import { MESSAGES_ROLES } from '../../../policies/model-request/roles';
 
 export interface Sent {
   readonly url?: string;
@@ -16,8 +17,16 @@ export interface Sent {
 
 const SETTINGS = {
   forwardHeaderPrefixes: ['anthropic-', 'protoa-'],
+  roles: MESSAGES_ROLES,
   bodyTimeout: '120s',
   slowBodyTimeout: '30s',
+};
+
+const KEY = { accountId: 'account', keyId: 'key', settings: { rev: 0, name: '', allowedModels: undefined } };
+
+const RICH = {
+  readAccount: async () => ({ status: 'active', availableE8: 1n }),
+  readKey: async () => ({ status: 'active' }),
 };
 
 /** A request as Node would hand it over, its body not yet sent. */
@@ -35,7 +44,8 @@ export function runPolicy(
 ): { call: Call; result: Promise<ModelRequest> } {
   const response = new EventEmitter() as unknown as ServerResponse;
   const call = new Call(request, response);
-  const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {} as Gateway);
+  call.key = KEY;
+  const step = modelRequest.prepare({ ...SETTINGS, ...settings }, { ledger: RICH } as unknown as Gateway);
   const result = Promise.resolve(step(call, request, response)).then((fields) => {
     if (fields?.request === undefined) throw new Error('no request was left');
     return fields.request;

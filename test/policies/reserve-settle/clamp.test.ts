@@ -52,6 +52,12 @@ describe('a call whose money does not suffice', () => {
     expect(clampTo(1_010n, named({}), [candidate])?.maxOutputTokens).to.equal(1);
   });
 
+  it('keeps a limit of no output at all', () => {
+    const request = named({ max_tokens: 0 }, { maxOutputTokens: 0 });
+    expect(clampTo(1_500n, request, [candidate])?.edits).to.deep.equal([{ member: 'max_tokens', set: '0' }]);
+    expect(clampTo(999n, request, [candidate])).to.equal(undefined);
+  });
+
   it('is given more than is expected of a call without a limit, where two answers are held for and one can be longer', () => {
     const spender = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
     const both = [{ ...spender, adapter: chat, upstream: { ...spender.upstream, prefill: true } }];

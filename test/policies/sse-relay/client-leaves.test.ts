@@ -83,7 +83,7 @@ describe('A client that leaves a stream', () => {
     };
     const call = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
     const gateway = sampleGateway({ health: new UpstreamHealth() });
-    return sendStream(call, answer, response, { annotateStreamCost: true, gateway });
+    return sendStream(call, answer, response, { annotateStreamCost: true, exposeAccountHeaders: false, gateway });
   }
 
   beforeEach(() => {

@@ -30,6 +30,7 @@ async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ na
       ...key,
       settings: { ...key.settings, allowedModels: asked.allowedNow ?? key.settings.allowedModels },
     }),
+    made: () => undefined,
     countRefused: async () => undefined,
     remember: (key) => key,
   };

@@ -16,6 +16,16 @@ export function messagesStream(said: Said & StreamOptions = {}): StreamScript {
   return stream(events, MESSAGES_PREAMBLE, said);
 }
 
+/** Answers as the call asks: as a stream, or in one piece. */
+export function messagesAsAsked(said: Said = {}): Script {
+  return {
+    answer: (exchange) => {
+      const { stream } = exchange.call.json as { readonly stream?: boolean };
+      return (stream === true ? messagesStream(said) : messagesAnswer(said)).answer(exchange);
+    },
+  };
+}
+
 export interface Failure {
   readonly type?: string;
   readonly message?: string;

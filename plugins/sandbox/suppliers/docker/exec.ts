@@ -45,7 +45,7 @@ export function folderOf(cwd = ''): string {
   return cwd.startsWith('/') ? cwd : `${WORK_FOLDER}/${cwd}`;
 }
 
-/** @throws InstanceGone, NotRunning, NotSent, Ambiguous */
+/** @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
 export async function startExec(
   engine: Engine,
   { id }: InstanceReference,
@@ -89,9 +89,20 @@ async function mustHaveStarted(engine: Engine, execId: string, stream: Duplex): 
   }
   let message = '';
   for await (const { bytes } of readFrames(stream)) message += bytes.toString();
-  if (/paused|not running/.test(message)) throw new NotRunning(message.trim());
-  throw new NotSupported(`the image cannot run it: ${message.trim()}`);
+  throw startFailure(message.trim());
 }
+
+function startFailure(message: string): SupplierError {
+  if (/paused|not running/.test(message)) return new NotRunning(message);
+  if (LACKING.test(message)) return new NotSupported(`the image cannot run it: ${message}`);
+  return new NotStarted(`the engine could not start it: ${message}`);
+}
+
+/** What runtimes say of a program that is not there or not one. Everything else is a failure of their own. */
+const LACKING = /not found|no such file or directory|not a directory|permission denied|exec format error/;
+
+/** The engine's runtime failed in one of many ways before the program ran. */
+class NotStarted extends Ambiguous {}
 
 /** The engine keeps the stream open as long as anything holds it; the command may have ended long before. */
 function watchEnd(engine: Engine, execId: string): { exit: Promise<CommandExit>; lookNow: () => void } {
@@ -148,9 +159,25 @@ function refusalOf(answer: Answer): SupplierError {
 
 /** Runs a short command of ours and waits for its end. */
 export async function runExec(engine: Engine, reference: InstanceReference, options: ExecOptions) {
-  const command = await startExec(engine, reference, options);
+  const command = await startOwn(engine, reference, options);
   const kept = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   for await (const { stream, bytes } of command.output) kept[stream].push(bytes);
   const { exitCode } = await command.exit;
   return { exitCode, stdout: Buffer.concat(kept.stdout), stderr: Buffer.concat(kept.stderr).toString() };
 }
+
+/**
+ * The engine's runtime enters the instance with threads of its own, which count as processes there: in an instance that has taken
+ * all it may, an attempt now and then fails. None of our short commands does harm when it is run again.
+ */
+async function startOwn(engine: Engine, reference: InstanceReference, options: ExecOptions): Promise<RunningCommand> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startExec(engine, reference, options);
+    } catch (error) {
+      if (!(error instanceof NotStarted) || attempt === START_ATTEMPTS) throw error;
+    }
+  }
+}
+
+const START_ATTEMPTS = 20;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack } from 'tar-stream';
@@ -13,7 +14,15 @@ import {
   type SupplierFiles,
   WORK_FOLDER,
 } from '../../../../core/supplier';
-import { confinedNames, leadsOut, notAFile, notFound, relativeTo, removableNames } from '../confined-path';
+import {
+  confinedNames,
+  mustBeRemovable,
+  mustBeWritable,
+  notAFile,
+  notFound,
+  removableNames,
+  shownPath,
+} from '../confined-path';
 import { type Answer, type Engine, messageOf } from './engine';
 import { runExec, startExec } from './exec';
 import { COMMAND_MARK, signalCommand } from './group-signal';
@@ -48,6 +57,7 @@ export class ContainerFiles implements SupplierFiles {
     const place = await this.#find(reference, confinedNames(path));
     if (place.names.length === 0 || place.stat?.type === 'folder') throw notAFile('folder');
     if (place.stat?.type === 'other') throw notAFile('other');
+    mustBeWritable(place.names);
     const owner = await this.ownerOf(reference);
     const tar = pack();
     const below = place.names.slice(place.known.length);
@@ -69,12 +79,12 @@ export class ContainerFiles implements SupplierFiles {
     if (place.stat.type !== 'folder') throw new FileFailure('not-folder', 'this is no folder');
     const id = randomUUID();
     const { output, exit } = await startExec(this.engine, reference, {
-      argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), '-exec', 'sh', '-c', ...TELL],
+      argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), ...TELL],
       env: { [COMMAND_MARK]: id },
     });
     const entries: FileEntry[] = [];
     for await (const entry of readEntries(output)) {
-      entries.push({ ...entry, path: relativeTo(WORK_FOLDER, entry.path) });
+      entries.push({ ...entry, path: shownPath(entry.path) });
       if (entries.length === LIST_LIMIT) break;
     }
     if (entries.length < LIST_LIMIT) await exit;
@@ -86,6 +96,7 @@ export class ContainerFiles implements SupplierFiles {
     const { folder, last } = removableNames(path);
     const parent = await this.#find(reference, folder);
     const target = [...parent.names, last];
+    mustBeRemovable(target);
     const { status } = await this.engine.head(archivePath(reference, target));
     if (status === 404) throw notFound(target);
     const { exitCode } = await runExec(this.engine, reference, {
@@ -124,8 +135,8 @@ export class ContainerFiles implements SupplierFiles {
       const next = await this.#stat(reference, [...known, name]);
       if (next === undefined) return { names: [...known, ...names.slice(index)], known, stat: undefined };
       if (next.type === 'link') {
-        const target = confinedTarget(next.linkTarget);
-        return this.#find(reference, [...target, ...names.slice(index + 1)]);
+        const target = posix.resolve('/', next.linkTarget);
+        return this.#find(reference, confinedNames([target, ...names.slice(index + 1)].join('/')));
       }
       const isLast = index === names.length - 1;
       if (!isLast && next.type !== 'folder')
@@ -155,7 +166,7 @@ export class ContainerFiles implements SupplierFiles {
 }
 
 interface Place {
-  /** From the instance's folder, with every link that was met replaced by where it leads. */
+  /** From the instance's root, with every link that was met replaced by where it leads. */
   readonly names: readonly string[];
   /** The part of it that is there. */
   readonly known: readonly string[];
@@ -186,13 +197,10 @@ function readStat(header: string): PathStat {
   return { type, size, mode: mode % 0o1000, linkTarget };
 }
 
-function confinedTarget(target: string): readonly string[] {
-  if (!target.startsWith('/')) throw leadsOut();
-  return confinedNames(target);
-}
-
-/** `find` is given this to say of each path its kind and mode, size and time, then its name up to a NUL. */
+/** Tells `find` to print the kind and mode, size and time of each path, then its name up to a NUL. It leaves the kernel's folders out. */
 const TELL = [
+  ...['-path', '/proc/*', '-prune', '-o', '-path', '/sys/*', '-prune', '-o', '-path', '/dev/*', '-prune', '-o'],
+  ...['-exec', 'sh', '-c'],
   'for path; do stat -c "%f %s %Y" "$path" 2>/dev/null && printf "%s\\0" "$path"; done',
   'sh',
   '{}',
@@ -200,7 +208,7 @@ const TELL = [
 ] as const;
 
 function absolute(names: readonly string[]): string {
-  return [WORK_FOLDER, ...names].join('/');
+  return `/${names.join('/')}`;
 }
 
 function archivePath({ id }: InstanceReference, names: readonly string[]): string {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { posix } from 'node:path';
 import {
   AlreadyExists,
   type CommandSignal,
@@ -11,6 +10,7 @@ import {
   type Inspection,
   type InstanceReference,
   type InstanceSpec,
+  type InstanceState,
   type InstanceSummary,
   NotRunning,
   NotSupported,
@@ -23,70 +23,103 @@ import {
   type Tags,
   WORK_FOLDER,
 } from '../../../../core/supplier';
+import { absolutePath } from '../confined-path';
+import { joinWords, limitWords, makeGroups, removeGroups, type Size } from './bounds';
+import { Dialer } from './dialer';
 import { FolderFiles, gone } from './files';
-import { type Instance, type InstanceFolders, toSummary } from './instance-folder';
-import { bubblewrapOf, READ_WORDS, variableWords } from './isolation';
-import { listeningAddress } from './listening';
-import { COMMAND_MARK, INSTANCE_MARK, markedProcesses, send, signalMarked, startOfMachine } from './marked-processes';
-import { startProcess } from './run';
+import { endHolderOf, type Holder, isAlive, type StartedHolder, startHolder } from './holder';
+import { type Instance, type InstanceFolders, type StartedInstance, toSummary } from './instance-folder';
+import { listeningAddress, listeningInNetwork } from './listening';
+import {
+  COMMAND_MARK,
+  INSTANCE_MARK,
+  markedProcesses,
+  namespacesOf,
+  processesWithin,
+  send,
+  signalAll,
+  startOfMachine,
+} from './marked-processes';
+import type { Means } from './means';
+import { commandWords, variableWords } from './namespaces';
+import { PATH, startProcess } from './run';
 
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-
-/** An instance is a folder; its commands are processes of this machine. */
+/** An instance is a root folder and, where the machine can, namespaces that a holder keeps; its commands are processes of this machine. */
 export class ProcessDriver implements SupplierDriver {
   readonly capabilities: SupplierCapabilities;
   readonly files: FolderFiles;
+  readonly #dialer = new Dialer();
   /** Groups started here, by command: all there is to go by where /proc is not. */
   readonly #groups = new Map<string, { readonly name: string; readonly pid: number }>();
 
   constructor(
     private readonly folders: InstanceFolders,
-    private readonly hasBubblewrap: boolean,
+    private readonly means: Means,
   ) {
+    const isBounded = means.controlGroups !== undefined || means.hasLimits;
     this.capabilities = {
       uniqueName: true,
       ttl: 'none',
       suspend: 'memory',
-      isolation: hasBubblewrap ? 'namespaces' : 'none',
+      isolation: means.hasNamespaces && isBounded ? 'namespaces' : 'none',
       exec: true,
       files: true,
       ports: process.platform === 'linux',
     };
-    this.files = new FolderFiles(async (reference) => folders.filesOf((await this.#instance(reference)).name));
+    this.files = new FolderFiles(async (reference) => this.#rootOf(await this.#instance(reference)));
   }
 
-  async create(spec: InstanceSpec, { name, tags }: CreateOptions): Promise<InstanceReference> {
+  /** Through the holder a root looks as commands see it, with what is mounted there. */
+  async #rootOf(instance: Instance): Promise<string> {
+    if ((await this.#stateOf(instance)) === 'ended') throw new NotRunning(`${instance.name} has ended`);
+    return instance.holder === undefined ? this.folders.rootOf(instance.name) : `/proc/${instance.holder.pid}/root`;
+  }
+
+  async create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference> {
     if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs to give');
-    const instance: Instance = {
-      id: randomUUID(),
-      name,
-      tags,
-      createdAt: new Date().toISOString(),
-      state: 'running',
-      ports: spec.ports,
-    };
-    if (await this.folders.make(instance)) return { id: instance.id, name };
+    const { name, tags } = options;
+    if ((await this.folders.find(name)) === undefined) {
+      const { instance, isMade } = await this.folders.make(name, (root) => this.#start(root, spec, options));
+      if (isMade) return { id: instance.id, name };
+      await endHolderOf(instance);
+    }
     const taken = await this.folders.find(name);
-    if (taken === undefined) return this.create(spec, { name, tags, birthTtlSeconds: 0 });
+    if (taken === undefined) return this.create(spec, options);
     if (!carries(taken.tags, tags)) throw new Rejected(`another instance has the name ${name}`);
     throw new AlreadyExists({ id: taken.id, name });
+  }
+
+  async #start(root: string, spec: InstanceSpec, { name, tags }: CreateOptions): Promise<StartedInstance> {
+    const id = randomUUID();
+    const started = this.means.hasNamespaces ? await this.#hold(root, id, name, spec) : undefined;
+    const { ports, memoryGiB } = spec;
+    const created = { id, name, tags, createdAt: new Date().toISOString(), state: 'running' } as const;
+    const instance = { ...created, ports, memoryGiB, holder: started?.holder };
+    return { instance, keep: started?.keep ?? (async () => {}) };
+  }
+
+  async #hold(root: string, id: string, name: string, size: Size): Promise<StartedHolder> {
+    const { controlGroups } = this.means;
+    const groups = controlGroups === undefined ? [] : await makeGroups(controlGroups, id, size);
+    try {
+      return await startHolder(root, groups, { [INSTANCE_MARK]: name });
+    } catch (error) {
+      await removeGroups(groups);
+      throw error;
+    }
   }
 
   async inspect({ id, name }: InstanceReference): Promise<Inspection> {
     const instance = await this.folders.find(name);
     if (instance?.id !== id) return { kind: 'gone' };
+    const summary = toSummary(instance, await this.#stateOf(instance));
     // When the machine, or the container this runs in, was started anew, nothing runs of it any more.
-    return {
-      kind: 'found',
-      ...toSummary(instance),
-      incarnation: `${id} ${await startOfMachine()}`,
-      endedAt: undefined,
-    };
+    return { kind: 'found', ...summary, incarnation: `${id} ${await startOfMachine()}`, endedAt: undefined };
   }
 
   async *list(tags: Tags): AsyncGenerator<InstanceSummary> {
-    const all = await this.folders.all();
-    yield* all.filter((instance) => carries(instance.tags, tags)).map(toSummary);
+    for (const instance of await this.folders.all())
+      if (carries(instance.tags, tags)) yield toSummary(instance, await this.#stateOf(instance));
   }
 
   async setDeadline(): Promise<void> {}
@@ -102,86 +135,123 @@ export class ProcessDriver implements SupplierDriver {
   /** The state first: nothing new is started in an instance that is being stopped. */
   async #change(reference: InstanceReference, state: Instance['state'], signal: NodeJS.Signals): Promise<void> {
     const instance = await this.#instance(reference);
+    if ((await this.#stateOf(instance)) === 'ended') throw new NotRunning(`${instance.name} has ended`);
     await this.folders.keep({ ...instance, state });
-    await this.#signalAll(instance.name, signal);
+    await this.#signalAll(instance, signal);
   }
 
   async terminate(reference: InstanceReference): Promise<void> {
     const instance = await this.folders.find(reference.name);
     if (instance?.id !== reference.id) return;
-    await this.#signalAll(instance.name, 'SIGKILL');
+    if (instance.holder !== undefined) this.#dialer.end(instance.holder);
+    await endHolderOf(instance);
+    await this.#signalAll(instance, 'SIGKILL');
     await this.folders.remove(instance.name);
     // One that was just being started when the others were found.
-    await this.#signalAll(instance.name, 'SIGKILL');
+    await this.#signalAll(instance, 'SIGKILL');
   }
 
-  async #signalAll(name: string, signal: NodeJS.Signals): Promise<void> {
-    for (const group of this.#groups.values()) if (group.name === name) send(-group.pid, signal);
-    await signalMarked(INSTANCE_MARK, name, signal);
+  async #signalAll({ name, holder }: Instance, signal: NodeJS.Signals): Promise<void> {
+    // With a holder a group is what waits for the command: it goes on, and only ends with it.
+    const isGroupMeant = holder === undefined || signal === 'SIGKILL';
+    for (const group of this.#groups.values()) if (isGroupMeant && group.name === name) send(-group.pid, signal);
+    const within = holder && (await namespacesOf(holder.pid));
+    if (within !== undefined && (await isAlive(holder as Holder)))
+      await signalAll(() => processesWithin(within), signal);
+    else await signalAll(() => markedProcesses(INSTANCE_MARK, name), signal);
   }
 
   async exec(reference: InstanceReference, command: CommandSpec): Promise<RunningCommand> {
     const instance = await this.#running(reference);
-    const files = this.folders.filesOf(instance.name);
-    const cwd = await this.#folderOf(files, command.cwd);
-    const home = this.hasBubblewrap ? WORK_FOLDER : files;
-    const temporary = this.folders.temporaryOf(instance.name);
-    const marks = { [INSTANCE_MARK]: instance.name, [COMMAND_MARK]: command.id };
-    // Bubblewrap itself stays unmarked: a signal is for the command, whose end bubblewrap then tells.
-    const confined = bubblewrapOf({ files, temporary, cwd, hasNetwork: instance.ports, marks, more: READ_WORDS });
-    const env = { PATH, HOME: home, ...command.env };
-    const argv = ['/bin/sh', '-c', command.command];
-    const { stdin } = command;
-    const { pid, output, exit } = await startProcess(
-      this.hasBubblewrap
-        ? { argv: [...confined, ...argv], cwd: files, env: { PATH }, words: variableWords(env), stdin }
-        : { argv, cwd, env: { ...env, ...marks }, stdin },
-    );
+    const cwd = await this.#folderOf(reference, command.cwd);
+    const { pid, output, exit } = await (instance.holder === undefined
+      ? this.#startOpen(instance, command, cwd)
+      : this.#startHeld(instance, instance.holder, command, cwd));
     this.#groups.set(command.id, { name: instance.name, pid });
     void exit.then(() => this.#groups.delete(command.id));
     return { output, exit };
   }
 
-  /** Where the command begins, as it sees it itself. Only the instance's own folder can be looked at from here. */
-  async #folderOf(files: string, cwd = ''): Promise<string> {
-    const seen = cwd.startsWith('/') ? cwd : join(WORK_FOLDER, cwd);
-    const isOwn = seen === WORK_FOLDER || seen.startsWith(`${WORK_FOLDER}/`);
-    const onHost = isOwn ? join(files, seen.slice(WORK_FOLDER.length)) : seen;
-    const found = await stat(onHost).catch(() => undefined);
-    if (found?.isDirectory() !== true) throw new FileFailure('not-folder', 'cwd: there is no such folder');
-    return this.hasBubblewrap ? seen : onHost;
+  #startHeld(
+    { name, memoryGiB }: Instance,
+    { pid, groups }: Holder,
+    { id, command, env, stdin }: CommandSpec,
+    cwd: string,
+  ) {
+    const limits = groups.length === 0 && this.means.hasLimits ? limitWords({ cpu: 0, memoryGiB }) : [];
+    const argv = [...joinWords(groups), ...commandWords(pid, cwd, [...limits, '/bin/sh', '-c', command])];
+    const variables = { PATH, HOME: WORK_FOLDER, ...env, [INSTANCE_MARK]: name, [COMMAND_MARK]: id };
+    return startProcess({ argv, cwd: '/', env: { PATH }, words: variableWords(variables), stdin });
+  }
+
+  #startOpen({ name }: Instance, { id, command, env, stdin }: CommandSpec, cwd: string) {
+    const root = this.folders.rootOf(name);
+    const variables = { PATH, HOME: `${root}${WORK_FOLDER}`, ...env, [INSTANCE_MARK]: name, [COMMAND_MARK]: id };
+    return startProcess({ argv: ['/bin/sh', '-c', command], cwd: `${root}${cwd}`, env: variables, stdin });
+  }
+
+  /** Where the command begins, below the instance's root. Nothing else of this machine is looked at. */
+  async #folderOf(reference: InstanceReference, cwd = ''): Promise<string> {
+    const names = posix
+      .resolve(absolutePath(cwd))
+      .split('/')
+      .filter((name) => name !== '');
+    const found = await this.files.findFolder(reference, names);
+    if (found === undefined) throw new FileFailure('not-folder', 'cwd: there is no such folder');
+    return `/${found.join('/')}`;
   }
 
   async inspectCommand(reference: InstanceReference, commandId: string): Promise<CommandState> {
-    await this.#instance(reference);
+    const instance = await this.#instance(reference);
     if (this.#groups.has(commandId)) return { is: 'running' };
-    const pids = await markedProcesses(COMMAND_MARK, commandId);
+    const pids = await this.#processesOf(instance, commandId);
     return { is: pids.length > 0 ? 'running' : 'lost' };
   }
 
   async signal(reference: InstanceReference, commandId: string, signal: CommandSignal): Promise<void> {
-    await this.#running(reference);
+    const instance = await this.#running(reference);
     const group = this.#groups.get(commandId);
-    const marked = await markedProcesses(COMMAND_MARK, commandId);
-    if (marked.length > 0) await signalMarked(COMMAND_MARK, commandId, signal);
-    else if (group !== undefined) send(-group.pid, signal);
+    const marked = await this.#processesOf(instance, commandId);
+    if (marked.length > 0) await signalAll(() => this.#processesOf(instance, commandId), signal);
+    // What waits for the command may have been stopped by it.
+    if (group !== undefined && (marked.length === 0 || signal === 'SIGKILL')) send(-group.pid, signal);
+  }
+
+  async #processesOf({ holder }: Instance, commandId: string): Promise<readonly number[]> {
+    if (holder === undefined) return markedProcesses(COMMAND_MARK, commandId);
+    const within = await namespacesOf(holder.pid);
+    return within === undefined ? [] : markedProcesses(COMMAND_MARK, commandId, within);
   }
 
   async dialPort(reference: InstanceReference, port: number): Promise<PortAddress> {
-    const instance = await this.#running(reference);
-    if (!instance.ports) throw new NotSupported(`${instance.name} has no network`);
-    const pids = await markedProcesses(INSTANCE_MARK, instance.name);
-    const address = await listeningAddress(pids, port);
-    if (address === undefined) throw new PortClosed(`nothing of ${instance.name} listens on port ${port}`);
-    return { url: `http://${address}:${port}`, headers: {} };
+    const { name, ports, holder } = await this.#running(reference);
+    if (!ports) throw new NotSupported(`${name} has no ports`);
+    const host =
+      holder === undefined
+        ? await listeningAddress(await markedProcesses(INSTANCE_MARK, name), port)
+        : await listeningInNetwork(holder.pid, port);
+    if (host === undefined) throw new PortClosed(`nothing of ${name} listens on port ${port}`);
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    return holder === undefined
+      ? { url, headers: {} }
+      : { url, headers: {}, connect: () => this.#dialer.dial(holder, host, port) };
   }
 
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
 
   async #running(reference: InstanceReference): Promise<Instance> {
     const instance = await this.#instance(reference);
-    if (instance.state !== 'running') throw new NotRunning(`${instance.name} is suspended`);
+    const state = await this.#stateOf(instance);
+    if (state !== 'running') throw new NotRunning(`${instance.name} is ${state}`);
     return instance;
+  }
+
+  /** An instance without a holder, of an earlier version or setting, must not run beside those that are isolated. */
+  async #stateOf({ holder, state }: Instance): Promise<InstanceState> {
+    const isThere = holder === undefined ? !this.means.hasNamespaces : await isAlive(holder);
+    return isThere ? state : 'ended';
   }
 
   async #instance(reference: InstanceReference): Promise<Instance> {

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { defineSupplier } from '../../../../core/supplier';
 import { ProcessDriver } from './driver';
 import { InstanceFolders } from './instance-folder';
-import { canBubblewrap } from './isolation';
+import { findMeans } from './means';
 
-/** Embedded: nothing to install, for trying out. Processors and memory are as the offering says only if nobody takes more. */
+/** Embedded: nothing to install, for trying out. */
 export const processes = defineSupplier({
   contract: 'supplier/1',
   name: 'process',
@@ -21,12 +21,14 @@ export const processes = defineSupplier({
     },
   },
   offeringSchema: { type: 'object', additionalProperties: false, properties: {} },
-  open: async ({ isolation }, { dataFolder }) => {
+  open: async ({ isolation }, { dataFolder, log }) => {
     const folder = join(dataFolder, 'instances');
     const folders = await InstanceFolders.open(folder);
-    const hasBubblewrap = isolation !== 'none' && (await canBubblewrap(folder));
-    if (!hasBubblewrap && isolation === 'bubblewrap')
-      throw new Error('bubblewrap is not installed or does not work here');
-    return new ProcessDriver(folders, hasBubblewrap);
+    const { problem, ...means } = await findMeans(folder, isolation !== 'none');
+    if (!means.hasNamespaces && isolation === 'bubblewrap')
+      throw new Error(`bubblewrap is not installed or does not work here: ${problem}`);
+    if (problem !== undefined && isolation !== 'none')
+      log.warn({ problem }, 'sandboxes of this supplier are not isolated');
+    return new ProcessDriver(folders, means);
   },
 });

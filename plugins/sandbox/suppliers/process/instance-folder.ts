@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { InstanceState, InstanceSummary, Tags } from '../../../../core/supplier';
+import { type InstanceState, type InstanceSummary, type Tags, WORK_FOLDER } from '../../../../core/supplier';
+import { endHolderOf, type Holder } from './holder';
 
 /** What is known of an instance beside its files. */
 export interface Instance {
@@ -10,14 +11,25 @@ export interface Instance {
   readonly tags: Tags;
   readonly createdAt: string;
   readonly state: Extract<InstanceState, 'running' | 'suspended'>;
-  /** Its commands see the network of the machine. */
+  /** Its ports may be dialled. */
   readonly ports: boolean;
+  readonly memoryGiB: number;
+  /** Keeps its namespaces; undefined where it has none. */
+  readonly holder: Holder | undefined;
 }
+
+/** An instance that ends with this process, until it is kept. */
+export interface StartedInstance {
+  readonly instance: Instance;
+  keep(): Promise<void>;
+}
+
+const RECORD = 'instance.json';
 
 /** What is being made or removed; what a crash leaves of it is removed at the next start. */
 const UNFINISHED = '.unfinished-';
 
-/** One folder per instance: `instance.json`, `files` (the instance's own folder) and `tmp`. */
+/** One folder per instance: `instance.json`, and `root` with everything that the instance itself sees. */
 export class InstanceFolders {
   private constructor(private readonly root: string) {}
 
@@ -25,44 +37,51 @@ export class InstanceFolders {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const root = await realpath(folder);
     const left = (await readdir(root)).filter((name) => name.startsWith(UNFINISHED));
-    await Promise.all(left.map((name) => rm(join(root, name), { recursive: true, force: true })));
+    for (const name of left) {
+      const instance = await read(join(root, name));
+      if (instance !== undefined) await endHolderOf(instance);
+      await rm(join(root, name), { recursive: true, force: true });
+    }
     return new InstanceFolders(root);
   }
 
-  filesOf(name: string): string {
-    return join(this.root, name, 'files');
+  rootOf(name: string): string {
+    return join(this.root, name, 'root');
   }
 
-  temporaryOf(name: string): string {
-    return join(this.root, name, 'tmp');
-  }
-
-  /** False when the name is taken: of several at once, one makes it. */
-  async make(instance: Instance): Promise<boolean> {
+  /** Makes an instance that `start` starts in its root. Of several at once under one name, one `isMade`. */
+  async make(
+    name: string,
+    start: (root: string) => Promise<StartedInstance>,
+  ): Promise<{ readonly instance: Instance; readonly isMade: boolean }> {
     const unfinished = join(this.root, `${UNFINISHED}${randomUUID()}`);
-    for (const folder of ['files', 'tmp']) await mkdir(join(unfinished, folder), { recursive: true });
-    await writeFile(join(unfinished, 'instance.json'), JSON.stringify(instance));
     try {
-      await rename(unfinished, join(this.root, instance.name));
+      await makeRoot(join(unfinished, 'root'));
+      const { instance, keep } = await start(join(unfinished, 'root'));
+      await writeFile(join(unfinished, RECORD), JSON.stringify(instance));
+      await keep();
+      return { instance, isMade: await this.#place(unfinished, name) };
+    } finally {
+      await rm(unfinished, { recursive: true, force: true });
+    }
+  }
+
+  async #place(unfinished: string, name: string): Promise<boolean> {
+    try {
+      await rename(unfinished, join(this.root, name));
       return true;
     } catch (error) {
-      await rm(unfinished, { recursive: true, force: true });
       if (['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
       throw error;
     }
   }
 
-  async find(name: string): Promise<Instance | undefined> {
-    try {
-      return JSON.parse(await readFile(join(this.root, name, 'instance.json'), 'utf8')) as Instance;
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+  find(name: string): Promise<Instance | undefined> {
+    return read(join(this.root, name));
   }
 
   async keep(instance: Instance): Promise<void> {
-    const file = join(this.root, instance.name, 'instance.json');
+    const file = join(this.root, instance.name, RECORD);
     await writeFile(`${file}.new`, JSON.stringify(instance));
     await rename(`${file}.new`, file);
   }
@@ -85,10 +104,24 @@ export class InstanceFolders {
   }
 }
 
+/** Makes the folders that every instance has. */
+export async function makeRoot(root: string): Promise<void> {
+  for (const folder of [WORK_FOLDER, '/tmp', '/etc']) await mkdir(`${root}${folder}`, { recursive: true });
+}
+
+async function read(folder: string): Promise<Instance | undefined> {
+  try {
+    return JSON.parse(await readFile(join(folder, RECORD), 'utf8')) as Instance;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
 function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-export function toSummary({ id, name, state, tags, createdAt }: Instance): InstanceSummary {
+export function toSummary({ id, name, tags, createdAt }: Instance, state: InstanceState): InstanceSummary {
   return { reference: { id, name }, state, tags, createdAt: new Date(createdAt) };
 }

@@ -3,21 +3,27 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 const LISTEN = '0A';
 
 /**
- * Addresses that are dialled, as the kernel writes them, and how. At another address of this machine somebody else may listen
- * on the same port.
+ * Addresses that are dialled, as the kernel writes them, and how. At another address of this machine another process may
+ * listen on the same port.
  */
 const DIALLED: Readonly<Record<string, string>> = {
   '00000000': '127.0.0.1',
   '0100007F': '127.0.0.1',
-  [`${'0'.repeat(32)}`]: '[::1]',
-  [`${'0'.repeat(24)}01000000`]: '[::1]',
+  [`${'0'.repeat(32)}`]: '::1',
+  [`${'0'.repeat(24)}01000000`]: '::1',
 };
 
-/** Where these processes, and no others, listen on a port of this machine; undefined when they do not. */
+/** Returns where a process listens on this port in the network that process `pid` is in; undefined when none does. */
+export async function listeningInNetwork(pid: number, port: number): Promise<string | undefined> {
+  const found = (await listeners(pid, port)).flat();
+  return found.find(({ address }) => address !== undefined)?.address;
+}
+
+/** Returns where these processes, and no others, listen on a port of this machine; undefined when they do not. */
 export async function listeningAddress(pids: readonly number[], port: number): Promise<string | undefined> {
   const owned = await socketsOf(pids);
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    const found = (await listeners(file, port)).filter(({ address }) => address !== undefined);
+  for (const family of await listeners('self', port)) {
+    const found = family.filter(({ address }) => address !== undefined);
     if (found.length > 0 && found.every(({ inode }) => owned.has(inode))) return found[0]?.address;
   }
   return undefined;
@@ -29,8 +35,13 @@ interface Listener {
   readonly inode: string;
 }
 
-/** `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`, addresses as `hex:hex port`. */
-async function listeners(file: string, wanted: number): Promise<readonly Listener[]> {
+/** Returns those of IPv4 and those of IPv6. */
+function listeners(pid: number | 'self', port: number): Promise<(readonly Listener[])[]> {
+  return Promise.all(['tcp', 'tcp6'].map((family) => readListeners(`/proc/${pid}/net/${family}`, port)));
+}
+
+/** Reads `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`, addresses as `hex:hex port`. */
+async function readListeners(file: string, wanted: number): Promise<readonly Listener[]> {
   const lines = (await readFile(file, 'latin1').catch(() => '')).split('\n').slice(1);
   return lines.flatMap((line) => {
     const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);

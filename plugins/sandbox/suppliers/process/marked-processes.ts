@@ -8,57 +8,66 @@ export const COMMAND_MARK = 'TOLLGATE_COMMAND';
 interface Process {
   readonly pid: number;
   readonly session: number;
-  /** Its own processes only: as the kernel names it. */
-  readonly namespace: string | undefined;
-  readonly isMarked: boolean;
-  /** It is what puts a command into its namespaces, with the mark among its words. */
-  readonly isWrapper: boolean;
+  /** As the kernel names its namespaces. */
+  readonly processes: string | undefined;
+  readonly users: string | undefined;
+  readonly variables: readonly string[];
+}
+
+/** The namespaces of the process that keeps an instance. What starts commands has its user namespace; commands have others. */
+export interface Within {
+  readonly processes: string;
+  readonly users: string;
+}
+
+export async function namespacesOf(pid: number): Promise<Within | undefined> {
+  const [processes, users] = [await namespaceOf(pid, 'pid'), await namespaceOf(pid, 'user')];
+  return processes === undefined || users === undefined ? undefined : { processes, users };
+}
+
+/** Returns everything that customers' commands have started in an instance with namespaces. */
+export async function processesWithin(within: Within): Promise<readonly number[]> {
+  return (await customersIn(within)).map(({ pid }) => pid);
+}
+
+async function customersIn({ processes, users }: Within): Promise<readonly Process[]> {
+  const all = await allProcesses();
+  return all.filter((each) => each.processes === processes && each.users !== users);
 }
 
 /**
- * The processes that carry a mark in their environment, those of their sessions, and all that is in the same namespace: who
- * has left the session and emptied the environment still is. What only wraps a command, outside of its namespace, is not
- * among them. Elsewhere than on Linux none are found, and only the groups this process started itself are known.
+ * Returns the processes that carry a mark in their environment, those of their sessions, and in an instance with
+ * namespaces those of their user namespace: every command has one of its own, and a process stays in it that has left the
+ * session and emptied its environment. Elsewhere than on Linux none are found, and only the groups that this process
+ * started are known.
  */
-export async function markedProcesses(mark: string, value: string): Promise<readonly number[]> {
-  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
-  const looked = await Promise.all(pids.map((pid) => look(pid, mark, value)));
-  const all = looked.filter((each) => each !== undefined);
-  const own = await namespaceOf('self');
-  const marked = all.filter(({ isMarked }) => isMarked);
+export async function markedProcesses(mark: string, value: string, within?: Within): Promise<readonly number[]> {
+  const all = within === undefined ? await allProcesses() : await customersIn(within);
+  const marked = all.filter(({ variables }) => variables.includes(`${mark}=${value}`));
   const sessions = new Set(marked.map(({ session }) => session));
-  const namespaces = new Set(
-    all.filter(({ isMarked, isWrapper }) => isMarked || isWrapper).map(({ namespace }) => namespace),
-  );
-  namespaces.delete(own);
-  namespaces.delete(undefined);
-  return all
-    .filter(({ session, namespace }) => sessions.has(session) || namespaces.has(namespace))
-    .map(({ pid }) => pid);
+  const users = new Set(within === undefined ? [] : marked.map((each) => each.users));
+  return all.filter((each) => sessions.has(each.session) || users.has(each.users)).map(({ pid }) => pid);
 }
 
-/** Undefined for a process that has ended, or belongs to somebody else. */
-async function look(pid: number, mark: string, value: string): Promise<Process | undefined> {
-  try {
-    const [environment, words, stat, namespace] = await Promise.all([
-      readFile(`/proc/${pid}/environ`, 'latin1'),
-      readFile(`/proc/${pid}/cmdline`, 'latin1'),
-      readFile(`/proc/${pid}/stat`, 'latin1'),
-      namespaceOf(pid),
-    ]);
-    // The name before it may hold blanks and brackets.
-    const [state, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (state === 'Z' || state === 'X') return undefined;
-    const isMarked = environment.split('\0').includes(`${mark}=${value}`);
-    const isWrapper = words.includes(`\0--setenv\0${mark}\0${value}\0`);
-    return { pid, session: Number(session), namespace, isMarked, isWrapper };
-  } catch {
-    return undefined;
-  }
+async function allProcesses(): Promise<readonly Process[]> {
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
+  return (await Promise.all(pids.map(look))).filter((each) => each !== undefined);
 }
 
-function namespaceOf(pid: number | 'self'): Promise<string | undefined> {
-  return readlink(`/proc/${pid}/ns/pid`).catch(() => undefined);
+/** Returns undefined for a process that has ended. */
+async function look(pid: number): Promise<Process | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined);
+  if (stat === undefined) return undefined;
+  // The name before it may hold blanks and brackets.
+  const [state, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (state === 'Z' || state === 'X') return undefined;
+  const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+  const [processes, users] = [await namespaceOf(pid, 'pid'), await namespaceOf(pid, 'user')];
+  return { pid, session: Number(session), processes, users, variables: environment.split('\0') };
+}
+
+function namespaceOf(pid: number, type: 'pid' | 'user'): Promise<string | undefined> {
+  return readlink(`/proc/${pid}/ns/${type}`).catch(() => undefined);
 }
 
 /** Changes when all processes have ended; empty where nothing tells it. */
@@ -70,14 +79,14 @@ export async function startOfMachine(): Promise<string> {
   return `${boot.trim()} ${startedAt}`.trim();
 }
 
-/** How often who is to be killed is looked for. */
+/** How often processes to be killed are looked for. */
 const MOST_ROUNDS = 50;
 
-/** Signals them all. Those that are to be killed are stopped first, until nobody new is found who could start others. */
-export async function signalMarked(mark: string, value: string, signal: NodeJS.Signals): Promise<void> {
+/** Signals all that `find` returns. Those that are to be killed are stopped first, until no new one is found that could start others. @throws Ambiguous */
+export async function signalAll(find: () => Promise<readonly number[]>, signal: NodeJS.Signals): Promise<void> {
   let stopped = '';
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
-    const pids = await markedProcesses(mark, value);
+    const pids = await find();
     if (pids.length === 0) return;
     const found = pids.join();
     for (const pid of pids) send(pid, signal !== 'SIGKILL' || found === stopped ? signal : 'SIGSTOP');

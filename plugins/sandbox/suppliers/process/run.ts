@@ -3,6 +3,9 @@ import { constants } from 'node:os';
 import { Readable, type Writable } from 'node:stream';
 import type { CommandExit, OutputFrame, RunningCommand } from '../../../../core/supplier';
 
+/** Where programs are looked for, in instances and for what starts them. */
+export const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
 /** What a process that holds on to the output may still print after the command itself has ended. */
 const LINGER_MS = 200;
 

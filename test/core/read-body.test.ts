@@ -3,18 +3,22 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClientLeft } from '../../../core/call';
-import { BodyChunks } from '../../../policies/model-request/body-chunks';
-import { BufferedBytes } from '../../../policies/model-request/buffered-bytes';
-import { CallObserver } from '../../../policies/model-request/observe-call';
-import { type BodyLimits, REQUEST_BODY_LIMITS, readBody } from '../../../policies/model-request/read-body';
-import { openRequest, refusal, runPolicy } from './support';
+import { BodyChunks } from '../../core/body-chunks';
+import { BufferedBytes } from '../../core/buffered-bytes';
+import { ClientLeft } from '../../core/call';
+import { JsonScanner } from '../../core/json-scanner';
+import { type BodyLimits, readBody } from '../../core/read-body';
+import { REQUEST_BODY_LIMITS } from '../../policies/model-request';
+import { CallObserver } from '../../policies/model-request/observe-call';
+import { acceptedRoles, MESSAGES_ROLES } from '../../policies/model-request/roles';
+import { openRequest, refusal, runPolicy } from '../policies/model-request/support';
 
 const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
+const ROLES = acceptedRoles(MESSAGES_ROLES).messages;
 const UNCOUNTED = { add: () => undefined };
 
 function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
-  return readBody(request, new CallObserver('messages'), limits, UNCOUNTED);
+  return readBody(request, { limits, room: UNCOUNTED, look: new JsonScanner(new CallObserver('messages', ROLES)) });
 }
 
 describe('a body that arrives', () => {
@@ -73,7 +77,7 @@ describe('a body that arrives', () => {
     const server = createServer(async (request, response) => {
       closed.push(once(request, 'close'));
       await undefined; // As the steps before this one.
-      const reading = readBody(request, new CallObserver('messages'), QUICK, UNCOUNTED);
+      const reading = read(request as Parameters<typeof read>[0]);
       waited.push(request.listenerCount('data') > 0);
       response.end(Buffer.concat([...(await reading)]));
     }).listen(0, '127.0.0.1');
@@ -124,17 +128,54 @@ describe('the bodies in memory', () => {
     assert(kept.length < 100, `${kept.length} pieces`);
   });
 
-  it('have a bound together, and give back when their calls end', async () => {
+  const budgetOf = (mostBytes: number, mostBytesOfAccount: number) => {
+    const budget = new BufferedBytes({ mostBytes, mostBytesOfAccount });
     const endings: (() => void)[] = [];
-    const budget = new BufferedBytes(300_000);
-    const open = () => budget.of({ onEnd: (work) => endings.push(work) });
-    open().add(100_000);
-    open().add(60_000);
-    const third = open();
+    return {
+      open: (accountId: string, announced = 0) =>
+        budget.open({ accountId, onEnd: (work) => endings.push(work) }, announced),
+      endAll: () => {
+        for (const end of endings.splice(0)) end();
+      },
+    };
+  };
+  const overloaded = { code: 'OVERLOADED' };
+
+  it('have a bound together, and give back when their calls end', () => {
+    const { open, endAll } = budgetOf(300_000, 300_000);
+    open('one').add(100_000);
+    open('two').add(60_000);
+    const third = open('three');
     third.add(100_000);
-    await assert.rejects(async () => third.add(150_000), { code: 'OVERLOADED' });
-    for (const end of endings.splice(0)) end();
-    open().add(290_000);
-    for (const end of endings) end();
+    assert.throws(() => third.add(150_000), overloaded);
+    endAll();
+    open('four').add(290_000);
+  });
+
+  it('count for the process when they arrive, not when they are announced', () => {
+    const { open } = budgetOf(300_000, 200_000);
+    for (const account of ['one', 'two', 'three', 'four']) open(account, 200_000).add(10);
+    open('five').add(150_000);
+  });
+
+  it('of one account take no more than its share, announced ones at once', () => {
+    const { open, endAll } = budgetOf(1_000_000, 200_000);
+    const first = open('one', 150_000);
+    assert.throws(() => open('one', 100_000), overloaded);
+    assert.throws(() => open('one').add(100_000), overloaded);
+    open('two', 100_000).add(100_000);
+    first.add(150_000);
+    endAll();
+    open('one', 200_000).add(200_000);
+  });
+
+  it('give back what they took when they are refused halfway', () => {
+    const { open, endAll } = budgetOf(250_000, 200_000);
+    const refused = open('one', 150_000);
+    refused.add(150_000);
+    assert.throws(() => refused.add(100_000), overloaded);
+    endAll();
+    open('two', 200_000).add(200_000);
+    assert.throws(() => open('three').add(100_000), overloaded);
   });
 });

@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Long enough for the largest body over an ordinary line. */
+const READ_ON_AT_MOST_MS = 5_000;
+/** Twice the largest body. */
+const READ_ON_AT_MOST_BYTES = 41_943_040;
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Sends a whole answer to a request that may still be on its way, but ends it with the request. Node closes the connection at the end
+ * of its last response: a client that is still sending would see a reset instead of the answer. What it sends is read and dropped,
+ * and the connection of a client that never ends is destroyed.
+ */
+export function answerEarly(request: IncomingMessage, response: ServerResponse, body: string): void {
+  if (request.complete) return void response.end(body);
+  const { socket } = request;
+  let stop = (): void => undefined;
+  const end = (): void => {
+    stop();
+    answered.delete(socket);
+    if (!response.writableEnded) response.end();
+  };
+  request.resume();
+  if (response.socket !== null) answered.add(socket);
+  // Called in its turn when other answers of the connection come first.
+  response.write(body, () => {
+    if (request.complete || request.destroyed) return end();
+    answered.add(socket);
+    stop = limitRest(socket);
+    for (const event of ['end', 'close']) request.once(event, end);
+  });
+}
+
+const answered = new WeakSet<Socket>();
+
+/** All of an answer has been sent, and the rest of its request is dropped. */
+export function isAnswered(socket: Socket): boolean {
+  return answered.has(socket);
+}
+
+const closing = new WeakSet<Socket>();
+
+/** Sends the last bytes of a connection that is not HTTP any more, and drops what arrives until the client closes it. */
+export function closeAfter(socket: Socket, bytes = ''): void {
+  closing.add(socket);
+  limitRest(socket);
+  socket.end(bytes);
+}
+
+export function isClosing(socket: Socket): boolean {
+  return closing.has(socket);
+}
+
+/** Destroys a connection that goes on for too long, or brings too much. @returns ends the watch */
+function limitRest(socket: Socket): () => void {
+  const mostBytes = socket.bytesRead + READ_ON_AT_MOST_BYTES;
+  let looksLeft = READ_ON_AT_MOST_MS / LOOK_EVERY_MS;
+  const look = setInterval(() => {
+    looksLeft -= 1;
+    if (looksLeft > 0 && socket.bytesRead <= mostBytes) return;
+    stop();
+    socket.destroy();
+  }, LOOK_EVERY_MS);
+  const stop = (): void => {
+    clearInterval(look);
+    socket.off('close', stop);
+  };
+  socket.once('close', stop);
+  return stop;
+}

@@ -1,0 +1,29 @@
+import { fail } from '../../../core/errors';
+
+/** The clients of this process that follow commands, by sandbox. */
+export class Followers {
+  readonly #counts = new Map<string, number>();
+
+  constructor(private readonly mostPerSandbox: number) {}
+
+  /** Counts one more; returns what ends that. @throws COMMAND_LIMIT */
+  add(sandboxId: string): () => void {
+    const count = this.#counts.get(sandboxId) ?? 0;
+    if (count >= this.mostPerSandbox) throw tooMany(`${count} clients already follow commands of this sandbox.`);
+    this.#counts.set(sandboxId, count + 1);
+    return () => this.#remove(sandboxId);
+  }
+
+  #remove(sandboxId: string): void {
+    const left = (this.#counts.get(sandboxId) ?? 1) - 1;
+    if (left === 0) this.#counts.delete(sandboxId);
+    else this.#counts.set(sandboxId, left);
+  }
+}
+
+/** Commands end at any time; a few seconds keep refused clients from asking without pause. */
+const RETRY_AFTER_SECONDS = 5;
+
+export function tooMany(message: string) {
+  return fail('COMMAND_LIMIT', { message, retryAfterSeconds: RETRY_AFTER_SECONDS });
+}

@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
+import { fail } from '../../../core/errors';
+
+/** Never taken from an instance: they would speak for the whole origin. */
+const ORIGINS_OWN = new Set([
+  'set-cookie',
+  'www-authenticate',
+  'proxy-authenticate',
+  'strict-transport-security',
+  'clear-site-data',
+  'public-key-pins',
+  'alt-svc',
+  'nel',
+  'report-to',
+  'reporting-endpoints',
+  'service-worker-allowed',
+  'x-svc-source',
+  'x-svc-request-id',
+]);
+/** They concern the connection to the instance alone; trailers are not passed on. */
+const CONNECTIONS_OWN = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'trailer',
+  'upgrade',
+]);
+
+type Headers = Readonly<Record<string, string>>;
+
+/**
+ * Gives the client what the instance answers. The instance decides every byte of that, so Node may refuse to repeat it.
+ * @throws SUPPLIER_ERROR with nothing sent, when the answer is not one that HTTP allows
+ */
+export function relayAnswer(answer: IncomingMessage, response: ServerResponse, added: Headers): void {
+  try {
+    writeHead(answer, response, added);
+  } catch (cause) {
+    answer.destroy();
+    forgetHead(response);
+    throw noAnswer(cause);
+  }
+  // Half an answer must not look whole: a break on either side destroys the other.
+  pipeline(answer, response, () => undefined);
+}
+
+export function noAnswer(cause: unknown) {
+  return fail('SUPPLIER_ERROR', { message: 'Nothing in the sandbox answers at this port.', cause });
+}
+
+function writeHead(answer: IncomingMessage, response: ServerResponse, added: Headers): void {
+  const { statusCode = 0, statusMessage = '' } = answer;
+  if (statusCode < 200 || statusCode > 599) throw new RangeError(`${statusCode} is not the status of an answer`);
+  const isPassed = ([name]: readonly [string, unknown]) =>
+    !ORIGINS_OWN.has(name) && !CONNECTIONS_OWN.has(name) && !(name === 'content-length' && isBodiless(statusCode));
+  const passed = Object.entries(answer.headers).filter(isPassed);
+  response.writeHead(statusCode, statusMessage, { ...Object.fromEntries(passed), ...added });
+}
+
+/** Some clients wait for as many bytes as a length says, although these never have a body. */
+function isBodiless(statusCode: number): boolean {
+  return statusCode === 204 || statusCode === 304;
+}
+
+/** A refused `writeHead` keeps what it took before it refused. */
+function forgetHead(response: ServerResponse): void {
+  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  response.statusMessage = '';
+}
+
+/** The head of an answer that switches protocols: the instance's own bytes, which its parser has found sound. */
+export function switchingHead({ rawHeaders }: IncomingMessage, added: Headers): Buffer {
+  const lines = ['HTTP/1.1 101 Switching Protocols'];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
+    if (!ORIGINS_OWN.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
+  }
+  for (const [name, value] of Object.entries(added)) lines.push(`${name}: ${value}`);
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+}

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Ambiguous, Rejected } from '../../../../core/supplier';
+import { joinWords, removeGroups } from './bounds';
+import { send } from './marked-processes';
+import { holderWords, isReady } from './namespaces';
+import { PATH } from './run';
+
+/** The process that keeps an instance's namespaces. It outlives the gateway; with it everything in the instance ends. */
+export interface Holder {
+  readonly pid: number;
+  /** Tells it from a later process with the same number. */
+  readonly startedAt: string;
+  /** The control groups that all processes of the instance are in. */
+  readonly groups: readonly string[];
+}
+
+const STARTS_WITHIN_MS = 20_000;
+
+/** A holder that ends with this process, until it is kept. */
+export interface StartedHolder {
+  readonly holder: Holder;
+  keep(): Promise<void>;
+}
+
+/** Starts the holder of an instance with this root. @throws Rejected when bubblewrap does not work */
+export async function startHolder(
+  root: string,
+  groups: readonly string[],
+  marks: Readonly<Record<string, string>>,
+): Promise<StartedHolder> {
+  const [program = '', ...words] = [...joinWords(groups), ...holderWords(root, marks)];
+  const child = spawn(program, words, {
+    cwd: '/',
+    env: { PATH },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  try {
+    await once(child, 'spawn');
+    const [pid] = await Promise.all([readPid(child.stdio[3] as Readable), mustBeReady(child)]);
+    // One that has ended meanwhile is found by the next look at it.
+    child.stdin?.on('error', () => undefined);
+    const keep = () => new Promise<void>((resolve) => child.stdin?.end('\n', () => resolve()));
+    return { holder: { pid, startedAt: (await startOf(pid)) ?? '', groups }, keep };
+  } catch (error) {
+    child.kill('SIGKILL');
+    child.stdin?.destroy();
+    throw new Rejected(`the instance cannot be isolated: ${(error as Error).message}`, {
+      isTemporary: true,
+      cause: error,
+    });
+  } finally {
+    for (const stream of child.stdio.slice(1)) stream?.destroy();
+    child.unref();
+  }
+}
+
+async function readPid(info: Readable): Promise<number> {
+  return (JSON.parse(await text(info)) as { 'child-pid': number })['child-pid'];
+}
+
+async function mustBeReady({ stdout, stderr }: ChildProcess): Promise<void> {
+  const timeout = setTimeout(() => stdout?.destroy(new Error('bubblewrap does not start')), STARTS_WITHIN_MS);
+  const complaint = text(stderr as Readable).catch(() => '');
+  let printed = '';
+  try {
+    for await (const bytes of stdout as Readable) {
+      printed += String(bytes);
+      if (isReady(printed)) return;
+    }
+  } finally {
+    clearTimeout(timeout);
+  }
+  throw new Error((await complaint).trim() || 'bubblewrap ended at once');
+}
+
+export async function isAlive({ pid, startedAt }: Holder): Promise<boolean> {
+  return startedAt === (await startOf(pid));
+}
+
+const ENDS_WITHIN_MS = 20_000;
+
+/** Ends everything in the instance: the kernel kills what is in a process namespace with its first process. @throws Ambiguous */
+export async function endHolder(holder: Holder): Promise<void> {
+  const deadline = Date.now() + ENDS_WITHIN_MS;
+  while (await isAlive(holder)) {
+    if (Date.now() > deadline) throw new Ambiguous('processes of the instance still run');
+    send(holder.pid, 'SIGKILL');
+    await sleep(5);
+  }
+}
+
+/** Ends the holder of an instance that has one, and removes its groups. @throws Ambiguous */
+export async function endHolderOf({ holder }: { readonly holder?: Holder | undefined }): Promise<void> {
+  if (holder === undefined) return;
+  await endHolder(holder);
+  await removeGroups(holder.groups);
+}
+
+/** Returns when a process was started, in clock ticks since the boot; undefined when it has ended. */
+async function startOf(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
+  // The name before it may hold blanks and brackets.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+}

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { WORK_FOLDER } from '../../../../core/supplier';
+import { type ControlGroups, findControlGroups } from './bounds';
+import { endHolder, startHolder } from './holder';
+import { makeRoot } from './instance-folder';
+import { commandWords } from './namespaces';
+import { PATH, startProcess } from './run';
+
+/** What this machine can put between an instance and everything else. */
+export interface Means {
+  readonly hasNamespaces: boolean;
+  readonly controlGroups: ControlGroups | undefined;
+  /** The limits of single processes hold; for root they do not. */
+  readonly hasLimits: boolean;
+}
+
+/** Tries out what this machine can. `problem` says why instances are not isolated. */
+export async function findMeans(
+  folder: string,
+  isWanted: boolean,
+): Promise<Means & { readonly problem: string | undefined }> {
+  const failure = isWanted ? await tryNamespaces(folder) : 'the setting isolation is none';
+  const hasNamespaces = failure === undefined;
+  const controlGroups = hasNamespaces ? await findControlGroups() : undefined;
+  const hasLimits = hasNamespaces && process.getuid?.() !== 0;
+  const isBounded = controlGroups !== undefined || hasLimits;
+  const unbounded =
+    'memory and processes are not bounded: control groups (cgroups) cannot be made, and limits do not hold for root';
+  return { hasNamespaces, controlGroups, hasLimits, problem: failure ?? (isBounded ? undefined : unbounded) };
+}
+
+/** Starts an instance and a command in it. @returns why that does not work */
+async function tryNamespaces(folder: string): Promise<string | undefined> {
+  const root = await mkdtemp(join(folder, '.unfinished-'));
+  try {
+    await makeRoot(root);
+    const { holder } = await startHolder(root, [], {});
+    try {
+      const argv = commandWords(holder.pid, WORK_FOLDER, ['/bin/sh', '-c', ':']);
+      const { output, exit } = await startProcess({ argv, cwd: '/', env: { PATH }, words: [], stdin: undefined });
+      let printed = '';
+      for await (const { bytes } of output) printed += bytes.toString();
+      return (await exit).exitCode === 0 ? undefined : printed.trim();
+    } finally {
+      await endHolder(holder);
+    }
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,26 @@
+import type { CallKey } from '../../core/call';
+import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway';
+import { askLedger } from '../../core/ledger/unavailable';
+import { formatUsd } from '../../core/money';
+
+/**
+ * Refuses a customer who could pay for no call at all, before a large body is read. Whether the call itself is covered is
+ * decided by its hold.
+ * @throws INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, FORBIDDEN, INVALID_API_KEY, LEDGER_UNAVAILABLE
+ */
+export async function requireMoney({ ledger }: Pick<Gateway, 'ledger'>, payer: CallKey): Promise<void> {
+  const [account, key] = await askLedger(() =>
+    Promise.all([ledger.readAccount(payer.accountId), ledger.readKey(payer)]),
+  );
+  if (account === undefined || key?.status !== 'active') throw fail('INVALID_API_KEY');
+  if (account.status === 'frozen') throw fail('FORBIDDEN', { message: 'This account is frozen.' });
+  if (account.availableE8 <= 0n) throw fail('INSUFFICIENT_BALANCE', { details: available(account.availableE8) });
+  if (key.limitE8 === undefined) return;
+  const leftE8 = key.limitE8 - key.spentE8 - key.heldE8;
+  if (leftE8 <= 0n) throw fail('KEY_LIMIT_EXCEEDED', { details: available(leftE8) });
+}
+
+function available(amountE8: bigint) {
+  return { availableUsd: formatUsd(amountE8 > 0n ? amountE8 : 0n) };
+}

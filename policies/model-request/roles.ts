@@ -1,0 +1,47 @@
+import { fail, type GatewayError } from '../../core/errors';
+import type { Protocol } from '../../core/upstream';
+
+/** The roles of the Messages protocol. Its vendor added `system` in autumn 2026. */
+export const MESSAGES_ROLES = ['user', 'assistant', 'system'] as const;
+
+const CHAT_ROLES = ['user', 'assistant', 'tool', 'system', 'developer', 'function'] as const;
+
+/** The roles that messages of one protocol may have. */
+export interface AcceptedRoles {
+  readonly words: readonly Buffer[];
+  /** Returns the error for the message with this index, whose role is another one. */
+  refuse(index: number): GatewayError;
+}
+
+/** Returns the accepted roles of each protocol; those of the Messages protocol are a setting. */
+export function acceptedRoles(messagesRoles: readonly string[]): Readonly<Record<Protocol, AcceptedRoles>> {
+  return {
+    messages: {
+      words: wordsOf(messagesRoles),
+      refuse: (index) => refusal(index, `messages.${index}.role: Input should be ${quotedList(messagesRoles)}`),
+    },
+    chat: {
+      words: wordsOf(CHAT_ROLES),
+      refuse: (index) => refusal(index, `${paramOf(index)}: expected one of ${CHAT_ROLES.join(', ')}`),
+    },
+  };
+}
+
+function wordsOf(roles: readonly string[]): readonly Buffer[] {
+  return roles.map((role) => Buffer.from(role));
+}
+
+function refusal(index: number, message: string): GatewayError {
+  return fail('INVALID_FIELD', { param: paramOf(index), message });
+}
+
+function paramOf(index: number): string {
+  return `messages[${index}].role`;
+}
+
+const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+/** `'a', 'b' or 'c'`: the vendor's wording, which clients look for in order to send their request again without the role. */
+function quotedList(roles: readonly string[]): string {
+  return ALTERNATIVES.format(roles.map((role) => `'${role}'`));
+}

@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import { type AgentTask, installAgents, runClaudeCode } from '../support/agents';
+import { type Configured, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAsAsked, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+/** A name that the agent knows, so that it makes the requests it makes for its vendor's own models. */
+const MODEL = 'claude-sonnet-5-5';
+const FUNDS_USD = '100.00000000';
+const FOREIGN_KEY = 'sk-ant-api03-of-another-service';
+
+describe('Claude Code, the real program', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async function () {
+    this.timeout(300_000);
+    await installAgents();
+    upstream = await startUpstream();
+    const models = { [MODEL]: { context: 1_000_000, maxOutput: 128_000 } };
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url, models } }, configure: narrowRolesOfCost });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(async () => {
+    upstream.reset();
+    ({ key } = await gateway.newCustomer('100'));
+  });
+
+  /** Calls below `/cost` go to an older dialect: no system messages. */
+  function narrowRolesOfCost(config: Configured): void {
+    const policy = config['pipelines'].cost.policies.find((each: object) => 'model-request' in each);
+    policy['model-request'] = [{ action: { roles: ['user', 'assistant'] } }];
+  }
+
+  const agent = (prompt: string, { env = {}, ...more }: Partial<AgentTask> = {}) =>
+    runClaudeCode({
+      baseUrl: gateway.url,
+      prompt,
+      env: { ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: MODEL, ...env },
+      ...more,
+    });
+
+  /** Expects that the account has paid what the upstream reported in these answers, and nothing else. */
+  async function expectBill(...reported: readonly { readonly input: number; readonly output: number }[]) {
+    const usd = reported.reduce((sum, { input, output }) => sum + input * PRICE.input + output * PRICE.output, 0) / 1e6;
+    const balance = await until('nothing is held any more', async () => {
+      const now = await gateway.balance(key);
+      return now.heldUsd === '0.00000000' ? now : undefined;
+    });
+    expect((Number(FUNDS_USD) - Number(balance.balanceUsd)).toFixed(8)).to.equal(usd.toFixed(8));
+    expect(balance.key['spentUsd']).to.equal(usd.toFixed(8));
+  }
+
+  async function rolesOf(call: number): Promise<readonly string[]> {
+    const { messages } = (await upstream.call(call)).json as { messages: readonly { role: string }[] };
+    return messages.map(({ role }) => role);
+  }
+
+  it('says hello, with its system message as the second of its messages', async () => {
+    const usage = { input: 1_200, output: 7 };
+    upstream.next(messagesAsAsked({ texts: ['Hello ', 'there.'], usage }));
+    const report = await agent('say hello');
+    expect(report).to.include({ subtype: 'success', is_error: false, result: 'Hello there.' });
+    expect(report.usage).to.include({ input_tokens: 1_200, output_tokens: 7 });
+    expect(await rolesOf(1)).to.deep.equal(['user', 'system']);
+    await expectBill(usage);
+  });
+
+  it('runs a tool and sends its result back', async () => {
+    const [asking, answering] = [
+      { input: 1_000, output: 40 },
+      { input: 1_300, output: 12 },
+    ];
+    const input = { command: 'cat note.txt', description: 'Show the note' };
+    upstream.next(
+      messagesAsAsked({ text: 'I will look.', toolCalls: [{ name: 'Bash', input, id: 'toolu_1' }], usage: asking }),
+      messagesAsAsked({ text: 'It says: tolls are due.', usage: answering }),
+    );
+    const report = await agent('what does note.txt say?', {
+      args: ['--allowedTools', 'Bash(cat:*)'],
+      files: { 'note.txt': 'tolls are due' },
+    });
+    expect(report).to.include({ subtype: 'success', result: 'It says: tolls are due.', num_turns: 2 });
+    expect(JSON.stringify(upstream.calls[1]?.json)).to.match(
+      /"tool_use_id":"toolu_1","type":"tool_result","content":"tolls are due"/,
+    );
+    await expectBill(asking, answering);
+  });
+
+  it('continues by itself when the upstream breaks off between two blocks of its content', async () => {
+    const usage = { input: 1_500, output: 9 };
+    const toolCalls = [{ name: 'Bash', input: { command: 'cat note.txt' } }];
+    upstream.next(
+      // The text is whole, the tool call has begun.
+      messagesStream({ texts: ['I will ', 'look.'], toolCalls, cutAfter: 7, cut: 'reset' }),
+      messagesAsAsked({ text: 'The answer is 42.', usage }),
+    );
+    const report = await agent('what is the answer?');
+    expect(report).to.include({ subtype: 'success', is_error: false, result: 'The answer is 42.' });
+    expect(upstream.calls).to.have.length(2);
+    await expectBill(usage);
+  });
+
+  it("works with the credential of another service in `ANTHROPIC_API_KEY` beside the gateway's key", async () => {
+    const usage = { input: 1_100, output: 3 };
+    upstream.next(messagesAsAsked({ text: 'Hello.', usage }));
+    const report = await agent('say hello', { env: { ANTHROPIC_API_KEY: FOREIGN_KEY } });
+    expect(report).to.include({ subtype: 'success', result: 'Hello.' });
+    await expectBill(usage);
+  });
+
+  it('sends its request again without the system role where `roles` refuses it', async () => {
+    const usage = { input: 1_250, output: 4 };
+    upstream.next(messagesAsAsked({ text: 'Hello.', usage }));
+    const report = await agent('say hello', { baseUrl: `${gateway.url}/cost` });
+    expect(report).to.include({ subtype: 'success', result: 'Hello.' });
+    expect(await rolesOf(1)).not.to.include('system');
+    await expectBill(usage);
+  });
+});

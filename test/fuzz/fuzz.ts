@@ -1,0 +1,161 @@
+/**
+ * `npm run fuzz`: sends mutated input to a running gateway from each side that somebody outside steers, for 10 minutes. The process must live, answer
+ * in time, keep no money held and not grow. It prints the seed of each finding; `--seed N --cases 1` repeats it.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Command, InvalidArgumentError } from 'commander';
+import { seeded } from '../support/random';
+import { until } from '../support/until';
+import { openRig, type Rig, type Vitals, vitalsOf } from './rig';
+import { bodies } from './targets/bodies';
+import { events } from './targets/events';
+import { heads } from './targets/heads';
+import { answers, frames } from './targets/ports';
+import type { Target } from './targets/target';
+import { yaml } from './targets/yaml';
+
+const TARGETS: readonly Target[] = [heads, bodies, events, answers, frames, yaml];
+
+/** Cases of one target before its vitals are looked at. */
+const BATCH = 20;
+/** A look that shows more is repeated with the same seeds: only what stands still each time is a finding. */
+const LONGEST_LAG_MS = 100;
+const LAG_LOOKS = 3;
+/** What a process may hold more at the end than after its first minute. */
+const MORE_DESCRIPTORS = 50;
+const MORE_MIB = 200;
+
+interface Options {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly cases: number;
+  readonly target?: string;
+}
+
+interface Finding {
+  readonly target: string;
+  readonly seed: number;
+  readonly what: string;
+}
+
+const positive = (text: string) => {
+  const value = Number(text);
+  if (!(value > 0)) throw new InvalidArgumentError('It must be a number above 0.');
+  return value;
+};
+
+const command = new Command('npm run fuzz --')
+  .description('Sends mutated input to a running gateway and prints the seed of whatever it does wrong.')
+  .option('--minutes <n>', 'how long', positive, 10)
+  .option('--seed <n>', 'the first seed; each case has the next', positive, Math.floor(Date.now() / 1_000))
+  .option('--cases <n>', 'at most this many cases of each target', positive, Number.POSITIVE_INFINITY)
+  .option('--target <name>', `one of ${TARGETS.map(({ name }) => name).join(', ')}; all without`)
+  .addHelpText(
+    'after',
+    `\nTargets:\n${TARGETS.map(({ name, summary }) => `  ${name.padEnd(8)} ${summary}`).join('\n')}`,
+  );
+
+async function main(): Promise<void> {
+  const options = command.parse().opts<Options>();
+  const targets = TARGETS.filter(({ name }) => options.target === undefined || name === options.target);
+  if (targets.length === 0) throw new Error(`There is no target "${options.target}".`);
+  const rig = await openRig();
+  const findings: Finding[] = [];
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void rig.close().finally(() => process.exit(1)));
+  try {
+    await fuzz(rig, targets, options, findings);
+  } finally {
+    await rig.close();
+  }
+  for (const { target, seed, what } of findings)
+    process.stdout.write(
+      `FOUND ${target}: ${what}\n  npm run fuzz -- --target ${target} --seed ${seed} --cases ${BATCH}\n`,
+    );
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}
+
+async function fuzz(rig: Rig, targets: readonly Target[], options: Options, findings: Finding[]): Promise<void> {
+  const endMs = performance.now() + options.minutes * 60_000;
+  const counts = new Map(targets.map(({ name }) => [name, 0]));
+  let seed = options.seed;
+  let first: Vitals | undefined;
+  let worstLagMs = 0;
+  await vitalsOf(rig.gateway);
+  for (let cases = 0; cases < options.cases && performance.now() < endMs; cases += BATCH) {
+    for (const target of targets) {
+      const { finding, lagMs } = await runBatch(rig, target, seed);
+      counts.set(target.name, (counts.get(target.name) ?? 0) + BATCH);
+      worstLagMs = Math.max(worstLagMs, lagMs);
+      if (finding !== undefined) findings.push({ target: target.name, seed, what: finding });
+      if (hasEnded(rig)) return;
+    }
+    seed += BATCH;
+    first ??= await vitalsOf(rig.gateway);
+  }
+  const last = await restingVitals(rig);
+  const told = [...counts].map(([name, count]) => `${name} ${count}`).join(', ');
+  process.stdout.write(`seeds ${options.seed} to ${seed - 1}; cases: ${told}\n`);
+  process.stdout.write(
+    `longest lag ${worstLagMs} ms; ${show(first)} after the first round, ${show(last)} at the end\n`,
+  );
+  if (first !== undefined && last.descriptors > first.descriptors + MORE_DESCRIPTORS)
+    findings.push({ target: 'all', seed: options.seed, what: 'descriptors are left open' });
+  if (first !== undefined && last.rssMiB > first.rssMiB + MORE_MIB)
+    findings.push({ target: 'all', seed: options.seed, what: 'memory has grown' });
+}
+
+/** Runs one target's cases from this seed on, and looks at the process afterwards. */
+async function runBatch(rig: Rig, target: Target, seed: number): Promise<{ finding?: string; lagMs: number }> {
+  let lagMs = Number.POSITIVE_INFINITY;
+  for (let look = 0; look < LAG_LOOKS && lagMs > LONGEST_LAG_MS; look += 1) {
+    for (let each = seed; each < seed + BATCH; each += 1) {
+      try {
+        await target.run(rig, seeded(each));
+      } catch (error) {
+        if (!hasEnded(rig)) return { finding: `seed ${each}: ${String(error)}`, lagMs: 0 };
+      }
+      if (hasEnded(rig)) return { finding: `seed ${each}: the gateway ended: ${lastLines(rig)}`, lagMs: 0 };
+    }
+    lagMs = Math.min(lagMs, (await vitalsOf(rig.gateway)).lagMs);
+  }
+  const stillHeld = await heldAtRest(rig);
+  if (stillHeld !== undefined) return { finding: stillHeld, lagMs };
+  return lagMs > LONGEST_LAG_MS ? { finding: `the event loop stood still for ${lagMs} ms`, lagMs } : { lagMs };
+}
+
+/** The sandbox has its own hold; whatever calls have held must be given back. */
+async function heldAtRest({ gateway, key }: Rig): Promise<string | undefined> {
+  const isAtRest = async () => {
+    const answer = await gateway.admin('GET', '/admin/v1/ledger/verify');
+    return answer.status === 200;
+  };
+  if (await until('the ledger is sound', isAtRest, 5_000).catch(() => false)) return undefined;
+  return `the ledger is not sound: ${(await gateway.call('/v1/balance', { method: 'GET', key })).text}`;
+}
+
+/** Once the connections that were left behind have timed out. */
+async function restingVitals({ gateway }: Rig): Promise<Vitals> {
+  for (let look = 0; look < 10; look += 1) await pause(500);
+  return vitalsOf(gateway);
+}
+
+function hasEnded({ gateway }: Rig): boolean {
+  return gateway.process.exitCode !== null || gateway.process.signalCode !== null;
+}
+
+function lastLines({ gateway }: Rig): string {
+  return gateway.output().trim().split('\n').slice(-2).join(' | ').slice(-1_000);
+}
+
+function show(vitals: Vitals | undefined): string {
+  return vitals === undefined ? 'nothing' : `${vitals.rssMiB} MiB, ${vitals.descriptors} descriptors`;
+}
+
+main().then(
+  () => process.exit(),
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exit(2);
+  },
+);

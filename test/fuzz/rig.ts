@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { freePort } from '../support/free-port';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, SMALL, waitForState } from '../support/sandboxes';
+import { until } from '../support/until';
+
+/** What the targets share: a gateway with an upstream and a sandbox that answer with the bytes they are told. */
+export interface Rig {
+  readonly gateway: TestGateway;
+  readonly key: string;
+  readonly sandboxId: string;
+  /** The pieces that the upstream's next answer consists of, behind a good head of a stream. */
+  answerNextWith(pieces: readonly Buffer[]): void;
+  /** The sandbox's server at this port answers with the base64 of the header `x-answer`, byte for byte. */
+  readonly port: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  close(): Promise<void>;
+}
+
+/** What a process holds, as the operating system and its own metrics see it. */
+export interface Vitals {
+  readonly rssMiB: number;
+  readonly descriptors: number;
+  /** The longest time the event loop stood still since the last look. */
+  readonly lagMs: number;
+}
+
+export async function openRig(): Promise<Rig> {
+  const upstream = await startRawUpstream();
+  const gateway = await startGateway({
+    ...SANDBOX_GATEWAY,
+    upstreams: { raw: { url: upstream.url, timeouts: { connect: '1s', headers: '2s', idle: '1s' } } },
+    configure: (config) => {
+      config['offerings'] = { small: SMALL };
+    },
+  });
+  const { key } = await gateway.newCustomer('100');
+  const { id } = await createSandbox(gateway, key, creation('fuzz'));
+  await waitForState(gateway, key, id, 'RUNNING');
+  const portInside = await freePort();
+  const command = `exec "${NODE_INSIDE}" -e '${byteServer(portInside)}'`;
+  await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, background: true } });
+  const { json: port } = await gateway.call(`/v1/sandboxes/${id}/ports/${portInside}`, { method: 'GET', key });
+  const path = new URL(port.url).pathname;
+  await until(
+    'the server in the sandbox answers',
+    async () => {
+      const headers = { ...port.headers, 'x-answer': Buffer.from(GOOD_ANSWER).toString('base64') };
+      return (await gateway.call(path, { method: 'GET', headers })).status === 200;
+    },
+    30_000,
+  );
+  return {
+    gateway,
+    key,
+    sandboxId: id,
+    answerNextWith: upstream.answerNextWith,
+    port: { url: path, headers: port.headers },
+    close: async () => {
+      await gateway.call(`/v1/sandboxes/${id}/terminate`, { key }).catch(() => undefined);
+      await gateway.stop();
+      upstream.server.closeAllConnections();
+      upstream.server.close();
+    },
+  };
+}
+
+export const GOOD_ANSWER = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello';
+
+/** In one line, without single quotes: it stands in a shell command. */
+function byteServer(port: number): string {
+  return [
+    'require("net").createServer((socket) => { let head = ""; socket.on("error", () => {}); socket.on("data", (chunk) => { head += chunk;',
+    'const told = /x-answer: ([A-Za-z0-9+\\/=]*)/i.exec(head);',
+    'if (told && head.includes("\\r\\n\\r\\n")) socket.end(Buffer.from(told[1], "base64")); }); })',
+    `.listen(${port}, "127.0.0.1")`,
+  ].join(' ');
+}
+
+async function startRawUpstream() {
+  let next: readonly Buffer[] = [];
+  const server: Server = createServer((request, response) => {
+    request.resume();
+    response.on('error', () => undefined);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const piece of next) response.write(piece);
+    response.end();
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  return {
+    server,
+    url: `http://127.0.0.1:${port}`,
+    answerNextWith: (pieces: readonly Buffer[]) => {
+      next = pieces.filter(({ length }) => length > 0);
+    },
+  };
+}
+
+export async function vitalsOf({ pid, adminUrl, adminToken }: TestGateway): Promise<Vitals> {
+  const answer = await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } });
+  const lag = /^nodejs_eventloop_lag_max_seconds ([\d.e+-]+)$/m.exec(await answer.text());
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return {
+    rssMiB: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1_024),
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    lagMs: Math.round(Number(lag?.[1] ?? 0) * 1_000),
+  };
+}
+
+export { MODEL };

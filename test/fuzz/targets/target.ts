@@ -1,0 +1,10 @@
+import type { Random } from '../../support/random';
+import type { Rig } from '../rig';
+
+/** One kind of input that somebody outside steers. */
+export interface Target {
+  readonly name: string;
+  readonly summary: string;
+  /** Sends one input. It throws when the gateway does what it must not, beyond ending or standing still. */
+  run(rig: Rig, random: Random): Promise<void>;
+}

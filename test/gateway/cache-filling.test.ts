@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAnswer, messagesStream, startUpstream, type TestUpstream, when } from '../support/upstream';
+
+/** What a vendor reports of a call that only fills its cache: 1,000 × 3.75 USD per million written, 10 × 3 read. */
+const FILLED = { texts: [], stop: 'length', usage: { input: 10, cacheWrite: 1_000, output: 0 } } as const;
+const COST = '0.00378000';
+
+describe('A Messages call with max_tokens: 0', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url } },
+      configure: (config) => {
+        const cost = config['pipelines'].cost.policies.find((each: object) => 'reserve-settle' in each);
+        cost['reserve-settle'] = [{ action: { onInsufficient: 'clamp' } }];
+      },
+    });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  for (const stream of [false, true]) {
+    it(`is charged for its input alone, ${stream ? 'as a stream' : 'in one piece'}`, async () => {
+      upstream.next(stream ? messagesStream(FILLED) : messagesAnswer(FILLED));
+      const body = JSON.stringify(ask({ max_tokens: 0, stream }));
+      const answer = await gateway.call('/v1/messages', { key, body });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(upstream.calls[0]?.body.toString()).to.equal(body);
+      const record = await gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+      expect(record).to.include({ billing: 'actual', cost: COST, outputTokens: 0, cacheCreationTokens: 1_000 });
+    });
+  }
+
+  it('holds the input alone', async () => {
+    let release = (): void => undefined;
+    upstream.next(when(new Promise<void>((done) => (release = done)), messagesAnswer(FILLED)));
+    const body = JSON.stringify(ask({ max_tokens: 0 }));
+    const answered = gateway.call('/v1/messages', { key, body });
+    await upstream.call(1);
+    // A third of a token a byte, each at the dearest price of input: 6 USD per million, for the cache of an hour.
+    const heldUsd = (Math.ceil(body.length / 3) * 6e-6).toFixed(8);
+    await until('the input is held', async () => (await gateway.balance(key)).heldUsd === heldUsd);
+    release();
+    expect((await answered).status).to.equal(200);
+  });
+
+  it('is 402 when not even its input is affordable, also where output is clamped', async () => {
+    const { key: poor } = await gateway.newCustomer('0.00000600');
+    const answer = await gateway.call('/cost/v1/messages', { key: poor, body: ask({ max_tokens: 0 }) });
+    expect(answer.status, answer.text).to.equal(402);
+    expect(upstream.calls).to.have.length(0);
+  });
+
+  it('is 400 with a negative limit, and in the Chat protocol', async () => {
+    const negative = await gateway.call('/v1/messages', { key, body: ask({ max_tokens: -1 }) });
+    expect([negative.status, negative.json.error.param]).to.deep.equal([400, 'max_tokens']);
+    const chat = await gateway.call('/v1/chat/completions', { key, body: ask({ max_tokens: 0 }) });
+    expect([chat.status, chat.json.error.param]).to.deep.equal([400, 'max_tokens']);
+  });
+});

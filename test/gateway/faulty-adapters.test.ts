@@ -1,0 +1,186 @@
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { temporaryFolder } from '../support/configuration-folder';
+import { type Answered, failToStart, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { builtServer } from '../support/shared';
+import { textOf } from '../support/sources';
+import { chatAnswer, chatFailure, chatStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+/** Each function of an adapter that may throw before any content, with a call that reaches it. */
+const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'readEvent', 'readBody', 'nothing'] as const;
+type Place = (typeof BEFORE_CONTENT)[number] | 'laterEvent' | 'absurd';
+const PLACES: readonly Place[] = [...BEFORE_CONTENT, 'laterEvent', 'absurd'];
+
+/** A package of adapters that speak Chat, but for one function of each. */
+const PACKAGE = (dist: string) => `
+const chat = require('${dist}/plugins/upstreams/chat.js').default;
+const { registerAdapter } = require('${dist}/core/upstream.js');
+const { definePlugin } = require('${dist}/core/plugin.js');
+const { pluginManifest } = require('${dist}/core/express-gateway.js');
+const fault = () => { throw new TypeError('a mistake of its author'); };
+const unusable = { inputTokens: Number.NaN, outputTokens: -3, cacheReadTokens: 1e308, cacheWriteTokens: 0.5, cacheWrite1hTokens: undefined };
+const faults = {
+  request: { request: fault },
+  authorize: { authorize: fault },
+  judge: { judge: fault },
+  readEvent: { readEvent: fault },
+  readBody: { readBody: fault },
+  nothing: { readEvent: () => undefined, readBody: () => undefined },
+  laterEvent: { readEvent: (event) => ((event.data ?? '').includes('second') ? fault() : chat.readEvent(event)) },
+  absurd: {
+    readEvent: (event) => ({ ...chat.readEvent(event), contentBytes: Number.NaN, usage: unusable }),
+    readBody: () => ({ usage: unusable, contentBytes: Number.NaN }),
+  },
+};
+module.exports = pluginManifest(definePlugin({
+  name: 'faulty',
+  summary: 'Adapters that throw.',
+  schema: { type: 'object', properties: {} },
+  register: () => {
+    for (const [name, own] of Object.entries(faults)) registerAdapter({ ...chat, ...own, name: 'faulty-' + name.toLowerCase() });
+  },
+}));
+`;
+
+const DEBUG = { 'x-tollgate-debug': 'routing' };
+const MESSAGES = [{ role: 'user', content: 'hello' }];
+
+describe('An adapter that throws', function () {
+  this.timeout(60_000);
+  let faulty: TestUpstream;
+  let sound: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    [faulty, sound] = [await startUpstream(), await startUpstream()];
+    const folder = temporaryFolder({ 'index.js': PACKAGE(dirname(await builtServer())) });
+    const { plugins } = parse(textOf('system.config.yml'));
+    const upstreams = PLACES.flatMap((place) => {
+      const models = { [`${MODEL}-${place}`]: {} };
+      return [
+        [
+          `faulty-${place.toLowerCase()}`,
+          { url: faulty.url, adapter: `faulty-${place.toLowerCase()}`, tier: 'official', models },
+        ],
+        [`sound-${place.toLowerCase()}`, { url: sound.url, adapter: 'chat', models }],
+      ];
+    });
+    gateway = await startGateway({
+      upstreams: Object.fromEntries(upstreams),
+      system: { plugins: { ...plugins, faulty: { package: join(folder, 'index.js') } } },
+    });
+    key = (await gateway.newCustomer('1', { debug: true })).key;
+  });
+
+  after(async () => {
+    await gateway.stop();
+    await Promise.all([faulty.stop(), sound.stop()]);
+  });
+
+  beforeEach(() => {
+    faulty.reset();
+    sound.reset();
+  });
+
+  const call = (place: Place, stream: boolean): Promise<Answered> =>
+    gateway.call('/v1/chat/completions', {
+      key,
+      headers: DEBUG,
+      body: { model: `${MODEL}-${place}`, messages: MESSAGES, stream },
+    });
+
+  for (const place of BEFORE_CONTENT) {
+    for (const stream of place === 'readEvent' ? [true] : place === 'readBody' ? [false] : [false, true]) {
+      it(`in ${place} has failed, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+        faulty.always(place === 'judge' ? chatFailure(500) : stream ? chatStream() : chatAnswer());
+        sound.always(stream ? chatStream() : chatAnswer());
+        const before = await gateway.balance(key);
+        const answer = await call(place, stream);
+        expect(answer.status, answer.text).to.equal(200);
+        expect(answer.headers['x-routing-provider']).to.equal(`sound-${place.toLowerCase()}`);
+        expect(answer.headers['x-routing-attempts']).to.equal('2');
+        const record = await gateway.record(key, String(answer.headers['x-svc-request-id']));
+        expect(record).to.include({ billing: 'actual', status: 200 });
+        const { attempts } = JSON.parse(String(answer.headers['x-tollgate-routing'])) as {
+          attempts: { outcome: string }[];
+        };
+        expect(attempts.map(({ outcome }) => outcome)).to.deep.equal(['adapter_fault', 'answered']);
+        const after = await gateway.balance(key);
+        expect(after.heldUsd).to.equal('0.00000000');
+        expect(Number(before.balanceUsd) - Number(after.balanceUsd)).to.be.closeTo(Number(record['cost']), 1e-9);
+      });
+    }
+  }
+
+  it('after content ends the stream with the error event and costs nothing', async () => {
+    faulty.always(chatStream({ texts: ['first', 'second', 'third'] }));
+    const before = await gateway.balance(key);
+    const answer = await call('laterEvent', true);
+    expect(answer.status).to.equal(200);
+    expect(answer.text).to.include('first').and.include('"code":"ALL_PROVIDERS_FAILED"').and.not.include('[DONE]');
+    expect(await gateway.record(key, String(answer.headers['x-svc-request-id']))).to.include({ billing: 'released' });
+    expect(await gateway.balance(key)).to.deep.equal(before);
+  });
+
+  for (const stream of [false, true]) {
+    it(`in its counts has unknown usage: the hold ends (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+      faulty.always(stream ? chatStream() : chatAnswer());
+      const answer = await call('absurd', stream);
+      expect(answer.status, answer.text).to.equal(200);
+      const record = await gateway.record(key, String(answer.headers['x-svc-request-id']));
+      expect(record).to.include({ billing: 'estimated', outputTokens: 0 });
+      expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
+    });
+  }
+
+  it('is named in the log with the place, the exception and its stack, once a minute', () => {
+    const lines = gateway
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('an adapter threw'));
+    const ofRequest = lines.filter((line) => line.includes('"place":"request"'));
+    expect(ofRequest).to.have.length(1);
+    expect(JSON.parse(ofRequest[0] ?? '')).to.nested.include({
+      adapter: 'faulty-request',
+      level: 50,
+      'error.message': 'a mistake of its author',
+    });
+    expect(ofRequest[0]).to.include('index.js');
+  });
+});
+
+describe('A package whose adapter cannot be used', function () {
+  this.timeout(60_000);
+  const REGISTERING = (dist: string, adapter: string) => `
+const chat = require('${dist}/plugins/upstreams/chat.js').default;
+const { registerAdapter } = require('${dist}/core/upstream.js');
+const { definePlugin } = require('${dist}/core/plugin.js');
+const { pluginManifest } = require('${dist}/core/express-gateway.js');
+module.exports = pluginManifest(definePlugin({
+  name: 'outside',
+  summary: 'An adapter.',
+  schema: { type: 'object', properties: {} },
+  register: () => registerAdapter(${adapter}),
+}));
+`;
+
+  for (const [mistake, adapter, words] of [
+    ['is written for another contract', "{ ...chat, name: 'new', contract: 'upstream/9' }", 'the contract upstream/9'],
+    ['lacks a function', "{ ...chat, name: 'new', readEvent: undefined }", 'lacks readEvent'],
+    ['has the name of another', "{ ...chat, name: 'messages' }", 'two adapters are named "messages"'],
+    ['throws while it is made', 'undefined.name', 'Cannot read properties of undefined'],
+  ] as const) {
+    it(`stops the start with status 78 and the package when the adapter ${mistake}`, async () => {
+      const folder = temporaryFolder({ 'index.js': REGISTERING(dirname(await builtServer()), adapter) });
+      const { plugins } = parse(textOf('system.config.yml'));
+      const { code, output } = await failToStart({
+        upstreams: {},
+        system: { plugins: { ...plugins, outside: { package: join(folder, 'index.js') } } },
+      });
+      expect(code, output).to.equal(78);
+      expect(output).to.include(words).and.include(folder).and.include('system.config.yml');
+    });
+  }
+});

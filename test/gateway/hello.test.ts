@@ -1,0 +1,28 @@
+import { expect } from 'chai';
+import { startGateway, type TestGateway } from '../support/gateway';
+
+describe('The connectivity check of agents', function () {
+  this.timeout(60_000);
+  let gateway: TestGateway;
+
+  before(async () => {
+    gateway = await startGateway({ upstreams: { acme: { url: 'http://127.0.0.1:1' } } });
+  });
+  after(() => gateway?.stop());
+
+  for (const method of ['HEAD', 'GET']) {
+    it(`${method} /api/hello is 200 without credentials, and with foreign ones`, async () => {
+      for (const headers of [{}, { 'x-api-key': 'sk-of-another-service' }]) {
+        const answer = await gateway.call('/api/hello', { method, headers });
+        expect(answer.status).to.equal(200);
+        expect(answer.text).to.equal(method === 'HEAD' ? '' : '{"message":"hello"}');
+      }
+    });
+  }
+
+  it('POST /api/hello is 405 and names the methods there are', async () => {
+    const answer = await gateway.call('/api/hello', { method: 'POST', body: {} });
+    expect(answer.status).to.equal(405);
+    expect(answer.headers['allow']).to.equal('GET, HEAD');
+  });
+});

@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import { request } from 'undici';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { rawRequest, statusOf } from '../support/raw';
+import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { until } from '../support/until';
+
+const PORT = 28_751;
+
+/** A server in the sandbox that answers with exactly the bytes its path names in base64url. */
+const SERVER = `
+  require('net').createServer((socket) => {
+    socket.on('error', () => {});
+    let head = '';
+    socket.on('data', (bytes) => {
+      head += bytes;
+      if (!head.includes('\\r\\n\\r\\n')) return;
+      const path = head.split(' ')[1].split('/').pop();
+      head = '';
+      if (path === 'headers') socket.end('HTTP/1.1 200 OK\\r\\n' + 'x-filler: 12345678901234567890\\r\\n'.repeat(320_000) + '\\r\\n');
+      else socket.end(Buffer.from(path, 'base64url'));
+    });
+  }).listen(${PORT}, '127.0.0.1');
+`;
+
+describe('a port of a sandbox whose server answers with nonsense', function () {
+  this.timeout(120_000);
+  let gateway: TestGateway;
+  let key: string;
+  let id: string;
+  let opened: { url: string; headers: Record<string, string> };
+
+  before(async () => {
+    gateway = await startGateway({ ...SANDBOX_GATEWAY });
+    ({ key } = await gateway.newCustomer('5'));
+    ({ id } = await createSandbox(gateway, key, creation('answers')));
+    await waitForState(gateway, key, id, 'RUNNING');
+    await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'server.js', content: SERVER } });
+    const command = `exec "${NODE_INSIDE}" server.js`;
+    await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, background: true } });
+    opened = (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT}`, { method: 'GET', key })).json;
+    await until('the server is up', async () => (await answer('HTTP/1.1 200 OK\r\n\r\nup')).status === 200);
+  });
+
+  after(async () => {
+    await terminate(gateway, key, id);
+    await gateway.stop();
+  });
+
+  const encoded = (bytes: string) => Buffer.from(bytes, 'latin1').toString('base64url');
+
+  const ask = async (path: string) => {
+    const { statusCode, headers, body } = await request(opened.url + path, { headers: opened.headers });
+    return { status: statusCode, headers, text: await body.text() };
+  };
+
+  const answer = (bytes: string) => ask(encoded(bytes));
+
+  const codeOf = ({ status, text }: { status: number; text: string }) =>
+    text.startsWith('{') ? `${status} ${JSON.parse(text).error.code}` : String(status);
+
+  const expectAlive = async () => {
+    expect(gateway.process.exitCode, gateway.output()).to.equal(null);
+    expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
+  };
+
+  it('gives 502 for a reason phrase with a control character', async () => {
+    expect(codeOf(await answer('HTTP/1.1 200 O\x01K\r\ncontent-length: 0\r\n\r\n'))).to.equal('502 SUPPLIER_ERROR');
+    await expectAlive();
+  });
+
+  it('gives 502 for status 099', async () => {
+    expect(codeOf(await answer('HTTP/1.1 099 Low\r\ncontent-length: 0\r\n\r\n'))).to.equal('502 SUPPLIER_ERROR');
+    await expectAlive();
+  });
+
+  it('gives 502 for ten megabytes of headers', async () => {
+    expect(codeOf(await ask('headers'))).to.equal('502 SUPPLIER_ERROR');
+    await expectAlive();
+  });
+
+  it('leaves nothing of a refused answer in the 502', async () => {
+    const { headers, text } = await answer(
+      'HTTP/1.1 200 O\x01K\r\ncontent-encoding: gzip\r\nx-own: 1\r\ncontent-length: 2\r\n\r\nok',
+    );
+    expect(headers).to.include({ 'x-svc-source': 'platform', 'content-type': 'application/json; charset=utf-8' });
+    expect(headers).to.not.have.any.keys('content-encoding', 'x-own', 'x-powered-by');
+    expect(JSON.parse(text).error.message).to.be.a('string');
+  });
+
+  describe('asked for an upgrade', () => {
+    const upgrade = (path: string) => {
+      const { pathname, host } = new URL(opened.url);
+      const headers = { host, connection: 'Upgrade', upgrade: 'websocket', ...opened.headers };
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      return rawRequest(gateway.url, `GET ${pathname}${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
+    };
+
+    it('gives 502 for an answer that is not HTTP', async () => {
+      for (const line of ['200 O\x01K', '099 Low', '999 High']) {
+        const text = await upgrade(encoded(`HTTP/1.1 ${line}\r\ncontent-length: 0\r\n\r\n`));
+        expect(statusOf(text), text).to.equal(502);
+        expect(text).to.include('SUPPLIER_ERROR');
+      }
+      expect(statusOf(await upgrade('headers'))).to.equal(502);
+      await expectAlive();
+    });
+
+    it('relays an answer that refuses the upgrade, body and framing whole', async () => {
+      const chunked = await upgrade(
+        encoded('HTTP/1.1 403 Forbidden\r\ntransfer-encoding: chunked\r\nx-own: 1\r\n\r\n2\r\nno\r\n0\r\n\r\n'),
+      );
+      expect(statusOf(chunked)).to.equal(403);
+      expect(chunked).to.match(/x-own: 1\r\n/i);
+      expect(chunked).to.match(/2\r\nno\r\n0\r\n\r\n$/);
+    });
+
+    it('closes the connection where a refusal breaks off', async () => {
+      const text = await upgrade(encoded('HTTP/1.1 403 Forbidden\r\ncontent-length: 5\r\n\r\nno'));
+      expect(text.endsWith('no')).to.equal(true);
+      await expectAlive();
+    });
+
+    it('survives an instance that resets the connection after it has switched protocols', async () => {
+      const text = await upgrade(
+        encoded('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n\x81\x02hi'),
+      );
+      expect(text).to.match(/^HTTP\/1\.1 101/);
+      expect(text).to.not.include('HTTP/1.1 502');
+      await expectAlive();
+    });
+  });
+
+  it('shows an instance no credentials where the client sends an Expect header', async () => {
+    const echo = `require('http').createServer((q, a) => a.end(JSON.stringify(q.headers))).listen(${PORT + 1}, '127.0.0.1')`;
+    await gateway.call(`/v1/sandboxes/${id}/commands`, {
+      key,
+      body: { command: `exec "${NODE_INSIDE}" -e "${echo}"`, background: true },
+    });
+    const { url, headers } = (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT + 1}`, { method: 'GET', key })).json;
+    const { pathname, host } = new URL(url);
+    const lines = Object.entries({ ...headers, 'x-api-key': key, host, connection: 'close', expect: '100-continue' });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    const send = () => rawRequest(gateway.url, `GET ${pathname} HTTP/1.1\r\n${head}\r\n`);
+    const text = await until('the server answers', async () => {
+      const said = await send();
+      return said.includes('HTTP/1.1 200') ? said : undefined;
+    });
+    expect(text).to.not.include(key);
+    expect(text).to.not.include(Object.values(headers as Record<string, string>)[0]);
+  });
+});

@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { failToStart, startGateway } from '../support/gateway';
+import { SMALL } from '../support/sandboxes';
+
+const UNISOLATED = {
+  upstreams: { none: { url: 'http://127.0.0.1:9' } },
+  plugins: { sandbox: { suppliers: { local: { driver: 'process', isolation: 'none' } } } },
+  configure: (config: Record<string, unknown>) => {
+    config['offerings'] = { small: SMALL };
+  },
+};
+
+describe('A gateway on loopback that offers sandboxes without isolation', function () {
+  this.timeout(120_000);
+
+  it('does not start behind a PUBLIC_URL that others reach', async () => {
+    const { code, output } = await failToStart({ ...UNISOLATED, env: { PUBLIC_URL: 'https://gateway.example' } });
+    expect(code).to.equal(78);
+    expect(output).to.include('PUBLIC_URL https://gateway.example');
+  });
+
+  it('does not start behind proxies', async () => {
+    const plugins = { ...UNISOLATED.plugins, console: { proxies: 1 } };
+    const { code, output } = await failToStart({ ...UNISOLATED, plugins });
+    expect(code).to.equal(78);
+    expect(output).to.include('the setting proxies');
+  });
+
+  it('starts with a warning when only this machine reaches it', async () => {
+    const gateway = await startGateway(UNISOLATED);
+    expect(gateway.output()).to.include('sandboxes without isolation');
+    expect(await gateway.stop()).to.equal(0);
+  });
+});

@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import { ERRORS, type ErrorCode, fail } from '../../../core/errors';
+import { errorEvent } from '../../../policies/sse-relay/error-event';
+
+const VENDOR_TYPES: Partial<Record<ErrorCode, string>> = {
+  ALL_PROVIDERS_FAILED: 'api_error',
+  INTERNAL_ERROR: 'api_error',
+  UPSTREAM_TIMEOUT: 'timeout_error',
+  OVERLOADED: 'overloaded_error',
+  DRAINING: 'overloaded_error',
+  LEDGER_UNAVAILABLE: 'overloaded_error',
+  UPSTREAM_RATE_LIMITED: 'rate_limit_error',
+  KEY_RATE_LIMITED: 'rate_limit_error',
+};
+
+function dataOf(event: Buffer): { error: Record<string, unknown>; request_id?: string } {
+  return JSON.parse(/^data: (.*)$/m.exec(event.toString())?.[1] ?? '');
+}
+
+describe('The error event of a stream', () => {
+  for (const [code, type] of Object.entries(VENDOR_TYPES) as [ErrorCode, string][]) {
+    it(`${code} has the type ${type} in a Messages stream, and its code beside it`, () => {
+      const event = errorEvent('messages', fail(code), 'req_1');
+      expect(event.toString()).to.match(/^event: error\ndata: .*\n\n$/);
+      expect(dataOf(event)).to.include({ type: 'error', request_id: 'req_1' });
+      expect(dataOf(event).error).to.include({ type, code, message: ERRORS[code].summary });
+    });
+
+    it(`${code} keeps the type of the catalogue in a Chat stream`, () => {
+      const event = errorEvent('chat', fail(code), 'req_1');
+      expect(dataOf(event)).to.have.all.keys('error');
+      expect(dataOf(event).error).to.include({ type: ERRORS[code].type, code });
+    });
+  }
+
+  it('is never of the type server_error in a Messages stream, whatever the error', () => {
+    for (const code of Object.keys(ERRORS) as ErrorCode[])
+      expect(dataOf(errorEvent('messages', fail(code), 'req_1')).error['type'], code).not.to.equal('server_error');
+  });
+});
