@@ -323,7 +323,6 @@ describe('A watched configuration', function () {
     upstream = await startUpstream();
     upstream.always(messagesAnswer({ usage: USAGE }));
     gateway = await startGateway({
-      stores: 'real',
       upstreams: { acme: { url: upstream.url } },
       env: { WATCH_CONFIG: 'true' },
     });

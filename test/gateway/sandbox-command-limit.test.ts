@@ -15,7 +15,7 @@ describe('a limit of commands', function () {
 
   before(async () => {
     const plugins = { sandbox: { ...SANDBOX_GATEWAY.plugins.sandbox, ...LIMITS } };
-    gateway = await startGateway({ stores: 'real', ...SANDBOX_GATEWAY, plugins });
+    gateway = await startGateway({ ...SANDBOX_GATEWAY, plugins });
     ({ key } = await gateway.newCustomer('5'));
     ids = [];
     for (const name of ['one', 'two']) ids.push((await createSandbox(gateway, key, creation(name))).id);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { type Answered, type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
 import { statusOf } from '../support/raw';
-import { emptyRedis, newDatabase } from '../support/shared';
+import { newStores } from '../support/stores';
 import { until } from '../support/until';
 import { chatStream, messagesStream, neverAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -26,7 +26,7 @@ describe('A stop while calls run that do not end', function () {
   before(async () => {
     upstream = await startUpstream();
     const options: GatewayOptions = {
-      stores: { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() },
+      stores: await newStores(),
       upstreams: { acme: { url: upstream.url, models: { 'acme-large': { maxOutput: 10_000_000 } } } },
       system: { shutdownGrace: '500ms' },
     };

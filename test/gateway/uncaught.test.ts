@@ -6,8 +6,8 @@ import { ask } from '../support/calls';
 import { runTollgate } from '../support/command-line';
 import { temporaryFolder } from '../support/databases';
 import { type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
-import { emptyRedis, newDatabase } from '../support/shared';
 import { textOf } from '../support/sources';
+import { newStores } from '../support/stores';
 import { until } from '../support/until';
 import { messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -55,7 +55,7 @@ describe('A fault that nothing catches', function () {
     upstream.reset();
     const plugins = { ...parse(textOf('system.config.yml')).plugins, faulty: { package: join(folder.path, 'faulty') } };
     options = {
-      stores: { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() },
+      stores: await newStores(),
       upstreams: { acme: { url: upstream.url } },
       system: { plugins, shutdownGrace },
     };
