@@ -24,6 +24,8 @@ export interface Vitals {
   readonly descriptors: number;
   /** The longest time the event loop stood still since the last look. */
   readonly lagMs: number;
+  /** How long the main thread has waited for a core since it began: a busy machine must not look like a blocked event loop. */
+  readonly waitedMs: number;
 }
 
 export async function openRig(): Promise<Rig> {
@@ -106,6 +108,7 @@ export async function vitalsOf({ pid, adminUrl, adminToken }: TestGateway): Prom
     rssMiB: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1_024),
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
     lagMs: Math.round(Number(lag?.[1] ?? 0) * 1_000),
+    waitedMs: Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6,
   };
 }
 

@@ -29,6 +29,7 @@ function samples({ sandboxId }: Rig): readonly (readonly [path: string, body: ob
 export const bodies: Target = {
   name: 'bodies',
   summary: 'JSON bodies of each route',
+  isOfGateway: true,
   run: async (rig, random) => {
     const [path, sample] = random.pick(samples(rig));
     rig.answerNextWith([]);

@@ -9,6 +9,7 @@ import type { Target } from './target';
 export const events: Target = {
   name: 'events',
   summary: 'server-sent events of upstreams',
+  isOfGateway: true,
   run: async (rig, random) => {
     const isChat = random.below(2) === 0;
     const answer = answerOf({ texts: ['one ', 'two'] }, isChat ? 'chatcmpl' : 'msg');

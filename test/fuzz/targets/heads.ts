@@ -18,6 +18,7 @@ const LONGEST_MS = 1_500;
 export const heads: Target = {
   name: 'heads',
   summary: 'bytes on the public listener',
+  isOfGateway: true,
   run: async ({ gateway, key }, random) => {
     const body = JSON.stringify({ model: 'm', max_tokens: 1, messages: [] });
     const sample = [

@@ -11,6 +11,7 @@ const UPGRADED =
 export const answers: Target = {
   name: 'answers',
   summary: 'HTTP answers of servers in sandboxes',
+  isOfGateway: true,
   run: async ({ gateway, port }, random) => {
     const answer = mutateBytes(random, Buffer.from(GOOD_ANSWER)).subarray(0, 8_000).toString('base64');
     await new Promise<void>((resolve) => {
@@ -28,6 +29,7 @@ export const answers: Target = {
 export const frames: Target = {
   name: 'frames',
   summary: 'WebSocket upgrades and frames through a port of a sandbox',
+  isOfGateway: true,
   run: async ({ gateway, port }, random) => {
     const answer = mutateBytes(random, Buffer.from(UPGRADED, 'latin1')).subarray(0, 8_000).toString('base64');
     const head = [

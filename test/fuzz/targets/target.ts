@@ -5,6 +5,8 @@ import type { Rig } from '../rig';
 export interface Target {
   readonly name: string;
   readonly summary: string;
+  /** Its input goes to the running gateway, whose event loop is watched. */
+  readonly isOfGateway: boolean;
   /** Sends one input. It throws when the gateway does what it must not, beyond ending or standing still. */
   run(rig: Rig, random: Random): Promise<void>;
 }

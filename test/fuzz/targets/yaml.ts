@@ -14,6 +14,7 @@ let read: ((text: string) => unknown) | undefined;
 export const yaml: Target = {
   name: 'yaml',
   summary: 'gateway.config.yml',
+  isOfGateway: false,
   run: async (_, random) => {
     read ??= await openReader();
     const text = mutateBytes(random, Buffer.from(textOf('gateway.config.yml'))).toString('utf8');
