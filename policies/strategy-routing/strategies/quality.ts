@@ -9,8 +9,16 @@ import { latencyNoise, type Strategy } from './strategy';
 export const byQuality: Strategy = {
   score: ({ upstream }, facts) =>
     TIERS.indexOf(upstream.tier) * 10_000 + failureClass(facts.failureRate) * 1_000 + latencySteps(facts),
-  noise: (facts) => (facts.latencyMs === undefined ? 0 : Math.max(1, latencyNoise(facts) / STEP)),
+  noise: (facts) => (facts.latencyMs === undefined ? 0 : Math.max(1, stepsDown(latencyNoise(facts)))),
 };
+
+/** The least that is left of a time when chance is taken off: one answer can be most of what is known. */
+const LEAST_LEFT = 0.01;
+
+/** How many steps a time is above what is left of it without this share. One slow answer makes the share nearly the whole. */
+function stepsDown(share: number): number {
+  return -Math.log(Math.max(LEAST_LEFT, 1 - share)) / STEP;
+}
 
 /** 0 to 4: up to 5, 15, 40, 75 % of the attempts failed. One failure in a row of answers is class 1 for a quarter of a minute. */
 function failureClass(rate: number): number {

@@ -19,12 +19,14 @@ interface Sharing {
   readonly scatter: number;
   /** Of each upstream, as a multiple of `ms`. */
   readonly slower?: readonly number[];
+  /** How many times as long one answer in a hundred takes. */
+  readonly stall?: number;
 }
 
 const CALLS = 500;
 
 /** The share of the calls that each upstream was the first choice of. */
-function sharesOf({ strategy, seed, weights, ms, scatter, slower = [] }: Sharing): number[] {
+function sharesOf({ strategy, seed, weights, ms, scatter, slower = [], stall = 1 }: Sharing): number[] {
   const { below } = seeded(seed);
   const random = () => below(2 ** 30) / 2 ** 30;
   let nowMs = 1_000_000;
@@ -41,7 +43,8 @@ function sharesOf({ strategy, seed, weights, ms, scatter, slower = [] }: Sharing
     const first = order[0] ?? 0;
     counts[first] = (counts[first] ?? 0) + 1;
     // Mostly near the middle, now and then three times as long.
-    const took = ms * (slower[first] ?? 1) * (1 + scatter * (random() - 0.5) + (random() < 0.03 ? 2 : 0));
+    const stalled = random() < 0.01 ? stall : 1;
+    const took = stalled * ms * (slower[first] ?? 1) * (1 + scatter * (random() - 0.5) + (random() < 0.03 ? 2 : 0));
     health.answered(candidates[first] ?? sampleCandidate('none'), { ms: took, stream: true });
   }
   return counts.map((count) => count / CALLS);
@@ -61,6 +64,16 @@ describe('Upstreams that are equally good', () => {
           },
         ),
         { numRuns: 300, seed: 1 },
+      );
+    });
+
+    it(`share the calls under ${name} although an answer of either stalls now and then`, () => {
+      void fc.assert(
+        fc.property(fc.nat(1e9), fc.constantFrom(10, 100), (seed, stall) => {
+          const [first] = sharesOf({ strategy, seed, weights: [1, 1], ms: 5, scatter: 0.4, stall });
+          expect(first).to.be.within(0.25, 0.75);
+        }),
+        { numRuns: 200, seed: 1 },
       );
     });
 
