@@ -13,6 +13,7 @@ import { afterStandstill, watchedAt } from './hold-time';
 import { hasStagesOf, restage, sharesOf } from './restage';
 import {
   addSeen,
+  alone,
   beginRun,
   carrySeen,
   type RolloutRow,
@@ -114,8 +115,10 @@ export class Engine {
     const [written] = await Promise.allSettled([this.#writeSeen()]);
     const { configuration, database } = this.gateway;
     if (configuration.rollouts.length > 0) {
-      const hasDecided = await unlessOtherDoes(database, (trx) => this.#decideAll(trx, configuration));
-      if (hasDecided) this.#begunOf = configuration;
+      // A configuration that is new here waits for its turn: begun at a later look, it would overrule newer ones of other nodes.
+      const inTurn = this.#begunOf === configuration ? unlessOtherDoes : alone;
+      const hasDecided = await inTurn(database, (trx) => this.#decideAll(trx, configuration));
+      if (hasDecided !== false) this.#begunOf = configuration;
     }
     await this.follow();
     if (written.status === 'rejected') throw written.reason;

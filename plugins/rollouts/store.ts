@@ -30,7 +30,7 @@ export async function readRows(database: Knex): Promise<ReadonlyMap<string, Roll
 }
 
 /** Any number: who changes a rollout, decision or operator, does it alone. */
-const LOCK = 0x70_6c_72;
+export const LOCK = 0x70_6c_72;
 
 /** Does the work in a transaction, if nobody else is changing rollouts at the moment; answers whether it has. */
 export function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) => Promise<void>): Promise<boolean> {

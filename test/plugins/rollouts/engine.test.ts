@@ -8,7 +8,7 @@ import { definitionOf, type Rollout } from '../../../core/rollout';
 import { bucketOf } from '../../../plugins/rollouts/counts';
 import { Engine, type EngineGateway } from '../../../plugins/rollouts/engine';
 import { give, type Order } from '../../../plugins/rollouts/orders';
-import { readRows, readSeen } from '../../../plugins/rollouts/store';
+import { LOCK, readRows, readSeen } from '../../../plugins/rollouts/store';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { until } from '../../support/until';
 
@@ -144,6 +144,19 @@ describe('the engine of rollouts', function () {
     await order(rollout, 'promote');
     const second = await start(with_(rollout));
     expect(second.share(rollout)).to.equal(1);
+  });
+
+  it('begins its configuration before it serves, also while another node decides', async () => {
+    const rollout = rolloutOf([0.1, 1]);
+    await start(with_(rollout));
+    const other = await database.transaction();
+    await other.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
+    const starting = start(with_(rollout));
+    const waiting = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
+      WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`;
+    await until('it waits for its turn', async () => (await database.raw(waiting)).rows.length > 0);
+    await other.rollback();
+    expect((await starting).share(rollout)).to.equal(0.1);
   });
 
   it('takes a reloaded configuration over with its rollouts where they are', async () => {
