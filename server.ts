@@ -1,66 +1,64 @@
 /**
- * The only process entry: reads the configuration, opens the stores, puts the pieces together, serves until it is told to
- * stop. `--check` reads and checks the configuration and ends.
+ * The only process entry: reads the configuration, opens the stores, the ledger and the gateway, and serves until it is told to
+ * stop. Each line that opens something registers how it is closed; `resources.close()` goes backwards.
  */
 import { existsSync } from 'node:fs';
-import type { Server } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
 import { setDefaultHighWaterMark } from 'node:stream';
-import { readAdminToken } from './core/admin-token';
-import { openApiKeys } from './core/api-keys';
-import { answerBrokenRequests } from './core/broken-requests';
-import { type Configuration, configurationReader } from './core/configuration';
-import { reportConfiguration } from './core/configuration-nodes';
-import { databaseSource, fileSource, type ReadHere } from './core/configuration-source';
-import { limitConnections } from './core/connection-limits';
-import { checkDatabase, migrate, openDatabase } from './core/database';
-import { type Egress, openEgress } from './core/egress';
-import { ejectionRules } from './core/ejection';
-import { startExpressGateway } from './core/express-gateway';
-import { followRevisions } from './core/follow-revisions';
-import { openFrontDoor } from './core/front-door';
-import { type GatewayParts, withConfiguration } from './core/gateway';
-import { startHealthExchange } from './core/health-exchange';
-import { leaveIdleClients } from './core/idle-clients';
-import type { DrainOptions } from './core/ledger/drain';
-import { type Drainer, startDrainer } from './core/ledger/drainer';
-import { startDrainerThread } from './core/ledger/drainer-thread';
+import { openApiKeys } from './core/accounts/identify';
+import { startSweeper } from './core/accounts/sweeper';
+import { readAdminToken } from './core/api/admin-token';
+import type { Route } from './core/api/route';
+import { AnswerStore } from './core/calls/answer-store';
+import { OpenCalls } from './core/calls/open-calls';
+import { startRefusedCalls } from './core/calls/refused-calls';
+import { type Configuration, configurationReader } from './core/configuration/configuration';
+import { followRevisions } from './core/configuration/follow-revisions';
+import { ReloadableConfiguration } from './core/configuration/live-configuration';
+import { reportConfiguration } from './core/configuration/nodes';
+import { recordReloads, reloadOnChange } from './core/configuration/reload-triggers';
+import { restartNeededSince } from './core/configuration/restart-needed';
+import { databaseSource, fileSource, type ReadHere } from './core/configuration/source';
+import { problemText } from './core/configuration/yaml-file';
+import { withConfiguration } from './core/gateway/gateway';
+import type { Policy } from './core/gateway/policy';
+import { ejectionRules } from './core/health/ejection';
+import { startHealthExchange } from './core/health/exchange';
+import { UpstreamHealth } from './core/health/health';
+import { exposeUpstreams } from './core/health/metrics';
+import { answerBrokenRequests } from './core/http/broken-requests';
+import { limitConnections } from './core/http/connection-limits';
+import { leaveIdleClients } from './core/http/idle-clients';
+import { readPortDomain } from './core/http/port-domain';
+import { warnOfUnnamedProxies } from './core/http/proxies';
+import { limitTimes } from './core/http/time-limits';
 import { startGuardian } from './core/ledger/guardian';
 import { leaseTimes } from './core/ledger/lease-times';
 import { startLeases } from './core/ledger/leases';
-import type { Ledger } from './core/ledger/ledger';
-import { MemoryLedger } from './core/ledger/memory-ledger';
-import { startOutboxWatch } from './core/ledger/outbox-watch';
+import { openDrainer, openLedger, refuseHalfOfTheStores } from './core/ledger/open-ledger';
+import { startOutboxWatch } from './core/ledger/outbox/outbox-watch';
 import { ensureReady } from './core/ledger/recovery';
-import { RedisLedger } from './core/ledger/redis-ledger';
-import type { ReplicaPolicy } from './core/ledger/replicas';
 import { createSettler } from './core/ledger/settler';
-import { openSpool } from './core/ledger/spool';
-import { openSpoolFolder } from './core/ledger/spool-folder';
-import { LiveConfiguration } from './core/live-configuration';
-import { LiveRollouts } from './core/live-rollouts';
-import { type LoadedPlugins, loadPlugins } from './core/load-plugins';
+import { openSpool } from './core/ledger/spool/spool';
+import { openSpoolFolder } from './core/ledger/spool/spool-folder';
+import { countLeftOpen } from './core/left-open';
 import { log } from './core/log';
-import { OpenCalls } from './core/open-calls';
-import { closeWithConnection } from './core/pipelined';
-import type { Route } from './core/plugin';
-import { readPortDomain } from './core/port-domain';
-import { proxiesInFront } from './core/proxies';
-import { checkRedis, connectRedis, type RedisClient } from './core/redis';
-import { startRefusedCalls } from './core/refused-calls';
-import { recordReloads, reloadOnChange } from './core/reload-triggers';
-import { restartNeededSince } from './core/restart-needed';
+import { startUsageRollUp } from './core/records/usage-roll-up';
+import { openResources, type Resources } from './core/resources';
 import { readRole } from './core/role';
+import { LiveRollouts } from './core/rollouts/live-rollouts';
+import { announce } from './core/serving/announce';
+import { readArguments } from './core/serving/arguments';
+import { explain } from './core/serving/explain';
+import { startExpressGateway } from './core/serving/express-gateway';
+import { openFrontDoor } from './core/serving/front-door';
+import { loadPlugins } from './core/serving/load-plugins';
+import { hostsOf, routesOf, startPlugins } from './core/serving/start-plugins';
 import { parseDuration } from './core/settings';
 import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
-import { EXIT_CONFIGURATION, StartFailure } from './core/start-failure';
-import { hostsOf, routesOf, startPlugins } from './core/start-plugins';
-import { startSweeper } from './core/sweeper';
-import { describeFault } from './core/thrown';
-import { UpstreamHealth } from './core/upstream-health';
-import { exposeUpstreams } from './core/upstream-metrics';
-import { startUsageRollUp } from './core/usage-roll-up';
-import { ConfigurationError, problemText } from './core/yaml-file';
+import { checkDatabase, migrate, openDatabase } from './core/storage/database';
+import { startWatchdog } from './core/watchdog';
+import { type Egress, openEgress } from './core/wire/egress';
 
 /** The project's folder, also when this runs from dist. */
 const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname : dirname(__dirname);
@@ -68,116 +66,159 @@ const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname :
 /** As on Node 20; newer ones keep four times as much for each caller that reads slowly, and there may be thousands. */
 const STREAM_BUFFER_BYTES = 16 * 1024;
 
+/** A call whose client has left may still be at its end: it is charged before the process ends. */
+const LAST_SETTLEMENTS_MS = 5_000;
+
 async function main(): Promise<void> {
   setDefaultHighWaterMark(false, STREAM_BUFFER_BYTES);
-  const { env } = process;
   const isCheck = readArguments(process.argv.slice(2));
+  const resources = openResources();
+  const files = readFiles(process.env, resources);
+  if (isCheck) {
+    const { revision, warnings } = files.read();
+    for (const warning of warnings) process.stdout.write(`${problemText(warning)} (warning)\n`);
+    process.stdout.write(`The configuration in ${files.configFolder} is sound (revision ${revision}).\n`);
+    return resources.close();
+  }
+  const stores = await openStores(files, resources);
+  const money = await openMoney(files, stores, resources);
+  const gateway = await openGateway(files, stores, money, resources);
+  await listen(files, stores, money, gateway, resources);
+}
+
+/** Reads system.config.yml, loads its plugins, and makes ready to read gateway.config.yml. */
+function readFiles(env: NodeJS.ProcessEnv, { keep }: Resources) {
   readPortDomain(env);
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
+  const watchdog = keep(startWatchdog(log));
   const loaded = loadPlugins(configFolder, env);
   const readHere = configurationReader(loaded);
-  const read: ReadHere = (text) => readHere(configFolder, env, text);
-  if (isCheck) {
-    const { revision, warnings } = read();
-    for (const warning of warnings) process.stdout.write(`${problemText(warning)} (warning)\n`);
-    process.stdout.write(`The configuration in ${configFolder} is sound (revision ${revision}).\n`);
-    return;
-  }
-  await serve(loaded, configFolder, read);
+  const read: ReadHere<Configuration<Policy>> = (text) => readHere(configFolder, env, text);
+  const dataFolder = resolve(env['DATA_DIR'] || join(PROJECT_FOLDER, '.tollgate'));
+  return { ...loaded, env, configFolder, dataFolder, read, watchdog };
 }
 
-const USAGE = `Usage: node dist/server.js [--check]
+type Files = ReturnType<typeof readFiles>;
 
-Starts Tollgate with gateway.config.yml and system.config.yml of TOLLGATE_CONFIG_DIR (default: the project's folder).
-  --check  reads and checks the configuration, and ends
-  --help   shows this
-`;
-
-/** True for --check. Anything that is not understood starts nothing. */
-function readArguments(given: readonly string[]): boolean {
-  if (given.length === 0) return false;
-  if (given.length === 1 && given[0] === '--check') return true;
-  if (given.length === 1 && given[0] === '--help') {
-    process.stdout.write(USAGE);
-    process.exit(0);
-  }
-  process.stderr.write(`tollgate does not know ${given.join(' ')}.\n\n${USAGE}`);
-  process.exit(2);
-}
-
-async function serve({ system, plugins }: LoadedPlugins, configFolder: string, read: ReadHere): Promise<void> {
-  const { env } = process;
+/** Opens and migrates the database, and takes the configuration from where it is kept. */
+async function openStores({ env, configFolder, dataFolder, system, read }: Files, { keep }: Resources) {
   // Mistakes in the files are told before anything is opened.
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
-  const dataFolder = resolve(env['DATA_DIR'] || join(PROJECT_FOLDER, '.tollgate'));
-  const database = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
+  const opened = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
+  const database = keep(opened, () => opened.destroy());
   await checkDatabase(database);
   await migrate(database);
-  const configurationSource = ofFiles === undefined ? databaseSource(read, database) : fileSource(read);
-  const configuration = ofFiles ?? (await configurationSource.read());
-  const live = new LiveConfiguration({
+  const source = ofFiles === undefined ? databaseSource(read, database) : fileSource(read);
+  const configuration = ofFiles ?? (await source.read());
+  const live = new ReloadableConfiguration({
     first: configuration,
-    read: configurationSource.read,
+    read: source.read,
     record: recordReloads(database, log),
     needsRestart: restartNeededSince(configuration, configFolder),
     log,
   });
+  return { database, role, source, live };
+}
+
+type Stores = Awaited<ReturnType<typeof openStores>>;
+
+/** Opens the ledger, brings it up to Postgres, and starts everything that moves money. */
+async function openMoney({ env, dataFolder, system }: Files, { database }: Stores, { keep }: Resources) {
   const { ledger, redis } = await openLedger(env['REDIS_URL'], system.ledger);
+  keep(ledger, () => ledger.close());
   await ensureReady({ ledger, database, log });
-  const guardian = startGuardian({ ledger, database, log });
+  keep(startGuardian({ ledger, database, log }));
   const folder = await openSpoolFolder(join(dataFolder, 'spool'));
   const drainer = openDrainer({ ledger, database, log, onWritten: (rids) => spool.written(rids) }, env);
-  const outbox = startOutboxWatch({ ledger, drainer, log });
-  const sweeper = startSweeper({ ledger, database, log });
-  const stopRollUp = startUsageRollUp({ database, log });
   const times = leaseTimes(system.ledger.leaseSeconds);
-  const spool = openSpool({ ledger, database, drainer, log, times, folder });
-  const settler = createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs });
-  const leases = startLeases({ ledger, log, times });
+  const spool = keep(openSpool({ ledger, database, drainer, log, times, folder }));
+  // It ends before the spool, which drops what its last entries have closed.
+  keep(drainer);
+  const outbox = keep(startOutboxWatch({ ledger, drainer, log }));
+  keep(startSweeper({ ledger, database, log }));
+  keep(startUsageRollUp({ database, log }));
+  const leases = keep(startLeases({ ledger, log, times }));
+  const settler = keep(createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs }));
+  return { ledger, redis, outbox, leases, settler };
+}
+
+type Money = Awaited<ReturnType<typeof openMoney>>;
+
+/** Puts together what policies and plugins are given, and starts the plugins. */
+async function openGateway(files: Files, stores: Stores, money: Money, { keep }: Resources) {
+  const { system, plugins, proxies, env, dataFolder } = files;
+  const { database, live, source, role } = stores;
+  const { ledger, redis, outbox, leases, settler } = money;
   const refusedCalls = startRefusedCalls({ database, log });
+  keep(refusedCalls, () => refusedCalls.close());
   const egress = openEgress();
+  keep(egress, () => egress.close());
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
   exposeUpstreams(health);
-  const stopExchange = redis === undefined ? undefined : startHealthExchange({ redis, health, log });
-  let isDraining = false;
-  let routes: readonly Route[] = [];
-  const parts: GatewayParts = {
+  if (redis !== undefined) keep(startHealthExchange({ redis, health, log }), (stop) => stop());
+  const draining = new AbortController();
+  const openCalls = new OpenCalls();
+  const parts = {
     ledger,
     database,
-    keys: openApiKeys({ ledger, log }),
     egress,
     settler,
     leases,
     health,
-    rollouts: new LiveRollouts(),
     refusedCalls,
-    openCalls: new OpenCalls(),
+    answers: openAnswerStore(system),
+    openCalls,
     log,
-    dataFolder,
-    proxies: proxiesInFront(plugins),
-    liveConfiguration: live,
-    configurationSource,
-    changeChecks: [],
+    keys: openApiKeys({ ledger, log }),
+    rollouts: new LiveRollouts(),
     stepTimeoutMs: parseDuration(system.stepTimeout),
-    routes: () => routes,
-    isDraining: () => isDraining,
+    isDraining: () => draining.signal.aborted,
     isOutboxFull: outbox.isFull,
   };
+  /** What a call runs with does not change under it. */
+  const forPolicies = (configuration: Configuration<Policy>) => withConfiguration(parts, () => configuration);
+  let routes: readonly Route[] = [];
+  const ofPlugins = { dataFolder, proxies: proxies.count, liveConfiguration: live, configurationSource: source };
+  const forPlugins = withConfiguration(
+    { ...parts, ...ofPlugins, changeChecks: [], routes: () => routes },
+    () => live.current,
+  );
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
-  const gatewayOfPlugins = withConfiguration(parts, () => live.current);
-  routes = routesOf(plugins, gatewayOfPlugins);
-  const hosts = hostsOf(plugins, gatewayOfPlugins);
-  const first = withConfiguration(parts, always(live.current));
+  routes = routesOf(plugins, forPlugins);
+  const hosts = hostsOf(plugins, forPlugins);
+  const first = forPolicies(live.current);
   const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane, role });
-  const manifests = plugins.map(({ manifest }) => manifest);
   // Before anybody is served: a first call must not find a rollout that is not known yet.
-  const stopPlugins = await startPlugins(plugins, gatewayOfPlugins);
+  keep(await startPlugins(plugins, forPlugins), (stop) => stop());
+  return { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken };
+}
+
+type Gateway = Awaited<ReturnType<typeof openGateway>>;
+
+function openAnswerStore({ answerStore }: Files['system']): AnswerStore | undefined {
+  if (answerStore === undefined) return undefined;
+  return new AnswerStore({ maxBytes: answerStore.maxBytes, maxAgeMs: parseDuration(answerStore.maxAge) });
+}
+
+/** Lets clients in, reloads the configuration when it changes, and stops when the process is told to. */
+async function listen(files: Files, stores: Stores, money: Money, gateway: Gateway, { keep, close }: Resources) {
+  const { system, plugins, proxies, configFolder, watchdog } = files;
+  const { live, database } = stores;
+  const { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken } = gateway;
+  const manifests = plugins.map(({ manifest }) => manifest);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
+  keep(servers, async ({ http, admin }) => {
+    for (const server of [http, admin]) {
+      server.close();
+      server.closeAllConnections();
+    }
+    await money.leases.none(LAST_SETTLEMENTS_MS);
+  });
   live.take(async (next) => {
-    const gateway = withConfiguration(parts, always(next));
-    const commits = [frontDoor.prepare(gateway), await servers.prepare(gateway)];
+    const prepared = forPolicies(next);
+    const commits = [frontDoor.prepare(prepared), await servers.prepare(prepared)];
     return () => {
       for (const commit of commits) commit();
       retireUpstreams(egress, live.current, next);
@@ -185,168 +226,39 @@ async function serve({ system, plugins }: LoadedPlugins, configFolder: string, r
   });
   const openRequests = new OpenRequests();
   limitTimes(servers.http, openRequests);
-  limitConnections(servers.http, system.connections, log);
+  limitConnections(servers.http, system.connections, proxies, log);
+  warnOfUnnamedProxies(servers.http, proxies, log);
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
-  const { is: source } = configurationSource;
+  const { is: source } = stores.source;
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
-  const stopFollowing = source === 'database' ? followRevisions({ live, database, log }) : undefined;
-  const stopReporting = reportConfiguration({ live, source, database, log });
+  if (source === 'database') keep(followRevisions({ live, database, log }));
+  keep(reportConfiguration({ live, source, database, log }), (stop) => stop());
   const stop = prepareStop(
     {
-      begin: () => {
-        isDraining = true;
+      begin: () => draining.abort(),
+      finish: async () => {
+        await stopReloading();
+        await Promise.all([openRequests.none(), openCalls.none()]);
       },
-      finish: () => {
-        stopReloading();
-        return openRequests.none();
-      },
-      cutOff: () => parts.openCalls.cutOff(),
-      close: async () => {
-        for (const server of [servers.http, servers.admin]) {
-          server.close();
-          server.closeAllConnections();
-        }
-        await leases.none(LAST_SETTLEMENTS_MS);
-        await stopFollowing?.();
-        await stopReporting();
-        await stopPlugins();
-        await settler.stop();
-        await leases.stop();
-        await guardian.stop();
-        await sweeper.stop();
-        await stopRollUp();
-        await outbox.stop();
-        await refusedCalls.close();
-        await drainer.stop();
-        await spool.stop();
-        await egress.close();
-        await stopExchange?.();
-        await ledger.close();
-        await database.destroy();
-      },
+      cutOff: () => openCalls.cutOff(),
+      close,
     },
     parseDuration(system.shutdownGrace),
     log,
   );
-  announce(servers, live.current, redis === undefined, adminToken.file);
+  watchdog.serving();
+  countLeftOpen(log);
+  announce(servers, live.current, money.redis === undefined, adminToken.file);
   stopOnSignal(stop, log);
   whenUncaught = stopOnFault(stop, log);
-}
-
-/** A call whose client has left may still be at its end: it is charged before the process ends. */
-const LAST_SETTLEMENTS_MS = 5_000;
-
-/** What a call runs with does not change under it. */
-function always(configuration: Configuration): () => Configuration {
-  return () => configuration;
 }
 
 /** Upstreams that are configured no more are dialled no more. */
 function retireUpstreams(egress: Egress, before: Configuration, next: Configuration): void {
   const names = new Set(next.catalog.upstreams.map(({ name }) => name));
   for (const { name } of before.catalog.upstreams) if (!names.has(name)) egress.retire(name);
-}
-
-/** A ledger in the process over a shared Postgres would let two processes spend the same money. */
-function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
-  if ((redis === '') === (database === '')) return;
-  const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
-  throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
-}
-
-/** Without a Redis the ledger is in the process: the embedded default. */
-async function openLedger(
-  redisUrl: string | undefined,
-  replicas: ReplicaPolicy,
-): Promise<{ ledger: Ledger; redis: RedisClient | undefined }> {
-  if (redisUrl === undefined || redisUrl === '') {
-    if (replicas.waitReplicas > 0)
-      throw new StartFailure('ledger.waitReplicas is set, and the embedded ledger has none.');
-    return { ledger: new MemoryLedger(), redis: undefined };
-  }
-  const redis = connectRedis(redisUrl, log);
-  await checkRedis(redis);
-  return { ledger: new RedisLedger({ redis, replicas: { ...replicas, log } }), redis };
-}
-
-/** Beside the calls, where the stores are beside the process. */
-function openDrainer(options: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
-  const { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl } = env;
-  if (!redisUrl || !databaseUrl) return startDrainer(options);
-  const onWritten = (rids: readonly string[]) => options.onWritten?.(rids);
-  return startDrainerThread({ redisUrl, databaseUrl, log, onWritten });
-}
-
-/** Slow senders of headers are closed; bodies have their own limits; idle connections may be used again for a while. */
-function limitTimes(server: Server, openRequests: OpenRequests): void {
-  server.headersTimeout = 10_000;
-  server.requestTimeout = 0;
-  server.keepAliveTimeout = 75_000;
-  openRequests.watch(server);
-  server.on('request', closeWithConnection);
-}
-
-function announce(
-  servers: { http: Server; admin: Server },
-  configuration: Configuration,
-  isEmbedded: boolean,
-  tokenFile: string | undefined,
-): void {
-  const { upstreams } = configuration.catalog;
-  log.info(
-    {
-      public: addressOf(servers.http),
-      admin: addressOf(servers.admin),
-      revision: configuration.revision,
-      ...(configuration.number !== undefined && { number: configuration.number }),
-      stores: isEmbedded ? 'embedded' : 'Redis and Postgres',
-      ...(tokenFile === undefined ? {} : { adminTokenFile: tokenFile }),
-      upstreams: upstreams.filter(({ disabled }) => disabled === undefined).map(({ name }) => name),
-      disabled: Object.fromEntries(
-        upstreams.filter(({ disabled }) => disabled !== undefined).map(({ name, disabled }) => [name, disabled]),
-      ),
-    },
-    'ready',
-  );
-  if (isEmbedded) {
-    log.warn(
-      "embedded stores: one process only, and a kill can lose the last moment's charges; set REDIS_URL and DATABASE_URL for production",
-    );
-  }
-}
-
-function addressOf(server: Server): string {
-  const address = server.address();
-  return address === null || typeof address === 'string'
-    ? String(address)
-    : `http://${address.address}:${address.port}`;
-}
-
-/** What a person can mend is said in words; everything else keeps its stack. */
-function explain(error: unknown): never {
-  if (error instanceof ConfigurationError || error instanceof StartFailure) {
-    const number = error instanceof ConfigurationError ? error.number : undefined;
-    const which =
-      number === undefined ? '' : `The newest applied configuration, revision ${number}, cannot be taken here.\n`;
-    process.stderr.write(`tollgate cannot start.\n${which}${error.message}\n`);
-    process.exit(EXIT_CONFIGURATION);
-  }
-  if (
-    error instanceof Error &&
-    'code' in error &&
-    (error.code === 'EADDRINUSE' || error.code === 'EACCES') &&
-    'port' in error
-  ) {
-    const reason = error.code === 'EADDRINUSE' ? 'is already taken' : 'may not be opened';
-    process.stderr.write(
-      `tollgate cannot start.\nPort ${error.port} ${reason}: stop what uses it, or set PORT or ADMIN_PORT to another.\n`,
-    );
-    process.exit(EXIT_CONFIGURATION);
-  }
-  log.fatal({ error: describeFault(error) }, 'an unexpected failure');
-  process.exit(1);
 }
 
 /** Until the process serves, a fault is one of the start. */

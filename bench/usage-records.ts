@@ -1,5 +1,5 @@
 import knex, { type Knex } from 'knex';
-import { sumSomeUntil } from '../core/usage-roll-up';
+import { sumSomeUntil } from '../core/records/usage-roll-up';
 
 export const RARE_MODEL = 'rarely-called';
 export const RARE_UPSTREAM = 'rarely-asked';

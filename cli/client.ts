@@ -98,7 +98,7 @@ interface Envelope {
 
 async function refused(response: Response, tokenSource: string): Promise<Failure> {
   const { error, request_id: requestId } = await envelopeOf(response);
-  if (response.status === 401) {
+  if (response.status === 401 || error?.code === 'ADMIN_TOKEN_SLOWED') {
     return new Refusal(
       `The gateway refused the admin token of ${tokenSource}. Set TOLLGATE_TOKEN to the gateway's ADMIN_TOKEN, or, where ` +
         'that is not set, to what stands in the file admin-token of its DATA_DIR.',

@@ -21,6 +21,7 @@ import configStatus from './config/status';
 import validateConfig from './config/validate';
 import addCredit from './credits/add';
 import addDebit from './debits/add';
+import showDialect from './dialects/show';
 import { Failure, UsageError } from './failure';
 import createKey from './keys/create';
 import limitKey from './keys/limit';
@@ -30,11 +31,15 @@ import updateKey from './keys/update';
 import verifyLedger from './ledger/verify';
 import type { Output } from './output';
 import newPlugin from './plugin/new';
+import checkPrices from './prices/check';
+import updatePrices from './prices/update';
 import listRollouts from './rollout/list';
 import { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout/orders';
 import rolloutStatus from './rollout/status';
 import listSandboxes from './sandboxes/list';
+import losePlace from './sandboxes/lose';
 import listOrphans from './sandboxes/orphans';
+import listPlaces from './sandboxes/places';
 import ejectUpstream from './upstreams/eject';
 import listUpstreams from './upstreams/list';
 import restoreUpstream from './upstreams/restore';
@@ -48,6 +53,7 @@ import enableUser from './users/enable';
 import makeLink from './users/link';
 import listUsers from './users/list';
 import setPassword from './users/password';
+import unbindUser from './users/unbind';
 
 /** Every noun with its verbs, in the order of the help. */
 const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs: readonly Verb[] }>> = {
@@ -60,11 +66,11 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey, updateKey] },
   users: {
     summary: 'who signs in to the console',
-    verbs: [createUser, listUsers, setPassword, makeLink, disableUser, enableUser],
+    verbs: [createUser, listUsers, setPassword, makeLink, unbindUser, disableUser, enableUser],
   },
   sandboxes: {
-    summary: 'instances of all accounts, and what is left over at suppliers',
-    verbs: [listSandboxes, listOrphans],
+    summary: 'instances of all accounts, where they live, and what is left over at suppliers',
+    verbs: [listSandboxes, listOrphans, listPlaces, losePlace],
   },
   upstreams: {
     summary: 'where calls may go',
@@ -77,6 +83,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },
   audit: { summary: 'who changed what', verbs: [listAudit] },
+  prices: { summary: 'what vendors publish, beside the configuration', verbs: [checkPrices, updatePrices] },
   config: {
     summary: 'the YAML files, and what was applied of them',
     verbs: [
@@ -90,9 +97,11 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
         showConfig,
         configStatus,
       ],
-      ...[reloadConfig, showRevision],
+      reloadConfig,
+      showRevision,
     ],
   },
+  dialects: { summary: 'what requests are made of, and what is held for it', verbs: [showDialect] },
   plugin: { summary: 'what you add to the gateway', verbs: [newPlugin] },
 };
 

@@ -21,7 +21,7 @@ export function AccountMenu() {
   const [failure, setFailure] = useState<Failure>();
   const state = session.value;
   if (state.is !== 'signed-in') return null;
-  const { user, account } = state.session;
+  const { user, account, passwordSignIn } = state.session;
 
   const leave = async (everywhere: boolean) => {
     try {
@@ -62,17 +62,19 @@ export function AccountMenu() {
               onChange={chooseTheme}
             />
             <ul class="menu">
-              <li>
-                <button
-                  type="button"
-                  onClick={() => {
-                    close();
-                    setAsks('password');
-                  }}
-                >
-                  Change the password
-                </button>
-              </li>
+              {passwordSignIn && (
+                <li>
+                  <button
+                    type="button"
+                    onClick={() => {
+                      close();
+                      setAsks('password');
+                    }}
+                  >
+                    Change the password
+                  </button>
+                </li>
+              )}
               <li>
                 <button type="button" onClick={() => leave(true)}>
                   Sign out everywhere

@@ -16,6 +16,8 @@ export interface SignInWays {
 export interface Session {
   readonly user: { readonly id: string; readonly email: string; readonly passwordChangedAt: Time | null };
   readonly account: { readonly id: string; readonly name: string; readonly status: 'active' | 'frozen' };
+  /** Whether people may sign in with a password here. */
+  readonly passwordSignIn: boolean;
   readonly csrfToken: string;
   readonly createdAt: Time;
   readonly expiresAt: Time;
@@ -76,6 +78,15 @@ export interface Overview extends Catalog {
   };
 }
 
+/** One run of a model inside a call: what it was, and its counts by meter. */
+export interface Pass {
+  readonly model?: string;
+  readonly tier?: string;
+  readonly speed?: string;
+  readonly geo?: string;
+  readonly [meter: string]: number | string | undefined;
+}
+
 export interface UsageRecord {
   readonly requestId: string;
   readonly createdAt: Time;
@@ -103,6 +114,8 @@ export interface UsageRecord {
   readonly responseTimeMs: number;
   readonly firstTokenMs: number | null;
   readonly configRevision: string;
+  readonly passes: readonly Pass[] | null;
+  readonly flags: readonly ('unknown' | 'unpriced')[] | null;
 }
 
 export interface Attempt {

@@ -14,8 +14,14 @@ const CLOCK = format({ hour: '2-digit', minute: '2-digit' });
 const SECONDS = format({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const MOMENT = format({ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const WHOLE = format({
-  ...{ year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' },
-  ...{ fractionalSecondDigits: 3, timeZoneName: 'short' },
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+  timeZoneName: 'short',
 });
 const MONTH = format({ month: 'short', year: 'numeric' });
 

@@ -75,7 +75,7 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The idempotency key is missing, empty or longer than 160 characters.',
+    summary: 'The idempotency key is missing, empty, repeated or longer than 160 characters.',
   },
   METADATA_INVALID: {
     status: 400,
@@ -203,7 +203,19 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: 'The idempotency key was used with another selection or policy.',
+    summary: 'The idempotency key was used with another request; for a sandbox, with another selection or policy.',
+  },
+  IDEMPOTENCY_KEY_IN_USE: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: true,
+    summary: 'The first call with this idempotency key still runs; `Retry-After` says when to ask again.',
+  },
+  ALREADY_CHARGED: {
+    status: 409,
+    type: 'conflict_error',
+    retryable: false,
+    summary: 'The first call with this idempotency key was charged; `details` has its request id and cost.',
   },
   SUPPLIER_UNAVAILABLE: {
     status: 409,
@@ -227,7 +239,7 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: "The sandbox's offering does not support this.",
+    summary: "The sandbox's offering does not support this. In a model call: 400, `param` names what is not served.",
   },
   CONFIGURATION_INVALID: {
     status: 409,
@@ -302,6 +314,12 @@ export const ERRORS = {
     retryable: true,
     summary: 'Too many attempts to sign in; `Retry-After` says when the next one is taken.',
   },
+  ADMIN_TOKEN_SLOWED: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryable: true,
+    summary: 'Too many wrong admin tokens from this address; the right one is taken at any time.',
+  },
   RATE_LIMITED: {
     status: 429,
     type: 'rate_limit_error',
@@ -338,6 +356,18 @@ export const ERRORS = {
     type: 'server_error',
     retryable: true,
     summary: 'The ledger cannot be asked now, and no call is served unbilled.',
+  },
+  DATABASE_UNAVAILABLE: {
+    status: 503,
+    type: 'server_error',
+    retryable: true,
+    summary: 'The database cannot be reached now; `Retry-After` says when to ask again.',
+  },
+  SANDBOX_ELSEWHERE: {
+    status: 503,
+    type: 'server_error',
+    retryable: true,
+    summary: 'Another node of the gateway has the sandbox, and this one cannot reach it: repeat the request there.',
   },
   OVERLOADED: {
     status: 503,
@@ -376,6 +406,8 @@ export interface ErrorOptions {
   readonly param?: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds?: number;
+  /** 400 in place of the catalogue's status and type: the request itself asks for what is not served. */
+  readonly status?: 400;
   /** In place of the catalogue's, where this case is different. */
   readonly retryable?: boolean;
   /** Headers of this answer beside the envelope's own, such as `allow`. */
@@ -396,8 +428,8 @@ export class GatewayError extends Error {
     const kind = ERRORS[code];
     super(options.message ?? kind.summary, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'GatewayError';
-    this.status = kind.status;
-    this.type = kind.type;
+    this.status = options.status ?? kind.status;
+    this.type = options.status === undefined ? kind.type : ERRORS.INVALID_FIELD.type;
     this.retryable = options.retryable ?? kind.retryable;
   }
 }
@@ -414,7 +446,7 @@ export function shorten(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
-/** The envelope of contract section 3, readable by the SDKs of both protocols. */
+/** Returns the envelope of docs/contract.md, section 3, which the SDKs of both protocols read. */
 export function errorEnvelope(error: GatewayError, requestId: string) {
   const { param, details } = error.options;
   return {

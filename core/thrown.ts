@@ -1,14 +1,3 @@
-import { fail, GatewayError } from './errors';
-import { LedgerUnavailable } from './ledger/ledger';
-import { ledgerUnavailable } from './ledger/unavailable';
-
-/** Everything the caller may be told; what is not meant for callers becomes INTERNAL_ERROR. */
-export function toGatewayError(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error;
-  if (error instanceof LedgerUnavailable) return ledgerUnavailable(error);
-  return fail('INTERNAL_ERROR', { cause: error });
-}
-
 /** What the log may hold of an unknown error: the text of a database's error can quote the values of the query. */
 export function describeFault(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };

@@ -1,4 +1,4 @@
-import type { Policy } from '../core/policy';
+import type { Policy } from '../core/gateway/policy';
 import directRouting from './direct-routing';
 import failover from './failover';
 import keyAuth from './key-auth';

@@ -1,4 +1,4 @@
-import { policiesManifest } from '../core/express-gateway';
+import { policiesManifest } from '../core/gateway/manifest';
 import { policies } from '.';
 
 export = policiesManifest('policies', policies);

@@ -58,8 +58,11 @@ export const ledger: Scenario = {
       if (waitReplicas > 0) await rig.redis(['--replicaof', '127.0.0.1', String(redis.port)]);
       const program = await rig.program('ledger-load.mjs', {
         env: {
-          ...{ DIST_FOLDER: dist, REDIS_URL: redis.url, WAIT_REPLICAS: String(waitReplicas) },
-          ...{ CONCURRENCY: String(CONCURRENCY), ACCOUNTS: String(ACCOUNTS) },
+          DIST_FOLDER: dist,
+          REDIS_URL: redis.url,
+          WAIT_REPLICAS: String(waitReplicas),
+          CONCURRENCY: String(CONCURRENCY),
+          ACCOUNTS: String(ACCOUNTS),
         },
       });
       await program.message('ready', 120_000);

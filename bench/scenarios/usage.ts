@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
-import { insertUsage, type UsageRow } from '../../core/ledger/rows';
-import { sumSomeUntil } from '../../core/usage-roll-up';
+import { insertUsage, type UsageRow } from '../../core/ledger/outbox/rows';
+import { sumSomeUntil } from '../../core/records/usage-roll-up';
 import { until } from '../../test/support/until';
 import { CHAT_BODY, CHAT_PATH } from '../bodies';
 import { cpuSeconds, peakResidentBytes, quiet, resetPeak, residentBytes } from '../measure';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { MeaningChange } from '../../core/configuration-meaning';
-import { type ConfigurationProblem, problemText } from '../../core/yaml-file';
+import type { MeaningChange } from '../../core/configuration/meaning';
+import { type ConfigurationProblem, problemText } from '../../core/configuration/yaml-file';
 import type { Session } from '../command';
 import { confirm } from '../confirm';
 import { Failure, Refusal, UsageError } from '../failure';

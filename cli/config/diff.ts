@@ -1,13 +1,8 @@
-import { resolve } from 'node:path';
-import type { Configuration } from '../../core/configuration';
-import { changesBetween, meaningOf } from '../../core/configuration-meaning';
-import { validateConfiguration } from '../../core/validate-configuration';
-import { problemText } from '../../core/yaml-file';
-import type { Environment } from '../client';
+import { changesBetween, meaningOf } from '../../core/configuration/meaning';
 import type { Verb } from '../command';
-import { Failure } from '../failure';
 import { showList } from '../output';
 import { CHANGE_COLUMNS } from './change';
+import { soundConfiguration } from './sound';
 
 const diffConfig: Verb = (noun, open) => {
   noun
@@ -21,11 +16,5 @@ const diffConfig: Verb = (noun, open) => {
       await showList(output, { items }, CHANGE_COLUMNS);
     });
 };
-
-function soundConfiguration(folder: string, environment: Environment): Configuration {
-  const { configuration, problems } = validateConfiguration(resolve(folder), { ...environment });
-  if (configuration !== undefined) return configuration;
-  throw new Failure(`the configuration in ${folder} has mistakes:\n${problems.map(problemText).join('\n')}`);
-}
 
 export default diffConfig;

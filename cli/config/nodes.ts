@@ -1,4 +1,4 @@
-import { type ConfigurationProblem, problemText } from '../../core/yaml-file';
+import { type ConfigurationProblem, problemText } from '../../core/configuration/yaml-file';
 import type { Columns } from '../output';
 
 export interface NodeShape {

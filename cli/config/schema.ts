@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { Argument } from 'commander';
-import { type LoadedPlugins, loadPlugins } from '../../core/load-plugins';
-import { publishedGatewaySchema, publishedSystemSchema } from '../../core/published-schema';
-import { ConfigurationError } from '../../core/yaml-file';
+import { ConfigurationError } from '../../core/configuration/yaml-file';
+import { type LoadedPlugins, loadPlugins } from '../../core/serving/load-plugins';
+import { publishedGatewaySchema, publishedSystemSchema } from '../../core/serving/published-schema';
 import type { Environment } from '../client';
 import type { Verb } from '../command';
 import { Failure } from '../failure';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { validateConfiguration } from '../../core/validate-configuration';
-import { problemText } from '../../core/yaml-file';
+import { problemText } from '../../core/configuration/yaml-file';
+import { validateConfiguration } from '../../core/serving/validate-configuration';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import { showText } from '../output';

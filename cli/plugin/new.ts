@@ -57,11 +57,11 @@ function packageOf(name: string): string {
 }
 
 function pluginOf(name: string): string {
-  return `// What a plugin can bring stands in docs/writing-a-plugin.md and in \`Plugin\` of Tollgate's core/plugin.ts.
-const { definePlugin } = require('tollgate/core/plugin');
-const { pluginManifest } = require('tollgate/core/express-gateway');
-const { sendJson } = require('tollgate/core/http');
-const { object, shape } = require('tollgate/core/shape');
+  return `// What a plugin can bring stands in docs/writing-a-plugin.md and in \`Plugin\` of Tollgate's core/gateway/plugin.ts.
+const { definePlugin } = require('tollgate/plugin');
+const { pluginManifest } = require('tollgate/manifest');
+const { sendJson } = require('tollgate/http');
+const { object, shape } = require('tollgate/shape');
 
 module.exports = pluginManifest(
   definePlugin({

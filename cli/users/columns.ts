@@ -6,6 +6,7 @@ export interface UserShape {
   readonly status: string;
   readonly createdAt: string;
   readonly passwordChangedAt: string;
+  readonly identity: { readonly issuer: string; readonly subject: string } | null;
 }
 
 export const USER_COLUMNS: Columns<UserShape> = {
@@ -14,4 +15,5 @@ export const USER_COLUMNS: Columns<UserShape> = {
   status: ({ status }) => status,
   created: ({ createdAt }) => createdAt,
   'password set': ({ passwordChangedAt }) => passwordChangedAt,
+  identity: ({ identity }) => identity && `${identity.subject} at ${identity.issuer}`,
 };

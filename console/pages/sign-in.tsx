@@ -12,9 +12,10 @@ import type { Session, SignInWays } from '../shapes';
 const OIDC_ERRORS: Readonly<Record<string, string>> = {
   denied: 'The sign-in was refused or broken off.',
   unknown: 'Nobody here signs in with this address. Ask the operator for an account.',
+  bound: 'The user with this address signs in with another identity of the provider. Ask the operator to unbind it.',
   unverified: 'The identity provider does not vouch for this e-mail address.',
   expired: 'The sign-in took too long, or was begun in another browser. Try again.',
-  failed: 'The identity provider could not be asked. Try again, or sign in with a password.',
+  failed: 'The identity provider could not be asked. Try again later.',
 };
 
 /** Stands in place of whatever page was asked for, which shows once somebody is signed in. */
@@ -51,8 +52,9 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
               </p>
             )}
             {hasEnded && <p class="note">Your session has ended. Sign in, and you are back where you were.</p>}
-            <PasswordForm />
             {ways.failure !== undefined && <Failed failure={ways.failure} onRetry={ways.reload} />}
+            {ways.data?.password && <PasswordForm />}
+            {ways.data?.password && ways.data.oidc && <p class="or">or</p>}
             {ways.data?.oidc && <OidcButton name={ways.data.oidc.name} startUrl={ways.data.oidc.startUrl} />}
           </>
         )}
@@ -177,11 +179,8 @@ function OidcButton({ name, startUrl }: { readonly name: string; readonly startU
     window.location.assign(withQuery(startUrl, { returnTo }));
   };
   return (
-    <>
-      <p class="or">or</p>
-      <button type="button" class="button wide" onClick={start}>
-        Continue with {name}
-      </button>
-    </>
+    <button type="button" class="button wide" onClick={start}>
+      Continue with {name}
+    </button>
   );
 }

@@ -1,13 +1,8 @@
 import { Gauge } from 'prom-client';
-import { startLoop } from '../loop';
+import { type Loop, startLoop } from '../loop';
 import { metrics } from '../metrics';
-import type { DrainOptions } from './drain';
+import type { DrainOptions } from './outbox/drain';
 import { recover } from './recovery';
-
-/** Looks after the ledger while the process runs: one that was lost, emptied or went back in time is made right again. */
-export interface Guardian {
-  stop(): Promise<void>;
-}
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -17,7 +12,8 @@ const ready = new Gauge({
   registers: [metrics],
 });
 
-export function startGuardian(options: DrainOptions & { readonly everyMs?: number }): Guardian {
+/** Looks after the ledger while the process runs: one that was lost, emptied or went back in time is made right again. */
+export function startGuardian(options: DrainOptions & { readonly everyMs?: number }): Loop {
   const { ledger, log, everyMs = LOOK_EVERY_MS } = options;
   let trouble: string | undefined;
 
@@ -37,5 +33,5 @@ export function startGuardian(options: DrainOptions & { readonly everyMs?: numbe
     if (reason !== trouble) log.error({ reason }, 'the ledger cannot be looked after; it is tried again');
     trouble = reason;
   };
-  return { stop: startLoop(look, everyMs, whenFailed) };
+  return startLoop(look, { everyMs, whenFailed });
 }

@@ -1,4 +1,4 @@
-import type { AccountState, Payer } from './ledger';
+import type { AccountState, Payer } from './payer';
 
 /** One consistent look at some accounts of one shard: nothing in it happened before or after the rest. */
 export interface Inspection {
@@ -43,7 +43,11 @@ export function readInspection(json: string): Inspection {
     accounts: new Map(Object.entries(accounts).flatMap(([id, values]) => pair(id, readAccount(values)))),
     keys: new Map(Object.entries(keys).flatMap(([id, values]) => pair(id, readKey(values)))),
     holds: Object.values(holds).map(([rid, accountId, keyId, amount, deadline, ofCall]) => ({
-      ...{ rid, accountId, keyId, ofCall, amountE8: BigInt(amount) },
+      rid,
+      accountId,
+      keyId,
+      ofCall,
+      amountE8: BigInt(amount),
       deadlineMs: deadline === 'inf' ? undefined : Number(deadline),
     })),
   };
@@ -57,7 +61,10 @@ function readAccount([status, available, held, posted, seq]: Missing<string>[]):
   if (!status || !available || !held || !posted || !seq) return undefined;
   return {
     status: status as AccountState['status'],
-    ...{ availableE8: BigInt(available), heldE8: BigInt(held), postedE8: BigInt(posted), seq: Number(seq) },
+    availableE8: BigInt(available),
+    heldE8: BigInt(held),
+    postedE8: BigInt(posted),
+    seq: Number(seq),
   };
 }
 

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { eachAtOnce } from '../each-at-once';
-import { startToldLoop } from '../loop';
+import { startLoop, tellFirst } from '../loop';
+import type { Stop } from '../resources';
 import { type LeaseTimes, leaseTimes } from './lease-times';
-import type { Ledger, Payer } from './ledger';
+import type { Ledger } from './ledger';
 import { countExpired } from './ledger-metrics';
+import type { Payer } from './payer';
 import { ALL_SHARDS } from './shard';
 
 /** Keeps the holds of this process's open calls, and gives back those whose process is gone. */
@@ -16,7 +18,7 @@ export interface Leases {
   untrack(rid: string): void;
   /** Resolves when every open call has said how it ended, or after that long. */
   none(withinMs: number): Promise<void>;
-  stop(): Promise<void>;
+  readonly stop: Stop;
 }
 
 export interface LeasesOptions {
@@ -91,8 +93,8 @@ export function startLeases(options: LeasesOptions): Leases {
   const tell = (error: unknown) =>
     log.warn({ reason: String(error) }, 'leases cannot be looked after; the ledger is not available');
   const loops = [
-    startToldLoop(renewDue, Math.min(1_000, renewEveryMs), tell),
-    startToldLoop(sweep, sweepEveryMs, tell),
+    startLoop(renewDue, { everyMs: Math.min(1_000, renewEveryMs), whenFailed: tellFirst(tell) }),
+    startLoop(sweep, { everyMs: sweepEveryMs, whenFailed: tellFirst(tell) }),
   ];
   return {
     leaseMs,
@@ -107,7 +109,7 @@ export function startLeases(options: LeasesOptions): Leases {
       while (leases.size > 0 && performance.now() < deadline) await sleep(LOOK_MS);
     },
     stop: async () => {
-      await Promise.all(loops.map((stop) => stop()));
+      await Promise.all(loops.map((loop) => loop.stop()));
     },
   };
 }

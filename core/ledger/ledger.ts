@@ -7,6 +7,7 @@
  * that is used for two payers is a defect of the caller and rejects with `WrongPayer`.
  */
 import type { Inspection } from './inspection';
+import type { AccountState, AccountStatus, Payer } from './payer';
 
 /** The store did not answer in time or refused the connection; whether the operation took place is not known. */
 export class LedgerUnavailable extends Error {
@@ -18,7 +19,6 @@ export class WrongPayer extends Error {
   override readonly name = 'WrongPayer';
 }
 
-export type AccountStatus = 'active' | 'frozen';
 export type KeyStatus = 'active' | 'revoked';
 
 /** Settings of a key that a node may keep a copy of; `rev` counts their changes. A plain key has rev 0. */
@@ -40,16 +40,6 @@ export interface KeyLimits {
   readonly tokensPerMinute?: number | undefined;
 }
 
-export interface AccountState {
-  readonly status: AccountStatus;
-  readonly availableE8: bigint;
-  readonly heldE8: bigint;
-  /** available + held, always. */
-  readonly postedE8: bigint;
-  /** Number of the account's last entry. */
-  readonly seq: number;
-}
-
 export interface KeyState extends KeyLimits {
   readonly status: KeyStatus;
   readonly spentE8: bigint;
@@ -57,10 +47,18 @@ export interface KeyState extends KeyLimits {
   readonly settings: KeySettings;
 }
 
-/** Whose money an operation moves. */
-export interface Payer {
-  readonly accountId: string;
-  readonly keyId: string;
+/**
+ * What a client means once, however often it asks: its Idempotency-Key and the call it stands for. Both are SHA-256 hashes in
+ * base64url, so that neither the header nor the body is kept.
+ */
+export interface Intent {
+  readonly key: string;
+  readonly body: string;
+}
+
+/** An intent with the request that pays for it. */
+export interface PaidIntent extends Intent {
+  readonly requestId: string;
 }
 
 export interface ReserveRequest extends Payer {
@@ -75,6 +73,8 @@ export interface ReserveRequest extends Payer {
   readonly record: string;
   /** Tokens the call may use at most. With it the request is one call of the key's limits by the minute; sandboxes have none. */
   readonly tokens?: number;
+  /** Kept for INTENT_MS after the call; absent for a call without an Idempotency-Key. */
+  readonly intent?: PaidIntent | undefined;
 }
 
 /**
@@ -82,6 +82,10 @@ export interface ReserveRequest extends Payer {
  * the same amount, `released_before` (also when the release came first), `closed_before` when it was settled or expired.
  * `stale_key` is for a node whose copy of the settings is older. `availableE8` is what the account has available, or what
  * the key's limit leaves.
+ *
+ * The `intent_…` outcomes are for another id with an Idempotency-Key that is known: the first call had another body, is open,
+ * or was charged. `requestId` is the first call's, `rid` its reservation. A first call that ended with charge 0 is forgotten
+ * and the new one is reserved. `too_many_intents`: the account has INTENTS_AT_MOST keys, and calls that are open have the oldest.
  */
 export type ReserveOutcome =
   | { readonly outcome: 'reserved' }
@@ -89,7 +93,18 @@ export type ReserveOutcome =
   | { readonly outcome: 'stale_key'; readonly settings: KeySettings }
   | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number }
   | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
-  | { readonly outcome: 'exists_with_different_amount' | 'released_before' | 'closed_before' };
+  | { readonly outcome: 'exists_with_different_amount' | 'released_before' | 'closed_before' | 'too_many_intents' }
+  | IntentOutcome;
+
+export type IntentOutcome =
+  | { readonly outcome: 'intent_conflict'; readonly requestId: string }
+  | { readonly outcome: 'intent_open'; readonly requestId: string; readonly rid: string }
+  | {
+      readonly outcome: 'intent_charged';
+      readonly requestId: string;
+      readonly rid: string;
+      readonly chargedE8: bigint;
+    };
 
 /** `rate_limited`: the key's limit of calls by the minute was used up before. A call that comes too early is not counted. */
 export type CountOutcome =
@@ -105,7 +120,7 @@ export interface SettleRequest extends Payer {
   readonly tokens?: number | undefined;
   /**
    * The hold may have been lost with its ledger, and Postgres has no entry of it: of an id that is unknown at most what is
-   * available is charged.
+   * available is charged. Nothing is charged where the `intent` in the record's `routing` belongs to another call by now.
    */
   readonly isLate?: boolean;
 }
@@ -240,12 +255,24 @@ export interface OpenHold extends Payer {
   readonly amountE8: bigint;
 }
 
-export type ClosedEntry = Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'>;
+export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'> {
+  /** Of a charged call that had an Idempotency-Key. */
+  readonly intent?: PaidIntent | undefined;
+}
 
 export const SHARDS = 256;
 
 /** How long a closed reservation is remembered after its row is committed, and a tombstone after it was written. */
 export const CLOSED_MS = 15 * 60_000;
+
+/**
+ * How long an Idempotency-Key is known after its call has ended. It is counted from when Postgres has the call's entry, and is
+ * shorter than CLOSED_MS, because the reservation says how the call ended.
+ */
+export const INTENT_MS = 10 * 60_000;
+
+/** How many Idempotency-Keys of one account are known. The oldest one whose call has ended gives way to a new one. */
+export const INTENTS_AT_MOST = 10_000;
 
 export interface Ledger {
   findKey(hash: string): Promise<FindKeyOutcome>;

@@ -6,8 +6,6 @@ import type { Inspection, SeenHold } from './inspection';
 import { correctTokens, countSpending, type LimitCounters, noCounts, roomOf, setLimits, takeRate } from './key-limits';
 import {
   type AccountSnapshot,
-  type AccountState,
-  type AccountStatus,
   CLOSED_MS,
   type CountOutcome,
   type CreditOutcome,
@@ -15,12 +13,12 @@ import {
   type EntryKind,
   type ExpireOutcome,
   type FindKeyOutcome,
+  INTENT_MS,
   type KeyLimits,
   type KeyState,
   type Ledger,
   LedgerUnavailable,
   type OutboxEntry,
-  type Payer,
   type ReleaseOutcome,
   type ReleaseRequest,
   type RenewOutcome,
@@ -34,8 +32,10 @@ import {
   type SettleRequest,
   WrongPayer,
 } from './ledger';
-import { coverHolds, STATE_AFTER } from './redis-snapshot';
+import { type CallState, type IntentCall, MemoryIntents } from './memory-intents';
+import type { AccountState, AccountStatus, Payer } from './payer';
 import { shardOf } from './shard';
+import { coverHolds, STATE_AFTER } from './snapshot';
 
 /** An entry with its record, as measured and rounded up. */
 const ENTRY_BYTES = 2_048;
@@ -79,6 +79,10 @@ export class MemoryLedger implements Ledger {
   #entries = 0;
   /** When what is closed is forgotten, soonest first. */
   readonly #forgetAt = new Map<string, number>();
+  readonly #intents = new MemoryIntents(
+    (rid) => this.#callOf(rid),
+    () => this.#now(),
+  );
 
   constructor({ now = Date.now }: { now?: () => number } = {}) {
     this.#now = now;
@@ -91,7 +95,7 @@ export class MemoryLedger implements Ledger {
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
-    const { accountId, keyId, rid, amountE8 } = request;
+    const { accountId, keyId, rid, amountE8, intent } = request;
     assertAmount(amountE8);
     if (!this.#isOpen) return { outcome: 'not_ready' };
     const before = this.#find(request, rid);
@@ -104,6 +108,10 @@ export class MemoryLedger implements Ledger {
     if (key.status !== 'active') return { outcome: 'revoked' };
     if (account.status !== 'active') return { outcome: 'frozen' };
     if (key.settings.rev > request.keyRev) return { outcome: 'stale_key', settings: key.settings };
+    const repeated = intent && this.#intents.refuse(accountId, intent);
+    if (repeated !== undefined) return repeated;
+    const roomForIntent = intent && this.#intents.findRoom(accountId, intent.key);
+    if (intent !== undefined && roomForIntent === undefined) return { outcome: 'too_many_intents' };
     const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.#now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
     if (amountE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
@@ -114,10 +122,14 @@ export class MemoryLedger implements Ledger {
     if (request.tokens !== undefined) Object.assign(key, rate);
     const counted = key.tokensPerMinute === undefined ? undefined : request.tokens;
     this.#reservations.set(rid, {
-      ...{ ...closedNow(request, 'open'), keyId, amountE8, record: request.record },
+      ...closedNow(request, 'open'),
+      keyId,
+      amountE8,
+      record: request.record,
       ...(counted === undefined ? {} : { tokens: counted }),
     });
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
+    if (intent !== undefined) this.#intents.note(accountId, rid, intent, roomForIntent);
     return { outcome: 'reserved' };
   }
 
@@ -134,10 +146,12 @@ export class MemoryLedger implements Ledger {
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
     if (!this.#isOpen) return { outcome: 'not_ready' };
-    const reservation = this.#find(request, request.rid) ?? this.#lost(request);
+    const there = this.#find(request, request.rid);
+    const reservation = there ?? this.#lost(request);
     if (reservation === undefined) return { outcome: 'unknown_reservation' };
     if (reservation.state === 'expired') return { outcome: 'expired' };
-    if (reservation.state === 'open') this.#charge(request, reservation);
+    const mayCharge = there !== undefined || this.#intents.claim(request.accountId, request.rid, request.record);
+    if (reservation.state === 'open') this.#charge(request, reservation, mayCharge);
     if (reservation.state !== 'settled') return { outcome: 'released' };
     return { outcome: 'settled', chargedE8: reservation.chargedE8, shortfallE8: reservation.shortfallE8 };
   }
@@ -368,6 +382,7 @@ export class MemoryLedger implements Ledger {
       reservations: this.#reservations,
       deadlines: new Map([...this.#deadlines.values()].flatMap((each) => [...each])),
       outbox: [...this.#outboxes.values()].flat(),
+      intents: this.#intents.snapshot(),
     };
   }
 
@@ -393,8 +408,12 @@ export class MemoryLedger implements Ledger {
       if (behind || there === undefined) {
         const keyHeldE8 = behind ? (heldByKey.get(keyId) ?? 0n) : 0n;
         this.#keys.set(keyId, {
-          ...{ accountId, ...decided, spentE8, heldE8: keyHeldE8 },
-          ...{ ...noCounts(), ...key.windows },
+          accountId,
+          ...decided,
+          spentE8,
+          heldE8: keyHeldE8,
+          ...noCounts(),
+          ...key.windows,
         });
       } else if (there.settings.rev < settings.rev) Object.assign(there, decided);
       this.#keyIndex.set(key.hash, { accountId, keyId });
@@ -408,10 +427,11 @@ export class MemoryLedger implements Ledger {
       this.#reservations.delete(rid);
       this.#deadlinesOf(accountId).delete(rid);
     }
-    for (const { rid, kind, keyId, amountE8, shortfallE8 } of closed) {
+    for (const { rid, kind, keyId, amountE8, shortfallE8, intent } of closed) {
       const remembered = closedNow({ accountId, keyId }, STATE_AFTER[kind]);
       this.#reservations.set(rid, { ...remembered, chargedE8: -amountE8, shortfallE8 });
       this.#forgetLater(rid);
+      if (intent !== undefined) this.#intents.keep(accountId, rid, intent);
     }
     for (const { rid, keyId, amountE8 } of holds) {
       this.#forgetAt.delete(rid);
@@ -427,14 +447,18 @@ export class MemoryLedger implements Ledger {
     return this.#keyOf(request) === undefined ? undefined : closedNow(request, 'open');
   }
 
-  /** Above the hold it takes at most what is available and what the limit of the key leaves. */
-  #charge(request: SettleRequest, reservation: Reservation): void {
+  /**
+   * Above the hold it takes at most what is available and what the limit of the key leaves. A late settle may not charge where
+   * another call has its Idempotency-Key.
+   */
+  #charge(request: SettleRequest, reservation: Reservation, mayCharge = true): void {
     const { rid, costE8, record } = request;
     const account = this.#accountOf(request.accountId);
     const key = this.#keyThere(request);
     const hold = reservation.amountE8;
     const room = atLeastNothing(roomOf(key, this.#now()));
-    const charge = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, room);
+    const affordable = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, room);
+    const charge = mayCharge ? affordable : 0n;
     reservation.chargedE8 = charge;
     reservation.shortfallE8 = costE8 - charge;
     account.availableE8 -= charge;
@@ -475,6 +499,12 @@ export class MemoryLedger implements Ledger {
     if (reservation === undefined) return undefined;
     if (reservation.accountId === payer.accountId && reservation.keyId === payer.keyId) return reservation;
     throw new WrongPayer(`${rid} belongs to another account or key`);
+  }
+
+  /** How the call of an Idempotency-Key is; undefined once the key is free again. */
+  #callOf(rid: string): CallState | undefined {
+    const freeAt = (this.#forgetAt.get(rid) ?? Number.POSITIVE_INFINITY) - (CLOSED_MS - INTENT_MS);
+    return this.#now() < freeAt ? this.#reservations.get(rid) : undefined;
   }
 
   #forgetLater(rid: string): void {
@@ -526,6 +556,7 @@ export interface MemorySnapshot {
   readonly reservations: ReadonlyMap<string, Readonly<Reservation>>;
   readonly deadlines: ReadonlyMap<string, number>;
   readonly outbox: readonly OutboxEntry[];
+  readonly intents: ReadonlyMap<string, ReadonlyMap<string, IntentCall>>;
 }
 
 function closedNow(payer: { accountId: string; keyId: string | undefined }, state: Reservation['state']): Reservation {

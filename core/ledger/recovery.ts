@@ -1,25 +1,29 @@
 import type { Knex } from 'knex';
-import { resendCredits } from './credits';
-import { type DrainOptions, drainShards, findWaiting, lockAllShards } from './drain';
 import { readOpenHolds } from './hold-sources';
 import { dayOf, monthOf } from './key-limits';
 import {
   type AccountSnapshot,
-  type AccountStatus,
   CLOSED_MS,
   type ClosedEntry,
   type EntryKind,
   type KeyStatus,
   type OpenHold,
+  type PaidIntent,
   type SpendingWindows,
 } from './ledger';
-import { readLimits } from './redis-key-fields';
+import { resendCredits } from './outbox/credits';
+import { type DrainOptions, drainShards, findWaiting, lockAllShards } from './outbox/drain';
+import type { AccountStatus } from './payer';
+import { readLimits } from './redis/key-fields';
 
 /** Accounts that are read at once, with what each has closed lately. */
 const ACCOUNTS_AT_ONCE = 100;
 
 /** Closed reservations of one account that are remembered after a loss at most; the others are looked up in Postgres. */
 const CLOSED_AT_MOST = 1_000;
+
+/** Calls that take longer are rare: their Idempotency-Keys are not restored. */
+const LONGEST_CALL_MS = 45 * 60_000;
 
 /** A recovery that takes long says how far it is. */
 const TELL_EVERY_MS = 2_000;
@@ -118,6 +122,7 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
   const ids = JSON.stringify(accounts.map(({ id }) => id));
   const keys = groupByAccount(await readKeys(trx, ids));
   const closed = groupByAccount(await readClosed(trx, ids));
+  const intents = new Map((await readIntents(trx, ids)).map((row) => [row.rid, toIntent(row)]));
   const open = groupByAccount(await readStillOpen(trx, accounts));
   return accounts.map(({ id, status, seq, posted }) => ({
     accountId: id,
@@ -125,7 +130,7 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
     postedE8: BigInt(posted),
     seq: Number(seq),
     keys: (keys.get(id) ?? []).map(toKey),
-    closed: (closed.get(id) ?? []).map(toClosed),
+    closed: (closed.get(id) ?? []).map((row) => ({ ...toClosed(row), intent: intents.get(row.rid) })),
     open: open.get(id) ?? [],
   }));
 }
@@ -186,8 +191,10 @@ function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
 function windowsOf({ spentToday, spentThisMonth, nowMs }: KeyRow): SpendingWindows {
   const now = Number(nowMs);
   return {
-    ...{ day: dayOf(now), daySpentE8: BigInt(spentToday) },
-    ...{ month: monthOf(now), monthSpentE8: BigInt(spentThisMonth) },
+    day: dayOf(now),
+    daySpentE8: BigInt(spentToday),
+    month: monthOf(now),
+    monthSpentE8: BigInt(spentThisMonth),
   };
 }
 
@@ -212,6 +219,38 @@ async function readClosed(trx: Knex, accountIds: string): Promise<readonly Close
     { accountIds },
   );
   return rows;
+}
+
+interface IntentRow {
+  readonly rid: string;
+  readonly requestId: string;
+  readonly key: string;
+  readonly body: string;
+}
+
+/**
+ * The Idempotency-Keys of those that were charged. A call has its record under the time when it began, so one that took longer
+ * than this beside CLOSED_MS is not found; of a very busy account those of its last calls are.
+ */
+async function readIntents(trx: Knex, accountIds: string): Promise<readonly IntentRow[]> {
+  const { rows } = await trx.raw<{ rows: IntentRow[] }>(
+    `SELECT call.rid::text AS rid, call.request_id AS "requestId", call.routing -> 'intent' ->> 'key' AS key,
+            call.routing -> 'intent' ->> 'body' AS body
+     FROM jsonb_array_elements_text(:accountIds::jsonb) AS account
+     CROSS JOIN LATERAL (
+       SELECT rid, request_id, routing, cost_e8 FROM usage_records
+       WHERE account_id = account.value::uuid
+         AND created_at > now() - interval '${CLOSED_MS + LONGEST_CALL_MS} milliseconds'
+       ORDER BY created_at DESC LIMIT ${2 * CLOSED_AT_MOST}
+     ) AS call
+     WHERE call.rid IS NOT NULL AND call.cost_e8 > 0 AND call.routing -> 'intent' IS NOT NULL`,
+    { accountIds },
+  );
+  return rows;
+}
+
+function toIntent({ requestId, key, body }: IntentRow): PaidIntent {
+  return { key, body, requestId };
 }
 
 /** A hold whose entry is there is closed, whatever its owner has written down so far. */

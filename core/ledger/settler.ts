@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
-import type { Drainer } from './drainer';
+import type { Stop } from '../resources';
 import { leaseTimes } from './lease-times';
 import type { Ledger, ReleaseRequest, SettleRequest } from './ledger';
 import { measuredSettle } from './ledger-metrics';
-import type { Spool } from './spool';
+import type { Drainer } from './outbox/drainer';
+import type { Spool } from './spool/spool';
 
 export interface Settled {
   /** What was charged; while the ledger is late, the cost that will be. */
@@ -19,7 +20,7 @@ export interface Settler {
   /** How many are under way or being repeated. */
   pending(): number;
   /** No repetition starts after this; answers when those under way have ended. */
-  stop(): Promise<void>;
+  readonly stop: Stop;
 }
 
 export interface SettlerOptions {

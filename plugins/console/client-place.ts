@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
-import { placeOf } from '../../core/client-place';
+import { placeOf } from '../../core/http/client-place';
 
 /**
  * Where a request comes from, as guesses are counted: an IPv4 address, or the /64 of an IPv6 one, for whoever has one of it has all.

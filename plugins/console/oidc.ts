@@ -1,15 +1,15 @@
 import * as oidc from 'openid-client';
 import { fetch } from 'undici';
-import type { Destination, Egress } from '../../core/egress';
-
 import { DURATION, type Settings } from '../../core/settings';
+import type { Identity } from '../../core/sign-in/identities';
 import { StartFailure } from '../../core/start-failure';
+import type { Destination, Egress } from '../../core/wire/egress';
 
 /** Signing in with an identity provider: OpenID Connect, authorization code with PKCE, state and nonce. */
 
 export const OIDC = {
   description:
-    'Signs people in with an identity provider. Whoever is to see an account is made a user of it as before.',
+    'Signs users in with an identity provider: a user is bound to the first identity that shows its verified e-mail address.',
   type: 'object',
   additionalProperties: false,
   required: ['name', 'issuer', 'clientId'],
@@ -29,8 +29,7 @@ export const OIDC = {
       properties: { env: { description: "The variable's name.", type: 'string', minLength: 1 } },
     },
     trustsAddresses: {
-      description:
-        'Its addresses of e-mail are true although it does not say email_verified: it lets nobody choose one.',
+      description: 'Its e-mail addresses are true although it does not say email_verified: it lets nobody choose one.',
       type: 'boolean',
       default: false,
     },
@@ -57,12 +56,14 @@ export interface IdentityProvider {
   /** Where to send the browser. */
   begin(redirectUri: string): Promise<{ readonly url: URL; readonly journey: Journey }>;
   /** Who came back, as the provider says. @throws whatever is wrong with its answers */
-  finish(callback: URL, journey: Journey): Promise<Identity>;
+  finish(callback: URL, journey: Journey): Promise<Arrival>;
 }
 
-export interface Identity {
-  readonly email: string | undefined;
-  readonly isVerified: boolean;
+/** Who came back from the provider. */
+export interface Arrival {
+  readonly identity: Identity;
+  /** Undefined when the provider does not vouch for an address. */
+  readonly verifiedEmail: string | undefined;
 }
 
 /** What a provider says of itself is asked again after this long. */
@@ -127,9 +128,10 @@ export function identityProvider(settings: OidcSettings, egress: Egress, timeout
           ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
           : claims;
       const email: unknown = said['email'];
+      const isVerified = said['email_verified'] === true || trustsAddresses;
       return {
-        email: typeof email === 'string' ? email : undefined,
-        isVerified: said['email_verified'] === true || trustsAddresses,
+        identity: { issuer: claims.iss, subject: claims.sub },
+        verifiedEmail: typeof email === 'string' && isVerified ? email : undefined,
       };
     },
   };

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
+import type { Handler } from '../../core/api/route';
 import { fail } from '../../core/errors';
-import type { Handler, Route } from '../../core/plugin';
+import { contentTag } from '../../core/http/etag';
 
 /** `npm run build` puts the page here: beside the built program, which the project's own folder has in `dist`. */
 const PAGE_FOLDER = join(__dirname, '../..', __filename.endsWith('.ts') ? 'dist/console' : 'console');
@@ -37,11 +37,11 @@ interface PageFile {
 
 type PageFiles = ReadonlyMap<string, PageFile>;
 
-/** The built page: a few files, read and compressed once, when somebody first asks. */
-export function pageRoutes(folder = PAGE_FOLDER): Route[] {
+/** Serves the built page: a few files, read and compressed once, when somebody first asks. */
+export function servePage(folder = PAGE_FOLDER): Handler {
   let reading: Promise<PageFiles> | undefined;
 
-  const handle: Handler = async ({ params }, request, response) => {
+  return async ({ params }, request, response) => {
     const path = params['path'] ?? '';
     if (path === 'api' || path.startsWith('api/')) throw fail('NOT_FOUND', { message: 'There is no such address.' });
     reading ??= readPage(folder);
@@ -60,16 +60,6 @@ export function pageRoutes(folder = PAGE_FOLDER): Route[] {
     if (path.startsWith('assets/')) throw fail('NOT_FOUND', { message: 'There is no such file.' });
     return sendFile(request, response, index, 'no-store');
   };
-
-  return ['/console', '/console/{path...}'].map((path) => ({
-    listener: 'public',
-    auth: 'page',
-    method: 'GET',
-    path,
-    summary: 'The console.',
-    answers: {},
-    handle,
-  }));
 }
 
 function sayNotBuilt(response: ServerResponse): void {
@@ -124,7 +114,7 @@ async function readPage(folder: string): Promise<PageFiles> {
 
 async function readPageFile(path: string): Promise<PageFile> {
   const bytes = await readFile(path);
-  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  const etag = contentTag(bytes);
   const text = TEXT_TYPES[extname(path)];
   if (text === undefined) return { type: OTHER_TYPES[extname(path)] ?? 'application/octet-stream', etag, bytes };
   const quality = { [zlib.BROTLI_PARAM_QUALITY]: 9, [zlib.BROTLI_PARAM_SIZE_HINT]: bytes.length };

@@ -1,7 +1,7 @@
-import { definePlugin } from '../../core/plugin';
+import { definePlugin } from '../../core/gateway/plugin';
 import { modelRoutes } from './routes';
 
-/** Which models can be called; contract section 1. */
+/** Which models can be called; docs/contract.md, section 1.2. */
 export default definePlugin({
   name: 'models',
   summary: 'The list of models that can be routed now, with prices.',

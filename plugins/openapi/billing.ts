@@ -1,9 +1,9 @@
-import type { Catalog, Entry, Model } from '../../core/catalog';
-import { formatUsd } from '../../core/money';
-import { dearestRateE8, type Price } from '../../core/price';
-import type { Protocol } from '../../core/upstream';
+import { type DearestPrice, dearestPrice } from '../../core/api/show-price';
+import type { Catalog, Entry, Model } from '../../core/catalog/catalog';
+import type { Protocol } from '../../core/catalog/upstream';
+import { mapValues } from '../../core/map-values';
 
-/** `x-billing` of a model call; spec section 2.5. */
+/** `x-billing` of a model call; docs/contract.md, section 1.3. */
 export interface TokenBilling {
   readonly type: 'PER_TOKEN';
   readonly pricingMode: 'PER_MODEL';
@@ -11,7 +11,7 @@ export interface TokenBilling {
   readonly allowedModels: readonly string[];
   /** A model without a price here is refused. */
   readonly strictModelValidation: true;
-  readonly modelPricing: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly modelPricing: Readonly<Record<string, ModelPricing>>;
   readonly modelAliases: Readonly<Record<string, readonly string[]>>;
   readonly streaming: { readonly supported: true; readonly format: 'sse' };
   readonly estimatedMaxTokens: number;
@@ -53,18 +53,25 @@ function askable(model: Model, protocol: Protocol, mayAsk: (upstream: string) =>
   );
 }
 
-function dearest(entries: readonly Entry[]): Record<string, number> {
-  const prices = entries.map(({ model }) => model.price);
-  const rate = (kind: keyof Omit<Price, 'above'>) => perToken(dearestRateE8(prices, kind));
+/** What a call of a model costs: numbers per token, and where there are some per piece and per token of each variant. */
+type ModelPricing = Readonly<
+  Record<string, number | Readonly<Record<string, number | Readonly<Record<string, number>>>>>
+>;
+
+function dearest(entries: readonly Entry[]): ModelPricing {
+  const { rates, pieces, variants } = dearestPrice(entries.map(({ model }) => model.price));
+  const hasParts = (parts: object) => Object.keys(parts).length > 0;
   return {
-    inputPricePerToken: rate('inputE8'),
-    outputPricePerToken: rate('outputE8'),
-    cacheCreationPricePerToken: Math.max(rate('cacheWriteE8'), rate('cacheWrite1hE8')),
-    cacheReadPricePerToken: rate('cacheReadE8'),
+    ...perToken(rates),
+    ...(hasParts(pieces) && { pricePerPiece: mapValues(pieces, (each) => Number(each)) }),
+    ...(hasParts(variants) && { variants: mapValues(variants, perToken) }),
   };
 }
 
-/** USD per token of E8 per million. Read from decimal digits, so that it is written with the very same digits. */
-function perToken(amountE8: bigint): number {
-  return Number(`${formatUsd(amountE8)}e-6`);
+/** The specification has one price for writing to a cache: the dearer one. */
+function perToken({ cacheWrite, cacheWrite1h, ...rates }: DearestPrice['rates']): Readonly<Record<string, number>> {
+  const cacheCreation = Number(cacheWrite) > Number(cacheWrite1h) ? cacheWrite : cacheWrite1h;
+  const named = Object.entries({ ...rates, cacheCreation });
+  // Read from decimal digits of a million tokens, so that it is written with the very same digits.
+  return Object.fromEntries(named.map(([meter, amount]) => [`${meter}PricePerToken`, Number(`${amount}e-6`)]));
 }

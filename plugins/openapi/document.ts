@@ -1,9 +1,9 @@
-import type { Gateway } from '../../core/gateway';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { CALL_ERROR_SCHEMA, ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
 import { header } from './header';
 import { modelPaths } from './model-calls';
 import { CHAT_REQUEST, MESSAGES_REQUEST } from './model-requests';
-import { routePaths } from './routes';
+import { routePaths } from './own-paths';
 
 const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
@@ -15,7 +15,7 @@ const PLATFORM_HEADERS = {
 };
 
 /** The public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
-export function publicDocument(gateway: Gateway): object {
+export function publicDocument(gateway: PluginGateway): object {
   const { configuration } = gateway;
   return {
     ...head('Tollgate', 'Model calls in two protocols over many upstreams, and what they cost.', gateway),
@@ -29,6 +29,7 @@ export function publicDocument(gateway: Gateway): object {
       },
       headers: {
         ...PLATFORM_HEADERS,
+        Repeats: header('The request id of the first call, whose stored answer this is.', 'string'),
         Provider: header('The upstream that served the call.', 'string'),
         Attempts: header('Attempts; above 1 there was a failover.', 'integer'),
         Fallback: header('Whether another upstream than the first served it.', 'boolean'),
@@ -47,7 +48,7 @@ export function publicDocument(gateway: Gateway): object {
 }
 
 /** The admin listener. */
-export function adminDocument(gateway: Gateway): object {
+export function adminDocument(gateway: PluginGateway): object {
   return {
     ...head('Tollgate, for operators', 'Accounts, keys, money, upstreams and configuration.', gateway),
     paths: routePaths(gateway.routes(), 'admin'),
@@ -60,7 +61,7 @@ export function adminDocument(gateway: Gateway): object {
   };
 }
 
-function head(title: string, description: string, { configRevision }: Gateway): object {
+function head(title: string, description: string, { configRevision }: PluginGateway): object {
   return {
     openapi: '3.0.3',
     info: { title, version: '1', description, license: LICENSE, 'x-config-revision': configRevision },

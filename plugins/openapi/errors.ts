@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode } from '../../core/errors';
-import { object, oneOf, orNull, shape } from '../../core/shape';
+import { object, oneOf, orNull, shape } from '../../core/http/shape';
 
-/** The envelope of contract section 3. */
+/** The envelope of docs/contract.md, section 3. */
 export const ERROR_SCHEMA = object({
   type: oneOf('error'),
   request_id: shape.text,
@@ -28,12 +28,16 @@ export const ERROR_CODES = { type: 'string', enum: Object.keys(ERRORS) };
 /** The whole catalogue, for programs that decide by code. */
 export const ERROR_CATALOGUE = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
 
-/** One answer for each status, which says what codes it may carry. */
+/**
+ * One answer for each status, which says what codes it may carry.
+ * @param badRequests codes that are 400 here, whatever the catalogue says
+ */
 export function errorResponses(
   codes: readonly ErrorCode[],
   schema: 'Error' | 'CallError' = 'Error',
+  badRequests: readonly ErrorCode[] = [],
 ): Record<string, object> {
-  const byStatus = new Map<number, ErrorCode[]>();
+  const byStatus = new Map<number, ErrorCode[]>(badRequests.length > 0 ? [[400, [...badRequests]]] : []);
   for (const code of new Set(codes))
     byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
   return Object.fromEntries(

@@ -1,7 +1,8 @@
-import { asksUpstream } from '../../core/asked-upstreams';
-import type { Configuration, EndpointSettings, PipelineSettings } from '../../core/configuration';
+import type { Protocol } from '../../core/catalog/upstream';
+import type { Configuration } from '../../core/configuration/configuration';
+import type { EndpointSettings, PipelineSettings } from '../../core/configuration/pipelines';
 import type { ErrorCode } from '../../core/errors';
-import type { Protocol } from '../../core/upstream';
+import { asksUpstream } from '../../core/gateway/asked-upstreams';
 import { tokenBilling } from './billing';
 import { errorResponse, errorResponses } from './errors';
 import { operationId } from './operation-id';
@@ -49,7 +50,7 @@ function modelOperation(
     summary: `A model call in the ${name} protocol (${pipeline.name}).`,
     tags: ['models'],
     ...(hosts.length > 0 && { servers: [...(isAnyHost(endpoint) ? [{ url: '/' }] : []), ...hosts.map(directServer)] }),
-    parameters: [DEBUG],
+    parameters: [DEBUG, IDEMPOTENCY_KEY],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}Request` } } },
@@ -63,7 +64,7 @@ function modelOperation(
           'text/event-stream': { schema: { type: 'string' } },
         },
       },
-      ...errorResponses(MODEL_CALL_ERRORS, 'CallError'),
+      ...errorResponses(MODEL_CALL_ERRORS, 'CallError', ['NOT_SUPPORTED']),
       default: errorResponse("An upstream's error or redirect, relayed with its status.", 'CallError'),
     },
     'x-billing': tokenBilling(catalog, protocol, asksUpstream(pipeline)),
@@ -84,10 +85,19 @@ const DEBUG = {
   schema: { type: 'string', enum: ['routing'] },
 };
 
+const IDEMPOTENCY_KEY = {
+  name: 'idempotency-key',
+  in: 'header',
+  description:
+    'Makes it safe to send the call again: one key is charged once at most. It is known for 10 minutes after the call.',
+  schema: { type: 'string', minLength: 1, maxLength: 160 },
+};
+
 const ANSWER_HEADERS = Object.fromEntries(
   [
     ['X-SVC-Source', 'Source'],
     ['X-SVC-Request-Id', 'RequestId'],
+    ['X-SVC-Repeats', 'Repeats'],
     ['X-Routing-Provider', 'Provider'],
     ['X-Routing-Attempts', 'Attempts'],
     ['X-Routing-Fallback', 'Fallback'],
@@ -106,6 +116,10 @@ const MODEL_CALL_ERRORS: readonly ErrorCode[] = [
   'MODEL_AMBIGUOUS',
   'MODEL_NOT_ALLOWED',
   'MODEL_NOT_SUPPORTED',
+  'IDEMPOTENCY_KEY_INVALID',
+  'IDEMPOTENCY_CONFLICT',
+  'IDEMPOTENCY_KEY_IN_USE',
+  'ALREADY_CHARGED',
   'INVALID_API_KEY',
   'INSUFFICIENT_BALANCE',
   'KEY_LIMIT_EXCEEDED',
@@ -121,6 +135,7 @@ const MODEL_CALL_ERRORS: readonly ErrorCode[] = [
   'INTERNAL_ERROR',
   'ALL_PROVIDERS_FAILED',
   'LEDGER_UNAVAILABLE',
+  'DATABASE_UNAVAILABLE',
   'OVERLOADED',
   'DRAINING',
   'UPSTREAM_TIMEOUT',

@@ -1,6 +1,6 @@
-import { listOf, orNull } from '../../core/shape';
+import { listOf, orNull } from '../../core/http/shape';
 
-/** Bodies of model calls; spec sections 2.1 and 2.2. Fields that are not here are forwarded too. */
+/** Bodies of model calls; docs/contract.md, section 4.1. Fields that are not here are forwarded too. */
 
 const CONTENT = {
   description: 'Text, or parts: text, images and what else the upstream takes.',

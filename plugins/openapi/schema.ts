@@ -1,3 +1,4 @@
+import { mapValues } from '../../core/map-values';
 import type { Schema } from '../../core/settings';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
@@ -27,8 +28,4 @@ function convertWithin(word: string, value: unknown): unknown {
   if (word === 'additionalProperties' && typeof value === 'object') return toOpenApi(value as Schema);
   if (word === 'anyOf' || word === 'oneOf' || word === 'allOf') return (value as Schema[]).map(toOpenApi);
   return value;
-}
-
-export function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 }

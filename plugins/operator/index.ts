@@ -1,18 +1,10 @@
-import { startWatch } from '../../core/ledger/watch';
-import { definePlugin } from '../../core/plugin';
+import { definePlugin } from '../../core/gateway/plugin';
+import { followTakenOut } from '../../core/health/taken-out-upstreams';
+import { startWatch } from '../../core/ledger/verify/watch';
 import { DURATION, parseDuration } from '../../core/settings';
-import { followTakenOut } from '../../core/taken-out-upstreams';
-import { accountRoutes } from './accounts';
-import { auditRoutes } from './audit';
-import { configRoutes } from './config';
-import { creditRoutes } from './credits';
-import { keyRoutes } from './keys';
-import { ledgerRoutes } from './ledger';
-import { revisionRoutes } from './revisions';
-import { upstreamRoutes } from './upstreams';
-import { userRoutes } from './users';
+import { operatorRoutes } from './routes';
 
-/** The operator's desk under /admin/v1; contract section 7. */
+/** The operator's API under /admin/v1; docs/contract.md, section 7. */
 export default definePlugin({
   name: 'operator',
   summary: 'Accounts, keys, credits and users for whoever runs the gateway, and a watch over the ledger.',
@@ -34,29 +26,15 @@ export default definePlugin({
       },
     },
   },
-  routes: (_settings, gateway) => {
-    const { database, ledger } = gateway;
-    const stores = { database, ledger };
-    return [
-      ...accountRoutes(stores),
-      ...creditRoutes(stores),
-      ...keyRoutes({ ...stores, keys: gateway.keys }),
-      ...userRoutes(database),
-      ...auditRoutes(database),
-      ...ledgerRoutes(stores),
-      ...configRoutes(gateway),
-      ...revisionRoutes(gateway),
-      ...upstreamRoutes(gateway),
-    ];
-  },
+  routes: (_settings, gateway) => operatorRoutes(gateway),
   start: async ({ watchLedger, watchEvery, watchAccountsPerSecond }, gateway) => {
     const stopFollowing = await followTakenOut(gateway);
     if (!watchLedger) return stopFollowing;
     const { ledger, database, log } = gateway;
     const everyMs = parseDuration(watchEvery);
-    const stopWatching = startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond });
+    const watch = startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond });
     return async () => {
-      await stopWatching();
+      await watch.stop();
       await stopFollowing();
     };
   },

@@ -1,5 +1,6 @@
-import { keepPartitions } from '../../core/ledger/partitions';
-import { definePlugin } from '../../core/plugin';
+import { definePlugin } from '../../core/gateway/plugin';
+import { keepPartitions } from '../../core/ledger/outbox/partitions';
+import { startLoop } from '../../core/loop';
 
 const LOOK_EVERY_MS = 3_600_000;
 
@@ -25,14 +26,10 @@ export default definePlugin({
   start: async ({ usageMonths, entryMonths }, { database, log }) => {
     const keep = () => keepPartitions({ database, log, usageMonths, entryMonths });
     await keep();
-    let keeping: Promise<unknown> = Promise.resolve();
-    const timer = setInterval(() => {
-      keeping = keep().catch((error) => log.error({ reason: String(error) }, 'partitions cannot be looked after now'));
-    }, LOOK_EVERY_MS);
-    timer.unref();
-    return async () => {
-      clearInterval(timer);
-      await keeping;
-    };
+    return startLoop(keep, {
+      everyMs: LOOK_EVERY_MS,
+      firstAfterMs: LOOK_EVERY_MS,
+      whenFailed: (error) => log.error({ reason: String(error) }, 'partitions cannot be looked after now'),
+    }).stop;
   },
 });

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Catalog, Model } from '../../core/catalog';
-import type { PipelineSettings } from '../../core/configuration';
-import { hint, type LocatedProblem, withHint } from '../../core/configuration-problems';
-import { normaliseModelName } from '../../core/model-names';
-import { checkAction } from '../../core/policy';
-import type { RolloutChange, SettingsChange, UpstreamsChange, VersionChange } from '../../core/rollout';
+import type { Catalog, Model } from '../../core/catalog/catalog';
+import { normaliseModelName } from '../../core/catalog/model-names';
+import type { PipelineSettings } from '../../core/configuration/pipelines';
+import { checkAction } from '../../core/configuration/policy-shape';
+import { hint, type LocatedProblem, withHint } from '../../core/configuration/problems';
+import type { RolloutChange, SettingsChange, UpstreamsChange, VersionChange } from '../../core/rollouts/rollout';
 import { type RolloutSettings, type RolloutsSettings, readChange } from './section';
 
 /** Undefined while something is wrong with them. */

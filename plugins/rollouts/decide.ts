@@ -1,4 +1,4 @@
-import type { Arm, Guard, GuardName, Rollout } from '../../core/rollout';
+import type { Arm, Guard, GuardName, Rollout } from '../../core/rollouts/rollout';
 import { type ArmCounts, addCounts, NOTHING_SEEN } from './counts';
 import { compare, seenBy } from './guards';
 

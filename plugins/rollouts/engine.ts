@@ -1,11 +1,12 @@
 import type { Knex } from 'knex';
-import { type AuditEntry, writeAudit } from '../../core/audit';
-import type { Configuration } from '../../core/configuration';
-import type { Gateway } from '../../core/gateway';
-import { keyOf } from '../../core/live-rollouts';
-import { startToldLoop } from '../../core/loop';
-import type { Rollout, RolloutPosition } from '../../core/rollout';
-import { describeShare } from '../../core/rollout-plan';
+import type { Configuration } from '../../core/configuration/configuration';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { startLoop, tellFirst } from '../../core/loop';
+import type { Stop } from '../../core/resources';
+import { keyOf } from '../../core/rollouts/live-rollouts';
+import { describeShare } from '../../core/rollouts/plan';
+import type { Rollout, RolloutPosition } from '../../core/rollouts/rollout';
+import { type AuditEntry, writeAudit } from '../../core/storage/audit';
 import { describeFault } from '../../core/thrown';
 import { type Decision, decide } from './decide';
 import { rolloutCalls } from './figures';
@@ -31,7 +32,10 @@ const EVERY_MS = 400;
 /** Who is written into the audit log for what a rollout does by itself. */
 const ENGINE = 'rollouts';
 
-export type EngineGateway = Pick<Gateway, 'database' | 'rollouts' | 'configuration' | 'liveConfiguration' | 'log'>;
+export type EngineGateway = Pick<
+  PluginGateway,
+  'database' | 'rollouts' | 'configuration' | 'liveConfiguration' | 'log'
+>;
 
 /**
  * Keeps this node with the rollouts. All nodes run it: each writes down what it sees, whoever comes first decides, and all follow
@@ -49,7 +53,7 @@ export class Engine {
   constructor(private readonly gateway: EngineGateway) {}
 
   /** Answers what ends it. */
-  async start(): Promise<() => Promise<void>> {
+  async start(): Promise<Stop> {
     const { rollouts, liveConfiguration, log } = this.gateway;
     rollouts.onSeen((seen) => {
       this.#tally.note(seen);
@@ -57,14 +61,15 @@ export class Engine {
     });
     await this.#work();
     liveConfiguration.take((next) => this.#prepare(next));
-    const stop = startToldLoop(
-      () => this.#work(),
-      EVERY_MS,
-      (error) => log.error({ error: describeFault(error) }, 'rollouts cannot be followed now; they stay as they are'),
-    );
+    const loop = startLoop(() => this.#work(), {
+      everyMs: EVERY_MS,
+      whenFailed: tellFirst((error) =>
+        log.error({ error: describeFault(error) }, 'rollouts cannot be followed now; they stay as they are'),
+      ),
+    });
     return async () => {
       rollouts.endMirrors();
-      await stop();
+      await loop.stop();
       await this.#writeSeen().catch(() => undefined);
     };
   }

@@ -1,7 +1,8 @@
 import { Counter, Gauge } from 'prom-client';
-import type { Gateway } from '../../core/gateway';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { metrics } from '../../core/metrics';
-import type { Engine } from './engine';
+import type { Rollout } from '../../core/rollouts/rollout';
+import type { RolloutRow } from './store';
 
 /** Calls in rollouts as this process saw them. Labels are names of rollouts. */
 export const rolloutCalls = new Counter({
@@ -12,7 +13,10 @@ export const rolloutCalls = new Counter({
 });
 
 /** How far rollouts have come, read when somebody asks. */
-export function exposeRollouts(gateway: Pick<Gateway, 'configuration' | 'rollouts'>, engine: Engine): void {
+export function exposeRollouts(
+  gateway: Pick<PluginGateway, 'configuration' | 'rollouts'>,
+  engine: { rowOf(rollout: Rollout): Pick<RolloutRow, 'stage' | 'status'> | undefined },
+): void {
   new Gauge({
     name: 'tollgate_rollout_share_ratio',
     help: 'Share of the callers that are in a rollout; 0 when it is rolled back or has not begun.',

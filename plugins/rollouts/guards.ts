@@ -1,5 +1,5 @@
-import type { Guard } from '../../core/rollout';
-import { percent } from '../../core/rollout-plan';
+import { percent } from '../../core/rollouts/plan';
+import type { Guard } from '../../core/rollouts/rollout';
 import { effectOn, thinned } from './callers';
 import { type ArmCounts, bucketOfShare, bucketsFurther, countBeyond, countOf, type Times, upToMs } from './counts';
 import { failsMore, isBeyondMore, isHigher, meanOf, type Sample } from './significance';

@@ -1,5 +1,5 @@
-import type { Gateway } from '../../core/gateway';
-import { definePlugin } from '../../core/plugin';
+import { definePlugin } from '../../core/gateway/plugin';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { checkRollouts } from './check';
 import { Engine } from './engine';
 import { exposeRollouts } from './figures';
@@ -9,7 +9,7 @@ import { skippedStages } from './skipped';
 import { readRows } from './store';
 
 /** The engines of the gateways of this process; there is one, and tests have several. */
-const engines = new WeakMap<Gateway, Engine>();
+const engines = new WeakMap<PluginGateway, Engine>();
 
 /** Changes that go out in stages; docs/rollouts.md. */
 export default definePlugin({

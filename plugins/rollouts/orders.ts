@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { writeAudit } from '../../core/audit';
 import { fail } from '../../core/errors';
-import type { Rollout } from '../../core/rollout';
+import type { Rollout } from '../../core/rollouts/rollout';
+import { writeAudit } from '../../core/storage/audit';
 import type { Status } from './decide';
 import { afterStandstill } from './hold-time';
 import { hasStagesOf } from './restage';

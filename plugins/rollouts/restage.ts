@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Rollout } from '../../core/rollout';
-import type { RolloutRow } from './store';
+import type { Rollout } from '../../core/rollouts/rollout';
 
-type Placed = Pick<RolloutRow, 'shares' | 'stage'>;
+/** How far a rollout has come, as it is written down. */
+interface Placed {
+  readonly shares: readonly number[];
+  readonly stage: number;
+}
 
 /** Where a rollout goes on when other stages are written for it. */
 export interface Restaged {

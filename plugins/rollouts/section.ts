@@ -1,4 +1,10 @@
-import { definitionOf, type GuardName, type Rollout, type RolloutChange, type RolloutStage } from '../../core/rollout';
+import {
+  definitionOf,
+  type GuardName,
+  type Rollout,
+  type RolloutChange,
+  type RolloutStage,
+} from '../../core/rollouts/rollout';
 import { DURATION, parseDuration, type Settings } from '../../core/settings';
 
 const UPSTREAMS = {

@@ -1,7 +1,7 @@
+import { listOf, object, oneOf, orNull, shape } from '../../core/http/shape';
 import { formatUsd } from '../../core/money';
-import type { Rollout } from '../../core/rollout';
-import { describeChange } from '../../core/rollout-plan';
-import { listOf, object, oneOf, orNull, shape } from '../../core/shape';
+import { describeChange } from '../../core/rollouts/plan';
+import type { Rollout } from '../../core/rollouts/rollout';
 import { type ArmCounts, addCounts, countOf, NOTHING_SEEN } from './counts';
 import { decide } from './decide';
 import { progressOf } from './engine';

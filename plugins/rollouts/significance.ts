@@ -1,4 +1,6 @@
-import { jStat } from 'jstat';
+import betainc = require('@stdlib/math-base-special-betainc');
+import betaln = require('@stdlib/math-base-special-betaln');
+import gammaln = require('@stdlib/math-base-special-gammaln');
 
 /** How surprising it would be to see the candidate this much worse if it were not: one-sided p-values. */
 
@@ -26,9 +28,9 @@ export function failsMore(candidate: Tried, control: Tried): number {
 export function isBeyondMore(candidate: Tried, control: Tried): number {
   const [above, within] = [control.failed + 1, control.of - control.failed];
   if (within === 0) return 1;
-  const prior = jStat.betaln(above, within);
+  const prior = betaln(above, within);
   return sumTail(candidate.failed, candidate.of, (count) =>
-    Math.exp(logChoose(candidate.of, count) + jStat.betaln(count + above, candidate.of - count + within) - prior),
+    Math.exp(logChoose(candidate.of, count) + betaln(count + above, candidate.of - count + within) - prior),
   );
 }
 
@@ -49,7 +51,7 @@ export function isHigher(candidate: Sample, control: Sample, tolerance: number):
   if (variance < 1e-18) return difference > 1e-9 ? 0 : 1;
   const t = difference / Math.sqrt(variance);
   const freedom = variance ** 2 / (one ** 2 / (candidate.of - 1) + other ** 2 / (control.of - 1));
-  const tail = jStat.ibeta(freedom / (freedom + t ** 2), freedom / 2, 0.5) / 2;
+  const tail = betainc(freedom / (freedom + t ** 2), freedom / 2, 0.5) / 2;
   return t > 0 ? tail : 1 - tail;
 }
 
@@ -62,7 +64,7 @@ function varianceOf({ of, sum, squares }: Sample): number {
 }
 
 function logChoose(of: number, count: number): number {
-  return jStat.gammaln(of + 1) - jStat.gammaln(count + 1) - jStat.gammaln(of - count + 1);
+  return gammaln(of + 1) - gammaln(count + 1) - gammaln(of - count + 1);
 }
 
 /** Terms that rise to one peak and fall: behind it those that no longer count are left out. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Configuration } from '../../core/configuration';
-import type { Rollout, RolloutChange } from '../../core/rollout';
-import { percent } from '../../core/rollout-plan';
+import type { Configuration } from '../../core/configuration/configuration';
+import { percent } from '../../core/rollouts/plan';
+import type { Rollout, RolloutChange } from '../../core/rollouts/rollout';
 import { restage } from './restage';
 import type { RolloutRow } from './store';
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
-import type { Rollout } from '../../core/rollout';
+import type { Rollout } from '../../core/rollouts/rollout';
 import { type ArmCounts, NOTHING_SEEN, type SlotCounts, type Times } from './counts';
 import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
 import { sharesOf } from './restage';

@@ -1,4 +1,4 @@
-import type { SeenCall } from '../../core/live-rollouts';
+import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import { type ArmCounts, addCounts, bucketOf, type SlotCounts } from './counts';
 
 /** Which group of which stage of which run. */

@@ -1,41 +1,39 @@
-import type { Gateway } from '../../core/gateway';
+import { definePlugin } from '../../core/gateway/plugin';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { registerHoldSource } from '../../core/ledger/hold-sources';
-import { startToldLoop } from '../../core/loop';
-import { definePlugin } from '../../core/plugin';
-import { readRole } from '../../core/role';
-import { registerSupplier } from '../../core/supplier';
+import { startLoop, tellFirst } from '../../core/loop';
 import { describeFault } from '../../core/thrown';
-import { READ_CLOCK_EVERY_MS } from './database-clock';
+import { READ_CLOCK_EVERY_MS } from './books/database-clock';
+import { readSandboxHolds } from './books/open-holds';
 import { createInside, type InsideService, runInside } from './inside';
-import { LIMITS } from './limits';
-import { checkOfferings, OFFERINGS } from './offering';
-import { readSandboxHolds } from './open-holds';
-import { sandboxRoutes } from './routes';
-import { insideRoutes } from './routes/inside';
+import { LIMITS } from './life/limits';
+import { readTimings, TIMINGS } from './life/timings';
+import { checkOfferings, OFFERINGS } from './offers/offering';
+import { insideRoutes, sandboxRoutes } from './routes';
 import { portHosts } from './routes/proxy-port';
 import { createService, openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker';
 import { processes } from './suppliers/process';
-import { readInstallation } from './tags';
-import { readTimings, TIMINGS } from './timings';
+import { registerSupplier } from './suppliers/supplier';
+import { readInstallation } from './suppliers/tags';
 import { refuseUnisolated } from './unisolated';
-import { startWorker } from './worker';
+import { startWorker } from './worker/worker';
 
 /** The services of the gateways of this process; there is one, and tests have several. */
-const services = new WeakMap<Gateway, Services>();
+const services = new WeakMap<PluginGateway, Services>();
 
 interface Services {
   readonly service: ReturnType<typeof createService>;
   readonly inside: InsideService;
 }
 
-function servicesOf(gateway: Gateway): Services {
+function servicesOf(gateway: PluginGateway): Services {
   const made = services.get(gateway);
   if (made === undefined) throw new Error('the routes of the sandbox plugin are made first');
   return made;
 }
 
-/** Sandboxes; contract section 8. */
+/** Sandboxes; docs/contract.md, section 8. */
 export default definePlugin({
   name: 'sandbox',
   summary: 'Sandboxes: instances that run at suppliers and are billed by the second.',
@@ -93,17 +91,20 @@ export default definePlugin({
     refuseUnisolated(service, settings.allowUnisolated);
     await service.changes.listen();
     await service.clock.read();
-    const stopClock = startToldLoop(service.clock.read, READ_CLOCK_EVERY_MS, (error) =>
-      gateway.log.warn({ error: describeFault(error) }, "the database's clock cannot be read"),
-    );
+    const clock = startLoop(service.clock.read, {
+      everyMs: READ_CLOCK_EVERY_MS,
+      whenFailed: tellFirst((error) =>
+        gateway.log.warn({ error: describeFault(error) }, "the database's clock cannot be read"),
+      ),
+    });
     const stopInside = runInside(inside);
-    const works = readRole(process.env) !== 'gateway';
     const environment = settings.environment ?? (await readInstallation(gateway.database));
-    const stopWorker = works ? startWorker(service, { ...settings, environment }) : async () => {};
+    if (service.isWorker) await service.places.begin();
+    const stopWorker = service.isWorker ? startWorker(service, { ...settings, environment }) : async () => {};
     return async () => {
       await stopInside();
       await stopWorker();
-      await stopClock();
+      await clock.stop();
       await service.changes.close();
       for (const driver of opened.values()) await driver.close();
     };

@@ -1,4 +1,5 @@
-import { readPortDomain } from '../../core/port-domain';
+import { readPortDomain } from '../../core/http/port-domain';
+import type { Stop } from '../../core/resources';
 import { Commands } from './commands/commands';
 import { PortProxy } from './ports/port-proxy';
 import type { SandboxService } from './service';
@@ -22,7 +23,7 @@ export function createInside(service: SandboxService): InsideService {
 }
 
 /** What goes on without anybody asking; answers what ends it. */
-export function runInside({ commands, ports }: InsideService): () => Promise<void> {
+export function runInside({ commands, ports }: InsideService): Stop {
   const stops = [commands.run(), ports.run()];
   return async () => {
     for (const stop of stops) await stop();

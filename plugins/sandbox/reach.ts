@@ -13,7 +13,7 @@ export interface Exposure {
 export function reachedFromElsewhere({ hostname, publicUrl, proxies }: Exposure): string | undefined {
   if (!LOOPBACK.test(hostname)) return `the listener ${hostname}`;
   if (publicUrl !== undefined && !isLoopbackUrl(publicUrl)) return `PUBLIC_URL ${publicUrl}`;
-  return proxies > 0 ? `${proxies} proxies in front (the setting proxies)` : undefined;
+  return proxies > 0 ? `${proxies} proxies in front (proxies.count of system.config.yml)` : undefined;
 }
 
 function isLoopbackUrl(url: string): boolean {

@@ -2,22 +2,24 @@ import { join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { readRole } from '../../core/role';
 import { compileCheck } from '../../core/settings';
 import { StartFailure } from '../../core/start-failure';
-import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from '../../core/supplier';
-import { type Books, openBooks } from './books';
-import { type Changes, openChanges } from './changes';
-import { DatabaseClock } from './database-clock';
-import type { Limits } from './limits';
-import type { OfferedInstance, OfferingsSection } from './offering';
-import { readOfferings } from './offerings';
-import { SupplierHealth } from './supplier-health';
-import type { Timings } from './timings';
+import { type Books, openBooks } from './books/books';
+import { type Changes, openChanges } from './books/changes';
+import { DatabaseClock } from './books/database-clock';
+import { Places } from './books/places';
+import type { Limits } from './life/limits';
+import type { Timings } from './life/timings';
+import type { OfferedInstance, OfferingsSection } from './offers/offering';
+import { readOfferings } from './offers/offerings';
+import { SupplierHealth } from './suppliers/health';
+import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from './suppliers/supplier';
 
 /** What the routes and loops of this plugin work with. */
 export interface SandboxService {
-  readonly gateway: Gateway;
+  readonly gateway: PluginGateway;
   readonly database: Knex;
   readonly log: Logger;
   readonly timings: Timings;
@@ -37,6 +39,9 @@ export interface SandboxService {
   /** @throws SUPPLIER_UNAVAILABLE, also while it has not answered lately */
   requireSupplier(supplier: string): void;
   readonly health: SupplierHealth;
+  readonly places: Places;
+  /** This process makes and looks after instances; otherwise others do. */
+  readonly isWorker: boolean;
 }
 
 /** A supplier of system.config.yml: `driver`, and the driver's own settings. */
@@ -69,7 +74,9 @@ async function openSupplier(
     );
   }
   const own = { log: log.child({ supplier: name }), dataFolder: join(dataFolder, 'suppliers', name) };
-  const opened = await kind.open(checked.value, own);
+  const opened = await kind.open(checked.value, own).catch((cause: unknown) => {
+    throw cause instanceof StartFailure ? new StartFailure(`${where}: ${cause.message}`, { cause }) : cause;
+  });
   if (opened.capabilities.uniqueName) return opened;
   await opened.close();
   throw new StartFailure(
@@ -78,7 +85,7 @@ async function openSupplier(
 }
 
 export function createService(
-  gateway: Gateway,
+  gateway: PluginGateway,
   timings: Timings,
   limits: Limits,
 ): SandboxService & { readonly drivers: Map<string, SupplierDriver>; readonly clock: DatabaseClock } {
@@ -88,6 +95,7 @@ export function createService(
   const changes = openChanges(database, log);
   const health = new SupplierHealth();
   const clock = new DatabaseClock(database);
+  const places = new Places({ database, drivers, now: clock.now, timings });
   const offeringsOf: SandboxService['offeringsOf'] = (section) =>
     readOfferings(section('offerings') as OfferingsSection | undefined, drivers, holdSeconds);
   const driverOf = (supplier: string) => {
@@ -103,10 +111,12 @@ export function createService(
     limits,
     clock,
     now: clock.now,
-    books: openBooks(database, changes.announce),
+    books: openBooks(database, changes.announce, places),
     changes,
     drivers,
     health,
+    places,
+    isWorker: readRole(process.env) !== 'gateway',
     offerings: () => offeringsOf((name) => gateway.section(name)),
     offeringsOf,
     driverOf,

@@ -1,6 +1,6 @@
-import { saidPublicUrl } from '../../core/public-url';
+import { ConfigurationError } from '../../core/configuration/yaml-file';
+import { saidPublicUrl } from '../../core/http/public-url';
 import { StartFailure } from '../../core/start-failure';
-import { ConfigurationError } from '../../core/yaml-file';
 import { reachedFromElsewhere } from './reach';
 import type { SandboxService } from './service';
 

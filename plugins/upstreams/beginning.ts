@@ -1,4 +1,4 @@
-import type { AnswerBeginning, BodyEdit, ModelCall } from '../../core/upstream';
+import type { AnswerBeginning, BodyEdit, ModelCall } from '../../core/catalog/upstream';
 
 /** What both protocols need to have an answer gone on with: it stands as the last message, and the limit is what is left of it. */
 export function prefillEdits(

@@ -1,6 +1,5 @@
-import { totalInputTokens } from '../../core/price';
-import type { Continuation, SseEvent, StreamFollower } from '../../core/upstream';
-import type { Usage } from '../../core/usage';
+import type { Continuation, SseEvent, StreamFollower } from '../../core/catalog/upstream';
+import { outputTokens, totalInputTokens, type Usage } from '../../core/catalog/usage';
 import { prefillEdits, SaidText, Seam } from './beginning';
 import { asArray, asObject, asText, type JsonObject, parseData } from './json';
 
@@ -79,6 +78,6 @@ function isEmpty(choice: JsonObject): boolean {
 
 function countsOf(usage: Usage): JsonObject {
   const prompt = totalInputTokens(usage);
-  const completion = usage.outputTokens ?? 0;
+  const completion = outputTokens(usage) ?? 0;
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

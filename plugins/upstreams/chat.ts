@@ -1,13 +1,14 @@
-import { type BodyEdit, defineAdapter, type EventNote, type ModelCall } from '../../core/upstream';
-import { UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import { type BodyEdit, defineAdapter, type EventNote, type ModelCall } from '../../core/catalog/upstream';
+import { countsOf, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { chatContinuation } from './chat-continuation';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
+import { unknownNumbers } from './unknown-numbers';
 
 /** The Chat protocol (chat completions), with the reasoning fields several vendors have added to it. */
 export default defineAdapter({
-  contract: 'upstream/1',
+  contract: 'upstream/2',
   name: 'chat',
   protocols: ['chat'],
   schema: { type: 'object', properties: {} },
@@ -36,9 +37,10 @@ export default defineAdapter({
 
   readBody(body) {
     const answer = asObject(body) ?? {};
+    if (isError(answer['error'])) return { ...NO_ANSWER, error: { body } };
     let contentBytes = 0;
     for (const choice of asArray(answer['choices'])) contentBytes += readSaid(asObject(choice)?.['message']).bytes;
-    return { usage: readUsage(asObject(answer['usage'])), contentBytes };
+    return { usage: readUsage(answer), contentBytes };
   },
 });
 
@@ -48,6 +50,8 @@ function askForUsage(call: ModelCall): BodyEdit {
   const options = raw === undefined ? undefined : asObject(JSON.parse(raw));
   return { member: 'stream_options', set: JSON.stringify({ ...options, include_usage: true }) };
 }
+
+const NO_ANSWER = { usage: UNKNOWN_USAGE, contentBytes: 0 };
 
 /** Some upstreams put `"error": null` into every chunk. */
 function isError(value: unknown): boolean {
@@ -68,7 +72,7 @@ function readChunk(chunk: JsonObject): EventNote {
       contentBytes: said.reduce((sum, each) => sum + each.bytes, 0),
     }),
     ...(finish && { finish, finishedChoices }),
-    ...(usage !== undefined && { usage: readUsage(usage) }),
+    ...(usage !== undefined && { usage: readUsage(chunk) }),
     // Some upstreams report running counts in every chunk; the last one has no choices, or ends them.
     ...(usage !== undefined && (choices.length === 0 || finish) && { finalUsage: true }),
   };
@@ -106,17 +110,56 @@ function readToolCall(value: unknown): Said {
   return { isContent: bytes > 0 || asText(called['name']) !== '', bytes };
 }
 
-/** `prompt_tokens` has the cached ones in it; more cached than asked is nonsense, and the input unknown. */
-function readUsage(usage: JsonObject | undefined): Usage {
+/** Numbers of a report that are charged, parts of numbers that are, or free. */
+const KNOWN: ReadonlySet<string> = new Set([
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'prompt_cache_hit_tokens',
+  'prompt_cache_miss_tokens',
+  ...['cached', 'cache_write', 'audio', 'text', 'image'].map((kind) => `prompt_tokens_details.${kind}_tokens`),
+  ...['reasoning', 'audio', 'text', 'image', 'accepted_prediction', 'rejected_prediction'].map(
+    (kind) => `completion_tokens_details.${kind}_tokens`,
+  ),
+]);
+
+/** What the plain price is for. */
+const PLAIN_TIERS = ['default', 'auto', 'standard'];
+
+/** The usage that an answer, or a chunk of a stream, reports: one pass. */
+function readUsage(answer: JsonObject): Usage {
+  const usage = asObject(answer['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
-  const prompt = asCount(usage['prompt_tokens']);
-  const cached = asCount(asObject(usage['prompt_tokens_details'])?.['cached_tokens']);
-  const uncached = prompt === undefined ? undefined : prompt - (cached ?? 0);
-  const isSound = uncached !== undefined && uncached >= 0;
-  return {
-    ...UNKNOWN_USAGE,
-    inputTokens: isSound ? uncached : undefined,
-    outputTokens: asCount(usage['completion_tokens']),
-    cacheReadTokens: isSound ? cached : undefined,
+  const tier = asText(answer['service_tier']);
+  const pass = {
+    model: asText(answer['model']) || undefined,
+    tier: tier === '' || PLAIN_TIERS.includes(tier) ? undefined : tier,
+    counts: countsOf({ ...readPrompt(usage), ...readCompletion(usage) }),
   };
+  const unknown = unknownNumbers(usage, KNOWN);
+  return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
+}
+
+/** `prompt_tokens` has the cached, the written and the spoken ones in it; more of those than asked is nonsense, and the input unknown. */
+function readPrompt(usage: JsonObject) {
+  const details = asObject(usage['prompt_tokens_details']);
+  const prompt = asCount(usage['prompt_tokens']);
+  const cacheRead = asCount(details?.['cached_tokens']) ?? asCount(usage['prompt_cache_hit_tokens']);
+  const cacheWrite = asCount(details?.['cache_write_tokens']) || undefined;
+  const audioInput = asCount(details?.['audio_tokens']) || undefined;
+  const input = rest(prompt, cacheRead, cacheWrite, audioInput);
+  return input === undefined ? {} : { input, cacheRead, cacheWrite, audioInput };
+}
+
+function readCompletion(usage: JsonObject) {
+  const audioOutput = asCount(asObject(usage['completion_tokens_details'])?.['audio_tokens']) || undefined;
+  const output = rest(asCount(usage['completion_tokens']), audioOutput);
+  return output === undefined ? {} : { output, audioOutput };
+}
+
+/** undefined when the parts are more than all. */
+function rest(all: number | undefined, ...parts: readonly (number | undefined)[]): number | undefined {
+  if (all === undefined) return undefined;
+  const left = parts.reduce<number>((sum, part) => sum - (part ?? 0), all);
+  return left < 0 ? undefined : left;
 }

@@ -1,5 +1,5 @@
-import { definePlugin } from '../../core/plugin';
-import { registerAdapter } from '../../core/upstream';
+import { registerAdapter } from '../../core/catalog/adapters';
+import { definePlugin } from '../../core/gateway/plugin';
 import chat from './chat';
 import messages from './messages';
 

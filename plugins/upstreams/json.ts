@@ -1,4 +1,4 @@
-import { parseJson } from '../../core/read-answer';
+import { parseJson } from '../../core/wire/read-answer';
 
 /** Reading values whose shape is somebody else's: what is not as expected is undefined, never an error. */
 

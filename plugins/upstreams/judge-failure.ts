@@ -1,8 +1,8 @@
-import type { UpstreamFailure, Verdict } from '../../core/upstream';
+import type { UpstreamFailure, Verdict } from '../../core/catalog/upstream';
 import { asObject, asText } from './json';
 
 /**
- * What to do about a failure; contract section 5. The first that fits counts: the platform's own account is out of credit
+ * Decides what a failure means; docs/contract.md, section 5. The first that fits counts: the platform's own account is out of credit
  * (never shown as the customer's fault), the call does not fit this model, the vendor will not answer this content, and
  * then the status.
  */

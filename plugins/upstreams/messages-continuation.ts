@@ -1,5 +1,5 @@
-import type { Continuation, SseEvent, StreamFollower } from '../../core/upstream';
-import type { Usage } from '../../core/usage';
+import type { Continuation, SseEvent, StreamFollower } from '../../core/catalog/upstream';
+import { outputTokens, tokensOf, type Usage } from '../../core/catalog/usage';
 import { prefillEdits, SaidText, Seam } from './beginning';
 import { asObject, asText, type JsonObject, parseData } from './json';
 
@@ -145,7 +145,7 @@ function told(data: JsonObject, usage: Usage): JsonObject {
   const own = asObject(data['usage']) ?? {};
   return {
     ...own,
-    ...(own['input_tokens'] !== undefined && { input_tokens: usage.inputTokens ?? 0 }),
-    output_tokens: usage.outputTokens ?? 0,
+    ...(own['input_tokens'] !== undefined && { input_tokens: tokensOf(usage, ['input']) ?? 0 }),
+    output_tokens: outputTokens(usage) ?? 0,
   };
 }

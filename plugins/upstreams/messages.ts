@@ -1,16 +1,17 @@
-import { defineAdapter, type EventNote } from '../../core/upstream';
-import { UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import { defineAdapter, type EventNote } from '../../core/catalog/upstream';
+import { type Counts, countsOf, type Pass, UNKNOWN_USAGE, type Usage, withOutput } from '../../core/catalog/usage';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { messagesContinuation } from './messages-continuation';
 import { forwardedHeaders, standardEdits } from './standard-request';
+import { unknownNumbers } from './unknown-numbers';
 
 /** The version of the protocol asked for when the client names none. */
 const DEFAULT_VERSION = '2023-06-01';
 
 /** The Messages protocol, as its vendor publishes it. */
 export default defineAdapter({
-  contract: 'upstream/1',
+  contract: 'upstream/2',
   name: 'messages',
   protocols: ['messages'],
   schema: { type: 'object', properties: {} },
@@ -40,9 +41,10 @@ export default defineAdapter({
 
   readBody(body) {
     const message = asObject(body) ?? {};
+    if (message['type'] === 'error') return { usage: UNKNOWN_USAGE, contentBytes: 0, error: { body } };
     let contentBytes = 0;
     for (const block of asArray(message['content'])) contentBytes += bytesOfBlock(asObject(block) ?? {});
-    return { usage: readUsage(asObject(message['usage'])), contentBytes };
+    return { usage: readReport(message, true), contentBytes };
   },
 });
 
@@ -74,8 +76,8 @@ function readTyped(type: string, event: JsonObject): EventNote {
 
 /** The output count of the first event is a placeholder: taken for the real one it would make a broken stream free. */
 function readStart(message: JsonObject | undefined): EventNote {
-  const usage = asObject(message?.['usage']);
-  return usage === undefined ? NOTHING : { usage: { ...readUsage(usage), outputTokens: undefined } };
+  if (asObject(message?.['usage']) === undefined) return NOTHING;
+  return { usage: withOutput(readReport(message ?? {}, false), undefined) };
 }
 
 /** An empty text or thinking block promises nothing yet; a tool call or anything else that stands whole is content. */
@@ -125,24 +127,89 @@ function readEnd(event: JsonObject): EventNote {
   const usage = asObject(event['usage']);
   return {
     ...(finish && { finish }),
-    ...(usage !== undefined && { usage: readUsage(usage) }),
+    ...(usage !== undefined && { usage: readReport(event, true) }),
     ...(finish && usage !== undefined && { finalUsage: true }),
   };
 }
 
-function readUsage(usage: JsonObject | undefined): Usage {
+/** Numbers of a report that are charged, parts of numbers that are, or free. Each entry of `iterations` has the first ones, too. */
+const COUNTED = [
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'cache_creation.ephemeral_5m_input_tokens',
+  'cache_creation.ephemeral_1h_input_tokens',
+  'output_tokens_details.thinking_tokens',
+];
+const KNOWN: ReadonlySet<string> = new Set([
+  ...COUNTED,
+  ...COUNTED.map((path) => `iterations.${path}`),
+  'server_tool_use.web_search_requests',
+  'server_tool_use.web_fetch_requests',
+]);
+
+/** What the plain price is for. */
+const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_available'] } as const;
+
+/**
+ * The usage that a message, or the last event of a stream, reports. Each entry of `iterations` is a pass: compaction and the advisor
+ * stand only there, and not in the counts above it.
+ */
+function readReport(message: JsonObject, isFinal: boolean): Usage {
+  const usage = asObject(message['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
+  const variant = {
+    tier: unlessPlain(usage['service_tier'], PLAIN.tier),
+    speed: unlessPlain(usage['speed'], PLAIN.speed),
+    geo: unlessPlain(usage['inference_geo'], PLAIN.geo),
+  };
+  const runs = isFinal ? asArray(usage['iterations']).map((each) => asObject(each) ?? {}) : [];
+  const [first, ...others] = (runs.length === 0 ? [{ ...usage, model: message['model'] }] : runs).map(
+    (run): Pass => ({ model: asText(run['model']) || undefined, ...variant, counts: readCounts(run) }),
+  ) as [Pass, ...Pass[]];
+  const passes = [{ ...first, counts: withPieces(first.counts, usage) }, ...others].map((pass) =>
+    isRedeemed(usage) ? { ...pass, counts: asCacheReads(pass.counts) } : pass,
+  );
+  const unknown = isFinal ? unknownNumbers(usage, KNOWN) : undefined;
+  return unknown === undefined ? { passes } : { passes, unknown };
+}
+
+function unlessPlain(value: unknown, plain: readonly string[]): string | undefined {
+  const text = asText(value);
+  return text === '' || plain.includes(text) ? undefined : text;
+}
+
+function readCounts(usage: JsonObject): Counts {
   const split = asObject(usage['cache_creation']);
   const allWrites = asCount(usage['cache_creation_input_tokens']);
   const shortWrites = asCount(split?.['ephemeral_5m_input_tokens']);
   const hourWrites = asCount(split?.['ephemeral_1h_input_tokens']);
-  return {
-    inputTokens: asCount(usage['input_tokens']),
-    outputTokens: asCount(usage['output_tokens']),
-    cacheReadTokens: asCount(usage['cache_read_input_tokens']),
-    cacheWriteTokens: shortCacheWrites(allWrites, shortWrites, hourWrites),
-    cacheWrite1hTokens: hourWrites,
-  };
+  return countsOf({
+    input: asCount(usage['input_tokens']),
+    output: asCount(usage['output_tokens']),
+    cacheRead: asCount(usage['cache_read_input_tokens']),
+    cacheWrite: shortCacheWrites(allWrites, shortWrites, hourWrites),
+    cacheWrite1h: hourWrites,
+  });
+}
+
+function withPieces(counts: Counts, usage: JsonObject): Counts {
+  const searches = asCount(asObject(usage['server_tool_use'])?.['web_search_requests']);
+  return searches === undefined || searches === 0 ? counts : new Map(counts).set('webSearch', searches);
+}
+
+/** A redeemed credit bills the call as if its conversation had always been at this model: what it had written would be read. */
+function isRedeemed(usage: JsonObject): boolean {
+  return asText(asObject(asObject(usage['fallback_credit'])?.['status'])?.['type']) === 'redeemed';
+}
+
+function asCacheReads(counts: Counts): Counts {
+  const written = (counts.get('cacheWrite') ?? 0) + (counts.get('cacheWrite1h') ?? 0);
+  const moved = new Map(counts).set('cacheRead', (counts.get('cacheRead') ?? 0) + written);
+  moved.delete('cacheWrite');
+  moved.delete('cacheWrite1h');
+  return moved;
 }
 
 /** The sum is the older field and always right; what of it did not go to the one-hour cache went to the short one. */

@@ -1,4 +1,4 @@
-import type { BodyEdit, ModelCall } from '../../core/upstream';
+import type { BodyEdit, ModelCall } from '../../core/catalog/upstream';
 
 /**
  * The edits every upstream needs: its own name of the model, and no `priority`, which is ours. `stream` goes on as it

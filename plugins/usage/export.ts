@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
-import type { UsageFilters } from '../../core/usage-filters';
+import type { UsageRecordRow } from '../../core/catalog/usage-fields';
+import type { UsageFilters } from '../../core/records/usage-filters';
 import { type Cell, csvLine } from './csv';
 import { listRecords } from './query';
-import type { RecordRow } from './record';
 
 const BATCH_ROWS = 1_000;
 
@@ -18,7 +18,7 @@ export async function sendCsv(
   database: Knex,
   filters: UsageFilters,
   columns: readonly string[],
-  toItem: (row: RecordRow) => Readonly<Record<string, Cell>>,
+  toItem: (row: UsageRecordRow) => Readonly<Record<string, Cell>>,
 ): Promise<void> {
   // The first batch comes before the head, so that a database that is away is an error and not half a file.
   const first = await batch(undefined);

@@ -1,18 +1,10 @@
-import { definePlugin } from '../../core/plugin';
-import { adminRoutes } from './admin';
-import { balanceRoute } from './balance';
-import { consoleRoutes } from './console';
-import { usageRoutes } from './usage';
+import { definePlugin } from '../../core/gateway/plugin';
+import { usageRoutes } from './routes';
 
-/** What calls used and cost; contract sections 1 and 6. */
+/** What calls used and cost; docs/contract.md, sections 6 and 7. */
 export default definePlugin({
   name: 'usage',
   summary: 'Balance, usage records and their CSV export.',
   schema: { type: 'object', additionalProperties: false, properties: {} },
-  routes: (_settings, gateway) => [
-    balanceRoute(gateway.ledger),
-    ...usageRoutes(gateway),
-    ...adminRoutes(gateway),
-    ...consoleRoutes(gateway),
-  ],
+  routes: (_settings, gateway) => usageRoutes(gateway),
 });

@@ -1,4 +1,4 @@
-import { pluginManifest } from '../../core/express-gateway';
+import { pluginManifest } from '../../core/gateway/manifest';
 import usage from '.';
 
 export = pluginManifest(usage);

@@ -1,11 +1,16 @@
 import type { Knex } from 'knex';
-import type { Catalog } from '../../core/catalog';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/page';
-import { integerReader, isStorable, reader, readText, readTime, readUuid } from '../../core/query';
-import { narrow, type UsageFilters } from '../../core/usage-filters';
-import type { RecordRow } from './record';
+import type { Catalog } from '../../core/catalog/catalog';
+import type { UsageRecordRow } from '../../core/catalog/usage-fields';
+import { fail } from '../../core/errors';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { integerReader, isStorable, reader, readText, readTime, readUuid } from '../../core/http/query';
+import { narrow, type UsageFilters } from '../../core/records/usage-filters';
+import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/storage/page';
 
-/** The filters of lists and CSV; contract section 6. `from` is included, `to` is not. */
+/** What the endpoints of usage records ask of the gateway. */
+export type Parts = Pick<PluginGateway, 'database' | 'catalog'>;
+
+/** The filters of lists and CSV; docs/contract.md, section 6. `from` is included, `to` is not. */
 export function filterReaders(gateway: { readonly catalog: Catalog }) {
   return {
     from: readTime,
@@ -28,7 +33,7 @@ export async function listRecords<T>(
   database: Knex,
   filters: UsageFilters,
   { limit, cursor }: PageRequest,
-  toItem: (row: RecordRow) => T,
+  toItem: (row: UsageRecordRow) => T,
 ): Promise<Page<T>> {
   const query = selectRecords(database)
     .orderBy([
@@ -44,7 +49,7 @@ export async function listRecords<T>(
       requestId ?? '',
     ]);
   }
-  const rows: RecordRow[] = await query;
+  const rows: UsageRecordRow[] = await query;
   return toPage(rows, limit, (row) => [row.created_at.toISOString(), row.request_id], toItem);
 }
 
@@ -56,12 +61,22 @@ const CREATED_AT = {
 };
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
-/** The record of one request, of this account where one is named. */
-export async function findRecord(database: Knex, requestId: string, account?: string): Promise<RecordRow | undefined> {
+/** Finds the record of one request, of this account where one is named. @throws NOT_FOUND */
+export async function requireRecord(
+  database: Knex,
+  requestId: string | undefined,
+  account?: string,
+): Promise<UsageRecordRow> {
+  const row = await findRecord(database, requestId ?? '', account);
+  if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
+  return row;
+}
+
+async function findRecord(database: Knex, requestId: string, account: string | undefined) {
   if (!REQUEST_ID.test(requestId)) return undefined;
   const query = selectRecords(database).where({ 'usage.request_id': requestId }).limit(1);
   if (account !== undefined) query.where({ 'usage.account_id': account });
-  const [row]: RecordRow[] = await query;
+  const [row]: UsageRecordRow[] = await query;
   return row;
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
+import { listOf, object, orNull, shape } from '../../core/http/shape';
 import { formatUsd } from '../../core/money';
-import { narrow } from '../../core/usage-filters';
+import { narrow } from '../../core/records/usage-filters';
 import {
   type Cell,
   FIRST_TOKEN_BOUNDS_MS,
@@ -9,7 +10,7 @@ import {
   readSums,
   type Slot,
   type SumFilters,
-} from '../../core/usage-sums';
+} from '../../core/records/usage-sums';
 
 /** What many records come to: totals, and the chart of them. */
 
@@ -41,6 +42,19 @@ export async function readTotals(database: Knex, { from, to, ...filters }: SumFi
     firstTokenMs,
   };
 }
+
+/** What `readTotals` answers. */
+export const TOTALS = object({
+  calls: shape.integer,
+  failed: shape.integer,
+  costUsd: shape.usd,
+  inputTokens: shape.integer,
+  outputTokens: shape.integer,
+  cacheCreationTokens: shape.integer,
+  cacheReadTokens: shape.integer,
+  totalTokens: shape.integer,
+  firstTokenMs: object({ p50: orNull(shape.number), p90: orNull(shape.number), p99: orNull(shape.number) }),
+} satisfies Record<keyof Awaited<ReturnType<typeof readTotals>>, object>);
 
 export const GROUPED_BY = ['model', 'key', 'upstream'] as const satisfies readonly GroupedBy[];
 
@@ -74,6 +88,23 @@ export async function readSeries(
     firstTokenMs: { p50: quantile('p50'), p90: quantile('p90'), p99: quantile('p99') },
   };
 }
+
+const QUANTILES = listOf(orNull(shape.number));
+
+/** What `readSeries` answers. */
+export const SERIES_FIELDS = {
+  groups: listOf(
+    object({
+      id: orNull(shape.text),
+      name: shape.text,
+      calls: listOf(shape.integer),
+      costUsd: listOf(shape.usd),
+      totalCalls: shape.integer,
+      totalCostUsd: shape.usd,
+    } satisfies Record<keyof SeriesGroup, object>),
+  ),
+  firstTokenMs: object({ p50: QUANTILES, p90: QUANTILES, p99: QUANTILES }),
+} satisfies Record<keyof Awaited<ReturnType<typeof readSeries>>, object>;
 
 interface Group {
   readonly id: string | null;

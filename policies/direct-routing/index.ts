@@ -1,10 +1,11 @@
-import { assertAllowed } from '../../core/allowed-models';
-import type { ModelRequest } from '../../core/call';
-import type { Upstream } from '../../core/catalog';
+import { assertAllowed } from '../../core/calls/allowed-models';
+import type { ModelRequest } from '../../core/calls/call';
+import { pricedCandidates } from '../../core/calls/priced-candidates';
+import type { Upstream } from '../../core/catalog/catalog';
+import { nearestNames, shortenName } from '../../core/catalog/model-names';
 import { fail, type GatewayError } from '../../core/errors';
-import { nearestNames, shortenName } from '../../core/model-names';
-import { definePolicy } from '../../core/policy';
-import { hostOf } from '../../core/request-target';
+import { definePolicy } from '../../core/gateway/policy';
+import { hostOf } from '../../core/http/request-target';
 
 export default definePolicy({
   name: 'direct-routing',
@@ -27,7 +28,7 @@ export default definePolicy({
       if (gateway.health.upstream(upstream.name).isTakenOut) throw takenOut(upstream);
       call.facts.model = model.name;
       await assertAllowed(gateway, call.key, [candidate], request);
-      return { candidates: [candidate] };
+      return { candidates: pricedCandidates([candidate], request) };
     };
   },
 });

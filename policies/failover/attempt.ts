@@ -1,24 +1,22 @@
-import type { Answer, AttemptOutcome, Call, ModelRequest, UpstreamHeaders } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
-import { type ChunkReader, readAll } from '../../core/chunk-reader';
-import { classifyDialFailure, type Egress } from '../../core/egress';
-import { EventReader, type NotedEvent } from '../../core/event-reader';
-import { decodedChunks } from '../../core/exchange';
-import { AdapterFault } from '../../core/guarded-adapter';
-import { isAnswer, parseJson, readAnswer } from '../../core/read-answer';
-import type { Verdict } from '../../core/upstream';
+import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
+import type { Candidate } from '../../core/catalog/catalog';
+import { AdapterFault } from '../../core/catalog/guarded-adapter';
+import type { Verdict } from '../../core/catalog/upstream';
+import { ReadAhead } from '../../core/http/buffered-bytes';
+import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
+import { type ChunkReader, readAll } from '../../core/wire/chunk-reader';
+import type { AttemptOutcome } from '../../core/wire/dial-failure';
+import { classifyDialFailure, type Egress } from '../../core/wire/egress';
+import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
+import { decodedChunks } from '../../core/wire/exchange';
+import { isAnswer, parseJson, readAnswer } from '../../core/wire/read-answer';
 import type { Failure } from './decide';
-import { Patience, send } from './send';
+import { type AttemptingCall, Patience, send } from './send';
 
 /** What one try at one candidate came to. A failure that was an answer can still be relayed. */
 export type Attempted =
   | { readonly answer: Answer }
   | { readonly failure: Failure; readonly relay: (Answer & { readonly kind: 'relay' }) | undefined };
-
-export type AttemptingCall = Pick<Call, 'hasLeft' | 'onLeave'> & {
-  /** Of an unstreamed answer; whoever sends more has failed. */
-  readonly largestAnswerBytes?: number;
-};
 
 /** An unstreamed answer is kept whole until it is charged for; nobody sends more than this. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -45,11 +43,16 @@ export async function attempt(
     const head = { candidate, status, headers };
     if (status >= 400) return await judge(head, request, chunks);
     if (status >= 300) return { answer: { ...head, kind: 'relay', head: [], chunks } };
-    if (isEventStream(headers)) return await untilContent(head, request, chunks, preambleHoldMs);
+    if (isEventStream(headers)) {
+      if (call.accountId !== undefined) exchange.ahead = new ReadAhead(call.accountId);
+      return await untilContent(head, request, chunks, call, preambleHoldMs);
+    }
     return judgeBody(head, request, await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES), chunks);
   } catch (error) {
     cancel();
-    const outcome = outcomeOf(error, patience, call);
+    if (patience.isAbandoned)
+      return { answer: { candidate, status: CLIENT_LEFT_STATUS, headers: {}, kind: 'abandoned' } };
+    const outcome = outcomeOf(error, patience);
     return { failure: { outcome, status: undefined, verdict: 'next', retryAfterMs: undefined }, relay: undefined };
   } finally {
     patience.stop();
@@ -98,12 +101,14 @@ async function readRefusal(
 
 /** A success in one piece, if it is one: an error may come with any status. */
 function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader): Attempted {
-  const body = readAnswer(bytes);
+  let body = readAnswer(bytes);
   const { candidate, status, headers } = head;
   if (isAnswer(body)) {
     // Read here and not when it is charged: another candidate can still answer if the adapter fails.
-    const { usage, contentBytes } = candidate.adapter.readBody(body);
-    return { answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } };
+    const { usage, contentBytes, error } = candidate.adapter.readBody(body);
+    if (error === undefined)
+      return { answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } };
+    body = error.body;
   }
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
   return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks });
@@ -125,21 +130,30 @@ function retryAfterMs(headers: UpstreamHeaders): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
-/** Holds protocol preambles back until the first content, so that another upstream can still answer. */
+/**
+ * Holds protocol preambles back until the first content, so that another upstream can still answer. A client that leaves ends
+ * that: what comes then is only counted.
+ */
 async function untilContent(
   head: Head,
   request: ModelRequest,
   chunks: ChunkReader,
+  call: AttemptingCall,
   preambleHoldMs: number,
 ): Promise<Attempted> {
   const { candidate, status, headers } = head;
   const events = new EventReader(candidate.adapter, request.choices);
   const held: NotedEvent[] = [];
   let heldBytes = 0;
-  const answer = (): Attempted => ({
-    answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, goOn: undefined },
-  });
+  const beganMs = performance.now();
+  const answer = (): Attempted => {
+    const silentMs = performance.now() - beganMs;
+    return {
+      answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, silentMs, goOn: undefined },
+    };
+  };
   const timer = startTimer(preambleHoldMs);
+  const stopListening = call.onLeave(timer.end);
   try {
     for (;;) {
       if ((await Promise.race([chunks.ready(), timer.isOver])) === 'over') return answer();
@@ -168,16 +182,19 @@ async function untilContent(
     throw error;
   } finally {
     timer.stop();
+    stopListening();
   }
 }
 
 /** A time that can be waited for beside something else. */
-function startTimer(ms: number): { readonly isOver: Promise<'over'>; stop(): void } {
+function startTimer(ms: number): { readonly isOver: Promise<'over'>; end(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
+  let end = (): void => undefined;
   const isOver = new Promise<'over'>((resolve) => {
-    timer = setTimeout(resolve, ms, 'over');
+    end = () => resolve('over');
+    timer = setTimeout(end, ms);
   });
-  return { isOver, stop: () => clearTimeout(timer) };
+  return { isOver, end, stop: () => clearTimeout(timer) };
 }
 
 /** What was read so far, to the last byte, and what follows. */
@@ -196,8 +213,8 @@ function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Att
   return failed('reset', head, 'next', relayOf(head, held, chunks));
 }
 
-function outcomeOf(error: unknown, patience: Patience, call: AttemptingCall): AttemptOutcome {
-  if (call.hasLeft) return 'cancelled';
+function outcomeOf(error: unknown, patience: Patience): AttemptOutcome {
+  if (patience.isCancelled) return 'cancelled';
   if (error instanceof AdapterFault) return 'adapter_fault';
   if (patience.isOver) return 'timeout';
   return classifyDialFailure(error);

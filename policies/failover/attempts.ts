@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer, Attempt, Call, Meter, ModelRequest } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
-import type { Gateway } from '../../core/gateway';
+import type { Answer, Attempt, Call, Meter, ModelRequest, Reservation } from '../../core/calls/call';
+import { readOnMs } from '../../core/calls/read-on';
+import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import type { Gateway } from '../../core/gateway/gateway';
 import { type Attempted, attempt } from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
 import type { RetryBudget } from './retry-budget';
+import type { AttemptingCall } from './send';
 
 export interface AttemptSettings {
   /** Attempts in all. */
@@ -13,15 +15,24 @@ export interface AttemptSettings {
   readonly preambleHoldMs: number;
 }
 
-export type AskingCall = Pick<Call, 'id' | 'facts' | 'hasLeft' | 'onLeave' | 'left' | 'startedMs'> & {
+export type AskingCall = Pick<
+  Call,
+  'id' | 'facts' | 'hasLeft' | 'leftAtMs' | 'onLeave' | 'onCutOff' | 'left' | 'startedMs'
+> & {
+  readonly key: { readonly accountId: string };
+  readonly request: Pick<ModelRequest, 'stream'>;
+  readonly reservation: Pick<Reservation, 'onClientAbort'>;
   readonly candidates: readonly Candidate[];
   readonly meter: Meter;
 };
 
+/** Nothing is learned of an upstream whose client did not wait for it. */
+const ABANDONED: Failure = { outcome: 'cancelled', status: undefined, verdict: 'next', retryAfterMs: undefined };
+
 export type RelayedAnswer = Answer & { readonly kind: 'relay' };
 
 /** The attempts of one call: who was asked, what came of it, who is left. */
-export class Attempts {
+export class Attempts implements AttemptingCall {
   readonly made: Attempt[] = [];
   #waiting: readonly Candidate[];
   #retriesLeft: number;
@@ -39,6 +50,26 @@ export class Attempts {
     this.#retriesLeft = settings.sameUpstreamRetries;
   }
 
+  get leftAtMs(): number | undefined {
+    return this.call.leftAtMs;
+  }
+
+  get accountId(): string {
+    return this.call.key.accountId;
+  }
+
+  onLeave(listener: () => void): () => void {
+    return this.call.onLeave(listener);
+  }
+
+  onCutOff(listener: () => void): void {
+    this.call.onCutOff(listener);
+  }
+
+  readOnMs(upstream: Upstream): number {
+    return readOnMs(this.call.request, upstream, this.call.reservation);
+  }
+
   /** The next candidate, no longer waiting; undefined when nobody is left. */
   take(): Candidate | undefined {
     const [first] = this.#waiting;
@@ -54,9 +85,14 @@ export class Attempts {
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
     call.facts.fallback = candidate !== call.candidates[0];
-    const attempted = await attempt(candidate, request, gateway.egress, call, this.settings.preambleHoldMs);
+    const attempted = await attempt(candidate, request, gateway.egress, this, this.settings.preambleHoldMs);
     const ms = this.#msSinceAsked();
     if ('answer' in attempted) {
+      if (attempted.answer.kind === 'abandoned') {
+        gateway.health.failed(candidate, ABANDONED, ms);
+        call.facts.routing.attempts.push({ upstream, outcome: 'cancelled', status: undefined, ms, why: undefined });
+        return attempted;
+      }
       gateway.health.answered(candidate, { ms, stream: request.stream });
       const { status } = attempted.answer;
       call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });

@@ -1,5 +1,5 @@
-import type { AttemptOutcome } from '../../core/call';
-import type { Verdict } from '../../core/upstream';
+import type { Verdict } from '../../core/catalog/upstream';
+import type { AttemptOutcome } from '../../core/wire/dial-failure';
 
 /** How an attempt that did not answer ended. */
 export interface Failure {

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../core/call';
+import type { Attempt } from '../../core/calls/call';
 import { fail, type GatewayError } from '../../core/errors';
 import type { Failure } from './decide';
 

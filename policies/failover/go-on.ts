@@ -1,5 +1,5 @@
-import type { BrokenStream, GoOn, ModelRequest, StreamAnswer } from '../../core/call';
-import { type Candidate, canGoOn } from '../../core/catalog';
+import type { BrokenStream, GoOn, ModelRequest, StreamAnswer } from '../../core/calls/call';
+import { type Candidate, canGoOn } from '../../core/catalog/catalog';
 import type { Attempts } from './attempts';
 import type { Failure } from './decide';
 
@@ -20,6 +20,7 @@ export function goOnWith(attempts: Attempts, request: ModelRequest, begun: Candi
       const attempted = await attempts.ask(candidate, continuing);
       if ('answer' in attempted) {
         if (attempted.answer.kind === 'stream') return attempted.answer satisfies StreamAnswer;
+        if (attempted.answer.kind === 'abandoned') return undefined;
         if (attempted.answer.kind === 'relay') attempted.answer.chunks.cancel();
         decision = attempts.broke(candidate, NO_STREAM);
         continue;

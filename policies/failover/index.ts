@@ -1,8 +1,10 @@
-import { type Answer, ClientLeft } from '../../core/call';
-import { canGoOn } from '../../core/catalog';
+import { ABSENT_CALLS } from '../../core/calls/absent-calls';
+import type { Answer } from '../../core/calls/call';
+import { canGoOn } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
-import { type CallWith, definePolicy } from '../../core/policy';
+import type { Gateway } from '../../core/gateway/gateway';
+import { type CallWith, definePolicy } from '../../core/gateway/policy';
+import { ClientLeft } from '../../core/http/client-left';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AttemptSettings, Attempts, type RelayedAnswer } from './attempts';
 import type { Failure } from './decide';
@@ -59,7 +61,7 @@ export default definePolicy({
       },
     },
   },
-  needs: ['key', 'request', 'candidates', 'meter'],
+  needs: ['key', 'request', 'candidates', 'reservation', 'meter'],
   provides: ['answer'],
   boundsItself: true,
   foretells: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
@@ -75,12 +77,19 @@ export default definePolicy({
           if (!call.hasLeft) sendMirror(mirror, request, gateway, settings.preambleHoldMs);
         });
       }
+      if (!request.stream) call.onLeave(() => countAbsent(call));
       return answerOf(call, settings, gateway);
     };
   },
 });
 
-type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'meter'>;
+type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
+
+/** An unstreamed call is read to its end for a client that has left, and counts as such until then. */
+function countAbsent(call: FailoverCall): void {
+  if (call.leftAtMs !== undefined) call.onEnd(ABSENT_CALLS.enter(call.key.accountId));
+}
+
 interface FailoverSettings extends AttemptSettings, QueueSettings {
   readonly relayLastError: boolean;
 }
@@ -96,7 +105,8 @@ async function answerOf(
   let relay: RelayedAnswer | undefined;
   let candidate = attempts.take();
   while (candidate !== undefined && !call.hasLeft) {
-    const giveSlotBack = await SLOTS.take(candidate.upstream, call, settings);
+    const slot = SLOTS.take(candidate.upstream, call, settings);
+    const giveSlotBack = slot instanceof Promise ? await slot : slot;
     if (giveSlotBack === undefined) {
       candidate = attempts.take();
       continue;

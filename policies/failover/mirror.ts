@@ -1,9 +1,9 @@
-import type { Answer, Mirror, ModelRequest } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
-import { bytesOf } from '../../core/chunk-reader';
-import type { Gateway } from '../../core/gateway';
-import { costOf } from '../../core/price';
-import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import type { Answer, Mirror, ModelRequest } from '../../core/calls/call';
+import { type Candidate, entryOf } from '../../core/catalog/catalog';
+import { chargeOf } from '../../core/catalog/price';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import type { Gateway } from '../../core/gateway/gateway';
+import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt } from './attempt';
 
 /** Whoever takes longer is given up, and counts as failed. */
@@ -59,18 +59,20 @@ async function measure(
   const tookMs = Math.round(performance.now() - startedMs);
   const firstTokenMs = answer.kind === 'stream' ? tookMs : undefined;
   const wholeMs = answer.kind === 'body' ? tookMs : undefined;
-  if (answer.kind !== 'body') caller.onLeave(() => answer.chunks.cancel());
+  if ('chunks' in answer) caller.onLeave(() => answer.chunks.cancel());
   const usage = await usageOf(answer);
   if (usage === undefined) return FAILED;
-  const costE8 = isCounted(usage, candidate, request) ? costOf(usage, candidate.model.price) : 0n;
+  const costE8 = isCounted(usage, candidate, request)
+    ? chargeOf([{ usage, priceOf: (pass) => entryOf(candidate, pass).price }]).costE8
+    : 0n;
   return { isError: false, costE8, firstTokenMs, wholeMs };
 }
 
 /** undefined: it is no answer, or not a whole one. */
 async function usageOf(answer: Answer): Promise<Usage | undefined> {
   if (answer.kind === 'body') return answer.usage;
-  if (answer.kind === 'relay') {
-    answer.chunks.cancel();
+  if (answer.kind !== 'stream') {
+    if (answer.kind === 'relay') answer.chunks.cancel();
     return undefined;
   }
   const { head, events, chunks } = answer;
@@ -86,8 +88,9 @@ async function usageOf(answer: Answer): Promise<Usage | undefined> {
 /** What an upstream says of itself may be anything: more than its model can read and write is not believed. */
 function isCounted(usage: Usage, { model }: Candidate, { choices }: ModelRequest): boolean {
   const most = (model.context + model.maxOutput) * choices;
-  const counts = Object.values(usage).filter((each: number | undefined) => each !== undefined);
-  return counts.every((each) => Number.isSafeInteger(each) && each >= 0 && each <= most);
+  return usage.passes.every(({ counts }) =>
+    [...counts.values()].every((each = 0) => Number.isSafeInteger(each) && each >= 0 && each <= most),
+  );
 }
 
 /** Nobody waits for the answer; who "leaves" is the gateway, which gives up. */

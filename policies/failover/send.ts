@@ -1,8 +1,21 @@
-import { askUpstream } from '../../core/ask-upstream';
-import type { Call, ModelRequest } from '../../core/call';
-import type { Candidate, Upstream } from '../../core/catalog';
-import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/egress';
-import type { Exchange, ExchangeHead } from '../../core/exchange';
+import type { Call, ModelRequest } from '../../core/calls/call';
+import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import { askUpstream } from '../../core/wire/ask-upstream';
+import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
+import type { Exchange, ExchangeHead } from '../../core/wire/exchange';
+
+/** What an attempt needs to know of its call. */
+export type AttemptingCall = Pick<Call, 'onLeave'> & {
+  /** See `Call`; absent for a call that nobody pays for, which ends as soon as it is cancelled. */
+  readonly leftAtMs?: number | undefined;
+  onCutOff?(listener: () => void): void;
+  /** For how long an upstream is read on after the client has left. */
+  readOnMs?(upstream: Upstream): number;
+  /** Whose memory a stream that is read ahead takes; absent: it is not read ahead. */
+  readonly accountId?: string;
+  /** Of an unstreamed answer; whoever sends more has failed. */
+  readonly largestAnswerBytes?: number;
+};
 
 interface Answering extends ExchangeHead {
   readonly exchange: Exchange;
@@ -26,37 +39,55 @@ export async function send(
       return { exchange, status, headers };
     } catch (error) {
       // The upstream closed an idle connection at the very moment it was used again, and never saw the request.
-      const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && !patience.hasEnded;
+      const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && patience.mayAskAgain;
       if (isFresh || !isFree) throw error;
     }
   }
 }
 
-/** Connecting and waiting for the head of the answer together take at most this long; spec section 8. */
+/** Connecting and waiting for the head of the answer together take at most this long; docs/contract.md, section 10. */
 const LONGEST_WAIT_FOR_HEAD_MS = 120_000;
 
-/** Ends an attempt when the client leaves, when the head does not come in time, or the first content of a stream. */
+/**
+ * Ends an attempt when the head does not come in time, or the first content of a stream. Ends it when the client leaves, at once
+ * where the upstream has not taken the whole request, else after `readOnMs`.
+ */
 export class Patience {
   readonly #head: NodeJS.Timeout;
   readonly #content: NodeJS.Timeout | undefined;
   readonly #stopListening: () => void;
+  readonly #call: AttemptingCall;
+  readonly #readOnMs: number | undefined;
+  #absence: NodeJS.Timeout | undefined;
   #exchange: Exchange | undefined;
   /** The upstream was silent for too long. */
   isOver = false;
-  hasEnded = false;
+  /** The attempt was ended because the client left, or the process ends. */
+  isCancelled = false;
+  /** The client left after the upstream took the request, and the time for reading on is over. */
+  isAbandoned = false;
+  #hasEnded = false;
 
-  constructor({ timeouts }: Upstream, isStream: boolean, call: Pick<Call, 'onLeave'>) {
+  constructor(upstream: Upstream, isStream: boolean, call: AttemptingCall) {
+    const { timeouts } = upstream;
+    this.#call = call;
+    this.#readOnMs = call.readOnMs?.(upstream);
     const overMs = Math.min(timeouts.connectMs + timeouts.headersMs, LONGEST_WAIT_FOR_HEAD_MS);
     this.#head = setTimeout(() => this.#giveUp(), overMs);
     if (isStream && timeouts.firstTokenMs !== undefined) {
       this.#content = setTimeout(() => this.#giveUp(), timeouts.firstTokenMs);
     }
-    this.#stopListening = call.onLeave(() => this.#end());
+    this.#stopListening = call.onLeave(() => this.#clientLeft());
+  }
+
+  /** A request that broke on a used connection may be sent again: the client is there and waits. */
+  get mayAskAgain(): boolean {
+    return !this.#hasEnded && this.#absence === undefined;
   }
 
   watch(exchange: Exchange): void {
     this.#exchange = exchange;
-    if (this.hasEnded) exchange.cancel();
+    if (this.#hasEnded) exchange.cancel();
   }
 
   headArrived(): void {
@@ -67,6 +98,7 @@ export class Patience {
   stop(): void {
     clearTimeout(this.#head);
     clearTimeout(this.#content);
+    clearTimeout(this.#absence);
     this.#stopListening();
   }
 
@@ -75,8 +107,26 @@ export class Patience {
     this.#end();
   }
 
+  #clientLeft(): void {
+    const { leftAtMs } = this.#call;
+    const isTaken = this.#exchange?.isRequestSent === true;
+    if (leftAtMs === undefined || this.#readOnMs === undefined || !isTaken) return void this.#cancel();
+    this.#absence = setTimeout(() => this.#abandon(), leftAtMs + this.#readOnMs - performance.now());
+    this.#call.onCutOff?.(() => this.#cancel());
+  }
+
+  #abandon(): void {
+    this.isAbandoned = true;
+    this.#end();
+  }
+
+  #cancel(): void {
+    this.isCancelled = true;
+    this.#end();
+  }
+
   #end(): void {
-    this.hasEnded = true;
+    this.#hasEnded = true;
     this.#exchange?.cancel();
   }
 }

@@ -1,5 +1,6 @@
-import type { Call } from '../../core/call';
-import type { Upstream } from '../../core/catalog';
+import type { Call } from '../../core/calls/call';
+import type { Upstream } from '../../core/catalog/catalog';
+import type { MaybeLater } from '../../core/gateway/policy';
 import { FairQueue } from './fair-queue';
 
 export interface QueueSettings {
@@ -9,23 +10,25 @@ export interface QueueSettings {
 
 type WaitingCall = Pick<Call, 'onLeave'> & { readonly key: { readonly accountId: string } };
 
+type GiveBack = () => void;
+
 interface Slots {
   taken: number;
   /** As the newest configuration says. */
   most: number;
-  readonly queue: FairQueue<(slot: () => void) => void>;
+  readonly queue: FairQueue<(slot: GiveBack) => void>;
 }
 
 /** The calls that each upstream with `maxConcurrent` has under way in this process, and those that wait for one of them to end. */
 export class UpstreamSlots {
   readonly #byUpstream = new Map<string, Slots>();
 
-  /** Resolves with what gives the slot back; undefined when the upstream stays busy, or the client has left. */
-  async take(
+  /** What gives the slot back, at once unless the call has to wait; undefined when the upstream stays busy, or the client has left. */
+  take(
     { name, maxConcurrent }: Pick<Upstream, 'name' | 'maxConcurrent'>,
     call: WaitingCall,
     { maxQueued, queueWaitMs }: QueueSettings,
-  ): Promise<(() => void) | undefined> {
+  ): MaybeLater<GiveBack | undefined> {
     if (maxConcurrent === undefined) return NOTHING_TO_GIVE_BACK;
     const slots = this.#slotsOf(name, maxQueued);
     slots.most = maxConcurrent;
@@ -43,7 +46,7 @@ export class UpstreamSlots {
 const NOTHING_TO_GIVE_BACK = () => undefined;
 
 /** Takes a slot. When it is given back, the call whose turn it is gets it. */
-function occupy(slots: Slots): () => void {
+function occupy(slots: Slots): GiveBack {
   slots.taken += 1;
   let isTaken = true;
   return () => {
@@ -54,10 +57,10 @@ function occupy(slots: Slots): () => void {
   };
 }
 
-function waitFor({ queue }: Slots, call: WaitingCall, queueWaitMs: number): Promise<(() => void) | undefined> {
+function waitFor({ queue }: Slots, call: WaitingCall, queueWaitMs: number): Promise<GiveBack | undefined> {
   const { accountId } = call.key;
   return new Promise((resolve) => {
-    const stop = (slot: (() => void) | undefined) => {
+    const stop = (slot: GiveBack | undefined) => {
       clearTimeout(timer);
       stopListening();
       resolve(slot);

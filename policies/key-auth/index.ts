@@ -1,8 +1,8 @@
-import type { CallKey } from '../../core/call';
+import type { CallKey } from '../../core/accounts/identify';
+import { usageRecord } from '../../core/calls/usage-record';
 import { fail, GatewayError } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
-import { definePolicy } from '../../core/policy';
-import { usageRecord } from '../../core/usage-record';
+import type { Gateway } from '../../core/gateway/gateway';
+import { definePolicy } from '../../core/gateway/policy';
 import { ConcurrentCalls } from './concurrent-calls';
 
 /** One for the process: a key's calls are its calls, whichever pipeline they take. */

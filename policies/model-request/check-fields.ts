@@ -1,14 +1,17 @@
-import type { MemberPlace, ModelRequest } from '../../core/call';
+import type { ModelRequest } from '../../core/calls/call';
+import { MOST_CHOICES } from '../../core/catalog/price';
+import type { Protocol } from '../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../core/errors';
-import { sliceChunks } from '../../core/json-members';
-import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/json-scanner';
-import { MOST_CHOICES } from '../../core/price';
-import type { Protocol } from '../../core/upstream';
+import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/http/json-scanner';
+import type { MemberPlace } from '../../core/wire/json-members';
+import { sliceChunks } from '../../core/wire/json-members';
 import { lookalikeOf } from './fields';
 import type { CallObserver } from './observe-call';
-import { PRICED_VALUES } from './priced';
+import { type MemberSettings, type WeighedMembers, weighMembers } from './weigh-members';
 
-type Fields = Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'>;
+interface Fields extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'> {
+  readonly weighed: WeighedMembers;
+}
 
 /** Usage records are found by it: a longer one has no place in an index. */
 const LONGEST_MODEL_NAME = 256;
@@ -16,8 +19,13 @@ const LONGEST_MODEL_NAME = 256;
 const LEAST_LIMIT: Readonly<Record<Protocol, number>> = { messages: 0, chat: 1 };
 const MAX_TEMPERATURE: Readonly<Record<Protocol, number>> = { messages: 1, chat: 2 };
 
-/** Checks a body that is JSON; what is not named here is forwarded unseen. Contract section 3. */
-export function checkFields(protocol: Protocol, observer: CallObserver, chunks: readonly Buffer[]): Fields {
+/** Checks the members of a body that is JSON, and decides what each means for the cost. See docs/contract.md, section 4.1. */
+export function checkFields(
+  protocol: Protocol,
+  observer: CallObserver,
+  chunks: readonly Buffer[],
+  settings: MemberSettings,
+): Fields {
   if (!observer.members.isObject) throw fail('INVALID_JSON', { message: 'The body must be a JSON object.' });
   if (observer.members.repeated !== undefined) throw invalid(observer.members.repeated, 'stands in the body twice');
   const body = new Members(protocol, observer.members.places, chunks);
@@ -32,16 +40,23 @@ export function checkFields(protocol: Protocol, observer: CallObserver, chunks: 
   body.mustBegin('tools', [OPEN_BRACKET], 'an array');
   body.mustBegin('system', [QUOTE, OPEN_BRACKET], 'a string or an array');
   if (protocol === 'chat') body.mustBegin('stream_options', [OPEN_BRACE], 'an object');
-  body.mustBePriced();
+  const weighed = weighMembers(protocol, observer.members.places.keys(), body.texts, observer.repeated, settings);
   const completionLimit = protocol === 'chat' ? body.count('max_completion_tokens') : undefined;
   const choices = protocol === 'chat' ? body.count('n', { most: MOST_CHOICES }) : undefined;
   return {
     modelRequested,
     stream,
-    maxOutputTokens: completionLimit ?? limit,
+    maxOutputTokens: larger(limit, completionLimit),
     choices: choices ?? 1,
     members: body.texts,
+    weighed,
   };
+}
+
+/** Upstreams differ in which of two limits they read. */
+function larger(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.max(one, other);
 }
 
 function invalid(param: string, problem: string): GatewayError {
@@ -119,19 +134,6 @@ class Members {
     throw invalid(name, `expected ${expected}`);
   }
 
-  mustBePriced(): void {
-    for (const [name, priced] of PRICED) {
-      if (this.#places.has(name) && !priced.includes(this.#value(name))) throw notPriced(name);
-    }
-    if (this.#protocol === 'chat' && this.#asksForAudio()) throw notPriced('modalities');
-  }
-
-  /** Spoken answers have token prices of their own. */
-  #asksForAudio(): boolean {
-    const modalities = this.#optional('modalities');
-    return modalities === NOT_READ || (Array.isArray(modalities) && modalities.some((each) => each !== 'text'));
-  }
-
   /** A value that may be left out; too long a one is as wrong as one of another kind. */
   #optional(name: string): unknown {
     if (!this.#places.has(name) || this.#isAbsent(name)) return undefined;
@@ -150,13 +152,7 @@ class Members {
   }
 }
 
-const PRICED = Object.entries(PRICED_VALUES);
-
 const NOT_READ = Symbol('a value of more than 4 KiB');
-
-function notPriced(name: string): GatewayError {
-  return fail('MODEL_NOT_PRICED', { param: name, message: `There is no price here for what "${name}" asks.` });
-}
 
 function shorten(key: string): string {
   return key.length > 100 ? `${key.slice(0, 100)}…` : key;

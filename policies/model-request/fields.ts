@@ -1,23 +1,20 @@
+import { DIALECTS } from '../../core/dialects/dialects';
+
+/** Members of the tables that have an influence on the cost. */
+const COSTLY = Object.values(DIALECTS).flatMap(({ members }) =>
+  Object.entries(members).flatMap(([name, rule]) => (rule.class === 'free' ? [] : [name])),
+);
+
 /** Members that decide about routing, money or the edits of adapters: a second one would be read by somebody else. */
 export const ONCE: ReadonlySet<string> = new Set([
+  ...COSTLY,
   'model',
-  'messages',
   'stream',
   'stream_options',
-  'max_tokens',
-  'max_completion_tokens',
-  'n',
   'priority',
-  'service_tier',
-  'speed',
-  'inference_geo',
-  'system',
   'temperature',
-  'tools',
   'tool_choice',
   'metadata',
-  'modalities',
-  'web_search_options',
 ]);
 
 /**

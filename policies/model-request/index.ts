@@ -1,23 +1,28 @@
 import type { IncomingMessage } from 'node:http';
-import { BUFFERED } from '../../core/buffered-bytes';
-import type { ModelRequest } from '../../core/call';
+import type { ModelRequest } from '../../core/calls/call';
+import { SHARED_OBJECTS, type SharedObject } from '../../core/dialects/dialect';
+import type { Reading } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
-import { JsonScanner } from '../../core/json-scanner';
-import { type CallWith, definePolicy } from '../../core/policy';
-import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/read-body';
+import type { Gateway } from '../../core/gateway/gateway';
+import { type CallWith, definePolicy } from '../../core/gateway/policy';
+import { BUFFERED } from '../../core/http/buffered-bytes';
+import { JsonScanner } from '../../core/http/json-scanner';
+import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
+import { TextWeigher } from '../../core/http/text-weigher';
 import { DURATION, parseDuration } from '../../core/settings';
 import { checkFields } from './check-fields';
 import { CallObserver } from './observe-call';
 import { requireMoney } from './require-money';
 import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
 import { selectHeaders } from './select-headers';
+import { noteUnknown } from './unknown-members';
+import type { MemberSettings, WeighedMembers } from './weigh-members';
 
-/** What the model sees of an image is not its bytes; contract section 6. */
+/** What calls are expected to have, for comparing candidates and for answers without usage; the hold has bounds of its own. */
 const IMAGE_TOKENS = 1_600;
 const BYTES_PER_TOKEN = 3;
 
-/** Contract section 3; the times are settings. */
+/** The limits of a body (docs/contract.md, section 10); the times are settings. */
 export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
   maxBytes: 20_971_520,
   minBytesPerSecond: 1_024,
@@ -43,6 +48,20 @@ export default definePolicy({
         uniqueItems: true,
         default: MESSAGES_ROLES,
       },
+      sharedObjects: {
+        description:
+          'Kinds of things kept at the vendor that every customer may name by id; a request that names another is 400.',
+        type: 'array',
+        items: { type: 'string', enum: SHARED_OBJECTS },
+        uniqueItems: true,
+        default: [],
+      },
+      unknownMembers: {
+        description:
+          'What becomes of top-level members that the gateway does not know. `byValue` forwards them and holds the context window for all but switches, numbers up to 1 and short words; `hold` holds it for each, `forward` for none, `refuse` answers 400.',
+        enum: ['forward', 'byValue', 'hold', 'refuse'],
+        default: 'byValue',
+      },
       bodyTimeout: { ...DURATION, description: 'A body has to be here by then.', default: '120s' },
       slowBodyTimeout: { ...DURATION, description: 'How long a body may be slower than 1 KB/s.', default: '30s' },
     },
@@ -50,46 +69,82 @@ export default definePolicy({
   needs: ['key'],
   provides: ['request'],
   boundsItself: true,
-  prepare: ({ forwardHeaderPrefixes, roles, bodyTimeout, slowBodyTimeout }, gateway) => {
+  prepare: ({ forwardHeaderPrefixes, roles, bodyTimeout, slowBodyTimeout, sharedObjects, unknownMembers }, gateway) => {
     const accepted = acceptedRoles(roles);
     const limits = {
       ...REQUEST_BODY_LIMITS,
       totalMs: parseDuration(bodyTimeout),
       slowMs: parseDuration(slowBodyTimeout),
     };
+    const members: MemberSettings = {
+      shared: new Set<SharedObject>(sharedObjects),
+      unknownMembers,
+      freeMembers: new Set(gateway.catalog.upstreams.flatMap(({ freeMembers }) => [...(freeMembers ?? [])])),
+    };
+    const settings = { prefixes: forwardHeaderPrefixes, limits, members };
     return async (call, request) => ({
-      request: await readRequest(gateway, call, request, forwardHeaderPrefixes, accepted[call.protocol], limits),
+      request: await readRequest(gateway, call, request, accepted[call.protocol], settings),
     });
   },
 });
+
+interface RequestSettings {
+  readonly prefixes: readonly string[];
+  readonly limits: BodyLimits;
+  readonly members: MemberSettings;
+}
 
 async function readRequest(
   gateway: Gateway,
   call: CallWith<'key'>,
   request: IncomingMessage,
-  prefixes: readonly string[],
   roles: AcceptedRoles,
-  limits: BodyLimits,
+  { prefixes, limits, members }: RequestSettings,
 ): Promise<ModelRequest> {
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   checkBodyHeaders(request, limits.maxBytes);
   const { protocol } = call;
-  const observer = new CallObserver(protocol, roles);
+  const observer = new CallObserver(protocol, roles, members.shared);
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
   const room = BUFFERED.open(owner, announcedBytes(request));
   const beforeLarge = () => requireMoney(gateway, call.key);
-  const chunks = await readBody(request, { limits, room, look: new JsonScanner(observer), beforeLarge, call });
-  const fields = checkFields(protocol, observer, chunks);
+  const weigher = new TextWeigher();
+  const look = new JsonScanner(observer, weigher);
+  const chunks = await readBody(request, { limits, room, look, beforeLarge, call });
+  const { weighed, ...fields } = checkFields(protocol, observer, chunks, members);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const textBytes = byteLength - observer.imageBytes;
+  const reading = readingOf(observer, weighed, weigher.tokens);
+  const textBytes = byteLength - observer.parts.base64Bytes;
+  for (const name of reading.unknownMembers) noteUnknown(protocol, name, reading);
   return {
     protocol,
     query: queryOf(request),
     headers: selectHeaders(request.headers, prefixes),
     forwardHeaderPrefixes: prefixes,
-    inputTokensEstimate: Math.ceil(textBytes / BYTES_PER_TOKEN) + observer.images * IMAGE_TOKENS,
+    inputTokensEstimate: Math.ceil(textBytes / BYTES_PER_TOKEN) + (reading.images + reading.imagesByUrl) * IMAGE_TOKENS,
+    reading,
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,
+  };
+}
+
+/** Adds up what the body, its members, its parts and its tools mean for the hold. */
+function readingOf(observer: CallObserver, weighed: WeighedMembers, tokens: number): Reading {
+  const { parts, members } = observer;
+  const prediction = members.places.get('prediction');
+  return {
+    textTokens: tokens - parts.base64Tokens,
+    images: parts.images,
+    imagesByUrl: parts.imagesByUrl,
+    documents: parts.documents,
+    isUnbounded: parts.isUnbounded || weighed.isUnbounded,
+    heldMembers: weighed.heldMembers,
+    unknownMembers: weighed.unknownMembers.concat(parts.unknownTypes),
+    toolOverheads: observer.toolOverheads + (members.places.has('functions') ? 1 : 0),
+    furtherPasses: Math.max(observer.furtherPasses, parts.furtherPasses) + weighed.furtherPasses,
+    furtherAnswers: weighed.furtherAnswers,
+    predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
+    asked: weighed.asked,
   };
 }
 

@@ -1,16 +1,19 @@
+import type { Protocol } from '../../core/catalog/upstream';
+import type { SharedObject } from '../../core/dialects/dialect';
+import { DIALECTS, toolRule } from '../../core/dialects/dialects';
 import { fail, type GatewayError } from '../../core/errors';
-import { TopLevelMembers } from '../../core/json-members';
-import { type JsonObserver, type JsonToken, QUOTE } from '../../core/json-scanner';
-import type { Protocol } from '../../core/upstream';
+import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
+import { TopLevelMembers } from '../../core/wire/json-members';
 import { ONCE } from './fields';
-import { ImageCounter } from './image-counter';
-import { isPricedTool } from './priced';
+import { notShared } from './objections';
+import { type Objection, PartReader } from './part-reader';
 import type { AcceptedRoles } from './roles';
 
 const ROLE = Buffer.from('role');
 const CONTENT = Buffer.from('content');
 const TYPE = Buffer.from('type');
-const ITEM_KEYS: readonly Buffer[] = [ROLE, CONTENT, TYPE];
+const AUDIO = Buffer.from('audio');
+const ITEM_KEYS: readonly Buffer[] = [ROLE, CONTENT, TYPE, AUDIO];
 
 /** The depth of one item of `messages` or `tools`, and of the list it stands in. */
 const ITEM = 3;
@@ -18,16 +21,24 @@ const LIST = 2;
 
 /**
  * Looks at a call's body while it arrives: notes its members, checks what stands inside `messages` and `tools`, and
- * counts its images. What is wrong is kept, not thrown, for the body may yet turn out not to be JSON at all.
+ * reads its content parts. What is wrong is kept, not thrown, for the body may yet turn out not to be JSON at all.
  */
 export class CallObserver implements JsonObserver {
   readonly members = new TopLevelMembers(ONCE);
   /** The first thing that is wrong inside `messages` or `tools`. */
   fault: GatewayError | undefined;
 
+  readonly parts: PartReader;
+  /** Members that stand in the body twice: readers differ in which one counts. */
+  readonly repeated = new Set<string>();
+  /** How many times the model's `toolOverheadTokens` the tools take. */
+  toolOverheads = 0;
+  /** How many further times the vendor may run the model because of a tool. */
+  furtherPasses = 0;
+
   readonly #protocol: Protocol;
   readonly #roles: AcceptedRoles;
-  readonly #imageCounter = new ImageCounter();
+  readonly #shared: ReadonlySet<SharedObject>;
   #section: 'messages' | 'tools' | undefined;
   /** Index of the item under way. */
   #item = -1;
@@ -35,18 +46,11 @@ export class CallObserver implements JsonObserver {
   #key: Buffer | undefined;
   #hasRole = false;
 
-  constructor(protocol: Protocol, roles: AcceptedRoles) {
+  constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>) {
     this.#protocol = protocol;
     this.#roles = roles;
-  }
-
-  get images(): number {
-    return this.#imageCounter.images;
-  }
-
-  /** Bytes of base64 that images carry. */
-  get imageBytes(): number {
-    return this.#imageCounter.base64Bytes;
+    this.#shared = shared;
+    this.parts = new PartReader(protocol, ({ names }) => names === undefined || shared.has(names));
   }
 
   open(depth: number, isObject: boolean, token: JsonToken): void {
@@ -54,7 +58,8 @@ export class CallObserver implements JsonObserver {
     if (this.#section === undefined) return;
     if (depth === ITEM) this.#beginItem(isObject);
     else if (depth === ITEM + 1 && this.#isValueOf(ROLE)) this.#badRole();
-    else if (depth > ITEM && this.#isValueOf(CONTENT)) this.#imageCounter.open(depth, isObject);
+    else if (depth === ITEM + 1 && this.#isValueOf(AUDIO)) this.#earlierAudio();
+    else if (depth > ITEM && this.#isValueOf(CONTENT)) this.parts.open(depth, isObject);
   }
 
   close(depth: number, token: JsonToken): void {
@@ -62,16 +67,17 @@ export class CallObserver implements JsonObserver {
     if (depth === LIST) this.#section = undefined;
     if (this.#section === undefined) return;
     if (depth === ITEM) this.#endItem();
-    else if (this.#isValueOf(CONTENT)) this.#imageCounter.close(depth);
+    else if (this.#isValueOf(CONTENT)) this.parts.close(depth);
   }
 
   key(depth: number, token: JsonToken): void {
     if (depth === 1) {
       this.members.key(depth, token);
+      if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
       this.#enterSection(this.members.name);
     } else if (this.#section !== undefined) {
       if (depth === ITEM) this.#key = ITEM_KEYS.find((word) => token.is(word));
-      else if (this.#isValueOf(CONTENT)) this.#imageCounter.key(depth, token);
+      else if (this.#isValueOf(CONTENT)) this.parts.key(depth, token);
     }
   }
 
@@ -80,7 +86,7 @@ export class CallObserver implements JsonObserver {
     if (this.#section === undefined) return;
     if (depth === LIST) this.#beginItem(false);
     else if (depth === ITEM) this.#checkItemValue(firstByte, token);
-    else if (this.#isValueOf(CONTENT)) this.#imageCounter.scalar(depth, firstByte, token);
+    else if (this.#isValueOf(CONTENT)) this.parts.scalar(depth, firstByte, token);
   }
 
   #enterSection(name: string): void {
@@ -96,11 +102,15 @@ export class CallObserver implements JsonObserver {
     this.#item += 1;
     this.#key = undefined;
     this.#hasRole = false;
+    if (this.#section === 'tools' && this.#item === 0) this.toolOverheads += 1;
     if (!isObject && this.#section === 'messages') this.#invalid('', 'expected an object');
   }
 
   #endItem(): void {
-    if (this.#section === 'messages' && !this.#hasRole) this.#invalid('.role', 'is missing');
+    if (this.#section !== 'messages') return;
+    if (!this.#hasRole) this.#invalid('.role', 'is missing');
+    const { objection } = this.parts;
+    if (objection !== undefined) this.fault ??= objectionTo(objection, `messages[${this.#item}].content`);
   }
 
   #checkItemValue(firstByte: number, token: JsonToken): void {
@@ -119,18 +129,37 @@ export class CallObserver implements JsonObserver {
 
   #checkToolType(firstByte: number, token: JsonToken): void {
     if (firstByte === QUOTE) {
-      if (isPricedTool(this.#protocol, token.text() ?? '')) return;
-      const message = 'Tools that run at the upstream have no price here.';
-      this.fault ??= fail('MODEL_NOT_PRICED', { param: `tools[${this.#item}].type`, message });
+      const rule = toolRule(DIALECTS[this.#protocol], token.text() ?? '');
+      if (rule === undefined || rule.class === 'priced') this.#notPricedTool();
+      this.toolOverheads += rule?.overheads ?? 0;
+      this.furtherPasses = Math.max(this.furtherPasses, rule?.furtherPasses ?? 0);
+      if (rule?.class === 'outside') this.parts.isUnbounded = true;
     } else if (firstByte !== NULL) {
       this.#invalid('.type', 'expected a string');
     }
+  }
+
+  #notPricedTool(): void {
+    const message = 'Tools that run at the upstream have no price here.';
+    this.fault ??= fail('MODEL_NOT_PRICED', { param: `tools[${this.#item}].type`, message });
+  }
+
+  /** An assistant's message of a Chat call names a spoken answer that the vendor keeps. */
+  #earlierAudio(): void {
+    if (this.#protocol !== 'chat') return;
+    this.parts.isUnbounded = true;
+    if (!this.#shared.has('audio')) this.fault ??= notShared('audio', `messages[${this.#item}].audio`);
   }
 
   #invalid(place: string, problem: string): void {
     const param = `${this.#section}[${this.#item}]${place}`;
     this.fault ??= fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
   }
+}
+
+function objectionTo({ names, why }: Objection, param: string): GatewayError {
+  if (names !== undefined) return notShared(names, param);
+  return fail('MODEL_NOT_PRICED', { param, message: `There is no price here for a content part: ${why}.` });
 }
 
 const NULL = 0x6e;

@@ -1,6 +1,6 @@
-import type { CallKey } from '../../core/call';
+import type { CallKey } from '../../core/accounts/identify';
 import { fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
+import type { Gateway } from '../../core/gateway/gateway';
 import { askLedger } from '../../core/ledger/unavailable';
 import { formatUsd } from '../../core/money';
 

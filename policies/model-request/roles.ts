@@ -1,5 +1,5 @@
+import type { Protocol } from '../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../core/errors';
-import type { Protocol } from '../../core/upstream';
 
 /** The roles of the Messages protocol. Its vendor added `system` in autumn 2026. */
 export const MESSAGES_ROLES = ['user', 'assistant', 'system'] as const;

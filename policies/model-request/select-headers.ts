@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /** Never forwarded, whatever prefixes are configured: the client's own credentials, and what ends at this hop. */
 const KEPT_HERE =
-  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding)$/;
+  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key)$/;
 
 /** The headers an upstream may see: content-type, accept and those with a configured prefix. */
 export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {

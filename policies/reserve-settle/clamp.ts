@@ -1,5 +1,5 @@
-import type { Foretold, ModelRequest } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
+import type { Foretold, ModelRequest } from '../../core/calls/call';
+import type { Candidate } from '../../core/catalog/catalog';
 import { holdFor, mostOutputTokens } from './hold';
 
 /** The names a limit can have. */
@@ -30,6 +30,12 @@ export function clampTo(
     else tooMany = middle;
   }
   return limitedTo(most, request);
+}
+
+/** Returns the call with the limit that is held written into its body, where the caller named none and every candidate has to take it. */
+export function withLimit(request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
+  if (request.maxOutputTokens !== undefined) return request;
+  return limitedTo(Math.min(...candidates.map(({ model }) => model.maxOutput)), request);
 }
 
 /** Under the names the caller used for it, none of them raised. Adapters see the lowered limit as if it had come so. */

@@ -1,6 +1,7 @@
-import type { Foretold, ModelRequest } from '../../core/call';
-import { type Candidate, canGoOn } from '../../core/catalog';
-import { dearestCost } from '../../core/price';
+import type { Foretold, ModelRequest } from '../../core/calls/call';
+import { type Candidate, canGoOn, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
+import { dearestCost, pricesFor } from '../../core/catalog/price';
+import type { Reading } from '../../core/dialects/reading';
 
 /** Further apart than this, plain numbers say surely which of two costs is the higher. */
 const SURELY_LESS = 1 - 1e-9;
@@ -14,6 +15,7 @@ let roughs = new Float64Array(64);
  */
 export function holdFor(request: ModelRequest, candidates: readonly Candidate[], foretold: Foretold): bigint {
   if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates);
+  const { asked } = request.reading;
   const count = candidates.length;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
@@ -24,9 +26,12 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[],
   }
   let holdE8 = 0n;
   for (let at = 0; at < count; at += 1) {
-    if ((roughs[at] as number) < dearest * SURELY_LESS) continue;
-    const { model } = candidates[at] as Candidate;
-    const costE8 = dearestCost(inputTokens(request, model), outputTokens(request, model), [model.price]);
+    // Plain numbers know nothing of tiers, speeds and regions.
+    if (asked === undefined && (roughs[at] as number) < dearest * SURELY_LESS) continue;
+    const candidate = candidates[at] as Candidate;
+    const { model } = candidate;
+    const cards = pricesFor(model.price, asked) ?? model.price.possible;
+    const costE8 = dearestCost(inputTokens(request, candidate), outputTokens(request, model), cards);
     if (costE8 > holdE8) holdE8 = costE8;
   }
   return holdE8;
@@ -35,13 +40,13 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[],
 /** The most tokens a call can use, for the limits by the minute. */
 export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
   let tokens = 0;
-  for (const { model } of candidates) {
-    tokens = Math.max(tokens, inputTokens(request, model) + outputTokens(request, model));
+  for (const candidate of candidates) {
+    tokens = Math.max(tokens, inputTokens(request, candidate) + outputTokens(request, candidate.model));
   }
   return tokens;
 }
 
-/** The most tokens one choice can say at any of them, also beyond what is expected of a call without a limit. */
+/** The most tokens that one choice can say at any of the candidates. */
 export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
   return Math.min(
     maxOutputTokens ?? Number.POSITIVE_INFINITY,
@@ -49,8 +54,9 @@ export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: 
   );
 }
 
-function roughCost(request: ModelRequest, { model, rough }: Candidate): number {
-  return inputTokens(request, model) * rough.dearestInput + outputTokens(request, model) * rough.dearestOutput;
+function roughCost(request: ModelRequest, candidate: Candidate): number {
+  const { model, rough } = candidate;
+  return inputTokens(request, candidate) * rough.dearestInput + outputTokens(request, model) * rough.dearestOutput;
 }
 
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */
@@ -68,19 +74,45 @@ function mayBeContinued(
  */
 function holdForBoth(request: ModelRequest, candidates: readonly Candidate[]): bigint {
   const answers = request.maxOutputTokens === undefined ? 2 : 1;
-  const input = Math.max(...candidates.map(({ model }) => inputTokens(request, model)));
+  const input = Math.max(...candidates.map((candidate) => inputTokens(request, candidate)));
   const output = Math.max(...candidates.map(({ model }) => outputTokens(request, model))) * answers;
   return dearestCost(
     input,
     output,
-    candidates.map(({ model }) => model.price),
+    candidates.flatMap(({ model }) => pricesFor(model.price, request.reading.asked) ?? model.price.possible),
   );
 }
 
-function inputTokens(request: ModelRequest, { context }: Candidate['model']): number {
-  return Math.min(request.inputTokensEstimate, context);
+/** The most input tokens of all runs of the model that one call can cause. */
+function inputTokens({ reading }: ModelRequest, { model, upstream }: Candidate): number {
+  const { context } = model;
+  const ofBody = isWholeContext(reading, model, upstream) ? context : Math.min(bodyTokens(reading, model), context);
+  return ofBody + reading.furtherPasses * context;
 }
 
-function outputTokens(request: ModelRequest, { estimatedMaxTokens, maxOutput }: Candidate['model']): number {
-  return Math.min(request.maxOutputTokens ?? estimatedMaxTokens, maxOutput) * request.choices;
+/** Whether the vendor reads something that neither the body nor the operator bounds. */
+function isWholeContext(reading: Reading, { bounds }: ModelEntry, { freeMembers }: Upstream): boolean {
+  if (reading.isUnbounded) return true;
+  if (reading.imagesByUrl > 0 && bounds.imageByUrl === undefined) return true;
+  if (reading.documents > 0 && bounds.documentByUrl === undefined) return true;
+  const { heldMembers } = reading;
+  return heldMembers.length > 0 && heldMembers.some((name) => freeMembers?.has(name) !== true);
+}
+
+/** The most tokens of the body, and of what it names within the operator's bounds. */
+function bodyTokens(reading: Reading, model: ModelEntry): number {
+  const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens } = model;
+  return (
+    Math.ceil(reading.textTokens * tokenizerFactor) +
+    reading.images * imageTokens +
+    reading.imagesByUrl * (bounds.imageByUrl ?? 0) +
+    reading.documents * (bounds.documentByUrl ?? 0) +
+    reading.toolOverheads * toolOverheadTokens
+  );
+}
+
+/** The most output tokens: the call's limit, or all that the model can say, and what the vendor writes beside the answer. */
+function outputTokens({ maxOutputTokens, choices, reading }: ModelRequest, { maxOutput }: ModelEntry): number {
+  const ofAnswer = Math.min(maxOutputTokens ?? maxOutput, maxOutput) + reading.predictedTokens;
+  return ofAnswer * choices + reading.furtherAnswers * maxOutput;
 }

@@ -1,11 +1,16 @@
-import type { Ending, Reservation, Settlement } from '../../core/call';
+import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/absent-calls';
+import type { Ending, Reservation, Settlement } from '../../core/calls/call';
+import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
+import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import { fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
+import type { Gateway } from '../../core/gateway/gateway';
+import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
-import { definePolicy } from '../../core/policy';
-import { costOf, costOfParts, totalInputTokens } from '../../core/price';
-import { usageRecord } from '../../core/usage-record';
+import { chargeOfEnding, doubtsOf, recordedUsage } from './charge';
+import { estimatedUsage } from './estimated';
+import { intentOf } from './intent';
 import { type PayingCall, reserve } from './reserve';
+import { answerKeeper, sendStored } from './stored-answer';
 
 export default definePolicy({
   name: 'reserve-settle',
@@ -15,7 +20,7 @@ export default definePolicy({
     properties: {
       onClientAbort: {
         description:
-          'When the client leaves a stream after content: `settle` charges what was relayed and stops the upstream; `drain` reads the upstream to its end, for 60 s and 1 MB at most, and charges that.',
+          'When the client leaves a stream after the upstream took the request: `settle` reads the upstream on for 10 s at most, then cancels it and charges what is known; `drain` reads it to its end, for 15 minutes at most, and charges that.',
         enum: ['settle', 'drain'],
         default: 'settle',
       },
@@ -25,23 +30,45 @@ export default definePolicy({
         enum: ['reject', 'clamp'],
         default: 'reject',
       },
+      withoutLimit: {
+        description:
+          "When a call names no limit, the model's `maxOutput` is held. `insert` also writes it into the forwarded body.",
+        enum: ['hold', 'insert'],
+        default: 'hold',
+      },
     },
   },
   needs: ['key', 'request', 'candidates'],
   provides: ['request', 'reservation'],
   boundsItself: true,
   prepare:
-    ({ onClientAbort, onInsufficient }, gateway) =>
-    async (call) => {
+    ({ onClientAbort, ...settings }, gateway) =>
+    async (call, message, response) => {
       if (gateway.isOutboxFull()) throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 5 });
+      refuseBesideAbsent(call);
       const rid = newId();
-      const { request, heldE8 } = await reserve(gateway, call, rid, onInsufficient);
+      call.facts.routing.intent = intentOf(call, message);
+      const keepAnswer = call.facts.routing.intent && answerKeeper(gateway, call, rid);
+      const covered = await reserve(gateway, call, rid, settings);
+      if ('stored' in covered) return void sendStored(gateway, call, response, covered.stored);
+      const { request, heldE8 } = covered;
       call.facts.reservationId = rid;
-      const reservation = openReservation(gateway, call, { rid, heldE8, onClientAbort });
+      const opened = openReservation(gateway, call, { rid, heldE8, onClientAbort });
+      const reservation = keepAnswer?.(opened) ?? opened;
       call.onEnd(() => reservation.settle({ billing: 'released' }));
       return { request, reservation };
     },
 });
+
+/** @throws CONCURRENCY_LIMIT for an unstreamed call of an account that left as many as it may. */
+function refuseBesideAbsent({ request, key }: PayingCall): void {
+  if (request.stream || !ABSENT_CALLS.isFull(key.accountId)) return;
+  throw fail('CONCURRENCY_LIMIT', {
+    retryAfterSeconds: 1,
+    message: 'Too many unstreamed calls of this account still run although their clients disconnected.',
+    details: { of: 'account', limit: ABSENT_CALLS_AT_MOST },
+  });
+}
 
 function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Reservation, 'settle'>): Reservation {
   const { accountId, keyId } = call.key;
@@ -57,22 +84,23 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
     },
   };
 
+  function recordOf(facts: Omit<RecordedUsage, 'configRevision'>): string {
+    return JSON.stringify(usageRecord(call, { ...facts, configRevision: gateway.configRevision }));
+  }
+
   async function settleOnce(ending: Ending): Promise<Settlement> {
     gateway.leases.untrack(rid);
     const { billing } = ending;
-    const record = JSON.stringify(
-      usageRecord(call, {
-        usage: ending.billing === 'released' ? undefined : ending.usage,
-        billing,
-        configRevision: gateway.configRevision,
-      }),
-    );
     if (ending.billing === 'released') {
+      const record = recordOf({ billing });
       await gateway.settler.release({ rid, accountId, keyId, record });
       return { chargedE8: 0n, billing };
     }
     if (billing === 'actual') gateway.health.used(call.facts.model ?? '', ending.candidate, ending.usage, call.request);
-    const costE8 = costOfEnding(ending, heldE8);
+    if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
+    const charge = chargeOfEnding(ending, heldE8);
+    const record = recordOf({ billing, usage: recordedUsage(ending), flags: doubtsOf(ending, charge) });
+    const { costE8 } = charge;
     const tokens = tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;
@@ -80,15 +108,6 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
   }
 }
 
-/** What an ending costs. What was only counted by us never costs more than was promised. */
-function costOfEnding(ending: Exclude<Ending, { billing: 'released' }>, heldE8: bigint): bigint {
-  const costE8 =
-    ending.parts === undefined
-      ? costOf(ending.usage, ending.candidate.model.price)
-      : costOfParts(ending.parts.map(({ usage, candidate }) => ({ usage, price: candidate.model.price })));
-  return ending.isEstimate && costE8 > heldE8 ? heldE8 : costE8;
-}
-
 function tokensUsed({ usage }: Exclude<Ending, { billing: 'released' }>): number {
-  return totalInputTokens(usage) + (usage.outputTokens ?? 0);
+  return totalInputTokens(usage) + (outputTokens(usage) ?? 0);
 }

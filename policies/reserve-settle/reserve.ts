@@ -1,18 +1,26 @@
-import { askedFor } from '../../core/allowed-models';
-import { rateLimited } from '../../core/api-keys';
-import type { ModelRequest } from '../../core/call';
-import { isAllowed } from '../../core/catalog';
+import { rateLimited } from '../../core/accounts/identify';
+import { askedFor } from '../../core/calls/allowed-models';
+import type { StoredAnswer } from '../../core/calls/answer-store';
+import type { ModelRequest } from '../../core/calls/call';
+import { usageRecord } from '../../core/calls/usage-record';
+import { isAllowed } from '../../core/catalog/catalog';
 import { ERRORS, fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway';
-import type { KeySettings, ReserveOutcome } from '../../core/ledger/ledger';
+import type { Gateway } from '../../core/gateway/gateway';
+import type { CallWith } from '../../core/gateway/policy';
+import { ClientLeft } from '../../core/http/client-left';
+import { INTENTS_AT_MOST, type KeySettings, type ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { formatUsd } from '../../core/money';
-import type { CallWith } from '../../core/policy';
-import { usageRecord } from '../../core/usage-record';
-import { clampTo } from './clamp';
+import { clampTo, withLimit } from './clamp';
 import { holdFor, tokensFor } from './hold';
+import { IDEMPOTENCY_HEADER } from './intent';
 
 export type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
+
+export interface ReserveSettings {
+  readonly onInsufficient: 'reject' | 'clamp';
+  readonly withoutLimit: 'hold' | 'insert';
+}
 
 /** What is asked of the upstreams, and the hold that covers it. */
 interface Covered {
@@ -20,24 +28,39 @@ interface Covered {
   readonly heldE8: bigint;
 }
 
+/** A call is repeated whose answer is at hand. */
+interface Repeated {
+  readonly stored: StoredAnswer;
+}
+
 /** Money that others take, or settings that change, between a refusal and the next try: after so many the caller is told. */
 const TRIES_AT_MOST = 6;
 
-/** @throws when the call may not be made, or is not paid for. */
+/** A repetition while the first call runs may ask again then: SDKs do, twice. */
+const ASK_AGAIN_SECONDS = 5;
+
+/** @throws when the call may not be made, is not paid for, or was made before. */
 export async function reserve(
   gateway: Gateway,
   call: PayingCall,
   rid: string,
-  onInsufficient: 'reject' | 'clamp',
-): Promise<Covered> {
-  let covered = cover(call.request, call);
+  { onInsufficient, withoutLimit }: ReserveSettings,
+): Promise<Covered | Repeated> {
+  let covered = cover(withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request, call);
   let keyRev = call.key.settings.rev;
   for (let tries = 1; ; tries += 1) {
     const outcome = await ask(gateway, call, rid, covered, keyRev);
     if (outcome.outcome === 'reserved') break;
+    const stored = outcome.outcome === 'intent_charged' ? gateway.answers?.find(outcome.rid) : undefined;
+    if (stored !== undefined) return { stored };
     if (tries === TRIES_AT_MOST) throw refusalOf(outcome, covered.heldE8);
     if (outcome.outcome === 'stale_key') {
       keyRev = learn(gateway, call, outcome.settings);
+      continue;
+    }
+    const first = 'rid' in outcome ? gateway.answers?.whenEnded(outcome.rid) : undefined;
+    if (first !== undefined && !call.request.stream) {
+      await endOf(first, call);
       continue;
     }
     const mayClamp = onInsufficient === 'clamp' && 'availableE8' in outcome;
@@ -47,6 +70,17 @@ export async function reserve(
   }
   gateway.leases.track(call.key, rid);
   return covered;
+}
+
+/** Waits until the first call has been settled. @throws ClientLeft */
+function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stopListening = call.onLeave(() => reject(new ClientLeft()));
+    void first.then(() => {
+      stopListening();
+      resolve();
+    });
+  });
 }
 
 function cover(request: ModelRequest, { candidates, foretold }: PayingCall): Covered {
@@ -72,7 +106,9 @@ function ask(
   const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
   const tokens = tokensFor(request, call.candidates);
   const { leaseMs: lifetimeMs } = gateway.leases;
-  const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs, record, tokens };
+  const { intent } = call.facts.routing;
+  const paid = intent && { ...intent, requestId: call.id };
+  const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs, record, tokens, intent: paid };
   return measuredReserve(gateway.ledger, wanted).catch((error: unknown) => {
     releaseUnanswered(gateway, call, rid);
     throw error;
@@ -101,6 +137,27 @@ function refusalOf(outcome: Exclude<ReserveOutcome, { outcome: 'reserved' }>, he
       return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
     case 'key_limit_exceeded':
       return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
+    case 'intent_conflict':
+      return fail('IDEMPOTENCY_CONFLICT', {
+        param: IDEMPOTENCY_HEADER,
+        message: 'This Idempotency-Key was sent with another body, or to another address.',
+        details: { requestId: outcome.requestId },
+      });
+    case 'intent_open':
+      return fail('IDEMPOTENCY_KEY_IN_USE', {
+        details: { requestId: outcome.requestId },
+        retryAfterSeconds: ASK_AGAIN_SECONDS,
+      });
+    case 'intent_charged':
+      return fail('ALREADY_CHARGED', {
+        details: { requestId: outcome.requestId, costUsd: formatUsd(outcome.chargedE8) },
+      });
+    case 'too_many_intents':
+      return fail('CONCURRENCY_LIMIT', {
+        message: 'The account has too many calls with an Idempotency-Key under way.',
+        details: { of: 'idempotency keys', limit: INTENTS_AT_MOST },
+        retryAfterSeconds: ASK_AGAIN_SECONDS,
+      });
     case 'rate_limited':
       return rateLimited(outcome.retryAfterMs);
     case 'not_ready':

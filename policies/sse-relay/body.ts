@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http';
-import { type Answer, ClientLeft } from '../../core/call';
+import type { Answer } from '../../core/calls/call';
+import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
+import { ClientLeft } from '../../core/http/client-left';
 import { formatUsd } from '../../core/money';
-import { totalInputTokens } from '../../core/price';
-import { PARSED_AT_MOST_BYTES } from '../../core/read-answer';
+import { PARSED_AT_MOST_BYTES } from '../../core/wire/read-answer';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
-/** An unstreamed answer: charged first, so that its headers can say what it cost. */
+/** An unstreamed answer: charged first, so that its headers can say what it cost, and also when its client has left. */
 export async function sendBody(
   call: AnsweredCall,
   answer: Answer & { kind: 'body' },
@@ -13,14 +14,15 @@ export async function sendBody(
   exposeAccountHeaders: boolean,
 ): Promise<void> {
   const { meter, reservation } = call;
+  if (call.isCutOff) throw new ClientLeft();
   noteAnswer(call, answer);
   const { usage, contentBytes } = answer;
   meter.noteBody(usage, contentBytes > 0 ? contentBytes : bytesOfUnread(answer.bytes));
-  if (call.hasLeft) throw new ClientLeft();
   const counted = meter.read();
   const { chargedE8 } = await reservation.settle({ candidate: answer.candidate, ...counted });
+  if (call.leftAtMs !== undefined) throw new ClientLeft();
   const inputTokens = totalInputTokens(counted.usage);
-  const outputTokens = counted.usage.outputTokens ?? 0;
+  const saidTokens = outputTokens(counted.usage) ?? 0;
   response.writeHead(answer.status, [
     ...answerHeaders(call, answer, exposeAccountHeaders),
     'X-AI-Cost',
@@ -28,9 +30,9 @@ export async function sendBody(
     'X-AI-Tokens-Input',
     String(inputTokens),
     'X-AI-Tokens-Output',
-    String(outputTokens),
+    String(saidTokens),
     'X-AI-Tokens-Total',
-    String(inputTokens + outputTokens),
+    String(inputTokens + saidTokens),
     'content-length',
     String(answer.bytes.length),
   ]);

@@ -1,6 +1,6 @@
-import type { AttemptOutcome } from '../../core/call';
+import type { Protocol } from '../../core/catalog/upstream';
 import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/errors';
-import type { Protocol } from '../../core/upstream';
+import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import type { AnsweredCall } from './headers';
 
 /** Returns the event that ends a stream whose upstream broke off, or whose process ends. */

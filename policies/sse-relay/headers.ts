@@ -1,17 +1,23 @@
-import type { Answer } from '../../core/call';
-import type { CallWith } from '../../core/policy';
-import { ROUTING_HEADER, routingHeader } from '../../core/routing-header';
+import type { Answer } from '../../core/calls/call';
+import { ROUTING_HEADER, routingHeader } from '../../core/calls/routing-header';
+import type { CallWith } from '../../core/gateway/policy';
+import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { passedAs } from './passed-headers';
 
 export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
 
-/** What the usage record says of an answer that is about to be given. */
-export function noteAnswer({ facts }: AnsweredCall, answer: Answer): void {
+/** What the usage record says of an answer that is about to be given, or that is only charged because its client has left. */
+export function noteAnswer({ facts, leftAtMs }: AnsweredCall, answer: Answer): void {
+  if (leftAtMs !== undefined) {
+    facts.status = CLIENT_LEFT_STATUS;
+    facts.errorCode = 'CLIENT_LEFT';
+    return;
+  }
   facts.status = answer.status;
   facts.source = 'provider';
 }
 
-/** Returns our headers of spec section 2.4, then those of the upstream that are passed: names and values in turn. */
+/** Returns our headers of docs/contract.md, section 4.3, then those of the upstream that pass: names and values in turn. */
 export function answerHeaders(
   { id, facts, request }: AnsweredCall,
   answer: Answer,

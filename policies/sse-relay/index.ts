@@ -1,4 +1,6 @@
-import { definePolicy } from '../../core/policy';
+import { definePolicy } from '../../core/gateway/policy';
+import { DURATION, parseDuration } from '../../core/settings';
+import { chargeAbandoned } from './abandoned';
 import { sendBody } from './body';
 import { sendRelay } from './relay';
 import { sendStream } from './stream';
@@ -19,13 +21,20 @@ export default definePolicy({
         type: 'boolean',
         default: false,
       },
+      stalledAfter: {
+        ...DURATION,
+        description:
+          'A client that has taken nothing of its stream for so long pays for what it was given when the upstream breaks off or a stop of the process ends it; any other pays nothing.',
+        default: '30s',
+      },
     },
   },
   needs: ['request', 'reservation', 'meter', 'answer'],
   provides: [],
   answers: true,
   boundsItself: true,
-  prepare: ({ annotateStreamCost, exposeAccountHeaders }, gateway) => {
+  prepare: ({ annotateStreamCost, exposeAccountHeaders, stalledAfter }, gateway) => {
+    const stream = { annotateStreamCost, exposeAccountHeaders, stalledAfterMs: parseDuration(stalledAfter), gateway };
     return (call, _request, response) => {
       const { answer } = call;
       switch (answer.kind) {
@@ -34,7 +43,9 @@ export default definePolicy({
         case 'relay':
           return sendRelay(call, answer, response, exposeAccountHeaders);
         case 'stream':
-          return sendStream(call, answer, response, { annotateStreamCost, exposeAccountHeaders, gateway });
+          return sendStream(call, answer, response, stream);
+        case 'abandoned':
+          return chargeAbandoned(call, answer);
       }
     };
   },

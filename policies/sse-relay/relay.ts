@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { Answer } from '../../core/call';
-import { bytesOf, type ChunkReader } from '../../core/chunk-reader';
+import type { Answer } from '../../core/calls/call';
+import { ClientLeft } from '../../core/http/client-left';
+import { bytesOf, type ChunkReader } from '../../core/wire/chunk-reader';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
 /** It never has a body, whatever its headers say of one: reading that would fail. */
@@ -16,6 +17,10 @@ export async function sendRelay(
 ): Promise<void> {
   noteAnswer(call, answer);
   await call.reservation.settle({ billing: 'released' });
+  if (call.leftAtMs !== undefined) {
+    answer.chunks.cancel();
+    throw new ClientLeft();
+  }
   response.writeHead(answer.status, answerHeaders(call, answer, exposeAccountHeaders));
   if (answer.status === NOT_MODIFIED) {
     answer.chunks.cancel();

@@ -1,24 +1,34 @@
 import type { ServerResponse } from 'node:http';
-import { annotateCost } from '../../core/annotate-cost';
-import type { AttemptOutcome, StreamAnswer } from '../../core/call';
-import { classifyDialFailure } from '../../core/egress';
-import type { NotedEvent } from '../../core/event-reader';
-import type { Gateway } from '../../core/gateway';
-import { AdapterFault } from '../../core/guarded-adapter';
-import type { StreamFollower } from '../../core/upstream';
-import { DrainBounds } from './drain';
+import type { Counted, StreamAnswer } from '../../core/calls/call';
+import { readOnMs } from '../../core/calls/read-on';
+import { AdapterFault } from '../../core/catalog/guarded-adapter';
+import type { StreamFollower } from '../../core/catalog/upstream';
+import { outputTokens } from '../../core/catalog/usage';
+import type { Gateway } from '../../core/gateway/gateway';
+import { annotateCost } from '../../core/wire/annotate-cost';
+import type { ChunkReader, Over } from '../../core/wire/chunk-reader';
+import type { AttemptOutcome } from '../../core/wire/dial-failure';
+import { classifyDialFailure } from '../../core/wire/egress';
+import type { NotedEvent } from '../../core/wire/event-reader';
 import { brokenOff, codeOf } from './error-event';
 import type { AnsweredCall } from './headers';
+import { HiddenTime } from './hidden-time';
+import { ReadingOn } from './reading-on';
+import { StallWatch } from './stall';
 
 export interface StreamSettings {
   readonly annotateStreamCost: boolean;
   readonly exposeAccountHeaders: boolean;
-  readonly gateway: Pick<Gateway, 'log' | 'health' | 'isDraining'>;
+  /** A client that has taken nothing for so long pays for what it was given when the process ends or the upstream breaks off. */
+  readonly stalledAfterMs: number;
+  readonly gateway: Pick<Gateway, 'log' | 'health'>;
 }
 
 /** Why a stream is not whole. */
 interface Break {
   readonly outcome: AttemptOutcome;
+  /** When the upstream broke it off; the client of a stream that waits for its client learns it later. */
+  readonly over: Over;
   /** The upstream's own error event, when it told of it. */
   readonly told: Buffer | undefined;
 }
@@ -34,9 +44,10 @@ export class StreamRelay {
   /** It is whole, and has told what was used. */
   #isCounted = false;
   #break: Break | undefined;
-  /** The client has left, and the upstream is read on without it. */
-  #drain: DrainBounds | undefined;
+  readonly #readingOn = new ReadingOn(() => this.#answer.chunks.cancel());
+  readonly #hidden: HiddenTime;
   readonly #stopListening: () => void;
+  readonly #stall: StallWatch;
 
   constructor(
     private readonly call: AnsweredCall,
@@ -45,23 +56,28 @@ export class StreamRelay {
     private readonly settings: StreamSettings,
   ) {
     this.#answer = answer;
+    this.#hidden = new HiddenTime(answer.silentMs);
     this.#follower = answer.goOn === undefined ? undefined : answer.candidate.adapter.continuation?.follow();
     // What is written to a connection that is just closing is nobody's fault.
     response.on('error', () => undefined);
+    this.#stall = new StallWatch(response, settings.stalledAfterMs);
     this.#stopListening = call.onLeave(() => this.#clientLeft());
   }
 
   async run(): Promise<void> {
+    const beganMs = performance.now() - this.#answer.silentMs;
+    let endedMs: number;
     try {
       do await this.#relayAnswer();
       while (await this.#goesOn());
     } finally {
-      // Who leaves while the end is on its way has nothing more to be drained.
+      endedMs = this.#stall.stop();
+      // If the client disconnects during the last bytes, nothing is left to read.
       this.#stopListening();
-      this.#drain?.stop();
+      this.#readingOn.stop();
     }
     if (this.call.isCutOff && !this.#isWhole) this.call.facts.errorCode = 'DRAINING';
-    await this.#settleAsItStands();
+    await this.#settleAsItStands(beganMs, endedMs);
     if (this.#isGone) return void this.response.destroy();
     const last = this.#isWhole ? this.#rest() : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome));
     this.response.end(last);
@@ -85,12 +101,19 @@ export class StreamRelay {
   async #relayNext(): Promise<boolean> {
     if (this.#break !== undefined) return false;
     const { events, chunks } = this.#answer;
-    if (!chunks.isReady) await chunks.ready();
+    if (!chunks.isReady) await this.#upstreamSends(chunks);
     const chunk = chunks.take();
-    if (chunk === undefined || this.#isGivenUp) return false;
-    this.#drain?.note(chunk.length);
+    if (chunk === undefined || (this.call.isCutOff && !this.#isWhole)) return false;
+    if (this.#isGone && this.#isWhole) this.#readingOn.noteBytes(chunk.length);
     await this.#give(events.read(chunk));
     return true;
+  }
+
+  async #upstreamSends(chunks: ChunkReader): Promise<void> {
+    if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
+    const fromMs = performance.now();
+    await chunks.ready();
+    this.#hidden.waited(performance.now() - fromMs);
   }
 
   /** The events' bytes in as few pieces as can be; money is settled before the event that tells of it. */
@@ -108,14 +131,19 @@ export class StreamRelay {
         break;
       }
       this.#isWhole = isWhole;
-      if (note.content === true) this.#contentRelayed = true;
+      if (note.content === true) {
+        this.#contentRelayed = true;
+        this.#hidden.shown();
+      }
       const tellsUsage = note.finalUsage === true && isWhole;
       if (tellsUsage) this.#isCounted = true;
       if (tellsUsage && !this.#isGone) {
         this.#write(pieces.splice(0));
         await this.#room();
         pieces.push(await this.#settled(noted));
-      } else {
+      } else if (tellsUsage) {
+        await this.#settled(noted);
+      } else if (!this.#isGone) {
         this.#show(noted, pieces);
       }
     }
@@ -147,6 +175,7 @@ export class StreamRelay {
   /** At the caller's pace: what it does not take is not read from the upstream. */
   #room(): Promise<void> | undefined {
     if (!this.response.writableNeedDrain || this.call.hasLeft) return undefined;
+    this.#stall.waits();
     return new Promise<void>((resolve) => {
       const stopListening = this.call.onLeave(resolve);
       this.response.once('drain', () => {
@@ -168,7 +197,7 @@ export class StreamRelay {
       return false;
     }
     const { meter } = this.call;
-    const next = await goOn({ outcome, said, outputTokens: meter.readPartial().usage.outputTokens ?? 0 });
+    const next = await goOn({ outcome, said, outputTokens: outputTokens(meter.readPartial().usage) ?? 0 });
     if (next === undefined) return false;
     meter.goOn(next.candidate);
     this.#follower?.goOn(said.trimEnd());
@@ -176,42 +205,68 @@ export class StreamRelay {
     this.#isContinued = true;
     this.#break = undefined;
     this.call.facts.errorCode = undefined;
-    return !this.call.hasLeft;
+    return true;
   }
 
-  /** What has come and was not relayed before the client left is not charged, and so not looked at. */
-  get #isGivenUp(): boolean {
-    return this.call.hasLeft && this.#drain === undefined && !this.#isWhole;
-  }
-
-  /** The client has left. A call that is cut off has one that still listens. */
+  /** The client has left. A call that only the process ended has a client that still listens. */
   get #isGone(): boolean {
-    return this.call.hasLeft && !this.call.isCutOff;
+    return this.call.leftAtMs !== undefined;
   }
 
+  /** Reads on for what the upstream has used; nothing more is given to the client. */
   #clientLeft(): void {
-    const drains =
-      this.#isGone && this.call.reservation.onClientAbort === 'drain' && this.#contentRelayed && !this.#isCounted;
-    const { isDraining } = this.settings.gateway;
-    if (drains) this.#drain = new DrainBounds(isDraining, () => this.#answer.chunks.cancel());
-    else this.#answer.chunks.cancel();
+    const { leftAtMs, request, reservation } = this.call;
+    if (leftAtMs === undefined || this.#isCounted) {
+      this.#answer.chunks.cancel();
+      return;
+    }
+    const atMostMs = readOnMs(request, this.#answer.candidate.upstream, reservation);
+    this.#readingOn.withoutClient(leftAtMs + atMostMs - performance.now());
+    this.call.onCutOff(() => this.#answer.chunks.cancel());
   }
 
   /** Charges by how far the stream has come; the first settlement stands. */
-  async #settleAsItStands(): Promise<void> {
+  async #settleAsItStands(beganMs: number, endedMs: number): Promise<void> {
     const { meter, reservation } = this.call;
     const { candidate } = this.#answer;
-    if (this.#isWhole && this.#drain === undefined) await reservation.settle({ candidate, ...meter.read() });
-    else if (this.#isWhole) await reservation.settle({ ...meter.read(), candidate, billing: 'partial' });
-    else if (this.#isGone && this.#contentRelayed)
-      await reservation.settle({ ...meter.readPartial(), candidate, billing: 'partial' });
+    if (this.#isWhole) {
+      const counted = meter.read();
+      if (counted.billing === 'actual') this.#noteSpeed(counted, endedMs - beganMs);
+      await reservation.settle({ candidate, ...counted });
+    } else if (this.#isPartial(endedMs))
+      await reservation.settle({ ...meter.readPartial(this.#hiddenTokens()), candidate, billing: 'partial' });
     else await reservation.settle({ billing: 'released' });
+  }
+
+  /** The client pays for an answer that is not whole when the client itself is why. */
+  #isPartial(endedMs: number): boolean {
+    if (this.#isGone && !this.call.isCutOff) return this.#contentRelayed || this.#readingOn.isOver;
+    const { fromMs, toMs } = (this.call.isCutOff ? undefined : this.#break?.over) ?? { fromMs: endedMs, toMs: endedMs };
+    return this.#contentRelayed && this.#stall.wasStalled(fromMs, toMs);
+  }
+
+  /** Output that the upstream probably made and did not show before it was cancelled. */
+  #hiddenTokens(): number {
+    if (!this.#isGone) return 0;
+    const { candidate } = this.#answer;
+    const { maxOutputTokens, choices } = this.call.request;
+    const { tokensPerSecond } = this.settings.gateway.health.gauge(candidate);
+    const mostTokens = Math.min(maxOutputTokens ?? candidate.model.maxOutput, candidate.model.maxOutput) * choices;
+    return Math.min(Math.ceil((tokensPerSecond * this.#hidden.ms) / 1_000), mostTokens);
+  }
+
+  #noteSpeed({ usage }: Counted, ms: number): void {
+    const tokens = outputTokens(usage);
+    // A slow client would make its model look slow.
+    if (tokens !== undefined && !this.#stall.hasWaited)
+      this.settings.gateway.health.spoke(this.#answer.candidate, tokens, ms);
   }
 
   /** The first reason counts. */
   #breakOff(why: string, outcome: AttemptOutcome, told?: Buffer): void {
     if (this.#break !== undefined) return;
-    this.#break = { outcome, told };
+    const nowMs = performance.now();
+    this.#break = { outcome, told, over: this.#answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
     if (this.call.hasLeft) return;
     this.call.facts.errorCode = codeOf(outcome);
     const { id, facts } = this.call;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CallKey, ModelRequest } from '../../core/call';
+import type { CallKey } from '../../core/accounts/identify';
+import type { ModelRequest } from '../../core/calls/call';
 
 /** A prompt cache is worth nothing later. */
 const REMEMBERED_MS = 3_600_000;

@@ -1,5 +1,5 @@
-import type { Candidate } from '../../core/catalog';
-import type { AnswerKind, ModelGauge } from '../../core/upstream-gauge';
+import type { Candidate } from '../../core/catalog/catalog';
+import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { Asked, Strategy } from './strategies/strategy';
 
 /** The candidates a model has in a pipeline, each with what is known of it. Made once per configuration. */

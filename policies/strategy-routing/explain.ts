@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { CallFacts, RoutingExplanation } from '../../core/call';
-import type { Candidate, Model } from '../../core/catalog';
-import type { ModelGauge } from '../../core/upstream-gauge';
+import type { CallFacts, RoutingExplanation } from '../../core/calls/call';
+import type { Candidate, Model } from '../../core/catalog/catalog';
+import type { ModelGauge } from '../../core/health/gauge';
 import { type Choice, type Field, scoreOf, type Wish } from './choose';
 
 /** As many of a call's candidates as it can come to ask are told in its record. */

@@ -1,6 +1,6 @@
-import type { Candidate } from '../../core/catalog';
-import { halved } from '../../core/moving-estimate';
-import type { CandidateFacts, ModelGauge } from '../../core/upstream-gauge';
+import type { Candidate } from '../../core/catalog/catalog';
+import type { CandidateFacts, ModelGauge } from '../../core/health/gauge';
+import { halved } from '../../core/health/moving-estimate';
 import { type Choice, type Field, scoreOf, type Wish } from './choose';
 
 /** One call in so many may ask somebody who is not the best choice, to find out whether they have become it. */

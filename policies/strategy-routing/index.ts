@@ -1,10 +1,11 @@
-import { mayDebug } from '../../core/account-keys';
-import { assertAllowed } from '../../core/allowed-models';
-import type { ModelRequest } from '../../core/call';
-import type { Candidate, Model } from '../../core/catalog';
-import { type CallWith, definePolicy } from '../../core/policy';
-import { kindOf } from '../../core/upstream-gauge';
-import type { UpstreamHealth } from '../../core/upstream-health';
+import { mayDebug } from '../../core/accounts/keys';
+import { assertAllowed } from '../../core/calls/allowed-models';
+import type { ModelRequest } from '../../core/calls/call';
+import { pricedCandidates } from '../../core/calls/priced-candidates';
+import type { Candidate, Model } from '../../core/catalog/catalog';
+import { type CallWith, definePolicy } from '../../core/gateway/policy';
+import { kindOf } from '../../core/health/gauge';
+import type { UpstreamHealth } from '../../core/health/health';
 import { Affinity, callerOf, drawOfCaller } from './affinity';
 import type { Wish } from './choose';
 import { asksForReasons, explain, tell } from './explain';
@@ -78,7 +79,8 @@ export default definePolicy({
         const explained = explain(name, model, choice, field, wish);
         if (await mayDebug(gateway.database, key.keyId)) facts.routing.explained = explained;
       }
-      return { candidates: choice.order.map((index) => field.candidates[index] as Candidate) };
+      const chosen = choice.order.map((index) => field.candidates[index] as Candidate);
+      return { candidates: pricedCandidates(chosen, request) };
     };
   },
 });

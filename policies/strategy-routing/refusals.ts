@@ -1,8 +1,8 @@
-import type { ModelRequest } from '../../core/call';
-import type { Catalog, Model } from '../../core/catalog';
+import type { ModelRequest } from '../../core/calls/call';
+import type { Catalog, Model } from '../../core/catalog/catalog';
+import { shortenName } from '../../core/catalog/model-names';
 import { fail } from '../../core/errors';
-import { shortenName } from '../../core/model-names';
-import type { UpstreamHealth } from '../../core/upstream-health';
+import type { UpstreamHealth } from '../../core/health/health';
 
 /** @throws MODEL_AMBIGUOUS, MODEL_NOT_PRICED */
 export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): Model {

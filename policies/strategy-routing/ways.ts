@@ -1,10 +1,11 @@
-import type { CallKey, Mirror, ModelRequest } from '../../core/call';
-import type { Candidate, Model } from '../../core/catalog';
-import type { Gateway } from '../../core/gateway';
-import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/live-rollouts';
-import { normaliseModelName } from '../../core/model-names';
-import type { Rollout } from '../../core/rollout';
-import type { Protocol } from '../../core/upstream';
+import type { CallKey } from '../../core/accounts/identify';
+import type { Mirror, ModelRequest } from '../../core/calls/call';
+import type { Candidate, Model } from '../../core/catalog/catalog';
+import { normaliseModelName } from '../../core/catalog/model-names';
+import type { Protocol } from '../../core/catalog/upstream';
+import type { Gateway } from '../../core/gateway/gateway';
+import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts/live-rollouts';
+import type { Rollout } from '../../core/rollouts/rollout';
 import { type Choice, choose, type Field, type Wish } from './choose';
 
 /** Where calls of a model may go. */

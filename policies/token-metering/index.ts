@@ -1,4 +1,4 @@
-import { definePolicy } from '../../core/policy';
+import { definePolicy } from '../../core/gateway/policy';
 import { TokenMeter } from './token-meter';
 
 export default definePolicy({

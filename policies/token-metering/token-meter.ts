@@ -1,11 +1,24 @@
-import type { Counted, Meter, ModelRequest, UsagePart } from '../../core/call';
-import type { Candidate } from '../../core/catalog';
-import { totalInputTokens } from '../../core/price';
-import type { EventNote } from '../../core/upstream';
-import { addUsage, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/usage';
+import type { Counted, Meter, ModelRequest, UsagePart } from '../../core/calls/call';
+import { type Candidate, entryOf } from '../../core/catalog/catalog';
+import type { EventNote } from '../../core/catalog/upstream';
+import {
+  INPUT_METERS,
+  mergeUsage,
+  OUTPUT_METERS,
+  outputTokens,
+  type Pass,
+  tokensOf,
+  totalInputTokens,
+  UNKNOWN_USAGE,
+  type Usage,
+  usageOf,
+  withOutput,
+} from '../../core/catalog/usage';
 
-/** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; contract section 6. */
+/** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; docs/contract.md, section 6. */
 const BYTES_PER_TOKEN = 4;
+
+const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 
 /**
  * What one attempt has used.
@@ -37,7 +50,7 @@ export class TokenMeter implements Meter {
   goOn(candidate: Candidate): void {
     const beginner = this.#candidate ?? candidate;
     const input = !this.#hasInputBefore() && this.#isInputUsable() ? this.#input() : UNKNOWN_USAGE;
-    const before = [...this.#before, { candidate: beginner, usage: { ...input, outputTokens: this.#relayed() } }];
+    const before = [...this.#before, { candidate: beginner, usage: withOutput(input, this.#relayed()) }];
     this.begin(candidate);
     this.#before = before;
   }
@@ -47,7 +60,8 @@ export class TokenMeter implements Meter {
     if (event.usage === undefined) return;
     this.#usage = mergeUsage(this.#usage, event.usage);
     // A running count from before does not stand in for a final one that makes no sense.
-    if (event.finalUsage === true) this.#usage = { ...this.#usage, outputTokens: event.usage.outputTokens };
+    if (event.finalUsage === true && outputTokens(event.usage) === undefined)
+      this.#usage = withOutput(this.#usage, undefined);
   }
 
   noteBody(usage: Usage, contentBytes: number): void {
@@ -57,49 +71,46 @@ export class TokenMeter implements Meter {
 
   read(): Counted & { readonly billing: 'actual' | 'estimated' } {
     if (!this.#isInputUsable() || !this.#isOutputUsable()) {
-      const usage = { ...this.#input(), outputTokens: this.#relayedTokens() };
+      const usage = withOutput(this.#input(), this.#relayedTokens());
       return { isEstimate: true, billing: 'estimated', ...this.#inAll(usage) };
     }
     const billing = this.#before.length === 0 ? 'actual' : 'estimated';
-    const usage = { ...this.#input(), outputTokens: this.#usage.outputTokens };
-    return { isEstimate: false, billing, ...this.#inAll(usage) };
+    return { isEstimate: false, billing, ...this.#inAll(this.#input()) };
   }
 
-  readPartial(): Counted {
-    return { ...this.#inAll({ ...this.#input(), outputTokens: this.#relayed() }), isEstimate: true };
+  readPartial(hiddenTokens = 0): Counted {
+    return { ...this.#inAll(withOutput(this.#input(), this.#relayed(hiddenTokens))), isEstimate: true };
   }
 
   /** With what was answered before. */
   #inAll(usage: Usage): Pick<Counted, 'usage' | 'parts'> {
     if (this.#candidate === undefined || this.#before.length === 0) return { usage };
-    const own = this.#hasInputBefore() ? { ...UNKNOWN_USAGE, outputTokens: usage.outputTokens } : usage;
+    const own = this.#hasInputBefore() ? usageOf({ output: outputTokens(usage) }) : usage;
     const parts = [...this.#before, { candidate: this.#candidate, usage: own }];
-    return { usage: parts.map((part) => part.usage).reduce(addUsage), parts };
+    return { usage: { passes: parts.flatMap((part) => part.usage.passes) }, parts };
   }
 
   #hasInputBefore(): boolean {
-    return this.#before.some(({ usage }) => usage.inputTokens !== undefined);
+    return this.#before.some(({ usage }) => tokensOf(usage, INPUT_METERS) !== undefined);
   }
 
   /**
    * Output is what has been relayed, or the running count the upstream reported when that is possible and larger: it
    * knows of reasoning that is not shown. (A first event's placeholder of 1 must not make the rest free.)
    */
-  #relayed(): number {
-    const reported = this.#isOutputUsable() ? (this.#usage.outputTokens ?? 0) : 0;
-    return Math.max(reported, this.#relayedTokens());
+  #relayed(hiddenTokens = 0): number {
+    const reported = this.#isOutputUsable() ? (outputTokens(this.#usage) ?? 0) : 0;
+    return Math.max(reported, this.#relayedTokens() + hiddenTokens);
   }
 
   /** Who goes on counts the text it went on from as input; that has been charged as the output it was. */
   #input(): Usage {
     if (this.#isInputUsable()) {
-      const said = this.#before.reduce((sum, { usage }) => sum + (usage.outputTokens ?? 0), 0);
-      return said === 0
-        ? this.#usage
-        : { ...this.#usage, inputTokens: Math.max(0, (this.#usage.inputTokens ?? 0) - said) };
+      const said = this.#before.reduce((sum, { usage }) => sum + (outputTokens(usage) ?? 0), 0);
+      return said === 0 ? this.#usage : lessInput(this.#usage, said);
     }
     const context = this.#candidate?.model.context ?? Number.POSITIVE_INFINITY;
-    return { ...UNKNOWN_USAGE, inputTokens: Math.min(this.#request.inputTokensEstimate, context) };
+    return usageOf({ input: Math.min(this.#request.inputTokensEstimate, context) });
   }
 
   #relayedTokens(): number {
@@ -107,25 +118,41 @@ export class TokenMeter implements Meter {
   }
 
   #isInputUsable(): boolean {
-    const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = this.#usage;
-    if (inputTokens === undefined) return false;
-    const counts = [inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens];
-    return counts.every(isCountOrUnknown) && totalInputTokens(this.#usage) <= this.#mostTokens();
+    const { passes } = this.#usage;
+    return passes.length > 0 && passes.every((pass) => this.#isInputOf(pass));
+  }
+
+  #isInputOf(pass: Pass): boolean {
+    if (pass.counts.get('input') === undefined) return false;
+    for (const [meter, count] of pass.counts) if (!OUTPUTS.has(meter) && !isCountOrUnknown(count)) return false;
+    return totalInputTokens({ passes: [pass] }) <= this.#mostTokens(pass);
   }
 
   #isOutputUsable(): boolean {
-    const { outputTokens } = this.#usage;
-    if (outputTokens === undefined) return false;
-    return isCountOrUnknown(outputTokens) && outputTokens <= this.#mostTokens() * this.#request.choices;
+    const { passes } = this.#usage;
+    return passes.length > 0 && passes.every((pass) => this.#isOutputOf(pass));
+  }
+
+  #isOutputOf(pass: Pass): boolean {
+    for (const meter of OUTPUT_METERS) if (!isCountOrUnknown(pass.counts.get(meter))) return false;
+    const output = outputTokens({ passes: [pass] });
+    return output !== undefined && output <= this.#mostTokens(pass) * this.#request.choices;
   }
 
   /** More than a model can read and write is not believed. */
-  #mostTokens(): number {
-    const model = this.#candidate?.model;
-    return model === undefined ? 0 : model.context + model.maxOutput;
+  #mostTokens(pass: Pass): number {
+    if (this.#candidate === undefined) return 0;
+    const { context, maxOutput } = entryOf(this.#candidate, pass);
+    return context + maxOutput;
   }
 }
 
 function isCountOrUnknown(count: number | undefined): boolean {
   return count === undefined || (Number.isSafeInteger(count) && count >= 0);
+}
+
+function lessInput({ passes }: Usage, tokens: number): Usage {
+  const [first, ...others] = passes as readonly [Pass, ...Pass[]];
+  const input = Math.max(0, (first.counts.get('input') ?? 0) - tokens);
+  return { passes: [{ ...first, counts: new Map(first.counts).set('input', input) }, ...others] };
 }

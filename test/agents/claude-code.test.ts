@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type AgentTask, installAgents, runClaudeCode } from '../support/agents';
 import { type Configured, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { messagesAsAsked, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -33,8 +34,7 @@ describe('Claude Code, the real program', function () {
 
   /** Calls below `/cost` go to an older dialect: no system messages. */
   function narrowRolesOfCost(config: Configured): void {
-    const policy = config['pipelines'].cost.policies.find((each: object) => 'model-request' in each);
-    policy['model-request'] = [{ action: { roles: ['user', 'assistant'] } }];
+    setPolicy(config, 'model-request', { roles: ['user', 'assistant'] }, 'cost');
   }
 
   const agent = (prompt: string, { env = {}, ...more }: Partial<AgentTask> = {}) =>

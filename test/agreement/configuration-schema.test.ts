@@ -1,9 +1,9 @@
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { configurationReader } from '../../core/configuration';
-import { loadPlugins } from '../../core/load-plugins';
-import { publishedGatewaySchema, publishedSystemSchema } from '../../core/published-schema';
+import { configurationReader } from '../../core/configuration/configuration';
+import { loadPlugins } from '../../core/serving/load-plugins';
+import { publishedGatewaySchema, publishedSystemSchema } from '../../core/serving/published-schema';
 import { PROJECT, textOf } from '../support/sources';
 
 const loaded = loadPlugins(PROJECT, {});

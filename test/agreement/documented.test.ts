@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { loadPlugins } from '../../core/load-plugins';
-import { publishedGatewaySchema, publishedSystemSchema } from '../../core/published-schema';
+import { loadPlugins } from '../../core/serving/load-plugins';
+import { publishedGatewaySchema, publishedSystemSchema } from '../../core/serving/published-schema';
 import { runTollgate } from '../support/command-line';
 import { filesUnder, PROJECT, textOf } from '../support/sources';
 

@@ -1,7 +1,62 @@
 import { expect } from 'chai';
 import { filesUnder, type Import, importsOf, resolveIn, textOf } from '../support/sources';
 
-const ROOMS = ['core', 'policies', 'plugins', 'cli', 'console', 'demo', 'bench', 'migrations', 'test'] as const;
+const ROOMS = [
+  'core',
+  'policies',
+  'plugins',
+  'cli',
+  'console',
+  'conformance',
+  'exports',
+  'demo',
+  'bench',
+  'migrations',
+  'test',
+] as const;
+
+/**
+ * The folders of core and of the sandbox plugin in order: a file imports its own folder and those before it, types included.
+ * docs/architecture.md says what each is for.
+ */
+const ORDER: Readonly<Record<string, readonly string[]>> = {
+  core: [
+    '.',
+    'storage',
+    'http',
+    'catalog',
+    'dialects',
+    'wire',
+    'health',
+    'ledger',
+    'accounts',
+    'sign-in',
+    'rollouts',
+    'calls',
+    'records',
+    'configuration',
+    'api',
+    'gateway',
+    'serving',
+  ],
+  'plugins/sandbox': [
+    'suppliers',
+    'offers',
+    'life',
+    'books',
+    'service',
+    'worker',
+    'asking',
+    'ports',
+    'commands',
+    'inside',
+    'routes',
+    '.',
+  ],
+};
+
+/** The contract of suppliers: driver authors, its conformance suite and `exports` know this one file of a plugin. */
+const SUPPLIER = 'plugins/sandbox/suppliers/supplier';
 
 const files = [...ROOMS.flatMap((room) => filesUnder(room)), 'server.ts'].filter((path) =>
   /\.([cm]?ts|tsx)$/.test(path),
@@ -19,15 +74,40 @@ function roomOf(path: string): string {
   return (first === 'policies' || first === 'plugins') && path.split('/').length > 2 ? `${first}/${second}` : first;
 }
 
+/** Where a file stands in the order of its room; undefined where the room has none. */
+function rankOf(path: string): { readonly room: string; readonly folder: string; readonly rank: number } | undefined {
+  const room = Object.keys(ORDER).find((each) => path.startsWith(`${each}/`));
+  if (room === undefined) return undefined;
+  const [first = '', ...rest] = path.slice(room.length + 1).split('/');
+  const name = first.replace(/\.ts$/, '');
+  // A single file may stand in the order as if it were a folder.
+  const folder = rest.length === 0 && !ORDER[room]?.includes(name) ? '.' : name;
+  return { room, folder, rank: ORDER[room]?.indexOf(folder) ?? -1 };
+}
+
+/** Why a file may not import one of a folder above its own; undefined when it may. */
+function upward(from: string, to: string): string | undefined {
+  const [own, other] = [rankOf(from), rankOf(to)];
+  if (own === undefined || other === undefined || own.room !== other.room || own.folder === other.folder)
+    return undefined;
+  if (own.rank === -1) return `${own.folder} is no folder of the order: add it to ORDER in imports.test.ts`;
+  if (own.rank > other.rank) return undefined;
+  return `${other.folder} comes after ${own.folder} in ORDER: move what both need to a folder before both, or take only what is needed as an interface`;
+}
+
 /** Why a file of one room may not import one of another; undefined when it may. */
 function objection(from: string, to: string): string | undefined {
   const [own, other] = [roomOf(from), roomOf(to)];
-  if (own === other) return undefined;
+  if (own === other) return upward(from, to);
   if (from.startsWith('test/')) return undefined;
   // The bench starts the same real stores, with the same starters.
   if (own === 'bench' && to.startsWith('test/support/')) return undefined;
-  if (other === 'test' && !/^test\/contract\/.*-conformance$/.test(to.replace(/\.ts$/, '')))
-    return 'nobody imports tests';
+  if (other === 'test') return 'nobody imports tests';
+  if (other === 'exports') return 'exports is for packages outside: import the file itself';
+  if (own === 'exports' || own === 'conformance')
+    return other === 'core' || to.replace(/\.ts$/, '') === SUPPLIER
+      ? undefined
+      : `${own} knows core and the contract of suppliers`;
   if (other === 'migrations' && own !== 'core') return 'nobody imports migrations';
   if (isAssembly(from)) return undefined;
   if (own === 'core') return 'core knows none of the others';
@@ -35,6 +115,7 @@ function objection(from: string, to: string): string | undefined {
   if (own.startsWith('policies/')) return other === 'core' ? undefined : 'a policy knows core and itself';
   if (own.startsWith('plugins/')) return other === 'core' ? undefined : 'a plugin knows core and itself';
   if (own === 'console' || other === 'console') return 'the page speaks HTTP only, and nobody imports it';
+  if (own === 'demo') return other === 'core' ? undefined : 'the demo knows core';
   if (own === 'cli') return other === 'core' ? undefined : 'the CLI speaks HTTP, and knows core for what works offline';
   if (other.startsWith('policies') || other.startsWith('plugins')) return `${own} does not know how a call is served`;
   return undefined;
@@ -47,7 +128,7 @@ function importsWithin(path: string): readonly (Import & { readonly target: stri
   });
 }
 
-/** Rounds of imports that are left when the program runs, each as the files it goes through. */
+/** Rounds of imports, each as the files it goes through. */
 function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const done = new Set<string>();
   const cycles: string[] = [];
@@ -92,26 +173,52 @@ describe('imports', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('never go round in core, policies and plugins', () => {
+  it('never go round in core, policies and plugins, types too', () => {
     const graph = new Map(
       files
         .filter((path) => /^(core|policies|plugins)\//.test(path))
-        .map((path) => [
-          path,
-          importsWithin(path)
-            .filter((each) => !each.isTypeOnly)
-            .map(({ target }) => target),
-        ]),
+        .map((path) => [path, importsWithin(path).map(({ target }) => target)]),
     );
     expect(cyclesOf(graph)).to.deep.equal([]);
   });
 
+  it('know every folder of the order', () => {
+    const missing = Object.entries(ORDER).flatMap(([room, folders]) => {
+      const there = new Set(
+        files.map((path) => rankOf(path)).flatMap((rank) => (rank?.room === room ? [rank.folder] : [])),
+      );
+      return folders.filter((folder) => !there.has(folder)).map((folder) => `${room}/${folder}`);
+    });
+    expect(missing).to.deep.equal([]);
+  });
+
+  it('have the order that docs/architecture.md lists', () => {
+    const [, core = '', sandbox = ''] = textOf('docs/architecture.md').split(
+      /^#{2,3} (?:core|plugins\/sandbox|Who .*)$/m,
+    );
+    const rowsOf = (table: string) => [...table.matchAll(/^\| `([^`]+)` +\|/gm)].map(([, name = '']) => name);
+    expect(rowsOf(core).map((name) => (name === 'core/*.ts' ? '.' : name.replace('core/', '')))).to.deep.equal(
+      ORDER['core'],
+    );
+    expect(rowsOf(sandbox).map((name) => (name === '*.ts' ? '.' : name.replace('.ts', '')))).to.deep.equal(
+      ORDER['plugins/sandbox'],
+    );
+  });
+
   describe('this test itself', () => {
     for (const [from, to, allowed] of [
-      ['core/call.ts', 'core/http.ts', true],
-      ['core/call.ts', 'policies/failover/index.ts', false],
-      ['core/call.ts', 'plugins/usage/index.ts', false],
-      ['policies/failover/index.ts', 'core/call.ts', true],
+      ['core/calls/call.ts', 'core/http/http.ts', true],
+      ['core/calls/call.ts', 'policies/failover/index.ts', false],
+      ['core/calls/call.ts', 'plugins/usage/index.ts', false],
+      ['core/calls/call.ts', 'core/gateway/gateway.ts', false],
+      ['core/money.ts', 'core/http/http.ts', false],
+      ['core/ledger/redis/keys.ts', 'core/ledger/ledger.ts', true],
+      ['core/ledger/ledger.ts', 'core/catalog/price.ts', true],
+      ['core/oddments/some.ts', 'core/money.ts', false],
+      ['plugins/sandbox/life/plan.ts', 'plugins/sandbox/books/books.ts', false],
+      ['plugins/sandbox/worker/worker.ts', 'plugins/sandbox/service.ts', true],
+      ['plugins/sandbox/books/books.ts', 'plugins/sandbox/service.ts', false],
+      ['policies/failover/index.ts', 'core/calls/call.ts', true],
       ['policies/failover/index.ts', 'policies/failover/decide.ts', true],
       ['policies/failover/index.ts', 'policies/sse-relay/index.ts', false],
       ['policies/failover/index.ts', 'policies/index.ts', false],
@@ -119,11 +226,12 @@ describe('imports', () => {
       ['policies/index.ts', 'policies/failover/index.ts', true],
       ['plugins/usage/index.ts', 'plugins/models/index.ts', false],
       ['plugins/usage/index.ts', 'policies/failover/decide.ts', false],
-      ['plugins/usage/manifest.ts', 'core/express-gateway.ts', true],
-      ['server.ts', 'core/call.ts', true],
-      ['core/call.ts', 'test/support/until.ts', false],
+      ['plugins/usage/manifest.ts', 'core/serving/express-gateway.ts', true],
+      ['server.ts', 'core/calls/call.ts', true],
+      ['core/calls/call.ts', 'test/support/until.ts', false],
       ['bench/rig.ts', 'test/support/until.ts', true],
       ['bench/rig.ts', 'policies/failover/decide.ts', false],
+      ['demo/upstream.ts', 'cli/tollgate.ts', false],
       ['cli/keys/create.ts', 'core/money.ts', true],
       ['cli/keys/create.ts', 'plugins/operator/index.ts', false],
       ['console/pages/keys.tsx', 'console/api.ts', true],

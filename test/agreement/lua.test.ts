@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LEDGER_SCRIPTS } from '../../core/ledger/redis-ledger';
-import { LuaHeaderError, parseScript } from '../../core/lua';
+import { LEDGER_SCRIPTS } from '../../core/ledger/redis/redis-ledger';
+import { LuaHeaderError, parseScript } from '../../core/storage/lua';
 
-const FOLDER = join(__dirname, '../../core/ledger');
+const FOLDER = join(__dirname, '../../core/ledger/redis');
 
 const GOOD = [
   '#!lua',

@@ -46,8 +46,15 @@ export async function accountFor(database: Knex, { calls, credits }: Acknowledge
   const [repeated] = await rowsOf<{ twice: number }>(database, TWICE);
   const [gaps] = await rowsOf<{ gaps: number }>(database, GAPS);
   return {
-    ...{ entries: sums?.entries ?? 0, charges: sums?.charges ?? 0, records: records.length, lost, afterLease, inPart },
-    ...{ twice: repeated?.twice ?? 0, gaps: gaps?.gaps ?? 0, differences: differencesOf(sums) },
+    entries: sums?.entries ?? 0,
+    charges: sums?.charges ?? 0,
+    records: records.length,
+    lost,
+    afterLease,
+    inPart,
+    twice: repeated?.twice ?? 0,
+    gaps: gaps?.gaps ?? 0,
+    differences: differencesOf(sums),
   };
 }
 

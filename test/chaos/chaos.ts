@@ -3,7 +3,7 @@
  * other. At the end everything customers were told must be so, to the unit. Exit status 1 when it is not.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { openDatabase } from '../../core/database';
+import { openDatabase } from '../../core/storage/database';
 import { quiet } from '../support/databases';
 import { PRICE, type TestGateway } from '../support/gateway';
 import { seeded } from '../support/random';

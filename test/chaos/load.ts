@@ -38,8 +38,10 @@ export function startLoad({ nodes, customers, random, clients }: LoadOptions) {
     if (random.below(100) === 0) return topUp(gateway, accountId);
     const stream = random.below(3) === 0;
     const response = await request(`${gateway.url}/v1/messages`, {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json', 'x-api-key': key } },
-      ...{ body: JSON.stringify(ask({ stream })), ...TIMES },
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify(ask({ stream })),
+      ...TIMES,
     });
     const text = await response.body.text();
     count(response.statusCode);

@@ -32,6 +32,16 @@ interface Command {
   readonly env?: NodeJS.ProcessEnv;
 }
 
+function isGroupThere(group: number | undefined): boolean {
+  if (group === undefined) return false;
+  try {
+    process.kill(-group, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function supervise(url: string, command: Command): Server {
   let group: number | undefined;
   let ended: Promise<unknown> = Promise.resolve();
@@ -39,36 +49,51 @@ function supervise(url: string, command: Command): Server {
     if (group !== undefined) process.kill(-group, name);
   };
   const kill = async () => {
-    signal('SIGKILL');
+    if (isGroupThere(group)) signal('SIGKILL');
     await ended;
     group = undefined;
+  };
+  const launch = async () => {
+    const { program, args, folder, ready, owner, env } = command;
+    // A group of its own: Postgres is many processes, and a crash takes them all.
+    const child = spawn(program, args, {
+      cwd: folder,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...owner,
+      env: { ...process.env, ...env },
+    });
+    group = child.pid;
+    ended = new Promise((done) => child.once('exit', done));
+    let output = '';
+    const isReady = (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-20_000);
+    };
+    child.stdout.on('data', isReady);
+    child.stderr.on('data', isReady);
+    await until(
+      `${program} takes connections`,
+      () => {
+        if (child.exitCode !== null) return true;
+        return output.includes(ready);
+      },
+      60_000,
+    );
+    if (!output.includes(ready)) throw new Error(`${program} ended`, { cause: output });
+    output = '';
   };
   return {
     url,
     start: async () => {
-      const { program, args, folder, ready, owner, env } = command;
-      // A group of its own: Postgres is many processes, and a crash takes them all.
-      const child = spawn(program, args, {
-        ...{ cwd: folder, detached: true, stdio: ['ignore', 'pipe', 'pipe'], ...owner },
-        env: { ...process.env, ...env },
-      });
-      group = child.pid;
-      ended = new Promise((done) => child.once('exit', done));
-      let output = '';
-      const isReady = (chunk: Buffer) => {
-        output = (output + chunk.toString()).slice(-20_000);
-      };
-      child.stdout.on('data', isReady);
-      child.stderr.on('data', isReady);
-      await until(
-        `${program} takes connections`,
-        () => {
-          if (child.exitCode !== null) throw new Error(`${program} ended: ${output}`);
-          return output.includes(ready);
-        },
-        60_000,
-      );
-      output = '';
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await launch();
+        } catch (error) {
+          // The other processes of a killed Postgres have groups of their own, and hold its memory for a moment longer.
+          const isHeld = String((error as Error).cause).includes('pre-existing shared memory');
+          if (!isHeld || attempt === 10) throw error;
+        }
+      }
     },
     kill,
     stall: async (milliseconds) => {

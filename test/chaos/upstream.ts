@@ -35,8 +35,14 @@ export async function startUpstream(random: Random): Promise<Upstream> {
 type Usage = { readonly input_tokens: number; readonly output_tokens: number };
 
 const message = (usage: object, content: readonly object[]) => ({
-  ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'acme-large', content, usage },
-  ...{ stop_reason: 'end_turn', stop_sequence: null },
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'acme-large',
+  content,
+  usage,
+  stop_reason: 'end_turn',
+  stop_sequence: null,
 });
 
 function answer(response: ServerResponse, usage: Usage): void {

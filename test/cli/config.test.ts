@@ -4,7 +4,16 @@ import { runTollgate } from '../support/command-line';
 import { temporaryFolder } from '../support/configuration-folder';
 import { PROJECT, textOf } from '../support/sources';
 
-const GATEWAY = textOf('gateway.config.yml');
+const SHIPPED = textOf('gateway.config.yml');
+/** With a model that says everything itself. */
+const GATEWAY = SHIPPED.replace(
+  'gpt-5.4-mini: { from: openai, aliases: [openai/gpt-5.4-mini] }',
+  `gpt-5.4-mini:
+        aliases: [openai/gpt-5.4-mini]
+        context: 400000
+        maxOutput: 128000
+        price: { input: 0.75, output: 4.5, cacheRead: 0.075 }`,
+);
 const SYSTEM = textOf('system.config.yml');
 
 function folder(gateway: string, system = SYSTEM): string {
@@ -75,6 +84,19 @@ describe('tollgate config', () => {
       expect(status).to.equal(1);
       expect(out).to.contain('system.config.yml: cannot be read (ENOENT)');
     });
+  });
+
+  it('says of a price list that is not there only that, and goes on with the rest', async () => {
+    const wrong = SHIPPED.replace('from: openai, aliases: [openai/gpt-5.4]', 'from: opnai, aliases: [openai/gpt-5.4]');
+    const { status, out } = await tollgate(
+      'config',
+      'validate',
+      folder(wrong.replace('methods: [POST]', 'methods: 7')),
+    );
+    expect(status).to.equal(1);
+    expect(out).to.contain('gpt-5.4.from: there is no price list "opnai"; did you mean "openai"?');
+    expect(out).to.contain('methods: expected');
+    expect(out).not.to.contain('is missing');
   });
 
   describe('diff', () => {

@@ -11,12 +11,28 @@ const STAGES = [1, 10, 100].map((share) => ({ share, holdSeconds: 60 }));
 const COUNTS = { calls: 0, errors: 0, errorRate: null, callersHurt: 0, p95FirstTokenMs: null, meanCostUsd: null };
 const GROUPS = { control: COUNTS, candidate: COUNTS, shadow: COUNTS };
 const ROLLOUT = {
-  ...{ name: 'next', change: 'c', status: 'running', stage: 1, share: 1, stickyBy: 'account', stages: STAGES },
-  ...{ stageEndsAt: null, waitsFor: null, reason: null, inStage: GROUPS, inAll: GROUPS },
+  name: 'next',
+  change: 'c',
+  status: 'running',
+  stage: 1,
+  share: 1,
+  stickyBy: 'account',
+  stages: STAGES,
+  stageEndsAt: null,
+  waitsFor: null,
+  reason: null,
+  inStage: GROUPS,
+  inAll: GROUPS,
 };
 const PLAN = {
-  ...{ applied: false, number: null, newest: 1, revision: 'r', base: { number: 1, revision: 'b' } },
-  ...{ changes: [{ what: 'a price', before: '1', after: '2' }], warnings: [], objections: [] },
+  applied: false,
+  number: null,
+  newest: 1,
+  revision: 'r',
+  base: { number: 1, revision: 'b' },
+  changes: [{ what: 'a price', before: '1', after: '2' }],
+  warnings: [],
+  objections: [],
 };
 const NODE = { node: 'n', name: 'gateway-1', source: 'database', number: 2, revision: 'r', since: 's' };
 

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId } from '../../core/ids';
-import { instanceName, instanceTags } from '../../plugins/sandbox/tags';
+import { instanceName, instanceTags } from '../../plugins/sandbox/suppliers/tags';
 import { operate } from '../support/command-line';
 import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
@@ -115,6 +115,18 @@ describe('tollgate sandboxes', function () {
     assert.deepEqual((line ?? '').split(/ +/), ['local', name, '-', 'NO_SANDBOX', '0', foundAt, removedAt]);
     // What is ours is left alone.
     assert.deepEqual((await json('list')).items.length, 1);
+  });
+
+  it('lists where sandboxes live, and gives up no place that a node reaches', async () => {
+    const { items } = await json('places');
+    const [place] = items;
+    assert.deepEqual([items.length, place.supplier, place.silent, place.activeSandboxes], [1, 'local', false, 1]);
+    const { out } = await tollgate(['places']);
+    assert.match(out, /^id +supplier +host +last seen +silent +lost +active sandboxes$/m);
+    const refused = await tollgate(['lose', place.id]);
+    assert.equal(refused.status, 1);
+    assert.match(refused.notes, /Stop that node first\. \(CONFLICT\)/);
+    assert.match((await tollgate(['lose', 'nowhere'])).notes, /no such place\. \(NOT_FOUND\)/);
   });
 
   it('says what to do when it is asked wrongly, or cannot ask', async () => {

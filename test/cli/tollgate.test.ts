@@ -4,11 +4,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { sendJson } from '../../core/http';
-import { drainShards } from '../../core/ledger/drain';
+import { sendJson } from '../../core/http/http';
+import { drainShards } from '../../core/ledger/outbox/drain';
 import { ALL_SHARDS } from '../../core/ledger/shard';
-import { findBySignIn } from '../../core/users';
-import { reserveRequest } from '../store/ledger-fixture';
+import { recogniseIdentity } from '../../core/sign-in/identities';
+import { findBySignIn } from '../../core/sign-in/users';
+import { reserveRequest } from '../store/ledger/ledger-fixture';
 import { runTollgate } from '../support/command-line';
 import { quiet, temporaryFolder } from '../support/databases';
 import { openDesk, type TestDesk } from '../support/desk';
@@ -146,6 +147,14 @@ describe('the command line', () => {
     assert.equal((await json('users', 'disable', user.id)).status, 'disabled');
     assert.equal((await json('users', 'enable', user.id)).status, 'active');
     assert.equal((await json('users', 'list', accountId)).items.length, 2);
+  });
+
+  it('unbinds a user from its identity, which it shows until then', async () => {
+    const { userId, email } = await desk.person((await desk.customer()).accountId);
+    await recogniseIdentity(desk.database, { issuer: 'https://id.example', subject: 'ada' }, email);
+    const shown = await tollgate(environment, 'users', 'enable', userId);
+    assert.match(shown.out, /^identity +ada at https:\/\/id\.example$/m);
+    assert.match((await tollgate(environment, 'users', 'unbind', userId)).out, /^identity +-$/m);
   });
 
   it('shows who changed what', async () => {

@@ -70,6 +70,52 @@ export function sessions(the: () => TestConsole): void {
       expect(new URL(page.url()).hash).to.equal('');
     });
 
+    it('another identity with the address of a bound user is told whom to ask', async () => {
+      for (const [sub, text] of [
+        ['person', 'Overview'],
+        ['successor', 'signs in with another identity of the provider. Ask the operator to unbind it.'],
+      ] as const) {
+        the().provider.person = { claims: { sub, email: the().email, email_verified: true } };
+        await using window = await the().openWindow();
+        const { page } = window;
+        await page.goto('/console');
+        await page.getByRole('button', { name: 'Continue with Acme' }).click();
+        await page.getByText(text).first().waitFor();
+      }
+    });
+
+    it('no password is asked for where password sign-in is switched off', async () => {
+      await using window = await the().openWindow();
+      const { page } = window;
+      await page.route('**/console/api/sign-in', async (route) => {
+        const ways = await (await route.fetch()).json();
+        await route.fulfill({ json: { ...ways, password: false } });
+      });
+      await page.goto('/console');
+      await page.getByRole('button', { name: 'Continue with Acme' }).waitFor();
+      expect(await page.getByLabel('Password').count()).to.equal(0);
+      expect(await page.getByText('or', { exact: true }).count()).to.equal(0);
+    });
+
+    it('no password can be changed where password sign-in is switched off', async () => {
+      for (const passwordSignIn of [true, false]) {
+        await using window = await the().openWindow();
+        const { page } = window;
+        await page.route('**/console/api/session{,/link}', async (route) => {
+          const response = await route.fetch();
+          if (!response.ok()) return route.fulfill({ response });
+          await route.fulfill({ response, json: { ...(await response.json()), passwordSignIn } });
+        });
+        const { json: users } = await the().gateway.admin('GET', `/admin/v1/accounts/${the().accountId}/users`);
+        const link = await the().gateway.admin('POST', `/admin/v1/users/${users.items[0].id}/sign-in-link`, {});
+        await page.goto(link.json.path);
+        await page.getByRole('button', { name: /^Account/ }).click();
+        await page.getByRole('button', { name: 'Sign out everywhere' }).waitFor();
+        const offers = await page.getByRole('button', { name: 'Change the password' }).count();
+        expect(offers).to.equal(passwordSignIn ? 1 : 0);
+      }
+    });
+
     it('a key whose name is a page is shown as text', async () => {
       const name = '<img src=x onerror="document.title=\'run\'">';
       await the().gateway.admin('POST', `/admin/v1/accounts/${the().accountId}/keys`, { name });

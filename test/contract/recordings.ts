@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Protocol } from '../../core/upstream';
-import type { RecordedBody, RecordedFailure, RecordedStream } from './upstream-conformance';
+import type { RecordedBody, RecordedFailure, RecordedStream } from '../../conformance/upstream';
+import type { Protocol } from '../../core/catalog/upstream';
 
 const FIXTURES = join(__dirname, '..', 'fixtures');
 

@@ -4,22 +4,22 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { type SupplierSubject, supplierConformance } from '../../conformance/supplier';
 import { compileCheck } from '../../core/settings';
+import { docker } from '../../plugins/sandbox/suppliers/docker';
+import { processes } from '../../plugins/sandbox/suppliers/process';
 import type {
   InstanceReference,
   InstanceSpec,
   RunningCommand,
   SupplierDriver,
   SupplierKind,
-} from '../../core/supplier';
-import { docker } from '../../plugins/sandbox/suppliers/docker';
-import { processes } from '../../plugins/sandbox/suppliers/process';
+} from '../../plugins/sandbox/suppliers/supplier';
 import { endInstancesOf } from '../support/instances';
 import { findProgram } from '../support/programs';
 import { NODE_INSIDE } from '../support/sandboxes';
 import { sharedDocker } from '../support/shared';
 import { until } from '../support/until';
-import { type SupplierSubject, supplierConformance } from './supplier-conformance';
 
 const SPEC: InstanceSpec = { cpu: 0.5, memoryGiB: 0.0625, volumeGiB: 0, gpu: [], ports: true, settings: {} };
 

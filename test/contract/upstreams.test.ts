@@ -1,8 +1,8 @@
-import type { Protocol, UpstreamAdapter } from '../../core/upstream';
+import { upstreamConformance } from '../../conformance/upstream';
+import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import chat from '../../plugins/upstreams/chat';
 import messages from '../../plugins/upstreams/messages';
 import { readRecordings } from './recordings';
-import { upstreamConformance } from './upstream-conformance';
 
 const OURS: readonly [Protocol, UpstreamAdapter][] = [
   ['messages', messages],

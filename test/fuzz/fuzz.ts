@@ -3,10 +3,11 @@
  * in time, keep no money held and not grow. It prints the seed of each finding; `--seed N --cases 1` repeats it.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { positive, runProgram } from '../support/program';
 import { seeded } from '../support/random';
 import { until } from '../support/until';
-import { openRig, type Rig, type Vitals, vitalsOf } from './rig';
+import { ledgerFault, openRig, ownLag, type Rig, type Vitals, vitalsOf } from './rig';
 import { bodies } from './targets/bodies';
 import { events } from './targets/events';
 import { heads } from './targets/heads';
@@ -37,12 +38,6 @@ interface Finding {
   readonly seed: number;
   readonly what: string;
 }
-
-const positive = (text: string) => {
-  const value = Number(text);
-  if (!(value > 0)) throw new InvalidArgumentError('It must be a number above 0.');
-  return value;
-};
 
 const command = new Command('npm run fuzz --')
   .description('Sends mutated input to a running gateway and prints the seed of whatever it does wrong.')
@@ -121,24 +116,15 @@ async function runBatch(rig: Rig, target: Target, seed: number): Promise<{ findi
     if (target.isOfGateway) lagMs = Math.min(lagMs, ownLag(before, await vitalsOf(rig.gateway)));
     else lagMs = 0;
   }
-  const stillHeld = await heldAtRest(rig);
-  if (stillHeld !== undefined) return { finding: stillHeld, lagMs };
+  const fault = await findInLedger(rig);
+  if (fault !== undefined) return { finding: fault, lagMs };
   return lagMs > LONGEST_LAG_MS ? { finding: `the event loop stood still for ${lagMs} ms`, lagMs } : { lagMs };
 }
 
-/** What of the lag cannot have been a wait for a core. */
-function ownLag(before: Vitals, after: Vitals): number {
-  return Math.max(0, Math.round(after.lagMs - (after.waitedMs - before.waitedMs)));
-}
-
-/** The sandbox has its own hold; whatever calls have held must be given back. */
-async function heldAtRest({ gateway, key }: Rig): Promise<string | undefined> {
-  const isAtRest = async () => {
-    const answer = await gateway.admin('GET', '/admin/v1/ledger/verify');
-    return answer.status === 200;
-  };
-  if (await until('the ledger is sound', isAtRest, 5_000).catch(() => false)) return undefined;
-  return `the ledger is not sound: ${(await gateway.call('/v1/balance', { method: 'GET', key })).text}`;
+async function findInLedger({ gateway }: Rig): Promise<string | undefined> {
+  const isSound = async () => (await ledgerFault(gateway)) === undefined;
+  if (await until('the ledger is sound', isSound, 5_000).catch(() => false)) return undefined;
+  return `the ledger is not sound: ${await ledgerFault(gateway)}`;
 }
 
 /** Once the connections that were left behind have timed out. */
@@ -159,10 +145,4 @@ function show(vitals: Vitals | undefined): string {
   return vitals === undefined ? 'nothing' : `${vitals.rssMiB} MiB, ${vitals.descriptors} descriptors`;
 }
 
-main().then(
-  () => process.exit(),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-    process.exit(2);
-  },
-);
+void runProgram(main);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '../support/free-port';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
 import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, SMALL, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
@@ -28,11 +28,12 @@ export interface Vitals {
   readonly waitedMs: number;
 }
 
-export async function openRig(): Promise<Rig> {
+/** @param more upstreams beside the one that answers with the bytes it is told */
+export async function openRig(more: Readonly<Record<string, TestEndpoint>> = {}): Promise<Rig> {
   const upstream = await startRawUpstream();
   const gateway = await startGateway({
     ...SANDBOX_GATEWAY,
-    upstreams: { raw: { url: upstream.url, timeouts: { connect: '1s', headers: '2s', idle: '1s' } } },
+    upstreams: { raw: { url: upstream.url, timeouts: { connect: '1s', headers: '2s', idle: '1s' } }, ...more },
     configure: (config) => {
       config['offerings'] = { small: SMALL };
     },
@@ -110,6 +111,17 @@ export async function vitalsOf({ pid, adminUrl, adminToken }: TestGateway): Prom
     lagMs: Math.round(Number(lag?.[1] ?? 0) * 1_000),
     waitedMs: Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6,
   };
+}
+
+/** What of the lag cannot have been a wait for a core. */
+export function ownLag(before: Vitals, after: Vitals): number {
+  return Math.max(0, Math.round(after.lagMs - (after.waitedMs - before.waitedMs)));
+}
+
+/** What does not hold in the ledger, in words. */
+export async function ledgerFault({ admin }: TestGateway): Promise<string | undefined> {
+  const { status, json, text } = await admin('GET', '/admin/v1/ledger/verify');
+  return status === 200 && json.items.length === 0 ? undefined : text.slice(0, 1_000);
 }
 
 export { MODEL };

@@ -83,8 +83,8 @@ describe('Abuse', function () {
   });
 
   it('connections of one address above their limit are closed, and the admin listener is not limited', async () => {
-    const connections = { mostOfAddress: 2, proxies: [] };
-    const limited = await startGateway({ upstreams: { acme: { url: upstream.url } }, system: { connections } });
+    const system = { connections: { mostOfAddress: 2 }, proxies: { addresses: [] } };
+    const limited = await startGateway({ upstreams: { acme: { url: upstream.url } }, system });
     try {
       const ask = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
       const sockets = [1, 2].map(() => connect(Number(new URL(limited.url).port), '127.0.0.1'));

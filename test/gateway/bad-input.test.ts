@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { makeApiKey } from '../../core/api-key-format';
+import { makeApiKey } from '../../core/accounts/key-format';
 import { ask, PATH, PROTOCOLS } from '../support/calls';
 import { type RequestOptions, startGateway, type TestGateway } from '../support/gateway';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';

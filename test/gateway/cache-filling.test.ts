@@ -1,8 +1,19 @@
 import { expect } from 'chai';
+import { JsonScanner } from '../../core/http/json-scanner';
+import { TextWeigher } from '../../core/http/text-weigher';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream, when } from '../support/upstream';
+
+/** The bound of a body's tokens, as the gateway reads it. */
+function tokensOfBody(body: string): number {
+  const weigher = new TextWeigher();
+  const nothing = () => undefined;
+  new JsonScanner({ open: nothing, close: nothing, key: nothing, scalar: nothing }, weigher).feed(Buffer.from(body));
+  return weigher.tokens;
+}
 
 /** What a vendor reports of a call that only fills its cache: 1,000 × 3.75 USD per million written, 10 × 3 read. */
 const FILLED = { texts: [], stop: 'length', usage: { input: 10, cacheWrite: 1_000, output: 0 } } as const;
@@ -18,10 +29,7 @@ describe('A Messages call with max_tokens: 0', function () {
     upstream = await startUpstream();
     gateway = await startGateway({
       upstreams: { acme: { url: upstream.url } },
-      configure: (config) => {
-        const cost = config['pipelines'].cost.policies.find((each: object) => 'reserve-settle' in each);
-        cost['reserve-settle'] = [{ action: { onInsufficient: 'clamp' } }];
-      },
+      configure: (config) => setPolicy(config, 'reserve-settle', { onInsufficient: 'clamp' }, 'cost'),
     });
     ({ key } = await gateway.newCustomer('10'));
   });
@@ -49,8 +57,8 @@ describe('A Messages call with max_tokens: 0', function () {
     const body = JSON.stringify(ask({ max_tokens: 0 }));
     const answered = gateway.call('/v1/messages', { key, body });
     await upstream.call(1);
-    // A third of a token a byte, each at the dearest price of input: 6 USD per million, for the cache of an hour.
-    const heldUsd = (Math.ceil(body.length / 3) * 6e-6).toFixed(8);
+    // Each token at the dearest price of input: 6 USD per million, for the cache of an hour.
+    const heldUsd = (Math.ceil(tokensOfBody(body) * 1.35) * 6e-6).toFixed(8);
     await until('the input is held', async () => (await gateway.balance(key)).heldUsd === heldUsd);
     release();
     expect((await answered).status).to.equal(200);

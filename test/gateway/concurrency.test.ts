@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { type Answered, type Configured, startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { messagesAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -110,8 +111,6 @@ describe('Calls at the same time', function () {
   });
 });
 
-function setConcurrency(config: Configured, perKey: number): void {
-  for (const pipeline of Object.values<Configured>(config['pipelines']))
-    for (const policy of pipeline['policies'])
-      if ('key-auth' in policy) policy['key-auth'] = [{ action: { concurrentCallsPerKey: perKey } }];
+function setConcurrency(config: Configured, concurrentCallsPerKey: number): void {
+  setPolicy(config, 'key-auth', { concurrentCallsPerKey });
 }

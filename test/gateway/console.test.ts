@@ -155,6 +155,11 @@ describe('the console of a gateway', function () {
         const { status, body } = await new TestBrowser(gateway.url).send(method, path(), bodyOf());
         assert.deepEqual([status, body.error.code], [401, 'NOT_SIGNED_IN']);
       });
+      if (method === 'GET') {
+        it(`answers what it declares: ${nameOf(route)}`, async () => {
+          assert.equal((await browser.get(path())).status, 200);
+        });
+      }
       if (method !== 'GET') {
         it(`takes no change that our own page did not send: ${nameOf(route)}`, async () => {
           for (const headers of [

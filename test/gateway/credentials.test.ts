@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeApiKey } from '../../core/api-key-format';
+import { makeApiKey } from '../../core/accounts/key-format';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';

@@ -184,7 +184,7 @@ describe('Who pays for which ending', () => {
         });
       });
 
-      it('a client that leaves before any content pays nothing, and the upstream is told', async () => {
+      it('a client that leaves a call whose upstream never answers pays nothing, and the upstream is told', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(neverAnswer());
         const leaving = new AbortController();
@@ -204,35 +204,6 @@ describe('Who pays for which ending', () => {
         });
         expect(record).to.include({ billing: 'released', cost: '0.00000000', status: 499 });
         expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
-      });
-
-      it('a client that leaves after content pays for what it was given, and the upstream is told', async () => {
-        const { key } = await gateway.newCustomer('10');
-        upstream.always(streamOf(protocol, { texts: Array.from({ length: 500 }, () => 'word '), delayMs: 20 }));
-        const leaving = new AbortController();
-        const answer = await request(`${gateway.url}${PATH[protocol]}`, {
-          method: 'POST',
-          headers: { 'x-api-key': key, 'content-type': 'application/json' },
-          body: JSON.stringify(ask({ stream: true })),
-          signal: leaving.signal,
-        });
-        let text = '';
-        try {
-          for await (const chunk of answer.body) {
-            text += String(chunk);
-            if (text.split('word').length > 5) leaving.abort();
-          }
-        } catch {
-          // We left.
-        }
-        const seen = await upstream.call(1);
-        await seen.clientGone;
-        const record = await expectCharged(key, String(answer.headers['x-svc-request-id']), {
-          billing: 'partial',
-          status: 200,
-        });
-        expect(Number(record['outputTokens'])).to.be.within(5, 200);
-        expect(Number(record['cost'])).to.be.greaterThan(0);
       });
     });
   }

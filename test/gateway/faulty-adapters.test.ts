@@ -5,21 +5,22 @@ import { temporaryFolder } from '../support/configuration-folder';
 import { type Answered, failToStart, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
-import { chatAnswer, chatFailure, chatStream, startUpstream, type TestUpstream } from '../support/upstream';
+import { chatAnswer, chatFailure, chatStream, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** Each function of an adapter that may throw before any content, with a call that reaches it. */
-const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'readEvent', 'readBody', 'nothing'] as const;
-type Place = (typeof BEFORE_CONTENT)[number] | 'laterEvent' | 'absurd';
-const PLACES: readonly Place[] = [...BEFORE_CONTENT, 'laterEvent', 'absurd'];
+const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'readEvent', 'readBody', 'nothing', 'shapeless'] as const;
+type Place = (typeof BEFORE_CONTENT)[number] | 'laterEvent' | 'absurd' | 'telling';
+const PLACES: readonly Place[] = [...BEFORE_CONTENT, 'laterEvent', 'absurd', 'telling'];
 
 /** A package of adapters that speak Chat, but for one function of each. */
 const PACKAGE = (dist: string) => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
-const { registerAdapter } = require('${dist}/core/upstream.js');
-const { definePlugin } = require('${dist}/core/plugin.js');
-const { pluginManifest } = require('${dist}/core/express-gateway.js');
+const { registerAdapter } = require('${dist}/exports/upstream.js');
+const { definePlugin } = require('${dist}/exports/plugin.js');
+const { pluginManifest } = require('${dist}/exports/manifest.js');
 const fault = () => { throw new TypeError('a mistake of its author'); };
-const unusable = { inputTokens: Number.NaN, outputTokens: -3, cacheReadTokens: 1e308, cacheWriteTokens: 0.5, cacheWrite1hTokens: undefined };
+const unusable = { passes: [{ counts: new Map([['input', Number.NaN], ['output', -3], ['cacheRead', 1e308], ['audioOutput', 9], ['webSearch', 0.5]]) }] };
+const shapeless = { inputTokens: 1, outputTokens: 1 };
 const faults = {
   request: { request: fault },
   authorize: { authorize: fault },
@@ -27,11 +28,16 @@ const faults = {
   readEvent: { readEvent: fault },
   readBody: { readBody: fault },
   nothing: { readEvent: () => undefined, readBody: () => undefined },
+  shapeless: {
+    readEvent: (event) => ({ ...chat.readEvent(event), usage: shapeless }),
+    readBody: () => ({ usage: shapeless, contentBytes: 1 }),
+  },
   laterEvent: { readEvent: (event) => ((event.data ?? '').includes('second') ? fault() : chat.readEvent(event)) },
   absurd: {
     readEvent: (event) => ({ ...chat.readEvent(event), contentBytes: Number.NaN, usage: unusable }),
     readBody: () => ({ usage: unusable, contentBytes: Number.NaN }),
   },
+  telling: { readBody: (body) => ({ ...chat.readBody(body), ...(body.ok === false && { error: { body } }) }) },
 };
 module.exports = pluginManifest(definePlugin({
   name: 'faulty',
@@ -114,6 +120,18 @@ describe('An adapter that throws', function () {
     }
   }
 
+  it('is no other case than one that calls an answer an error: the next candidate answers', async () => {
+    faulty.always(respond({ body: { ok: false, why: 'no' } }));
+    sound.always(chatAnswer());
+    const before = await gateway.balance(key);
+    const answer = await call('telling', false);
+    expect(answer.headers['x-routing-provider']).to.equal('sound-telling');
+    const record = await gateway.record(key, String(answer.headers['x-svc-request-id']));
+    expect(record).to.include({ billing: 'actual', attempts: 2, upstream: 'sound-telling' });
+    const { balanceUsd } = await gateway.balance(key);
+    expect(Number(before.balanceUsd) - Number(balanceUsd)).to.be.closeTo(Number(record['cost']), 1e-9);
+  });
+
   it('after content ends the stream with the error event and costs nothing', async () => {
     faulty.always(chatStream({ texts: ['first', 'second', 'third'] }));
     const before = await gateway.balance(key);
@@ -135,6 +153,11 @@ describe('An adapter that throws', function () {
     });
   }
 
+  it('in its counts is counted by upstream, for an alarm', async () => {
+    const { text } = await gateway.admin('GET', '/metrics');
+    expect(text).to.include('tollgate_usage_estimated_total{upstream="faulty-absurd"} 2');
+  });
+
   it('is named in the log with the place, the exception and its stack, once a minute', () => {
     const lines = gateway
       .output()
@@ -155,9 +178,9 @@ describe('A package whose adapter cannot be used', function () {
   this.timeout(60_000);
   const REGISTERING = (dist: string, adapter: string) => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
-const { registerAdapter } = require('${dist}/core/upstream.js');
-const { definePlugin } = require('${dist}/core/plugin.js');
-const { pluginManifest } = require('${dist}/core/express-gateway.js');
+const { registerAdapter } = require('${dist}/exports/upstream.js');
+const { definePlugin } = require('${dist}/exports/plugin.js');
+const { pluginManifest } = require('${dist}/exports/manifest.js');
 module.exports = pluginManifest(definePlugin({
   name: 'outside',
   summary: 'An adapter.',

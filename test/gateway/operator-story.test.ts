@@ -49,7 +49,7 @@ describe('an operator’s first customer', function () {
   });
 
   it('3. gets a key with a limit, shown once', async () => {
-    const made = await tollgate(gateway, 'keys', 'create', story.account, 'web', '--limit', '0.0011');
+    const made = await tollgate(gateway, 'keys', 'create', story.account, 'web', '--limit', '0.0015');
     story.key = /^key +(sk-svc-\w+)$/m.exec(made.out)?.[1] ?? '';
     story.keyId = /^id +(\S+)$/m.exec(made.out)?.[1] ?? '';
     const listed = await tollgate(gateway, 'keys', 'list', story.account);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { type Configured, startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
 import {
   chatAnswer,
   chatStream,
@@ -98,11 +99,8 @@ describe('Response headers of upstreams', function () {
 
   describe('with `exposeAccountHeaders: true`, and the header prefix `x-`', () => {
     const expose = (config: Configured): void => {
-      for (const { policies } of Object.values<Configured>(config['pipelines'])) {
-        const settingsOf = (name: string): Configured => policies.find((each: Configured) => name in each);
-        settingsOf('sse-relay')['sse-relay'] = [{ action: { exposeAccountHeaders: true } }];
-        settingsOf('model-request')['model-request'] = [{ action: { forwardHeaderPrefixes: ['anthropic-', 'x-'] } }];
-      }
+      setPolicy(config, 'sse-relay', { exposeAccountHeaders: true });
+      setPolicy(config, 'model-request', { forwardHeaderPrefixes: ['anthropic-', 'x-'] });
     };
     before(() => start(expose));
     after(() => gateway?.stop());

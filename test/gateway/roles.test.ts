@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { type Configured, startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 const withRole = (role: unknown) => ({
@@ -64,12 +65,7 @@ describe('Roles of messages', function () {
   });
 
   describe('narrowed by the setting `roles`', () => {
-    const narrow = (config: Configured): void => {
-      for (const { policies } of Object.values<Configured>(config['pipelines'])) {
-        const policy = policies.find((each: Configured) => 'model-request' in each);
-        policy['model-request'] = [{ action: { roles: ['user', 'assistant'] } }];
-      }
-    };
+    const narrow = (config: Configured) => setPolicy(config, 'model-request', { roles: ['user', 'assistant'] });
     before(() => start(narrow));
     after(() => gateway?.stop());
 

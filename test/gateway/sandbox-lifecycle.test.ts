@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { request } from 'node:http';
-import { offeringId } from '../../plugins/sandbox/offering';
+import { offeringId } from '../../plugins/sandbox/offers/offering';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,

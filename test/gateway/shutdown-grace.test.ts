@@ -1,11 +1,20 @@
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { type Answered, type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
+import { LeavingClient } from '../support/leaving-client';
 import { statusOf } from '../support/raw';
 import { newStores } from '../support/stores';
 import { until } from '../support/until';
-import { chatStream, messagesStream, neverAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import {
+  chatStream,
+  messagesStream,
+  neverAnswer,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
 
 /** Streams that would go on for minutes. */
 const WORDS = { texts: Array.from({ length: 10_000 }, () => 'word '), delayMs: 20 };
@@ -104,6 +113,142 @@ describe('A stop while calls run that do not end', function () {
     expect((await next.balance(key)).heldUsd).to.equal('0.00000000');
   });
 });
+
+describe('A stop while clients do not read their streams', function () {
+  this.timeout(120_000);
+  const STALLED_AFTER_MS = 1_000;
+  const records = {} as Record<'stalled' | 'slow' | 'reading', Record<string, unknown>>;
+  let upstream: TestUpstream;
+  let next: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const options: GatewayOptions = {
+      stores: await newStores(),
+      upstreams: { acme: { url: upstream.url, models: { 'acme-large': { maxOutput: 10_000_000 } } } },
+      configure: (config) => {
+        for (const { policies } of Object.values(config['pipelines']) as { policies: object[] }[])
+          policies[policies.length - 1] = {
+            'sse-relay': [{ action: { stalledAfter: `${STALLED_AFTER_MS}ms` } }],
+          };
+      },
+      system: { shutdownGrace: '500ms' },
+    };
+    const gateway = await startGateway(options);
+    const keys = {} as Record<keyof typeof records, string>;
+    const sockets: Socket[] = [];
+    const ofClient = async (client: keyof typeof records, script: Script) => {
+      keys[client] = (await gateway.newCustomer('1000')).key;
+      upstream.next(script);
+      const socket = begin(gateway, keys[client], JSON.stringify(ask({ stream: true, max_tokens: 9_000_000 })));
+      sockets.push(socket);
+      await upstream.call(sockets.length);
+      return socket;
+    };
+    const slow = readSlowly(await ofClient('slow', LONG));
+    const reading = readAll(await ofClient('reading', messagesStream(WORDS)));
+    (await ofClient('stalled', LONG)).pause();
+    await sleep(3 * STALLED_AFTER_MS);
+
+    gateway.process.kill('SIGTERM');
+    await gateway.ended;
+    for (const socket of sockets) socket.destroy();
+    await Promise.allSettled([slow, reading, gateway.stop()]);
+    next = await startGateway(options);
+    for (const client of ['stalled', 'slow', 'reading'] as const)
+      records[client] = await until(`the record of the client that is ${client} is there`, async () => {
+        const { items } = (await next.call('/v1/usage', { method: 'GET', key: keys[client] })).json;
+        return items[0];
+      });
+  });
+
+  after(async () => {
+    await next?.stop();
+    await upstream?.stop();
+  });
+
+  it('charges one that took nothing for stalledAfter what it was given', () => {
+    const { stalled } = records;
+    expect(stalled).to.include({ billing: 'partial', errorCode: 'DRAINING', inputTokens: 10 });
+    expect(stalled['outputTokens']).to.be.within(65_536 / 4, (192 * 65_536) / 4 - 1);
+    expect(Number(stalled['cost'])).to.be.above(0);
+  });
+
+  for (const client of ['slow', 'reading'] as const) {
+    it(`charges nothing to one that takes something all the time (${client})`, () => {
+      expect(records[client]).to.include({ billing: 'released', cost: '0.00000000', errorCode: 'DRAINING' });
+    });
+  }
+});
+
+describe('A stop while calls are read on for clients that left', function () {
+  this.timeout(120_000);
+  const GRACE_MS = 3_000;
+  const records = {} as Record<'ended' | 'stream' | 'unstreamed', Record<string, unknown>>;
+  let upstream: TestUpstream;
+  let next: TestGateway;
+  let stoppedWithinMs: number;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const options: GatewayOptions = {
+      stores: await newStores(),
+      upstreams: { acme: { url: upstream.url, stopsOnCancel: false } },
+      system: { shutdownGrace: `${GRACE_MS}ms` },
+    };
+    const gateway = await startGateway(options);
+    const keys = {} as Record<keyof typeof records, string>;
+    const scripts = {
+      ended: messagesStream({ texts: ['one ', 'two '], delayMs: 300, usage: { input: 1_000, output: 200 } }),
+      stream: messagesStream(WORDS),
+      unstreamed: neverAnswer(),
+    };
+    for (const [at, client] of (['stream', 'unstreamed', 'ended'] as const).entries()) {
+      keys[client] = (await gateway.newCustomer('1000')).key;
+      upstream.next(scripts[client]);
+      const caller = new LeavingClient(gateway, PATH.messages, keys[client], ask({ stream: client !== 'unstreamed' }));
+      await upstream.call(at + 1);
+      if (client !== 'unstreamed') await caller.sees('message_start');
+      caller.leave();
+    }
+    await sleep(200);
+
+    const toldMs = performance.now();
+    gateway.process.kill('SIGTERM');
+    await gateway.ended;
+    stoppedWithinMs = performance.now() - toldMs;
+    await gateway.stop();
+    next = await startGateway(options);
+    for (const client of ['ended', 'stream', 'unstreamed'] as const)
+      records[client] = await until(`the record of the call that is ${client} is there`, async () => {
+        const { items } = (await next.call('/v1/usage', { method: 'GET', key: keys[client] })).json;
+        return items[0];
+      });
+  });
+
+  after(async () => {
+    await next?.stop();
+    await upstream?.stop();
+  });
+
+  it('waits for the grace period', () => {
+    expect(stoppedWithinMs).to.be.above(GRACE_MS);
+  });
+
+  it('charges a call whose upstream ends meanwhile', () => {
+    expect(records.ended).to.include({ billing: 'actual', cost: '0.00600000' });
+  });
+
+  for (const client of ['stream', 'unstreamed'] as const)
+    it(`ends a call that is read on for a client that left, and charges nothing (${client})`, () => {
+      expect(records[client]).to.include({ billing: 'released', cost: '0.00000000' });
+    });
+});
+
+/** Reads a piece now and then, for much longer than a test lasts. */
+async function readSlowly(socket: Socket): Promise<void> {
+  for await (const _ of socket) await sleep(50);
+}
 
 function begin({ url }: TestGateway, key: string, body: string, length = body.length): Socket {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');

@@ -44,6 +44,11 @@ describe('Start and stop', function () {
       { env: { SANDBOX_DOMAIN: domain, PUBLIC_URL: 'https://gateway.example.com:8443/' } },
       /SANDBOX_DOMAIN .* PUBLIC_URL .*gateway\.example\.com/,
     ]),
+    [
+      'passwordSignIn: false without an identity provider',
+      { plugins: { console: { passwordSignIn: false } } },
+      /system\.config\.yml: plugins\.console\.passwordSignIn: .*oidc/,
+    ],
   ];
   for (const [title, , message] of broken) {
     it(`${title}: exit 78, and what to do`, () => {

@@ -12,8 +12,8 @@ import { until } from '../support/until';
 import { messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
 const FAULTY = `
-const { definePlugin } = require('tollgate/core/plugin');
-const { pluginManifest } = require('tollgate/core/express-gateway');
+const { definePlugin } = require('tollgate/plugin');
+const { pluginManifest } = require('tollgate/manifest');
 
 const faults = {
   throw: () => setTimeout(() => { throw new Error('thrown in a timer'); }),

@@ -19,6 +19,7 @@ import {
   type TestEndpoint,
   type TestGateway,
 } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
@@ -224,7 +225,11 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.equal(await costAt(two), cost);
     const { nodes } = await until('all nodes know', async () => {
       const all = await status();
-      return all.nodes.some((each: Configured) => each['failure'] !== null) ? all : undefined;
+      const [refused, taken] = [
+        all.nodes.some((each: Configured) => each['failure'] !== null),
+        all.nodes.some((each: Configured) => each['number'] === number),
+      ];
+      return refused && taken ? all : undefined;
     });
     const unable = nodes.find((each: Configured) => each['failure'] !== null);
     assert.deepEqual([unable.number, unable.failure.number], [before.number, number]);
@@ -296,10 +301,7 @@ describe('The configuration as revisions, on two nodes', function () {
     });
     const { objections } = refused(await apply(withShares(50, 100)), 409, 'CHANGE_NEEDS_FORCE').details;
     assert.match(objections[0], /^rollout "careful" is at stage 1 of 3, with 1 % in it: .* to 50 % at once/);
-    const forAll = another((config) => {
-      const { policies } = config['pipelines'].quality;
-      policies.find((each: object) => 'failover' in each).failover = [{ action: settings.failover }];
-    });
+    const forAll = another((config) => setPolicy(config, 'failover', settings.failover, 'quality'));
     const { details } = refused(await apply(forAll), 409, 'CHANGE_NEEDS_FORCE');
     assert.match(details.objections[0], /to 100 % at once/);
     assert.equal(await newest(), begun.number);

@@ -7,7 +7,7 @@ export const EQUIVALENT: readonly {
 }[] = [
   {
     script: 'settle',
-    change: 'boundary: > in if cost > hold then',
+    change: 'boundary: > in elseif cost > hold then',
     why: 'A cost that is the hold takes 0 more, whatever is available: both ways charge the hold.',
   },
   {
@@ -23,7 +23,7 @@ export const EQUIVALENT: readonly {
   {
     script: 'restore',
     change: "statement removed: redis.call('DEL', name)",
-    line: 51,
+    line: 53,
     why:
       'What is there of this id was closed by the same entry, or was a hold and is deleted above: fields that are left are ' +
       'those that are written, or are not read in the state that is written.',

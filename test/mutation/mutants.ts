@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LuaScript } from '../../core/lua';
+import { includeLibraries, type LuaScript } from '../../core/storage/lua';
 
 /** A file of Lua as it is written, and how each script that has it reads when the file is another. */
 export interface Subject {
@@ -18,7 +18,7 @@ export interface Mutant {
   readonly sources: ReadonlyMap<LuaScript, string>;
 }
 
-const INCLUDE = /^-- include ([a-z-]+)$/m;
+const INCLUDE = /^-- include ([a-z-]+)$/gm;
 
 /** All files of a folder that these scripts are made of: their own, and the libraries they include. */
 export function subjectsIn(folder: string, scripts: readonly LuaScript[]): readonly Subject[] {
@@ -26,18 +26,13 @@ export function subjectsIn(folder: string, scripts: readonly LuaScript[]): reado
   const libraries = new Map<string, Map<LuaScript, (library: string) => string>>();
   const subjects = scripts.map((script): Subject => {
     const text = own(script.name);
-    const include = INCLUDE.exec(text);
-    const library = include?.[1];
-    if (include === null || library === undefined)
-      return { name: script.name, text, answers: script.answers, with: (changed) => new Map([[script, changed]]) };
-    const [before, after] = [text.slice(0, include.index), text.slice(include.index + include[0].length)];
-    const included = script.source.slice(before.length, script.source.length - after.length);
-    const users = libraries.get(library) ?? new Map();
-    libraries.set(
-      library,
-      users.set(script, (changed: string) => before + changed + after),
-    );
-    const put = (changed: string) => changed.replace(include[0], () => included);
+    for (const [, library = ''] of text.matchAll(INCLUDE)) {
+      const read = (name: string, changed: string) => (name === library ? `#!lua library\n${changed}` : own(name));
+      const users = libraries.get(library) ?? new Map();
+      const into = (changed: string) => includeLibraries(text, (name) => read(name, changed));
+      libraries.set(library, users.set(script, into));
+    }
+    const put = (changed: string) => includeLibraries(changed, own);
     return { name: script.name, text, answers: script.answers, with: (changed) => new Map([[script, put(changed)]]) };
   });
   return [...subjects, ...[...libraries].map(([name, users]) => libraryOf(name, own(name), users))];

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { Redis } from 'ioredis';
 import Mocha from 'mocha';
-import { LEDGER_SCRIPTS } from '../../core/ledger/redis-ledger';
-import type { LuaScript } from '../../core/lua';
+import { LEDGER_SCRIPTS } from '../../core/ledger/redis/redis-ledger';
+import type { LuaScript } from '../../core/storage/lua';
 import { emptyRedis, mochaGlobalSetup, mochaGlobalTeardown } from '../support/shared';
 import { EQUIVALENT } from './equivalent';
 import { type Mutant, mutantsOf, subjectsIn } from './mutants';
 
-const STORE = join(__dirname, '../store');
-const LEDGER = join(__dirname, '../../core/ledger');
+const STORE = join(__dirname, '../store/ledger');
+const LEDGER = join(__dirname, '../../core/ledger/redis');
 
 interface Stage {
   readonly name: string;
@@ -24,8 +24,15 @@ interface Stage {
 
 /** Where the contract's tests of a script stand, when its name does not say it. */
 const PARTS: Readonly<Record<string, string>> = {
-  ...{ 'set-key': 'keys', 'index-key': 'keys', 'set-account': 'reserve', due: 'renew and expire' },
-  ...{ 'key-limits': 'limits', expire: 'renew and expire', trim: 'the outbox', inspect: 'inspect' },
+  'set-key': 'keys',
+  'index-key': 'keys',
+  'set-account': 'reserve',
+  due: 'renew and expire',
+  'key-limits': 'limits',
+  intents: 'idempotency keys',
+  expire: 'renew and expire',
+  trim: 'the outbox',
+  inspect: 'inspect',
 };
 
 /** Which tests look at the mutants of a script, those that are likeliest to notice first. */

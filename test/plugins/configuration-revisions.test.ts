@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { buildCatalog } from '../../core/catalog';
-import type { ChangeCheck } from '../../core/change-checks';
-import type { Configuration } from '../../core/configuration';
-import type { Gateway } from '../../core/gateway';
-import { revisionRoutes } from '../../plugins/operator/revisions';
+import { buildCatalog } from '../../core/catalog/catalog';
+import type { ChangeCheck } from '../../core/configuration/change-checks';
+import type { Configuration } from '../../core/configuration/configuration';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { applyConfigRoute } from '../../plugins/operator/routes/apply-config';
 import { DATABASES, type TestDatabase } from '../support/databases';
 import { serveRoutes, type TestServer } from '../support/serve';
 
@@ -44,7 +44,7 @@ describe('a change of the configuration that something speaks against', function
       configurationSource: { is: 'database', check: (text: string) => configurationOf(text) },
       liveConfiguration: { current: configurationOf('10', 1), reload: async () => undefined },
     };
-    server = await serveRoutes(revisionRoutes(gateway as unknown as Gateway));
+    server = await serveRoutes([applyConfigRoute(gateway as unknown as PluginGateway)]);
   });
   after(async () => {
     await server?.close();

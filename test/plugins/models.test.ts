@@ -1,25 +1,33 @@
 import assert from 'node:assert/strict';
 import { request } from 'undici';
-import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog';
-import type { PipelineSettings } from '../../core/configuration';
+import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
+import { plainPrice } from '../../core/catalog/price';
+import type { PipelineSettings } from '../../core/configuration/pipelines';
 import { openDesk, type TestDesk } from '../support/desk';
 
-const price = {
-  inputE8: 300_000_000n,
-  outputE8: 1_500_000_000n,
-  cacheWriteE8: 375_000_000n,
-  cacheWrite1hE8: 600_000_000n,
-  cacheReadE8: 30_000_000n,
+const RATES = {
+  input: 300_000_000n,
+  output: 1_500_000_000n,
+  cacheWrite: 375_000_000n,
+  cacheWrite1h: 600_000_000n,
+  cacheRead: 30_000_000n,
 };
 
-function entry(name: string, aliases: string[] = [], inputE8 = price.inputE8): ModelEntry {
+function entry(name: string, aliases: string[] = [], input = RATES.input): ModelEntry {
   return {
     name,
     aliases,
     context: 200_000,
     maxOutput: 64_000,
     estimatedMaxTokens: 4_096,
-    price: { ...price, inputE8, above: { ...price, inputE8: inputE8 * 2n, tokens: 200_000 } },
+    bounds: { imageByUrl: undefined, documentByUrl: undefined },
+    imageTokens: 1_600,
+    tokenizerFactor: 1,
+    toolOverheadTokens: 1_000,
+    price: plainPrice(
+      { ...RATES, input },
+      { tokens: 200_000, rates: plainPrice({ ...RATES, input: input * 2n }).rates },
+    ),
   };
 }
 
@@ -38,6 +46,7 @@ function upstream(name: string, models: ModelEntry[], disabled?: string): Upstre
     timeouts: { connectMs: 1, headersMs: 1, firstTokenMs: undefined, idleMs: 1 },
     prefill: false,
     streamUsage: true,
+    ignoreUsage: new Set(),
   };
 }
 

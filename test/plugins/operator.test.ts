@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { mayDebug } from '../../core/account-keys';
-import { hashApiKey, isApiKey } from '../../core/api-key-format';
+import { hashApiKey, isApiKey } from '../../core/accounts/key-format';
+import { mayDebug } from '../../core/accounts/keys';
 import { newId } from '../../core/ids';
 import { type Ledger, LedgerUnavailable } from '../../core/ledger/ledger';
 import { openDesk, type TestAnswer, type TestDesk } from '../support/desk';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Gateway } from '../../core/gateway';
-import type { Handler, Route } from '../../core/plugin';
+import type { Handler, Route } from '../../core/api/route';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { remembered } from '../../core/remembered';
 import service from '../../plugins/service';
 import { SampleResponse, sampleRequest } from '../support/exchange';
@@ -23,7 +23,7 @@ function readyz() {
     },
     isDraining: () => state.isDraining,
     isOutboxFull: () => state.isOutboxFull,
-  } as unknown as Gateway;
+  } as unknown as PluginGateway;
   const route = service.routes?.({}, gateway).find(({ path }: Route) => path === '/readyz');
   assert(route !== undefined);
   const statusNow = async () => {

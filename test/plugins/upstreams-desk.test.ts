@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { buildCatalog, type Upstream } from '../../core/catalog';
-import { openEgress } from '../../core/egress';
+import { buildCatalog, type Upstream } from '../../core/catalog/catalog';
+import { openEgress } from '../../core/wire/egress';
 import messages from '../../plugins/upstreams/messages';
 import { sampleModel, sampleUpstream } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';

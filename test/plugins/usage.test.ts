@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
-import { buildCatalog } from '../../core/catalog';
+import { buildCatalog } from '../../core/catalog/catalog';
 import { newId } from '../../core/ids';
-import { keepPartitions } from '../../core/ledger/partitions';
+import { keepPartitions } from '../../core/ledger/outbox/partitions';
 import { sampleModel, sampleUpstream } from '../support/catalog-samples';
 import { quiet } from '../support/databases';
 import { openDesk, type TestDesk } from '../support/desk';
@@ -112,7 +112,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         Object.keys(body).join(),
         'requestId,createdAt,keyId,keyName,protocol,path,strategy,modelRequested,model,upstream,attempts,fallback,stream,' +
           'status,source,errorCode,inputTokens,outputTokens,totalTokens,cacheCreationTokens,cacheReadTokens,cost,billing,' +
-          'responseTimeMs,firstTokenMs,configRevision,calls',
+          'responseTimeMs,firstTokenMs,configRevision,calls,passes,flags',
       );
       assert.equal(body.createdAt, '2026-11-20T08:00:02.000Z');
       assert.equal(body.keyName, 'first');
@@ -248,8 +248,8 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(onlyTwo.body.items[0].accountId, two.accountId);
       const csv = await desk.admin('GET', `/usage.csv?account=${two.accountId}`);
       const [head, line] = csv.body.split('\r\n');
-      assert.ok(head.endsWith(',configRevision,calls,accountId,rollout,rolloutStage,rolloutArm'));
-      assert.ok(line.endsWith(`,r1,1,${two.accountId},,,`));
+      assert.ok(head.endsWith(',configRevision,calls,passes,flags,accountId,rollout,rolloutStage,rolloutArm'));
+      assert.ok(line.endsWith(`,r1,1,,,${two.accountId},,,`));
       assert.equal((await desk.admin('GET', '/usage?account=x')).body.error.param, 'account');
     });
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { newId } from '../../core/ids';
-import { findBySignIn } from '../../core/users';
+import { findBySignIn } from '../../core/sign-in/users';
 import { openDesk, type TestDesk } from '../support/desk';
 
 const PASSWORD = 'correct horse battery';
@@ -22,7 +22,8 @@ describe('people who sign in', () => {
 
   it('are made with an address and a password, and listed without it', async () => {
     const { accountId, email, userId, body } = await newUser();
-    assert.deepEqual(Object.keys(body), ['id', 'accountId', 'email', 'status', 'createdAt', 'passwordChangedAt']);
+    const fields = ['id', 'accountId', 'email', 'status', 'createdAt', 'passwordChangedAt', 'identity'];
+    assert.deepEqual(Object.keys(body), fields);
     const listed = await desk.admin('GET', `/accounts/${accountId}/users`);
     assert.deepEqual(listed.body, { items: [body], nextCursor: null });
     const found = await findBySignIn(desk.database, email.toUpperCase(), PASSWORD);

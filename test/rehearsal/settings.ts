@@ -9,7 +9,11 @@ import { ask, run } from './run';
 const MACHINE_SETTINGS = [
   ...['sources.list', 'sources.list.d', 'preferences', 'preferences.d', 'auth.conf', 'auth.conf.d'].map(inApt),
   ...['keyrings', 'trusted.gpg', 'trusted.gpg.d'].map(inApt),
-  ...['/usr/share/keyrings', '/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs', '/usr/local/share/ca-certificates'],
+  '/usr/share/keyrings',
+  '/etc/resolv.conf',
+  '/etc/hosts',
+  '/etc/ssl/certs',
+  '/usr/local/share/ca-certificates',
 ];
 
 function inApt(name: string): string {

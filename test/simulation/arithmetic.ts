@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import type { Payer } from '../../core/ledger/ledger';
+import { costOf, type Price, plainPrice } from '../../core/catalog/price';
+import { usageOf } from '../../core/catalog/usage';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
-import { usageRowOf } from '../../core/ledger/rows';
+import { usageRowOf } from '../../core/ledger/outbox/rows';
+import type { Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
-import { costOf, type Price } from '../../core/price';
 import { type Random, seeded } from '../support/random';
 
 /** A day of so many calls: what was priced, what was charged, what the records say, and what is left. */
@@ -101,17 +102,24 @@ async function fund(ledger: MemoryLedger, ids: ReturnType<typeof idsFrom>): Prom
 function somePrice(random: Random): Price {
   const rate = () => BigInt(1_000_000 + random.below(10_000_000_000));
   const rates = () => ({
-    ...{ inputE8: rate(), outputE8: rate(), cacheWriteE8: rate(), cacheWrite1hE8: rate(), cacheReadE8: rate() },
+    input: rate(),
+    output: rate(),
+    cacheWrite: rate(),
+    cacheWrite1h: rate(),
+    cacheRead: rate(),
   });
-  return { ...rates(), above: random.below(3) === 0 ? { tokens: 100_000, ...rates() } : undefined };
+  return plainPrice(rates(), random.below(3) === 0 ? { tokens: 100_000, rates: plainPrice(rates()).rates } : undefined);
 }
 
 function someUsage(random: Random) {
   const some = (most: number) => (random.below(3) === 0 ? undefined : random.below(most));
-  return {
-    ...{ inputTokens: random.below(150_000), outputTokens: random.below(8_000), cacheReadTokens: some(50_000) },
-    ...{ cacheWriteTokens: some(10_000), cacheWrite1hTokens: some(1_000) },
-  };
+  return usageOf({
+    input: random.below(150_000),
+    output: random.below(8_000),
+    cacheRead: some(50_000),
+    cacheWrite: some(10_000),
+    cacheWrite1h: some(1_000),
+  });
 }
 
 /** Ids that a seed repeats, shaped as UUIDv7. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { CLOSED_MS } from '../../core/ledger/ledger';
+import { CLOSED_MS, type Intent } from '../../core/ledger/ledger';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 
 export interface EntryRow {
@@ -17,6 +17,8 @@ export interface EntryRow {
 export interface RecordRow {
   readonly rid: string | null;
   readonly costE8: string;
+  /** Of a call with an Idempotency-Key. */
+  readonly routing?: { readonly intent: Intent };
 }
 
 /** An account with one key and one credit: what was written before the story begins. */
@@ -33,9 +35,18 @@ type Gate = <T>(work: () => T) => Promise<T>;
 
 /** What each statement is known by; the first part that is in it counts. */
 const PARTS = [
-  ...['SET LOCAL', 'pg_try_advisory_xact_lock', 'INSERT INTO ledger_entries', 'INSERT INTO usage_records'],
-  ...['FROM accounts AS account LEFT JOIN ledger_accounts', 'FROM api_keys AS key', 'entry.written_at >'],
-  ...['FROM credits AS credit', 'FROM ledger_accounts', 'entry.kind = wanted.kind', 'entry.rid = wanted.rid'],
+  'SET LOCAL',
+  'pg_try_advisory_xact_lock',
+  'INSERT INTO ledger_entries',
+  'INSERT INTO usage_records',
+  'FROM accounts AS account LEFT JOIN ledger_accounts',
+  'FROM api_keys AS key',
+  'entry.written_at >',
+  'FROM usage_records',
+  'FROM credits AS credit',
+  'FROM ledger_accounts',
+  'entry.kind = wanted.kind',
+  'entry.rid = wanted.rid',
   'FROM billing_periods AS period',
 ] as const;
 const partsOf = new Map<string, (typeof PARTS)[number]>();
@@ -109,6 +120,8 @@ export class SimulatedDatabase {
         return this.#keys();
       case 'entry.written_at >':
         return this.#closedLately();
+      case 'FROM usage_records':
+        return this.#intents();
       case 'FROM credits AS credit':
         return this.#creditsWithoutEntry(values['after'] ?? '');
       case 'FROM ledger_accounts':
@@ -165,9 +178,10 @@ export class SimulatedDatabase {
 
   /** A record without a reservation is given the one that comes later. */
   #insertRecords(rows: readonly UsageJson[]): void {
-    for (const { requestId, rid, costE8 } of rows) {
+    for (const { requestId, rid, costE8, routing } of rows) {
       const there = this.records.get(requestId);
-      if (there === undefined || (there.rid === null && rid !== null)) this.records.set(requestId, { rid, costE8 });
+      if (there === undefined || (there.rid === null && rid !== null))
+        this.records.set(requestId, { rid, costE8, ...(routing && { routing }) });
     }
   }
 
@@ -183,9 +197,19 @@ export class SimulatedDatabase {
 
   #keys(): object[] {
     return this.accounts.map(({ accountId, keyId, limitE8 }) => ({
-      ...{ accountId, keyId, name: 'key', hash: keyId, status: 'active', rev: 0, allowedModels: null },
-      ...{ limit: limitE8 === undefined ? null : String(limitE8), dailyLimit: null, monthlyLimit: null },
-      ...{ callsPerMinute: null, tokensPerMinute: null, spent: String(this.#spentBy(keyId)) },
+      accountId,
+      keyId,
+      name: 'key',
+      hash: keyId,
+      status: 'active',
+      rev: 0,
+      allowedModels: null,
+      limit: limitE8 === undefined ? null : String(limitE8),
+      dailyLimit: null,
+      monthlyLimit: null,
+      callsPerMinute: null,
+      tokensPerMinute: null,
+      spent: String(this.#spentBy(keyId)),
     }));
   }
 
@@ -199,6 +223,12 @@ export class SimulatedDatabase {
     return [...this.entries.values()]
       .filter(({ writtenAt }) => writtenAt > since)
       .map(({ amountE8, shortfallE8, ...entry }) => ({ ...entry, amount: amountE8, shortfall: shortfallE8 }));
+  }
+
+  #intents(): object[] {
+    return [...this.records].flatMap(([requestId, { rid, costE8, routing }]) =>
+      rid === null || costE8 === '0' || routing === undefined ? [] : [{ rid, requestId, ...routing.intent }],
+    );
   }
 
   #creditsWithoutEntry(after: string): object[] {

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
-import { startDrainer } from '../../core/ledger/drainer';
 import { startGuardian } from '../../core/ledger/guardian';
 import type { LeaseTimes } from '../../core/ledger/lease-times';
 import { startLeases } from '../../core/ledger/leases';
 import { type Ledger, LedgerUnavailable } from '../../core/ledger/ledger';
+import { startDrainer } from '../../core/ledger/outbox/drainer';
 import { createSettler } from '../../core/ledger/settler';
-import { openSpool } from '../../core/ledger/spool';
+import { openSpool } from '../../core/ledger/spool/spool';
 import { quiet } from '../support/databases';
 import type { Random } from '../support/random';
 import type { SimulatedDatabase } from './database';
@@ -61,7 +61,11 @@ export class SimulatedProcess {
     this.#spool = openSpool({ ...stores, drainer: this.#drainer, folder: disk.open(), times });
     const { giveUpAfterMs } = times;
     this.settler = createSettler({
-      ...{ ledger: this.ledger, drainer: this.#drainer, log: quiet, spool: this.#spool, giveUpAfterMs },
+      ledger: this.ledger,
+      drainer: this.#drainer,
+      log: quiet,
+      spool: this.#spool,
+      giveUpAfterMs,
     });
     this.leases = startLeases({ ledger: this.ledger, log: quiet, times });
   }

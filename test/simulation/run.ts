@@ -15,7 +15,7 @@ async function main(): Promise<void> {
       process.stdout.write(`${name.padEnd(11)} ${value}\n`);
     return;
   }
-  let [settled, crashes, losses, entries] = [0, 0, 0, 0];
+  let [settled, crashes, losses, repeated, entries] = [0, 0, 0, 0, 0];
   for (let seed = from; seed < from + seeds; seed += 1) {
     const story = await simulate(seed).catch((error: unknown) => {
       throw new Error(`seed ${seed} is wrong; repeat it with --from ${seed} --seeds 1`, { cause: error });
@@ -23,10 +23,11 @@ async function main(): Promise<void> {
     settled += story.settled;
     crashes += story.crashes;
     losses += story.losses;
+    repeated += story.repeated;
     entries += story.entries;
   }
   process.stdout.write(
-    `${seeds} seeds, ${crashes} crashes, ${losses} losses of the ledger, ${entries} entries, ${settled} settlements told: none lost, none twice.\n`,
+    `${seeds} seeds, ${crashes} crashes, ${losses} losses of the ledger, ${repeated} repetitions refused, ${entries} entries, ${settled} settlements told: none lost, none twice.\n`,
   );
   process.exit(0);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { leaseTimes } from '../../core/ledger/lease-times';
-import type { Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
+import type { Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
 import { type Random, seeded } from '../support/random';
 import { SimulatedDatabase } from './database';
@@ -24,6 +24,8 @@ export interface Simulated {
   readonly crashes: number;
   /** How often the ledger was emptied. */
   readonly losses: number;
+  /** Calls that were refused because another one had their Idempotency-Key. */
+  readonly repeated: number;
   readonly entries: number;
 }
 
@@ -68,6 +70,9 @@ class Story {
   readonly #disks = Array.from({ length: PROCESSES }, () => new SimulatedSpoolFolder());
   /** What a caller was told that it was charged, in time. */
   readonly #told = new Map<string, bigint>();
+  /** Account and Idempotency-Key of the calls that had one, by reservation. */
+  readonly #keyed = new Map<string, string>();
+  #repeated = 0;
   readonly #weather = { isBad: true };
   readonly #shards = new Set<number>();
   #ids = 0;
@@ -91,7 +96,8 @@ class Story {
     await this.#until('all processes have stopped', Promise.all(this.#processes.map((each) => each.stop())));
     await this.#assertWhole();
     const { size: settled } = this.#told;
-    return { settled, crashes: this.#crashes, losses: this.#losses, entries: this.#database.entries.size };
+    const { size: entries } = this.#database.entries;
+    return { settled, crashes: this.#crashes, losses: this.#losses, repeated: this.#repeated, entries };
   }
 
   async #prepare(): Promise<void> {
@@ -105,7 +111,10 @@ class Story {
       this.#database.accounts.push({ ...payer, limitE8, creditRid, creditE8 });
       await this.#ledger.setAccount(payer.accountId, 'active');
       await this.#ledger.setKey({
-        ...{ ...payer, hash: payer.keyId, status: 'active', limitE8 },
+        ...payer,
+        hash: payer.keyId,
+        status: 'active',
+        limitE8,
         settings: { rev: 0, name: 'key', allowedModels: undefined },
       });
       await this.#ledger.credit({ accountId: payer.accountId, rid: creditRid, amountE8: creditE8 });
@@ -147,10 +156,22 @@ class Story {
   async #callOn(process: SimulatedProcess): Promise<void> {
     const payer = this.#random.pick(this.#payers);
     const rid = this.#newId();
-    const record = (billing: string) => JSON.stringify({ requestId: `req-${rid}`, billing });
-    const request = { ...payer, rid, amountE8: HOLD_E8, keyRev: 0, lifetimeMs: leaseMs, record: record('expired') };
+    const requestId = `req-${rid}`;
+    const intent = this.#random.below(2) === 0 ? undefined : { key: `key-${this.#random.below(2)}`, body: 'body' };
+    const record = (billing: string) => JSON.stringify({ requestId, billing, ...(intent && { routing: { intent } }) });
+    const request = {
+      ...payer,
+      rid,
+      amountE8: HOLD_E8,
+      keyRev: 0,
+      lifetimeMs: leaseMs,
+      record: record('expired'),
+      intent: intent && { ...intent, requestId },
+    };
+    if (intent !== undefined) this.#keyed.set(rid, `${payer.accountId} ${intent.key}`);
     try {
       const { outcome } = await process.ledger.reserve(request);
+      if (outcome.startsWith('intent_')) this.#repeated += 1;
       if (outcome !== 'reserved') return;
     } catch {
       await process.settler.release({ ...payer, rid, record: record('released') });
@@ -204,6 +225,8 @@ class Story {
     );
     const closings = [...entries.values()].filter(({ kind }) => kind !== 'credit');
     assert.equal(new Set(closings.map(({ rid }) => rid)).size, closings.length, 'closed twice');
+    const chargedKeys = closings.flatMap(({ rid, amountE8 }) => (amountE8 === '0' ? [] : (this.#keyed.get(rid) ?? [])));
+    assert.equal(new Set(chargedKeys).size, chargedKeys.length, 'two charges for one Idempotency-Key');
     for (const [rid, chargedE8] of this.#told) {
       const entry = closings.find((each) => each.rid === rid);
       const charged = 0n - BigInt(entry?.amountE8 ?? 0);

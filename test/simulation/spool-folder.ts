@@ -1,5 +1,5 @@
-import type { Closing, SpoolFile } from '../../core/ledger/spool-file';
-import type { SpoolFolder } from '../../core/ledger/spool-folder';
+import type { Closing, SpoolFile } from '../../core/ledger/spool/spool-file';
+import type { SpoolFolder } from '../../core/ledger/spool/spool-folder';
 
 /** The disk of a simulated process: what is on it outlives the process, for the next one that uses it. */
 export class SimulatedSpoolFolder {

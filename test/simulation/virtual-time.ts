@@ -73,8 +73,10 @@ export function installVirtualTime(startMs: number): VirtualTime {
     },
     restore: () => {
       Object.assign(globalThis, {
-        ...{ setTimeout: real.setTimeout, clearTimeout: real.clearTimeout },
-        ...{ setInterval: real.setInterval, clearInterval: real.clearInterval },
+        setTimeout: real.setTimeout,
+        clearTimeout: real.clearTimeout,
+        setInterval: real.setInterval,
+        clearInterval: real.clearInterval,
       });
       Date.now = real.now;
       Reflect.deleteProperty(performance, 'now');

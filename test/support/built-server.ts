@@ -1,5 +1,6 @@
-import { cp, readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { cp, readdir, rm } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
 import { run } from '../preparation/run';
 
 const PROJECT = resolve(__dirname, '../..');
@@ -7,8 +8,9 @@ const PROJECT = resolve(__dirname, '../..');
 /** Builds the program that operators start as `npm run build` does, without the console's page, and only what has changed. */
 export async function buildServer(report: (line: string) => void = () => {}): Promise<string> {
   const compiler = join(PROJECT, 'node_modules/typescript/bin/tsc');
+  await removeStale();
   await run(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { report, cwd: PROJECT });
-  await copyScripts('core/ledger');
+  await copyScripts('core/ledger/redis');
   return join(PROJECT, 'dist/server.js');
 }
 
@@ -16,4 +18,17 @@ export async function buildServer(report: (line: string) => void = () => {}): Pr
 async function copyScripts(folder: string): Promise<void> {
   const scripts = (await readdir(join(PROJECT, folder))).filter((name) => name.endsWith('.lua'));
   await Promise.all(scripts.map((name) => cp(join(PROJECT, folder, name), join(PROJECT, 'dist', folder, name))));
+}
+
+/** Removes what was compiled from files that are gone: a folder that took the place of a file would not be found beside it. */
+async function removeStale(): Promise<void> {
+  const dist = join(PROJECT, 'dist');
+  if (!existsSync(dist)) return;
+  for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
+    const path = relative(dist, join(entry.parentPath, entry.name));
+    const source = path.replace(/(\.js(\.map)?|\.d\.ts)$/, '.ts');
+    // The console's page is built by itself.
+    if (source === path || path.startsWith('console/') || existsSync(join(PROJECT, source))) continue;
+    await rm(join(dist, path));
+  }
 }

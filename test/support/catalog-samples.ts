@@ -1,12 +1,12 @@
-import type { Candidate, ModelEntry, Upstream } from '../../core/catalog';
-import { type Price, roughPrice } from '../../core/price';
-import type { Protocol, UpstreamAdapter } from '../../core/upstream';
-import { UNKNOWN_USAGE } from '../../core/usage';
+import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
+import { type Price, plainPrice, type RateCard, type Rates, roughPrice } from '../../core/catalog/price';
+import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
+import { UNKNOWN_USAGE } from '../../core/catalog/usage';
 
 /** Adapters, upstreams, models and prices as plain values, for tests of what is pure. */
 export function sampleAdapter(name: string, protocols: readonly Protocol[]): UpstreamAdapter {
   return {
-    contract: 'upstream/1',
+    contract: 'upstream/2',
     name,
     protocols,
     schema: { type: 'object', properties: {}, additionalProperties: false },
@@ -18,16 +18,12 @@ export function sampleAdapter(name: string, protocols: readonly Protocol[]): Ups
   };
 }
 
-export function samplePrice(inputE8: bigint, outputE8: bigint, rest: Partial<Price> = {}): Price {
-  return {
-    inputE8,
-    outputE8,
-    cacheWriteE8: inputE8,
-    cacheWrite1hE8: inputE8,
-    cacheReadE8: inputE8,
-    above: undefined,
-    ...rest,
-  };
+export function samplePrice(
+  input: bigint,
+  output: bigint,
+  { above, ...rates }: Partial<Rates> & Partial<Pick<RateCard, 'above'>> = {},
+): Price {
+  return plainPrice({ input, output, ...rates }, above);
 }
 
 export function sampleModel(name: string, rest: Partial<ModelEntry> = {}): ModelEntry {
@@ -37,6 +33,10 @@ export function sampleModel(name: string, rest: Partial<ModelEntry> = {}): Model
     context: 100_000,
     maxOutput: 8_000,
     estimatedMaxTokens: 1_000,
+    bounds: { imageByUrl: undefined, documentByUrl: undefined },
+    imageTokens: 1_600,
+    tokenizerFactor: 1,
+    toolOverheadTokens: 1_000,
     price: samplePrice(100_000_000n, 500_000_000n),
     ...rest,
   };
@@ -56,6 +56,7 @@ export function sampleUpstream(name: string, models: readonly ModelEntry[], rest
     timeouts: { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 1_000 },
     prefill: false,
     streamUsage: true,
+    ignoreUsage: new Set(),
     models,
     ...rest,
   };

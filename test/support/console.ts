@@ -1,10 +1,19 @@
+import { expect } from 'chai';
 import type { Knex } from 'knex';
+import type { Route } from '../../core/api/route';
+import { RouteTable } from '../../core/api/route-table';
+import type { ErrorCode } from '../../core/errors';
 import { newId } from '../../core/ids';
-import { beginSession, csrfTokenOf } from '../../core/sessions';
-import { findUser } from '../../core/users';
+import { beginSession, csrfTokenOf } from '../../core/sign-in/sessions';
+import { findUser } from '../../core/sign-in/users';
 import { type TestAnswer, toAnswer } from './desk';
+import { expectShape } from './documents';
+import { ownRoutes } from './own-api';
 
-/** A browser with the console's page in it: it keeps the cookie, says where requests come from, and repeats the token. */
+/**
+ * A browser with the console's page in it: it keeps the cookie, says where requests come from, and repeats the token. Each answer
+ * must be one that its route declares.
+ */
 export class TestBrowser {
   cookie = '';
   csrfToken = '';
@@ -33,6 +42,7 @@ export class TestBrowser {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const answer = await toAnswer(response);
+    expectDeclared(method, path, answer);
     this.#keep(answer);
     return answer;
   }
@@ -49,6 +59,49 @@ export class TestBrowser {
     const token: unknown = (body as { csrfToken?: unknown } | undefined)?.csrfToken;
     if (typeof token === 'string') this.csrfToken = token;
   }
+}
+
+/** Errors that every route of the console may have. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'NOT_SIGNED_IN',
+  'FORBIDDEN',
+  'INVALID_FIELD',
+  'INVALID_JSON',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'BODY_TOO_LARGE',
+  'METHOD_NOT_ALLOWED',
+  'INTERNAL_ERROR',
+  'DATABASE_UNAVAILABLE',
+];
+
+let declared: RouteTable<Route> | undefined;
+
+function declaredRoutes(): RouteTable<Route> {
+  if (declared !== undefined) return declared;
+  declared = new RouteTable();
+  for (const route of ownRoutes()) {
+    const isOfConsole = route.listener === 'public' && (route.auth === 'page' || route.auth === 'session');
+    if (isOfConsole) declared.add(route.method, route.path, route);
+  }
+  return declared;
+}
+
+/** Status, error code and JSON body are what the route of the console says in `answers` and `errors`. */
+function expectDeclared(method: string, path: string, { status, body }: TestAnswer): void {
+  const [plain = ''] = path.split('?');
+  const found = declaredRoutes().find(method, `/console/api${plain}`);
+  if (found === undefined || 'allow' in found) return;
+  const { answers, errors = [], path: pattern } = found.route;
+  const what = `${method} ${pattern} ${status}`;
+  const said = answers[status];
+  if (status >= 400) {
+    const isOfOne: readonly ErrorCode[] = pattern.includes('{') ? ['NOT_FOUND'] : [];
+    expect(body.error.code, what).to.be.oneOf([...COMMON_ERRORS, ...isOfOne, ...errors]);
+    return;
+  }
+  if (said === undefined) throw new Error(`${what} is not in the answers of its route: declare it there`);
+  if (said.schema === undefined) expect(body, what).to.equal('');
+  else if (said.mediaType === undefined) expectShape(said.schema, body, what);
 }
 
 /** A browser of somebody new, signed in without a password: those take long to check. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { type Logger, pino } from 'pino';
-import { openDatabase } from '../../core/database';
+import { openDatabase } from '../../core/storage/database';
 import { newEmbeddedFolder } from './data-folder';
 import { newDatabase } from './shared';
 

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
-import { openApiKeys } from '../../core/api-keys';
-import { buildCatalog } from '../../core/catalog';
-import type { Gateway } from '../../core/gateway';
+import { openApiKeys } from '../../core/accounts/identify';
+import { confirmedKey } from '../../core/api/router';
+import { buildCatalog } from '../../core/catalog/catalog';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { UpstreamHealth } from '../../core/health/health';
 import type { Ledger } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
-import { confirmedKey } from '../../core/router';
 import { compileCheck } from '../../core/settings';
-import { signedIn } from '../../core/signed-in';
-import { UpstreamHealth } from '../../core/upstream-health';
+import { signedIn } from '../../core/sign-in/signed-in';
 import consolePlugin from '../../plugins/console';
 import models from '../../plugins/models';
 import operator from '../../plugins/operator';
@@ -51,10 +51,10 @@ export async function openDesk(
     pipelines = [],
   }: {
     wrap?: (ledger: Ledger) => Ledger;
-    catalog?: Gateway['catalog'];
-    egress?: Gateway['egress'];
+    catalog?: PluginGateway['catalog'];
+    egress?: PluginGateway['egress'];
     settings?: object;
-    pipelines?: Gateway['configuration']['pipelines'];
+    pipelines?: PluginGateway['configuration']['pipelines'];
   } = {},
 ): Promise<TestDesk> {
   const opened = await DATABASES.find((each) => each.name === name)?.open();
@@ -66,7 +66,17 @@ export async function openDesk(
   const keys = openApiKeys({ ledger, log: quiet });
   const configuration = { pipelines, catalog };
   const health = new UpstreamHealth();
-  const gateway = { database, ledger, keys, health, egress, catalog, configuration, log: quiet } as Gateway;
+  const gateway = {
+    database,
+    ledger,
+    keys,
+    health,
+    egress,
+    catalog,
+    configuration,
+    proxies: 0,
+    log: quiet,
+  } as PluginGateway;
   const routes = [operator, usage, models, consolePlugin].flatMap((plugin) => {
     const checked = compileCheck(plugin.schema)(plugin === consolePlugin ? settings : {});
     if ('problems' in checked) throw new Error(JSON.stringify(checked.problems));

@@ -1,4 +1,4 @@
-import type { Destination } from '../../core/egress';
+import type { Destination } from '../../core/wire/egress';
 
 /** What egress needs to know of an upstream, with short times. */
 export function destination(

@@ -1,9 +1,9 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
-import type { Gateway } from '../../core/gateway';
-import { LiveRollouts } from '../../core/live-rollouts';
-import { OpenCalls } from '../../core/open-calls';
+import { OpenCalls } from '../../core/calls/open-calls';
+import type { PipelineGateway } from '../../core/gateway/pipeline';
+import { LiveRollouts } from '../../core/rollouts/live-rollouts';
 
 /** A request as Node would hand it over, without a network. Its body has been read. */
 export function sampleRequest(
@@ -51,18 +51,16 @@ export class SampleResponse extends ServerResponse {
 }
 
 /** A gateway with only these parts; whoever asks for another finds undefined. */
-export function sampleGateway(parts: Partial<Gateway> = {}): Gateway {
+export function sampleGateway(parts: Partial<PipelineGateway> = {}): PipelineGateway {
   return {
     log: pino({ level: 'silent' }),
     stepTimeoutMs: 30_000,
     isDraining: () => false,
     openCalls: new OpenCalls(),
     isOutboxFull: () => false,
-    dataFolder: '',
-    proxies: 0,
     configRevision: 'r',
-    configuration: { rollouts: [] } as unknown as Gateway['configuration'],
+    configuration: { rollouts: [] } as unknown as PipelineGateway['configuration'],
     rollouts: new LiveRollouts(),
     ...parts,
-  } as Gateway;
+  } as PipelineGateway;
 }

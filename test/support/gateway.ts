@@ -6,7 +6,7 @@ import { type Client, Pool } from 'undici';
 import { parse, stringify } from 'yaml';
 import { newDataFolder } from './data-folder';
 import { builtServer } from './shared';
-import { newStores, realStores, type Stores } from './stores';
+import { enterStores, leaveStores, type Stores } from './stores';
 import { until } from './until';
 
 const PROJECT = resolve(__dirname, '../..');
@@ -18,6 +18,7 @@ export interface TestModel {
   readonly maxOutput?: number;
   readonly estimatedMaxTokens?: number;
   readonly price?: Record<string, unknown>;
+  readonly mayAnswerWith?: Record<string, readonly string[]>;
 }
 
 /** An upstream of a test's configuration; what is left out has a sensible value for tests. */
@@ -29,7 +30,9 @@ export interface TestEndpoint {
   readonly maxConcurrent?: number;
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
+  readonly stopsOnCancel?: boolean;
   readonly prefill?: boolean;
+  readonly ignoreUsage?: readonly string[];
   readonly allowPrivate?: boolean;
   readonly credential?: { env: string };
   readonly models?: Readonly<Record<string, TestModel>>;
@@ -112,7 +115,7 @@ export interface RequestOptions {
 /** Starts the real server, with the project's own gateway.config.yml but for its upstreams. */
 export async function startGateway(options: GatewayOptions): Promise<TestGateway> {
   const folder = await writeConfiguration(options);
-  const stores = await storesOf(options);
+  const stores = await enterStores(options.stores);
   const dataFolder = await dataFolderOf(options, stores);
   const adminToken = 'token-of-the-tests';
   const env = {
@@ -139,7 +142,12 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   };
   child.stdout?.on('data', keep);
   child.stderr?.on('data', keep);
-  const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  const ended = new Promise<number | null>((done) =>
+    child.once('exit', (code) => {
+      leaveStores(stores);
+      done(code);
+    }),
+  );
   const endedEarly = ended.then((code): never => {
     throw new Error(`the gateway ended with ${code}: ${output}`);
   });
@@ -221,7 +229,7 @@ export function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
 /** Starts the server and waits for its end: for starts that must fail. */
 export async function failToStart(options: GatewayOptions): Promise<{ code: number | null; output: string }> {
   const folder = await writeConfiguration(options);
-  const stores = await storesOf(options);
+  const stores = await enterStores(options.stores);
   const child = await startServer({
     PATH: process.env['PATH'],
     TOLLGATE_CONFIG_DIR: folder,
@@ -242,6 +250,7 @@ export async function failToStart(options: GatewayOptions): Promise<{ code: numb
       done(exitCode);
     });
   });
+  leaveStores(stores);
   await rm(folder, { recursive: true, force: true });
   return { code, output };
 }
@@ -253,11 +262,6 @@ async function startServer(env: NodeJS.ProcessEnv): Promise<ChildProcess> {
 function readyLine(output: string): { public: string; admin: string } | undefined {
   const line = output.split('\n').find((each) => each.includes('"msg":"ready"'));
   return line === undefined ? undefined : (JSON.parse(line) as { public: string; admin: string });
-}
-
-function storesOf({ stores }: GatewayOptions): Stores | Promise<Stores> {
-  if (stores === 'real') return realStores();
-  return stores ?? newStores();
 }
 
 function dataFolderOf({ dataFolder }: GatewayOptions, stores: Stores): string | Promise<string> {

@@ -1,4 +1,4 @@
-import { migrate, openDatabase } from '../../core/database';
+import { migrate, openDatabase } from '../../core/storage/database';
 import { quiet } from './databases';
 
 /** Makes an embedded database of this version in the folder that the first argument names. */

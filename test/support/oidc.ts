@@ -4,7 +4,7 @@ import { listen } from './serve';
 
 /** What the next sign-in at the provider comes to. */
 export interface Person {
-  /** Claims of the ID token. */
+  /** Claims of the ID token; `sub` is `person` unless given. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** Only the userinfo endpoint says more than `sub`. */
   readonly onlyUserInfo?: boolean;
@@ -47,7 +47,8 @@ export async function startProvider(): Promise<TestProvider> {
 
   const idToken = ({ nonce, person: { claims, onlyUserInfo, forged, instead } }: Grant) => {
     const nowSeconds = Math.floor(Date.now() / 1_000);
-    const own = { iss: server.url, aud: clientId, sub: 'person', iat: nowSeconds, exp: nowSeconds + 60, nonce };
+    const sub = claims['sub'] ?? 'person';
+    const own = { iss: server.url, aud: clientId, sub, iat: nowSeconds, exp: nowSeconds + 60, nonce };
     const key = keys[forged === true ? 1 : 0]?.privateKey as KeyObject;
     return jwt({ ...own, ...(onlyUserInfo === true ? {} : claims), ...instead }, key);
   };

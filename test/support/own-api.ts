@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Gateway } from '../../core/gateway';
-import type { Plugin, Route } from '../../core/plugin';
+import type { Route } from '../../core/api/route';
+import type { Plugin } from '../../core/gateway/plugin';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { compileCheck } from '../../core/settings';
 
 const PLUGINS = join(__dirname, '../../plugins');
@@ -12,7 +13,7 @@ export function ownRoutes(): readonly Route[] {
     const plugin = (require(join(PLUGINS, folder)) as { default: Plugin }).default;
     const settings = compileCheck(plugin.schema)({});
     if ('problems' in settings) throw new Error(`plugin ${folder} cannot be made without settings`);
-    return plugin.routes?.(settings.value, anything as Gateway) ?? [];
+    return plugin.routes?.(settings.value, anything as PluginGateway) ?? [];
   });
 }
 

@@ -1,4 +1,5 @@
-import type { ModelRequest } from '../../core/call';
+import type { ModelRequest } from '../../core/calls/call';
+import { textReading } from '../../core/dialects/reading';
 
 /** What is asked, without a body. */
 export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelRequest {
@@ -13,6 +14,7 @@ export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelReque
     maxOutputTokens: undefined,
     choices: 1,
     inputTokensEstimate: 1_000,
+    reading: textReading(rest.inputTokensEstimate ?? 1_000),
     body: { chunks: [], byteLength: 0, members: new Map() },
     ...rest,
   };

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { offeringId } from '../../plugins/sandbox/offering';
+import { offeringId } from '../../plugins/sandbox/offers/offering';
 import type { GatewayOptions, TestGateway } from './gateway';
 import { until } from './until';
 
@@ -52,7 +52,7 @@ export async function terminate(gateway: TestGateway, key: string, id: string): 
   return waitForState(gateway, key, id, 'TERMINATED,FAILED');
 }
 
-/** What spec section 3, rule 3 asks of a sandbox that has ended. */
+/** Asserts what docs/contract.md, section 8.2, promises of a sandbox that has ended. */
 export function assertBooksAreClosed(record: AnyRecord): void {
   const text = JSON.stringify(record, null, 2);
   assert.ok(['TERMINATED', 'FAILED'].includes(record.observedState), text);

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Route } from '../../core/api/route';
+import { compileRoutes, type ServeOptions } from '../../core/api/router';
 import { fail } from '../../core/errors';
-import { sendError } from '../../core/http';
-import type { Route } from '../../core/plugin';
-import { compileRoutes, type ServeOptions } from '../../core/router';
+import { sendError } from '../../core/http/http';
 import { quiet } from './databases';
 
 export interface TestServer {

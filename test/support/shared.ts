@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { Redis } from 'ioredis';
-import { migrate, openPostgres } from '../../core/database';
+import { migrate, openPostgres } from '../../core/storage/database';
 import { buildServer } from './built-server';
 import { prepareDataFolder, removeDataFolders } from './data-folder';
 import { quiet } from './databases';
@@ -34,13 +34,32 @@ function withoutBigInts(message: unknown): unknown {
   return JSON.parse(JSON.stringify(message, (_, value) => (typeof value === 'bigint' ? `${value}n` : value)));
 }
 
-/** The Redis of this process, emptied: its test files run one after the other. */
-export async function emptyRedis(): Promise<string> {
-  const url = await ask<string>(`redis/${WORKER}`);
+/** The Redises of this process, and how many of its gateways run on each. */
+const redisesHere: { url?: string; gateways: number }[] = [];
+
+/**
+ * The address of a Redis that no running gateway of this process uses, emptied. This process runs its test files one after the
+ * other, so it is mostly the same Redis.
+ *
+ * @param gateways how many gateways are about to run on it
+ */
+export async function emptyRedis(gateways = 0): Promise<string> {
+  let index = redisesHere.findIndex((redis) => redis.gateways === 0);
+  if (index === -1) index = redisesHere.push({ gateways: 0 }) - 1;
+  const redis = redisesHere[index] as (typeof redisesHere)[number];
+  redis.gateways += gateways;
+  const url = await ask<string>(`redis/${WORKER}-${index}`);
+  redis.url = url;
   const client = new Redis(url);
   await client.flushall();
   client.disconnect();
   return url;
+}
+
+/** Counts a gateway that begins (1) or ends (-1) on a Redis. Those that {@link emptyRedis} did not give are nobody's to empty. */
+export function countGateway(redisUrl: string, change: 1 | -1): void {
+  const redis = redisesHere.find(({ url }) => url === redisUrl);
+  if (redis !== undefined) redis.gateways += change;
 }
 
 /** A new database of this version on the shared Postgres, with nothing in it. */

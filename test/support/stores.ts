@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import { openDatabase } from '../../core/database';
+import { openDatabase } from '../../core/storage/database';
 import { newEmbeddedFolder } from './data-folder';
 import { quiet } from './databases';
-import { emptyRedis, newDatabase } from './shared';
+import { countGateway, emptyRedis, newDatabase } from './shared';
 
 export interface RealStores {
   readonly redisUrl: string;
@@ -13,18 +13,30 @@ export interface RealStores {
 export type Stores = RealStores | { readonly dataFolder: string };
 
 /** New stores of the kind that the environment variable STORES names: `real`, which is the default, or `embedded`. */
-export async function newStores(): Promise<Stores> {
-  if (kindOfStores() === 'real') return realStores();
+export async function newStores(gateways = 0): Promise<Stores> {
+  if (kindOfStores() === 'real') return realStores(gateways);
   return { dataFolder: await newEmbeddedFolder() };
 }
 
+/** The stores of a gateway that is about to start: nobody empties its Redis before {@link leaveStores}. */
+export async function enterStores(stores: Stores | 'real' | undefined): Promise<Stores> {
+  if (stores === undefined) return newStores(1);
+  if (stores === 'real') return realStores(1);
+  if ('redisUrl' in stores) countGateway(stores.redisUrl, 1);
+  return stores;
+}
+
+export function leaveStores(stores: Stores): void {
+  if ('redisUrl' in stores) countGateway(stores.redisUrl, -1);
+}
+
 /**
- * Empties the shared Redis and makes a new database of the shared Postgres, for stories that start several gateways on them,
+ * Empties a Redis that no gateway uses and makes a new database of the shared Postgres, for stories that start several gateways on them,
  * break them or look into them. The files of those stories are named `*.real.test.ts`.
  */
-export async function realStores(): Promise<RealStores> {
+export async function realStores(gateways = 0): Promise<RealStores> {
   if (kindOfStores() === 'embedded') throw new Error('This story needs STORES=real: name its file *.real.test.ts.');
-  return { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
+  return { redisUrl: await emptyRedis(gateways), databaseUrl: await newDatabase() };
 }
 
 /** Opens the database of a gateway. The embedded one opens only while no gateway uses it. */

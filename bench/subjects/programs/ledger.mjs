@@ -4,8 +4,8 @@ import { join } from 'node:path';
 
 const require = createRequire(join(process.env.DIST_FOLDER, 'bench.js'));
 const { newId } = require('./core/ids');
-const { connectRedis, duplicateRedis } = require('./core/redis');
-const { RedisLedger } = require('./core/ledger/redis-ledger');
+const { connectRedis, duplicateRedis } = require('./core/storage/redis');
+const { RedisLedger } = require('./core/ledger/redis/redis-ledger');
 
 export const PAYER = { accountId: newId(), keyId: newId() };
 export { newId };

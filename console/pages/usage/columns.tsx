@@ -80,8 +80,15 @@ export const COLUMNS: readonly RecordColumn[] = [
 ];
 
 export const USUAL_COLUMNS: readonly string[] = [
-  ...['status', 'model', 'key', 'upstream', 'input', 'output'],
-  ...['firstToken', 'duration', 'cost'],
+  'status',
+  'model',
+  'key',
+  'upstream',
+  'input',
+  'output',
+  'firstToken',
+  'duration',
+  'cost',
 ];
 
 /** All decimals, so that amounts stand below each other; the zeros at the end step back. */

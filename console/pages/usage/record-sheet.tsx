@@ -6,7 +6,7 @@ import { Dialog } from '../../parts/dialog';
 import { Fact } from '../../parts/fact';
 import { Bone, Failed } from '../../parts/states';
 import { useResource } from '../../resource';
-import type { ExplainedRecord } from '../../shapes';
+import type { ExplainedRecord, Pass } from '../../shapes';
 import { showDuration, showWhole } from '../../times';
 import { Status } from './status';
 
@@ -108,7 +108,7 @@ function Tokens({ record }: { readonly record: ExplainedRecord }) {
   const input = (inputTokens ?? 0) + (cacheReadTokens ?? 0) + (cacheCreationTokens ?? 0);
   const isAbove = price?.above !== null && price?.above !== undefined && input > price.above.tokens;
   const each = isAbove ? price.above : price;
-  const rows = [
+  const rows = record.passes?.flatMap(passRows) ?? [
     { name: 'Input', tokens: inputTokens, price: each?.input },
     { name: 'Cache read', tokens: cacheReadTokens, price: each?.cacheRead },
     { name: 'Cache write', tokens: cacheCreationTokens, price: each?.cacheWrite },
@@ -146,12 +146,48 @@ function Tokens({ record }: { readonly record: ExplainedRecord }) {
         </tbody>
       </table>
       {isAbove && <p class="faint small">The price of more than {showCount(price.above.tokens)} tokens of input.</p>}
+      {record.flags?.map((flag) => (
+        <p key={flag} class="faint small">
+          {FLAGS[flag]}
+        </p>
+      ))}
       {price !== null && !price.isCurrent && (
         <p class="faint small">The configuration has changed since: these are the prices of today.</p>
       )}
     </>
   );
 }
+
+const METERS: Readonly<Record<string, string>> = {
+  input: 'Input',
+  cacheRead: 'Cache read',
+  cacheWrite: 'Cache write',
+  cacheWrite1h: 'Cache write, one hour',
+  audioInput: 'Speech in',
+  audioCacheRead: 'Speech in, cache read',
+  imageInput: 'Images in',
+  output: 'Output',
+  audioOutput: 'Speech out',
+  imageOutput: 'Images out',
+  webSearch: 'Web searches',
+};
+
+/** The counts of a pass, which is named where there are several or another model, tier, speed or region was charged. */
+function passRows({ model, tier, speed, geo, ...counts }: Pass, at: number, all: readonly Pass[]) {
+  const own = [model, tier, speed, geo].filter((each) => each !== undefined);
+  const words = [...(all.length > 1 ? [`Pass ${at + 1}`] : []), ...own];
+  const beside = words.length === 0 ? '' : ` (${words.join(', ')})`;
+  return Object.entries(counts).map(([meter, count]) => ({
+    name: `${METERS[meter] ?? meter}${beside}`,
+    tokens: Number(count),
+    price: undefined,
+  }));
+}
+
+const FLAGS = {
+  unknown: 'The upstream reports a number that no meter counts. It was not charged.',
+  unpriced: 'The upstream reports what has no price. The dearest price that could apply was charged.',
+} as const;
 
 function Timing({ record: { firstTokenMs, responseTimeMs } }: { readonly record: ExplainedRecord }) {
   const share = firstTokenMs === null ? 1 : Math.min(1, firstTokenMs / Math.max(1, responseTimeMs));

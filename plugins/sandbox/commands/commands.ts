@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fail } from '../../../core/errors';
-import { Ambiguous, FileFailure, InstanceGone, type RunningCommand } from '../../../core/supplier';
+import { startLoop } from '../../../core/loop';
+import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
-import type { RunningSandbox } from '../access';
-import { failureOf } from '../operate';
-import { fromRow } from '../rows';
-import type { Sandbox } from '../sandbox';
+import type { RunningSandbox } from '../asking/access';
+import { failureOf } from '../asking/operate';
+import type { Places } from '../books/places';
+import { fromRow } from '../books/rows';
+import { beginOperation, finishOperation } from '../books/store';
+import type { Sandbox } from '../life/sandbox';
+import { isFinal } from '../life/states';
 import type { SandboxService } from '../service';
-import { isFinal } from '../states';
-import { beginOperation, finishOperation } from '../store';
-import { toCallerError } from '../supplier-failure';
+import { toCallerError } from '../suppliers/failure';
+import { Ambiguous, FileFailure, InstanceGone, type RunningCommand } from '../suppliers/supplier';
 import { Followers } from './followers';
 import { LiveCommand } from './live-command';
 import { Looks } from './looks';
@@ -43,7 +45,9 @@ const LOOK_EVERY_MS = 250;
 /** Commands of this process tell their news. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
-export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'>;
+export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> & {
+  readonly places: Pick<Places, 'own'>;
+};
 
 /** The commands of this process, and those of processes that went away. */
 export class Commands {
@@ -83,33 +87,28 @@ export class Commands {
   }
 
   /** Looks after what has to happen without anybody asking, until it is stopped. */
-  run(): () => Promise<void> {
-    const stop = new AbortController();
-    const going = this.#goOn(stop.signal);
+  run(): Stop {
+    const loop = startLoop(() => this.#lookAfter(), {
+      everyMs: WATCH_EVERY_MS,
+      whenFailed: (error) =>
+        this.options.log.error({ error: describeFault(error) }, 'commands could not be looked after'),
+    });
     return async () => {
-      stop.abort();
-      await going;
+      await loop.stop();
       // They run on; another process may see to their end at once.
       await watchCommands(this.options.database, [...this.#live.keys()], this.options.now());
     };
   }
 
-  async #goOn(signal: AbortSignal): Promise<void> {
+  async #lookAfter(): Promise<void> {
     const { database, log, now } = this.options;
-    while (!signal.aborted) {
-      try {
-        await watchCommands(database, [...this.#live.keys()], now() + WATCHED_FOR_MS);
-        for (const command of await findUnwatched(database, now())) {
-          await this.#takeOver(command).catch((error: unknown) =>
-            log.warn({ commandId: command.id, error: describeFault(error) }, 'a command could not be looked after'),
-          );
-        }
-        await forgetOutput(database, now() - OUTPUT_KEPT_MS);
-      } catch (error) {
-        log.error({ error: describeFault(error) }, 'commands could not be looked after');
-      }
-      await sleep(WATCH_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    await watchCommands(database, [...this.#live.keys()], now() + WATCHED_FOR_MS);
+    for (const command of await findUnwatched(database, this.options.places.own(), now())) {
+      await this.#takeOver(command).catch((error: unknown) =>
+        log.warn({ commandId: command.id, error: describeFault(error) }, 'a command could not be looked after'),
+      );
     }
+    await forgetOutput(database, now() - OUTPUT_KEPT_MS);
   }
 
   /** Its output is lost with the process that read it; its time and its end are not. */

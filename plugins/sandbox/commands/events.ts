@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { InsideService } from '../inside';
+import type { Looks } from './looks';
 import { commandView } from './view';
 
 /** A stream of `CommandEvent`s. */
@@ -17,13 +17,19 @@ export interface CommandEvent {
   readonly data: object;
 }
 
+/** What following a command needs of the plugin. */
+interface FollowedService {
+  readonly commands: { readonly looks: Pick<Looks, 'news' | 'look'> };
+  readonly gateway: { readonly isDraining: () => boolean };
+}
+
 /**
  * What a command prints after a sequence number, as it is written, and its end. The same for commands of this process and of
  * others: everybody reads what is kept. A number that is left out is output that was cut. A process that is to stop breaks off
  * before the end: whoever reads comes back to another.
  */
 export async function* followCommand(
-  service: Pick<InsideService, 'commands' | 'gateway'>,
+  service: FollowedService,
   { sandboxId, commandId }: { readonly sandboxId: string; readonly commandId: string },
   after: number,
   signal: AbortSignal,

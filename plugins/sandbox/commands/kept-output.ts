@@ -1,4 +1,4 @@
-import type { OutputFrame } from '../../../core/supplier';
+import type { OutputFrame } from '../suppliers/supplier';
 
 export type OutputStream = OutputFrame['stream'];
 
@@ -13,6 +13,10 @@ export interface Piece {
 export const MOST_KEPT = 1_048_576;
 
 const MOST_OF_PIECE = 16_384;
+
+/** A character is not cut in two: a piece that takes no more may lack up to three bytes, or have as many more. */
+const FULL_PIECE = MOST_OF_PIECE - 3;
+const LARGEST_PIECE = MOST_OF_PIECE + 3;
 
 /** Of each stream: what prints a little for ever is bounded too. */
 const MOST_PIECES = 16_384;
@@ -30,6 +34,8 @@ export class KeptOutput {
   readonly #count = { stdout: 0, stderr: 0 };
   /** The beginning of a character whose rest has not come yet. */
   readonly #unfinished: Record<OutputStream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
+  /** Blocks of pieces that nobody took before they were dropped: a command that prints fast leaves no garbage. */
+  readonly #free: Buffer[] = [];
   readonly truncated = { stdout: false, stderr: false };
 
   get lastSequence(): number {
@@ -37,9 +43,10 @@ export class KeptOutput {
   }
 
   add({ stream, bytes }: OutputFrame): void {
-    const all = Buffer.concat([this.#unfinished[stream], bytes]);
+    const begun = this.#unfinished[stream];
+    const all = begun.length === 0 ? bytes : Buffer.concat([begun, bytes]);
     const whole = all.subarray(0, all.length - unfinishedBytes(all));
-    this.#unfinished[stream] = Buffer.from(all.subarray(whole.length));
+    this.#unfinished[stream] = whole.length === all.length ? EMPTY : Buffer.from(all.subarray(whole.length));
     this.#append(stream, whole);
   }
 
@@ -73,11 +80,20 @@ export class KeptOutput {
         this.#sequence += 1;
         this.#count[stream] += 1;
       }
-      this.#pieces.push({ sequence: this.#sequence, stream, bytes: Buffer.concat([begun, part]) });
+      this.#pieces.push({ sequence: this.#sequence, stream, bytes: this.#join(begun, part) });
       this.#bytes[stream] += part.length;
       rest = rest.subarray(part.length);
       this.#forget(stream);
     }
+  }
+
+  #join(begun: Buffer, part: Buffer): Buffer {
+    const length = begun.length + part.length;
+    if (length < FULL_PIECE) return Buffer.concat([begun, part]);
+    const block = this.#free.pop() ?? Buffer.allocUnsafeSlow(LARGEST_PIECE);
+    begun.copy(block);
+    part.copy(block, begun.length);
+    return block.subarray(0, length);
   }
 
   /** Drops pieces that are not needed for the last mebibyte. */
@@ -85,10 +101,12 @@ export class KeptOutput {
     if (this.#bytes[stream] > MOST_KEPT || this.#count[stream] > MOST_PIECES) this.truncated[stream] = true;
     for (;;) {
       const index = this.#pieces.findIndex((piece) => piece.stream === stream);
-      const bytes = this.#pieces[index]?.bytes.length ?? 0;
+      const piece = this.#pieces[index];
+      const bytes = piece?.bytes.length ?? 0;
       const isNeeded = this.#bytes[stream] - bytes < MOST_KEPT && this.#count[stream] <= MOST_PIECES;
-      if (index === -1 || isNeeded) return;
+      if (piece === undefined || isNeeded) return;
       this.#pieces.splice(index, 1);
+      if (bytes >= FULL_PIECE && piece.sequence > this.#taken) this.#free.push(Buffer.from(piece.bytes.buffer));
       this.#bytes[stream] -= bytes;
       this.#count[stream] -= 1;
     }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { InstanceGone, type RunningCommand } from '../../../core/supplier';
 import { describeFault } from '../../../core/thrown';
-import type { RunningSandbox } from '../access';
-import { finishOperation } from '../store';
+import type { RunningSandbox } from '../asking/access';
+import { finishOperation } from '../books/store';
+import { InstanceGone, type RunningCommand } from '../suppliers/supplier';
 import { KeptOutput } from './kept-output';
 import { type Command, endCommand, writeOutput } from './store';
 

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
 import { fail } from '../../../core/errors';
-import { UUID } from '../../../core/page';
-import type { Limits } from '../limits';
-import { fromRow, toRow } from '../rows';
+import { UUID } from '../../../core/storage/page';
+import { fromRow, toRow } from '../books/rows';
+import type { Limits } from '../life/limits';
+import { FINAL_STATES } from '../life/states';
 import { tooMany } from './followers';
 import type { OutputStream, Piece } from './kept-output';
 
@@ -121,13 +122,25 @@ export async function watchCommands(database: Knex, ids: readonly string[], unti
     .update({ watched_until: new Date(untilMs) });
 }
 
-/** Running commands whose process went away. */
-export async function findUnwatched(database: Knex, nowMs: number): Promise<readonly Command[]> {
-  const rows: Record<string, unknown>[] = await database('sandbox_commands')
-    .where({ status: 'RUNNING' })
-    .where('watched_until', '<', new Date(nowMs))
-    .orderBy('watched_until')
-    .limit(100);
+/** Running commands whose process went away, in sandboxes that this node reaches or that have ended. */
+export async function findUnwatched(
+  database: Knex,
+  places: readonly string[],
+  nowMs: number,
+): Promise<readonly Command[]> {
+  const rows: Record<string, unknown>[] = await database('sandbox_commands as command')
+    .join('sandboxes as sandbox', 'sandbox.id', 'command.sandbox_id')
+    .where({ 'command.status': 'RUNNING' })
+    .where('command.watched_until', '<', new Date(nowMs))
+    .where((reached) =>
+      reached
+        .whereNull('sandbox.place')
+        .orWhereIn('sandbox.place', places)
+        .orWhereIn('sandbox.observed_state', FINAL_STATES),
+    )
+    .orderBy('command.watched_until')
+    .limit(100)
+    .select('command.*');
   return rows.map((row) => fromRow<Command>(row));
 }
 

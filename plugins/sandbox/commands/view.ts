@@ -1,4 +1,4 @@
-import { object, objectWith, oneOf, orNull, shape } from '../../../core/shape';
+import { object, objectWith, oneOf, orNull, shape } from '../../../core/http/shape';
 import { textOf } from './kept-output';
 import type { Command } from './store';
 
@@ -21,7 +21,7 @@ export const COMMAND = objectWith(
   { background: object({ sessionId: shape.uuid, commandId: shape.uuid }) },
 );
 
-/** A command as callers see it; contract section 8.1. */
+/** Returns a command as callers see it; docs/contract.md, section 8.1. */
 export function commandView(command: Command, output: { readonly stdout: string; readonly stderr: string }) {
   const { id, operationId, startedAtMs, endedAtMs } = command;
   return {

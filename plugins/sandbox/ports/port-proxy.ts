@@ -1,12 +1,13 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import httpProxy from 'http-proxy';
 import type { Logger } from 'pino';
-import type { PortAddress } from '../../../core/supplier';
+import { startLoop } from '../../../core/loop';
+import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
-import { type Timed, touchSandbox } from '../store';
+import { type Timed, touchSandbox } from '../books/store';
+import type { PortAddress } from '../suppliers/supplier';
 import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
 import { headersForInstance, upgradeAtInstance } from './instance-request';
 import { stillValid } from './tokens';
@@ -56,6 +57,8 @@ export class PortProxy {
   /** @throws SUPPLIER_ERROR when nothing answers as HTTP. */
   async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
     const way = await wayOf(passage);
+    // The client may have left meanwhile: nobody would end what was opened for it.
+    if (response.destroyed) return way.close();
     const forget = this.#remember(passage, () => response.destroy());
     response.once('close', () => {
       forget();
@@ -87,13 +90,14 @@ export class PortProxy {
     response: ServerResponse,
   ): Promise<void> {
     const way = await wayOf(passage);
+    if (socket.destroyed) return way.close();
     const forget = this.#remember(passage, () => socket.destroy());
-    socket.once('close', forget);
-    const outgoing = upgradeAtInstance(request, way);
     socket.once('close', () => {
-      outgoing.destroy();
+      forget();
       way.close();
     });
+    const outgoing = upgradeAtInstance(request, way);
+    socket.once('close', () => outgoing.destroy());
     const switched = new Promise<undefined>((resolve) => {
       outgoing.once('upgrade', (answer: IncomingMessage, other: Duplex, begun: Buffer) => {
         socket.write(switchingHead(answer, passage.headers));
@@ -109,13 +113,15 @@ export class PortProxy {
   }
 
   /** Ends what is open for tokens that are valid no more, until it is stopped. */
-  run(): () => Promise<void> {
-    const stop = new AbortController();
-    const going = this.#endInvalid(stop.signal);
+  run(): Stop {
+    const loop = startLoop(() => this.#lookAfter(), {
+      everyMs: LOOK_EVERY_MS,
+      firstAfterMs: LOOK_EVERY_MS,
+      whenFailed: (error) => this.log.error({ error: describeFault(error) }, 'open ports could not be looked after'),
+    });
     return async () => {
-      stop.abort();
       this.#endAll();
-      await going;
+      await loop.stop();
     };
   }
 
@@ -126,17 +132,11 @@ export class PortProxy {
     for (const { tokenHash, end } of this.#open) if (!valid.has(tokenHash)) end();
   }
 
-  async #endInvalid(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
-      // A process that is to stop waits for answers, and these may be without end.
-      if (this.isDraining()) this.#endAll();
-      await this.endRevoked()
-        .then(() => this.#touch())
-        .catch((error: unknown) =>
-          this.log.error({ error: describeFault(error) }, 'open ports could not be looked after'),
-        );
-    }
+  async #lookAfter(): Promise<void> {
+    // A process that is to stop waits for answers, and these may be without end.
+    if (this.isDraining()) this.#endAll();
+    await this.endRevoked();
+    await this.#touch();
   }
 
   /** Whoever has a port open uses the sandbox, however long. */

@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Timed } from '../store';
+import { fail } from '../../../core/errors';
+import type { Payer } from '../../../core/ledger/payer';
+import type { Timed } from '../books/store';
 
-/** Opens one port of one sandbox. Only its hash is kept. */
+/** Opens one port of one sandbox, as long as the API key that made it is valid. Only its hash is kept. */
 export const TOKEN_HEADER = 'x-svc-sandbox-token';
 
 const VALID_FOR_MS = 24 * 3_600_000;
@@ -21,6 +23,7 @@ export function hashToken(token: string): string {
 export async function issueToken(
   { database, now }: Timed,
   { sandboxId, port }: PortPlace,
+  { keyId }: Pick<Payer, 'keyId'>,
 ): Promise<{ readonly token: string; readonly expiresAtMs: number }> {
   const token = randomBytes(32).toString('base64url');
   const nowMs = now();
@@ -28,6 +31,7 @@ export async function issueToken(
   await database('sandbox_ports').insert({
     sandbox_id: sandboxId,
     port,
+    key_id: keyId,
     token_hash: hashToken(token),
     created_at: new Date(nowMs),
     expires_at: new Date(expiresAtMs),
@@ -48,30 +52,38 @@ export async function revokeTokens(database: Knex, { sandboxId, port }: PortPlac
   return removed > 0;
 }
 
-/** Whose sandbox the token opens this port of; undefined when it does not. */
+/**
+ * Returns the account whose sandbox the token opens this port of; undefined when the token opens nothing.
+ * @throws FORBIDDEN while the account is frozen
+ */
 export async function accountOfToken(
-  { database, now }: Timed,
+  timed: Timed,
   { sandboxId, port }: PortPlace,
   tokenHash: string,
 ): Promise<string | undefined> {
-  const [row]: { account_id: string }[] = await database('sandbox_ports')
-    .join('sandboxes', 'sandboxes.id', 'sandbox_ports.sandbox_id')
-    .where({ sandbox_id: sandboxId, port, token_hash: tokenHash })
-    .where('expires_at', '>', new Date(now()))
-    .select('sandboxes.account_id');
+  const [row]: { account_id: string; status: string }[] = await tokensOfValidKeys(timed)
+    .where({ 'token.sandbox_id': sandboxId, 'token.port': port, 'token.token_hash': tokenHash })
+    .select('sandboxes.account_id', 'accounts.status');
+  if (row?.status === 'frozen') throw fail('FORBIDDEN', { message: 'This account is frozen.' });
   return row?.account_id;
 }
 
-/** Of these tokens, those that still open a port of a sandbox that has not ended. */
-export async function stillValid(
-  { database, now }: Timed,
-  tokenHashes: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows: { token_hash: string }[] = await database('sandbox_ports')
-    .join('sandboxes', 'sandboxes.id', 'sandbox_ports.sandbox_id')
-    .whereIn('token_hash', tokenHashes)
-    .where('expires_at', '>', new Date(now()))
-    .whereNotIn('observed_state', ['FAILED', 'TERMINATED'])
-    .select('token_hash');
+/** Returns those of these tokens that still open a port of a sandbox that has not ended. */
+export async function stillValid(timed: Timed, tokenHashes: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows: { token_hash: string }[] = await tokensOfValidKeys(timed)
+    .whereIn('token.token_hash', tokenHashes)
+    .where('accounts.status', 'active')
+    .whereNotIn('sandboxes.observed_state', ['FAILED', 'TERMINATED'])
+    .select('token.token_hash');
   return new Set(rows.map((row) => row.token_hash));
+}
+
+/** A key is revoked here before the ledger knows it, and before the revocation is answered. */
+function tokensOfValidKeys({ database, now }: Timed): Knex.QueryBuilder {
+  return database('sandbox_ports as token')
+    .join('sandboxes', 'sandboxes.id', 'token.sandbox_id')
+    .join('accounts', 'accounts.id', 'sandboxes.account_id')
+    .join('api_keys', 'api_keys.id', 'token.key_id')
+    .where('api_keys.status', 'active')
+    .where('token.expires_at', '>', new Date(now()));
 }

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
-import type { PortAddress } from '../../../core/supplier';
+import type { PortAddress } from '../suppliers/supplier';
 
 /** How one request reaches a port. */
 export interface Way {

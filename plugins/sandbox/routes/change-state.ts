@@ -1,27 +1,9 @@
+import type { AccountRoute } from '../../../core/api/route';
 import type { ErrorCode } from '../../../core/errors';
-import { jsonBody, sendJson } from '../../../core/http';
-import type { AccountHandler, AccountRoute } from '../../../core/plugin';
-import type { Settings } from '../../../core/settings';
-import { IDEMPOTENCY_KEY, readIdempotencyKey } from '../creation';
-import { showOperation } from '../record';
-import { ask, type Verb } from '../requests';
+import { IDEMPOTENCY_KEY } from '../asking/creation';
 import type { SandboxService } from '../service';
-import { OPERATION } from '../shapes';
-import { findSandbox } from '../store';
-import { readIfMatch } from './etag';
+import { STATE_ANSWERS, STATE_BODY, STATE_HEADERS, stateHandler, TERMINATE_ERRORS } from './state-change';
 
-const BODY = {
-  type: 'object',
-  additionalProperties: false,
-  properties: { idempotencyKey: {} },
-} as const;
-
-const TERMINATE_ERRORS: readonly ErrorCode[] = [
-  'IDEMPOTENCY_KEY_INVALID',
-  'SANDBOX_NOT_FOUND',
-  'STATE_CHANGE_IN_PROGRESS',
-  'PRECONDITION_FAILED',
-];
 const SUSPEND_ERRORS: readonly ErrorCode[] = [
   ...TERMINATE_ERRORS,
   'SANDBOX_NOT_RUNNING',
@@ -35,53 +17,25 @@ const RESUME_ERRORS: readonly ErrorCode[] = [
   'FORBIDDEN',
 ];
 
-/** What all of them say of themselves. */
-const SAID = {
-  headers: { 'If-Match': 'Only if the sandbox is as the answer with this `ETag` said.' },
-  answers: {
-    200: { description: 'It was so already.', schema: OPERATION },
-    202: { description: 'The operation; it is done from now on.', schema: OPERATION },
-  },
+/** One table of endpoints: they differ in the state that they ask for, and in nothing else. */
+const CHANGES = {
+  suspend: { verb: 'SUSPEND', summary: 'Suspend a running sandbox.', errors: SUSPEND_ERRORS },
+  resume: { verb: 'RESUME', summary: 'Resume a suspended sandbox.', errors: RESUME_ERRORS },
+  terminate: { verb: 'TERMINATE', summary: 'End a sandbox; always accepted.', errors: TERMINATE_ERRORS },
 } as const;
 
-/** POST …/suspend, …/resume, …/terminate, and DELETE, which is terminate. */
-export function changeState(service: SandboxService): readonly AccountRoute[] {
-  const readBody = jsonBody<Settings<typeof BODY>>(BODY);
-  const handle =
-    (verb: Verb): AccountHandler =>
-    async ({ accountId, params }, request, response) => {
-      await findSandbox(service.database, accountId, params['id'] ?? '');
-      const body = await readBody(request);
-      const idempotencyKey = body.idempotencyKey === undefined ? undefined : readIdempotencyKey(body.idempotencyKey);
-      const ifMatch = readIfMatch(request);
-      const operation = await ask(service, { accountId }, params['id'] ?? '', { verb, idempotencyKey, ifMatch });
-      sendJson(response, operation.noop ? 200 : 202, showOperation(operation));
-    };
-  const post = (verb: Verb, word: string, summary: string, errors: readonly ErrorCode[]): AccountRoute => ({
+export function changeStateRoute(service: SandboxService, word: keyof typeof CHANGES): AccountRoute {
+  const { verb, summary, errors } = CHANGES[word];
+  return {
     listener: 'public',
     auth: 'key',
     method: 'POST',
     path: `/v1/sandboxes/{id}/${word}`,
     summary,
-    ...SAID,
-    body: { ...BODY, properties: { idempotencyKey: IDEMPOTENCY_KEY }, example: { idempotencyKey: 'evening-7' } },
+    headers: STATE_HEADERS,
+    body: { ...STATE_BODY, properties: { idempotencyKey: IDEMPOTENCY_KEY }, example: { idempotencyKey: 'evening-7' } },
+    answers: STATE_ANSWERS,
     errors,
-    handle: handle(verb),
-  });
-  const remove: AccountRoute = {
-    listener: 'public',
-    auth: 'key',
-    method: 'DELETE',
-    path: '/v1/sandboxes/{id}',
-    summary: 'End a sandbox; the same as terminate.',
-    ...SAID,
-    errors: TERMINATE_ERRORS,
-    handle: handle('TERMINATE'),
+    handle: stateHandler(service, verb),
   };
-  return [
-    post('SUSPEND', 'suspend', 'Suspend a running sandbox.', SUSPEND_ERRORS),
-    post('RESUME', 'resume', 'Resume a suspended sandbox.', RESUME_ERRORS),
-    post('TERMINATE', 'terminate', 'End a sandbox; always accepted.', TERMINATE_ERRORS),
-    remove,
-  ];
 }

@@ -1,15 +1,15 @@
+import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
-import { jsonBody, sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import { object, oneOf, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
-import { object, oneOf, shape } from '../../../core/shape';
-import { BY_REQUIREMENTS, byId, readCeiling } from '../creation';
-import type { OfferedInstance } from '../offering';
-import { insertQuote } from '../quotes';
-import { showTime } from '../record';
-import { matchOffering, readRequirements } from '../requirements';
+import { BY_REQUIREMENTS, byId, readCeiling } from '../asking/creation';
+import { insertQuote } from '../books/quotes';
+import { showTime } from '../books/record';
+import { OFFERING } from '../books/shapes';
+import type { OfferedInstance } from '../offers/offering';
+import { matchOffering, readRequirements } from '../offers/requirements';
 import type { SandboxService } from '../service';
-import { OFFERING } from '../shapes';
 
 const BODY = {
   type: 'object',
@@ -17,7 +17,7 @@ const BODY = {
   properties: { requirements: {}, maxEstimatedHourlyUsd: {}, offeringId: {} },
 } as const;
 
-export function createQuote(service: SandboxService): Route {
+export function createQuoteRoute(service: SandboxService): Route {
   const readBody = jsonBody<Settings<typeof BODY>>(BODY);
   return {
     listener: 'public',

@@ -1,13 +1,13 @@
+import type { Route } from '../../../core/api/route';
 import type { ErrorCode } from '../../../core/errors';
-import { jsonBody, sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import { versionTag } from '../../../core/http/etag';
+import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
-import { admit } from '../admission';
-import { CREATION, CREATION_BODY, readCreation } from '../creation';
-import { readRecord } from '../record';
+import { admit } from '../asking/admission';
+import { CREATION, CREATION_BODY, readCreation } from '../asking/creation';
+import { readRecord } from '../books/record';
+import { RECORD, RECORD_HEADERS } from '../books/shapes';
 import type { SandboxService } from '../service';
-import { RECORD } from '../shapes';
-import { ETAG, etagOf } from './etag';
 
 const CREATION_ERRORS: readonly ErrorCode[] = [
   'SELECTION_INVALID',
@@ -30,7 +30,7 @@ const CREATION_ERRORS: readonly ErrorCode[] = [
   'RATE_LIMITED',
 ];
 
-export function createSandbox(service: SandboxService): Route {
+export function createSandboxRoute(service: SandboxService): Route {
   const readBody = jsonBody<Settings<typeof CREATION>>(CREATION);
   return {
     listener: 'public',
@@ -43,7 +43,7 @@ export function createSandbox(service: SandboxService): Route {
       202: {
         description: 'Its record; it is made from now on.',
         schema: RECORD,
-        headers: { Location: 'Where it is.', ...ETAG },
+        headers: { Location: 'Where it is.', ...RECORD_HEADERS },
       },
     },
     errors: CREATION_ERRORS,
@@ -53,7 +53,7 @@ export function createSandbox(service: SandboxService): Route {
       const creation = readCreation(await readBody(request));
       const id = await admit(service, key, creation);
       const record = await readRecord(service.database, key.accountId, id);
-      sendJson(response, 202, record, { location: `/v1/sandboxes/${id}`, etag: etagOf(record.stateVersion) });
+      sendJson(response, 202, record, { location: `/v1/sandboxes/${id}`, etag: versionTag(record.stateVersion) });
     },
   };
 }

@@ -1,10 +1,10 @@
 import { pipeline } from 'node:stream/promises';
-import type { Route } from '../../../core/plugin';
-import { readQuery } from '../../../core/query';
+import type { Route } from '../../../core/api/route';
+import { readQuery } from '../../../core/http/query';
 import type { InsideService } from '../inside';
 import { BYTES, exactly, FILE_ERRORS, PATH, requiredPath, withFiles } from './file-access';
 
-export function downloadFile(service: InsideService): Route {
+export function downloadFileRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

@@ -1,11 +1,11 @@
 import { type ErrorCode, fail } from '../../../core/errors';
-import { type Reader, reader } from '../../../core/query';
-import { object, shape } from '../../../core/shape';
-import type { FileContent } from '../../../core/supplier';
-import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../access';
+import { type Reader, reader } from '../../../core/http/query';
+import { object, shape } from '../../../core/http/shape';
+import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
+import { operate } from '../asking/operate';
 import type { InsideService } from '../inside';
-import { operate } from '../operate';
-import type { OperationType } from '../states';
+import type { OperationType } from '../life/states';
+import type { FileContent } from '../suppliers/supplier';
 
 /** The largest file that goes as JSON; a larger one goes raw. */
 export const MOST_AS_JSON = 4 * 1_048_576;

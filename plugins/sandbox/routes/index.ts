@@ -1,33 +1,83 @@
-import type { Route } from '../../../core/plugin';
+import { asSessionRoute } from '../../../core/api/console-route';
+import type { Route } from '../../../core/api/route';
+import type { InsideService } from '../inside';
 import type { SandboxService } from '../service';
-import { adminList } from './admin-list';
-import { adminOrphans } from './admin-orphans';
-import { audit } from './audit';
-import { changeState } from './change-state';
-import { consoleRoutes } from './console';
-import { createQuote } from './create-quote';
-import { createSandbox } from './create-sandbox';
-import { history } from './history';
-import { listOfferings } from './list-offerings';
-import { listSandboxes } from './list-sandboxes';
-import { showOperation } from './show-operation';
-import { showSandbox } from './show-sandbox';
+import { adminListSandboxesRoute } from './admin-list-sandboxes';
+import { changeStateRoute } from './change-state';
+import { createQuoteRoute } from './create-quote';
+import { createSandboxRoute } from './create-sandbox';
+import { deleteSandboxRoute } from './delete-sandbox';
+import { downloadFileRoute } from './download-file';
+import { listAuditRoute } from './list-audit';
+import { listFilesRoute } from './list-files';
+import { listHistoryRoute } from './list-history';
+import { listOfferingsRoute } from './list-offerings';
+import { listOrphansRoute } from './list-orphans';
+import { listPlacesRoute } from './list-places';
+import { listSandboxesRoute } from './list-sandboxes';
+import { losePlaceRoute } from './lose-place';
+import { openPortRoute } from './open-port';
+import { proxyPortRoute } from './proxy-port';
+import { readCommandRoute } from './read-command';
+import { readFileRoute } from './read-file';
+import { readLogsRoute } from './read-logs';
+import { removeFileRoute } from './remove-file';
+import { revokePortRoute } from './revoke-port';
+import { runCommandRoute } from './run-command';
+import { showOperationRoute } from './show-operation';
+import { showSandboxRoute } from './show-sandbox';
+import { signalCommandRoute } from './signal-command';
+import { uploadFileRoute } from './upload-file';
+import { writeFileRoute } from './write-file';
 
-/** One endpoint per file; contract section 8.1. */
+/** One endpoint per file; docs/contract.md, section 8.1. */
 export function sandboxRoutes(service: SandboxService): readonly Route[] {
-  const changes = changeState(service);
   return [
-    listOfferings(service),
-    createQuote(service),
-    createSandbox(service),
-    listSandboxes(service),
-    history(service),
-    showSandbox(service),
-    ...changes,
-    showOperation(service),
-    audit(service),
-    ...consoleRoutes([history(service), showSandbox(service), audit(service), ...changes]),
-    adminList(service),
-    adminOrphans(service),
+    listOfferingsRoute(service),
+    createQuoteRoute(service),
+    createSandboxRoute(service),
+    listSandboxesRoute(service),
+    listHistoryRoute(service),
+    showSandboxRoute(service),
+    changeStateRoute(service, 'suspend'),
+    changeStateRoute(service, 'resume'),
+    changeStateRoute(service, 'terminate'),
+    deleteSandboxRoute(service),
+    showOperationRoute(service),
+    listAuditRoute(service),
+    ...consoleRoutes(service),
+    adminListSandboxesRoute(service),
+    listOrphansRoute(service),
+    listPlacesRoute(service),
+    losePlaceRoute(service),
+  ];
+}
+
+/** What of the API the console shows, and where: docs/console.md. */
+function consoleRoutes(service: SandboxService): readonly Route[] {
+  return [
+    asSessionRoute(listHistoryRoute(service), '/console/api/sandboxes'),
+    asSessionRoute(showSandboxRoute(service), '/console/api/sandboxes/{id}'),
+    asSessionRoute(listAuditRoute(service), '/console/api/sandboxes/{id}/audit'),
+    asSessionRoute(deleteSandboxRoute(service), '/console/api/sandboxes/{id}'),
+  ];
+}
+
+/** What is done inside a running sandbox. */
+export function insideRoutes(inside: InsideService): readonly Route[] {
+  return [
+    runCommandRoute(inside),
+    readCommandRoute(inside),
+    readLogsRoute(inside),
+    signalCommandRoute(inside),
+    writeFileRoute(inside),
+    readFileRoute(inside),
+    removeFileRoute(inside),
+    listFilesRoute(inside),
+    uploadFileRoute(inside),
+    downloadFileRoute(inside),
+    openPortRoute(inside),
+    revokePortRoute(inside),
+    proxyPortRoute(inside),
   ];
 }

@@ -1,9 +1,9 @@
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
-import { integerReader, readQuery } from '../../../core/query';
-import { listOf, object, oneOf, shape } from '../../../core/shape';
-import { LIST_LIMIT } from '../../../core/supplier';
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
+import { integerReader, readQuery } from '../../../core/http/query';
+import { listOf, object, oneOf, shape } from '../../../core/http/shape';
 import type { InsideService } from '../inside';
+import { LIST_LIMIT } from '../suppliers/supplier';
 import { FILE_ERRORS, readPath, withFiles } from './file-access';
 
 const FILTERS = { path: readPath, depth: integerReader(1, 100, { default: 2 }) };
@@ -21,7 +21,7 @@ const LIST = object({
   truncated: { type: 'boolean', description: `There are more than ${LIST_LIMIT}.` },
 });
 
-export function listFiles(service: InsideService): Route {
+export function listFilesRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

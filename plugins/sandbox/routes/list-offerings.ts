@@ -1,10 +1,10 @@
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
-import { listOf } from '../../../core/shape';
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
+import { listOf } from '../../../core/http/shape';
+import { OFFERING } from '../books/shapes';
 import type { SandboxService } from '../service';
-import { OFFERING } from '../shapes';
 
-export function listOfferings(service: SandboxService): Route {
+export function listOfferingsRoute(service: SandboxService): Route {
   return {
     listener: 'public',
     auth: 'key',

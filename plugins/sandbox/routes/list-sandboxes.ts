@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
-import { sendJson } from '../../../core/http';
-import { decodeIdCursor, toPage } from '../../../core/page';
-import type { Route } from '../../../core/plugin';
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
 import {
   flagReader,
   PAGE_READERS,
@@ -11,14 +10,15 @@ import {
   readText,
   readUuid,
   wordsReader,
-} from '../../../core/query';
-import { listOf, object, orNull, shape } from '../../../core/shape';
-import { showSandbox } from '../record';
-import { fromRow } from '../rows';
-import type { Sandbox } from '../sandbox';
+} from '../../../core/http/query';
+import { listOf, object, orNull, shape } from '../../../core/http/shape';
+import { decodeIdCursor, toPage } from '../../../core/storage/page';
+import { showSandbox } from '../books/record';
+import { fromRow } from '../books/rows';
+import { SANDBOX } from '../books/shapes';
+import type { Sandbox } from '../life/sandbox';
+import { FINAL_STATES, OBSERVED_STATES } from '../life/states';
 import type { SandboxService } from '../service';
-import { SANDBOX } from '../shapes';
-import { FINAL_STATES, OBSERVED_STATES } from '../states';
 
 const READERS = {
   ...PAGE_READERS,
@@ -29,7 +29,7 @@ const READERS = {
 
 const PAGE = object({ items: listOf(SANDBOX), nextCursor: orNull(shape.text), total: shape.integer });
 
-export function listSandboxes({ database }: SandboxService): Route {
+export function listSandboxesRoute({ database }: SandboxService): Route {
   return {
     listener: 'public',
     auth: 'key',

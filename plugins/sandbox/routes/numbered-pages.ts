@@ -1,5 +1,5 @@
-import { integerReader } from '../../../core/query';
-import { shape } from '../../../core/shape';
+import { integerReader } from '../../../core/http/query';
+import { shape } from '../../../core/http/shape';
 
 /** Pages one can leaf to, with how many there are in all. */
 export const NUMBERED_PAGES = {

@@ -1,15 +1,15 @@
+import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
-import { publicUrlOf } from '../../../core/public-url';
-import { mapOf, object, oneOf, shape } from '../../../core/shape';
-import { openRunning, RUNNING_ERRORS } from '../access';
+import { sendJson } from '../../../core/http/http';
+import { publicUrlOf } from '../../../core/http/public-url';
+import { mapOf, object, oneOf, shape } from '../../../core/http/shape';
+import { openRunning, RUNNING_ERRORS } from '../asking/access';
+import { operate } from '../asking/operate';
 import type { InsideService } from '../inside';
-import { operate } from '../operate';
 import { readPort, urlOfPort } from '../ports/addresses';
 import { issueToken, TOKEN_HEADER } from '../ports/tokens';
 
-export function openPort(service: InsideService): Route {
+export function openPortRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',
@@ -23,7 +23,9 @@ export function openPort(service: InsideService): Route {
       const running = await openRunning(service, key.accountId, params['id'] ?? '');
       if (!running.sandbox.offering.capabilities.ports) throw fail('NOT_SUPPORTED');
       const place = { sandboxId: running.sandbox.id, port };
-      const { token, expiresAtMs } = await operate(service, running, 'PORT_EXPOSE', () => issueToken(service, place));
+      const { token, expiresAtMs } = await operate(service, running, 'PORT_EXPOSE', () =>
+        issueToken(service, place, key),
+      );
       sendJson(response, 200, {
         port,
         url: urlOfPort(place, { publicUrl: publicUrlOf(request), domain: service.portDomain }),

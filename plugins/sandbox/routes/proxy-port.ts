@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http';
+import type { OwnHosts, Route, Visit } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
-import type { OwnHosts, Route, Visit } from '../../../core/plugin';
-import { hostOf } from '../../../core/request-target';
-import { openRunning, RUNNING_ERRORS } from '../access';
+import { hostOf } from '../../../core/http/request-target';
+import { openRunning, RUNNING_ERRORS } from '../asking/access';
+import { touchSandbox } from '../books/store';
 import type { InsideService } from '../inside';
 import { pathBelowProxy, placeOfHost, readPort } from '../ports/addresses';
 import type { Passage } from '../ports/port-proxy';
 import { accountOfToken, hashToken, type PortPlace, TOKEN_HEADER } from '../ports/tokens';
-import { touchSandbox } from '../store';
-import { toCallerError } from '../supplier-failure';
+import { toCallerError } from '../suppliers/failure';
 
 /** A port at a path below the gateway's own origin: its pages are kept from acting as the gateway's. */
-export function proxyPort(service: InsideService): Route {
+export function proxyPortRoute(service: InsideService): Route {
   const passageOf = ({ params }: Visit, request: IncomingMessage) =>
     findPassage(service, { sandboxId: params['id'] ?? '', port: readPort(params['port']) }, request, {
       path: pathBelowProxy(request),
@@ -49,7 +49,10 @@ export function portHosts(service: InsideService): OwnHosts | undefined {
   };
 }
 
-/** @throws INVALID_API_KEY without a token; SANDBOX_NOT_FOUND with one that opens another port or sandbox, or nothing */
+/**
+ * @throws INVALID_API_KEY without a token; SANDBOX_NOT_FOUND with one that opens another port or sandbox, or nothing; FORBIDDEN
+ * while the account is frozen
+ */
 async function findPassage(
   service: InsideService,
   place: PortPlace,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { BodyOwner } from '../../../core/buffered-bytes';
 import { type ErrorCode, fail, GatewayError } from '../../../core/errors';
-import { largeJsonBody } from '../../../core/http';
+import type { BodyOwner } from '../../../core/http/buffered-bytes';
+import { largeJsonBody } from '../../../core/http/http';
 import type { Schema } from '../../../core/settings';
 
 export interface BodyOptions {

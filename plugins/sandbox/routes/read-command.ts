@@ -1,11 +1,11 @@
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
+import { findSandbox } from '../books/store';
 import { findCommand, readOutput } from '../commands/store';
 import { COMMAND, commandView, outputView } from '../commands/view';
 import type { InsideService } from '../inside';
-import { findSandbox } from '../store';
 
-export function readCommand(service: InsideService): Route {
+export function readCommandRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { buffer } from 'node:stream/consumers';
+import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
-import { readQuery, wordReader } from '../../../core/query';
-import { object, oneOf, shape } from '../../../core/shape';
-import type { RunningSandbox } from '../access';
+import { sendJson } from '../../../core/http/http';
+import { readQuery, wordReader } from '../../../core/http/query';
+import { object, oneOf, shape } from '../../../core/http/shape';
+import type { RunningSandbox } from '../asking/access';
 import type { InsideService } from '../inside';
 import { exactly, FILE_ERRORS, MOST_AS_JSON, PATH, requiredPath, withFiles } from './file-access';
 
@@ -21,7 +21,7 @@ const FILE = object({
   byteLength: shape.integer,
 });
 
-export function readFile(service: InsideService): Route {
+export function readFileRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

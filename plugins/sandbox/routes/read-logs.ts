@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
-import { flagReader, integerReader, readQuery } from '../../../core/query';
-import { listOf, object, oneOf, shape } from '../../../core/shape';
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
+import { flagReader, integerReader, readQuery } from '../../../core/http/query';
+import { listOf, object, oneOf, shape } from '../../../core/http/shape';
+import { findSandbox } from '../books/store';
 import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
 import { findCommand, readOutput } from '../commands/store';
 import { COMMAND_STATUS, TRUNCATED } from '../commands/view';
 import type { InsideService } from '../inside';
-import { findSandbox } from '../store';
 
 const FILTERS = {
   after: integerReader(0, 2_147_483_647, { default: 0 }),
@@ -21,7 +21,7 @@ const LOGS = object({
   truncated: TRUNCATED,
 });
 
-export function readLogs(service: InsideService): Route {
+export function readLogsRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

@@ -1,9 +1,9 @@
-import type { Route } from '../../../core/plugin';
-import { readQuery } from '../../../core/query';
+import type { Route } from '../../../core/api/route';
+import { readQuery } from '../../../core/http/query';
 import type { InsideService } from '../inside';
 import { FILE_ERRORS, PATH, requiredPath, withFiles } from './file-access';
 
-export function removeFile(service: InsideService): Route {
+export function removeFileRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

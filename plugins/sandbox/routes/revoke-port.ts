@@ -1,10 +1,10 @@
-import type { Route } from '../../../core/plugin';
+import type { Route } from '../../../core/api/route';
+import { beginOperation, findSandbox, finishOperation } from '../books/store';
 import type { InsideService } from '../inside';
 import { readPort } from '../ports/addresses';
 import { revokeTokens } from '../ports/tokens';
-import { beginOperation, findSandbox, finishOperation } from '../store';
 
-export function revokePort(service: InsideService): Route {
+export function revokePortRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

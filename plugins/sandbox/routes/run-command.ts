@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import { sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
-import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../access';
+import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
 import type { CommandRequest } from '../commands/commands';
 import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
 import type { LiveCommand } from '../commands/live-command';
@@ -42,7 +42,7 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 type Body = Settings<typeof BODY>;
 
-export function runCommand(service: InsideService): Route {
+export function runCommandRoute(service: InsideService): Route {
   const read = readBody<Body>(BODY, { maxBytes: MOST_BYTES, invalid: 'COMMAND_INVALID' });
   return {
     listener: 'public',

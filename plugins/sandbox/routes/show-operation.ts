@@ -1,12 +1,12 @@
+import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
-import { showOperation as toJson } from '../record';
+import { sendJson } from '../../../core/http/http';
+import { showOperation } from '../books/record';
+import { OPERATION } from '../books/shapes';
+import { findSandbox, readOperation } from '../books/store';
 import type { SandboxService } from '../service';
-import { OPERATION } from '../shapes';
-import { findSandbox, readOperation } from '../store';
 
-export function showOperation({ database }: SandboxService): Route {
+export function showOperationRoute({ database }: SandboxService): Route {
   return {
     listener: 'public',
     auth: 'key',
@@ -19,7 +19,7 @@ export function showOperation({ database }: SandboxService): Route {
       const sandbox = await findSandbox(database, key.accountId, params['id'] ?? '');
       const operation = await readOperation(database, sandbox.id, params['operationId'] ?? '');
       if (operation === undefined) throw fail('NOT_FOUND', { message: 'The sandbox has no such operation.' });
-      sendJson(response, 200, toJson(operation));
+      sendJson(response, 200, showOperation(operation));
     },
   };
 }

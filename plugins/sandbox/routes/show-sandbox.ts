@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { sendJson } from '../../../core/http';
-import type { AccountRoute } from '../../../core/plugin';
-import { integerReader, readQuery, wordsReader } from '../../../core/query';
-import { readRecord, type SandboxRecord } from '../record';
+import type { AccountRoute } from '../../../core/api/route';
+import { versionTag } from '../../../core/http/etag';
+import { sendJson } from '../../../core/http/http';
+import { integerReader, readQuery, wordsReader } from '../../../core/http/query';
+import { readRecord, type SandboxRecord } from '../books/record';
+import { RECORD, RECORD_HEADERS } from '../books/shapes';
+import { isFinal, OBSERVED_STATES, type ObservedState } from '../life/states';
 import type { SandboxService } from '../service';
-import { RECORD } from '../shapes';
-import { isFinal, OBSERVED_STATES, type ObservedState } from '../states';
-import { ETAG, etagOf } from './etag';
 
 const DEFAULT_WAIT_SECONDS = 30;
 
@@ -18,7 +18,7 @@ const READERS = {
 /** News may be lost: it is looked for this often all the same. */
 const LOOK_EVERY_MS = 2_000;
 
-export function showSandbox(service: SandboxService): AccountRoute {
+export function showSandboxRoute(service: SandboxService): AccountRoute {
   return {
     listener: 'public',
     auth: 'key',
@@ -26,14 +26,14 @@ export function showSandbox(service: SandboxService): AccountRoute {
     path: '/v1/sandboxes/{id}',
     summary: 'A sandbox; with waitFor once it is in one of these states, or after waitSeconds as it is.',
     query: READERS,
-    answers: { 200: { description: 'Its record.', schema: RECORD, headers: ETAG } },
+    answers: { 200: { description: 'Its record.', schema: RECORD, headers: RECORD_HEADERS } },
     errors: ['SANDBOX_NOT_FOUND'],
     handle: async ({ accountId, params, query }, request, response) => {
       const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, READERS);
       const read = () => readRecord(service.database, accountId, params['id'] ?? '');
       const record =
         waitFor === undefined ? await read() : await waitUntil(service, request, read, waitFor, waitSeconds);
-      sendJson(response, 200, record, { etag: etagOf(record.stateVersion) });
+      sendJson(response, 200, record, { etag: versionTag(record.stateVersion) });
     },
   };
 }

@@ -1,12 +1,12 @@
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
+import { object, oneOf, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
-import { object, oneOf, shape } from '../../../core/shape';
-import { COMMAND_SIGNALS } from '../../../core/supplier';
-import { findUnfinished, openRunning, RUNNING_ERRORS } from '../access';
+import { findUnfinished, openRunning, RUNNING_ERRORS } from '../asking/access';
+import { operate } from '../asking/operate';
 import { findCommand } from '../commands/store';
 import type { InsideService } from '../inside';
-import { operate } from '../operate';
+import { COMMAND_SIGNALS } from '../suppliers/supplier';
 import { readBody } from './read-body';
 
 const BODY = {
@@ -19,7 +19,7 @@ const BODY = {
 
 const SIGNALLED = object({ commandId: shape.uuid, signal: oneOf(...COMMAND_SIGNALS), noop: shape.yes });
 
-export function signalCommand(service: InsideService): Route {
+export function signalCommandRoute(service: InsideService): Route {
   const read = readBody<Settings<typeof BODY>>(BODY, { maxBytes: 1_024, invalid: 'COMMAND_INVALID' });
   return {
     listener: 'public',

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import type { BodyOwner } from '../../../core/buffered-bytes';
+import type { Route } from '../../../core/api/route';
 import { fail, GatewayError } from '../../../core/errors';
-import { readBytes, sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
-import { readQuery } from '../../../core/query';
+import type { BodyOwner } from '../../../core/http/buffered-bytes';
+import { readBytes, sendJson } from '../../../core/http/http';
+import { readQuery } from '../../../core/http/query';
 import type { InsideService } from '../inside';
 import { BYTES, FILE_ERRORS, MOST_UPLOADED, PATH, requiredPath, requireFiles, WRITTEN, withFiles } from './file-access';
 
-export function uploadFile(service: InsideService): Route {
+export function uploadFileRoute(service: InsideService): Route {
   return {
     listener: 'public',
     auth: 'key',

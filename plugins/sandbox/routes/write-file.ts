@@ -1,6 +1,6 @@
+import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
-import { sendJson } from '../../../core/http';
-import type { Route } from '../../../core/plugin';
+import { sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
 import type { InsideService } from '../inside';
 import { FILE_ERRORS, MOST_AS_JSON, PATH_MEANING, requireFiles, WRITTEN, withFiles } from './file-access';
@@ -21,7 +21,7 @@ const BODY = {
 /** Base64 needs a third more, and JSON may write one byte as six. */
 const MOST_BODY_BYTES = 2 * MOST_AS_JSON;
 
-export function writeFile(service: InsideService): Route {
+export function writeFileRoute(service: InsideService): Route {
   const read = readBody<Settings<typeof BODY>>(BODY, { maxBytes: MOST_BODY_BYTES, tooLarge: 'FILE_TOO_LARGE' });
   return {
     listener: 'public',

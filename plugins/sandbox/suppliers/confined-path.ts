@@ -1,4 +1,4 @@
-import { type FileEntry, FileFailure, WORK_FOLDER } from '../../../core/supplier';
+import { type FileEntry, FileFailure, WORK_FOLDER } from './supplier';
 
 /** As Linux has them. */
 const LONGEST_PATH = 4_095;

@@ -1,4 +1,4 @@
-import type { ModelEntry } from '../../../core/catalog';
+import type { ModelEntry } from '../../../core/catalog/catalog';
 import type { Asked, Strategy } from './strategy';
 
 /** The lowest expected price of this very call, in E8 (1e-8 USD). An estimate, and therefore a plain number: nobody is charged it. */

@@ -1,5 +1,5 @@
-import { TIERS } from '../../../core/catalog';
-import type { CandidateFacts } from '../../../core/upstream-gauge';
+import { TIERS } from '../../../core/catalog/catalog';
+import type { CandidateFacts } from '../../../core/health/gauge';
 import { latencyNoise, type Strategy } from './strategy';
 
 /**

@@ -1,4 +1,4 @@
-import type { CandidateFacts } from '../../../core/upstream-gauge';
+import type { CandidateFacts } from '../../../core/health/gauge';
 import { LAST, latencyNoise, type Strategy } from './strategy';
 
 /** Somebody who hardly ever answers is not infinitely slow. */

@@ -1,6 +1,6 @@
-import type { ModelRequest } from '../../../core/call';
-import type { Candidate } from '../../../core/catalog';
-import type { CandidateFacts } from '../../../core/upstream-gauge';
+import type { ModelRequest } from '../../../core/calls/call';
+import type { Candidate } from '../../../core/catalog/catalog';
+import type { CandidateFacts } from '../../../core/health/gauge';
 
 /** What is asked, as far as a strategy looks at it. */
 export interface Asked {

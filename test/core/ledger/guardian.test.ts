@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { startGuardian } from '../../../core/ledger/guardian';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { instead } from '../../store/ledger-fixture';
+import { instead } from '../../store/ledger/ledger-fixture';
 import { until } from '../../support/until';
 
 describe('the guardian of a ledger that cannot be looked after', () => {

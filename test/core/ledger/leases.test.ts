@@ -4,7 +4,7 @@ import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { measuredSettle } from '../../../core/ledger/ledger-metrics';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { metrics } from '../../../core/metrics';
-import { fundedPayer, reserveRequest } from '../../store/ledger-fixture';
+import { fundedPayer, reserveRequest } from '../../store/ledger/ledger-fixture';
 import { quiet } from '../../support/databases';
 import { until } from '../../support/until';
 

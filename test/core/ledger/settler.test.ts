@@ -3,7 +3,7 @@ import { newId } from '../../../core/ids';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { createSettler } from '../../../core/ledger/settler';
-import { fundedPayer, reserveRequest } from '../../store/ledger-fixture';
+import { fundedPayer, reserveRequest } from '../../store/ledger/ledger-fixture';
 import { quiet } from '../../support/databases';
 import { settlesWithin, until } from '../../support/until';
 

@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { configurationReader } from '../../../core/configuration';
-import { loadPlugins } from '../../../core/load-plugins';
-import { ConfigurationError } from '../../../core/yaml-file';
+import { configurationReader } from '../../../core/configuration/configuration';
+import { ConfigurationError } from '../../../core/configuration/yaml-file';
+import { loadPlugins } from '../../../core/serving/load-plugins';
 import { textOf } from '../../support/sources';
 import { mutateBytes } from '../mutate';
 import type { Target } from './target';

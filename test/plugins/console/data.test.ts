@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { buildCatalog } from '../../../core/catalog';
+import { buildCatalog } from '../../../core/catalog/catalog';
 import { newId } from '../../../core/ids';
 import { formatUsd } from '../../../core/money';
 import { sampleModel, samplePrice, sampleUpstream } from '../../support/catalog-samples';

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
-import { openEgress } from '../../../core/egress';
-import { TestBrowser } from '../../support/console';
-import { openDesk, type TestAnswer, type TestDesk } from '../../support/desk';
+import { GatewayError } from '../../../core/errors';
+import { newId } from '../../../core/ids';
+import { beginSession } from '../../../core/sign-in/sessions';
+import { findBySignIn, findUser } from '../../../core/sign-in/users';
+import { openEgress } from '../../../core/wire/egress';
+import { signedInBrowser, TestBrowser } from '../../support/console';
+import { openDesk, PASSWORD, type TestAnswer, type TestDesk } from '../../support/desk';
 import { startProvider, type TestProvider } from '../../support/oidc';
+import { rejection } from '../../support/rejection';
 
 const START = '/oidc/start?returnTo=/console/usage';
 
@@ -13,12 +18,13 @@ describe('signing in to the console with an identity provider', function () {
   let email: string;
   let userId: string;
   const egress = openEgress();
+  let oidc: object;
 
   before(async () => {
     provider = await startProvider();
     process.env['TEST_OIDC_SECRET'] = provider.clientSecret;
     const { url: issuer, clientId } = provider;
-    const oidc = { name: 'Acme', issuer, clientId, clientSecret: { env: 'TEST_OIDC_SECRET' }, allowPrivate: true };
+    oidc = { name: 'Acme', issuer, clientId, clientSecret: { env: 'TEST_OIDC_SECRET' }, allowPrivate: true };
     desk = await openDesk('Postgres', { egress, settings: { oidc } });
     ({ userId, email } = await desk.person((await desk.customer()).accountId));
   });
@@ -72,10 +78,10 @@ describe('signing in to the console with an identity provider', function () {
     const verified = { email, email_verified: true };
     for (const [word, person, change] of [
       ['denied', { claims: verified, refuses: true }],
-      ['unknown', { claims: { email: 'nobody@example.com', email_verified: true } }],
-      ['unverified', { claims: { email } }],
-      ['unverified', { claims: { email, email_verified: 'true' } }],
-      ['unverified', { claims: {} }],
+      ['unknown', { claims: { sub: 'stranger', email: 'nobody@example.com', email_verified: true } }],
+      ['unverified', { claims: { sub: 'stranger', email } }],
+      ['unverified', { claims: { sub: 'stranger', email, email_verified: 'true' } }],
+      ['unverified', { claims: { sub: 'stranger' } }],
       ['failed', { claims: verified, forged: true }],
       ['failed', { claims: verified, instead: { nonce: 'another' } }],
       ['failed', { claims: verified, instead: { aud: 'another' } }],
@@ -108,9 +114,107 @@ describe('signing in to the console with an identity provider', function () {
   it('does not sign in who is disabled', async () => {
     const person = await desk.person((await desk.customer()).accountId);
     await desk.admin('PATCH', `/users/${person.userId}`, { status: 'disabled' });
-    provider.person = { claims: { email: person.email, email_verified: true } };
+    provider.person = { claims: { sub: 'disabled', email: person.email, email_verified: true } };
     const answer = await travel(new TestBrowser(desk.publicUrl));
     assert.equal(answer.headers.get('location'), '/console/sign-in#error=unknown');
+    const { body } = await desk.admin('PATCH', `/users/${person.userId}`, { status: 'active' });
+    assert.equal(body.identity, null);
+  });
+
+  describe('binds a user to one subject of the provider', () => {
+    const newPerson = async () => desk.person((await desk.customer()).accountId);
+
+    /** Sends a browser with this subject and address there and back: the id of the user it is signed in as, or the word of the refusal. */
+    async function signIn(sub: string, address?: string, isVerified = true): Promise<string> {
+      provider.person = {
+        claims: { sub, ...(address !== undefined && { email: address, email_verified: isVerified }) },
+      };
+      const browser = new TestBrowser(desk.publicUrl);
+      const location = (await travel(browser)).headers.get('location') ?? '';
+      if (location !== '/console/usage') return location.replace('/console/sign-in#error=', '');
+      return (await browser.get('/session')).body.user.id;
+    }
+
+    it('refuses another subject with the same verified address', async () => {
+      const ada = await newPerson();
+      assert.equal(await signIn('ada', ada.email), ada.userId);
+      assert.equal(await signIn('successor of ada', ada.email), 'bound');
+      assert.equal(await signIn('ada', ada.email), ada.userId);
+    });
+
+    it('signs a bound subject in as its own user whatever address it shows', async () => {
+      const [bob, carol] = [await newPerson(), await newPerson()];
+      assert.equal(await signIn('bob', bob.email), bob.userId);
+      assert.equal(await signIn('bob', carol.email), bob.userId);
+      assert.equal(await signIn('bob', 'bob@elsewhere.example'), bob.userId);
+      assert.equal(await signIn('bob', carol.email, false), bob.userId);
+      assert.equal(await signIn('bob'), bob.userId);
+      assert.equal(await signIn('carol', carol.email), carol.userId);
+    });
+
+    it('binds one of two subjects that show the address at the same moment', async () => {
+      const { userId, email: address } = await newPerson();
+      const backs: [TestBrowser, string][] = [];
+      for (const sub of ['first', 'second', 'first', 'second']) {
+        provider.person = { claims: { sub, email: address, email_verified: true } };
+        const browser = new TestBrowser(desk.publicUrl);
+        const back = await provider.visit((await browser.get(START)).headers.get('location') ?? '');
+        backs.push([browser, back.pathname.replace('/console/api', '') + back.search]);
+      }
+      const answers = await Promise.all(backs.map(([browser, path]) => browser.get(path)));
+      const locations = answers.map(({ headers }) => headers.get('location'));
+      const refused = '/console/sign-in#error=bound';
+      assert.deepEqual([...locations].sort(), ['/console/usage', '/console/usage', refused, refused].sort());
+      assert.equal(locations[0], locations[2]);
+      const { body } = await desk.admin('GET', `/audit?subject=user:${userId}&action=user.bind`);
+      assert.equal(body.items.length, 1);
+    });
+
+    it('writes down who was bound to what, and shows it to operators', async () => {
+      const { userId, email: address } = await newPerson();
+      await signIn('dora', address);
+      const identity = { issuer: provider.url, subject: 'dora' };
+      const { body: rows } = await desk.admin('GET', `/audit?subject=user:${userId}&action=user.bind`);
+      assert.deepEqual([rows.items[0].actor, rows.items[0].after], [`user:${userId}`, identity]);
+      const { body: user } = await desk.admin('PATCH', `/users/${userId}`, { status: 'active' });
+      const { boundAt, ...shown } = user.identity;
+      assert.deepEqual(shown, identity);
+      assert.ok(Date.now() - Date.parse(boundAt) < 60_000);
+    });
+
+    it('lets an operator unbind a user: its sessions end, and the next subject is bound', async () => {
+      const { userId, email: address } = await newPerson();
+      assert.equal(await signIn('erin', address), userId);
+      const { status, body } = await desk.admin('DELETE', `/users/${userId}/identity`);
+      assert.deepEqual([status, body.id, body.identity], [200, userId, null]);
+      assert.deepEqual(await desk.database('user_sessions').where({ user_id: userId }), []);
+      assert.equal(await signIn('erin again', address), userId);
+      assert.equal(await signIn('erin', address), 'bound');
+      const { body: rows } = await desk.admin('GET', `/audit?subject=user:${userId}&action=user.unbind`);
+      const [{ actor, before, after }] = rows.items;
+      assert.deepEqual([actor, before, after], ['admin', { issuer: provider.url, subject: 'erin' }, null]);
+    });
+
+    it('changes nothing when a user that is not bound is unbound', async () => {
+      const { userId, email: address } = await newPerson();
+      await new TestBrowser(desk.publicUrl).signIn(address, PASSWORD);
+      const { status, body } = await desk.admin('DELETE', `/users/${userId}/identity`);
+      assert.deepEqual([status, body.identity], [200, null]);
+      assert.equal((await desk.database('user_sessions').where({ user_id: userId })).length, 1);
+      const { body: rows } = await desk.admin('GET', `/audit?subject=user:${userId}&action=user.unbind`);
+      assert.deepEqual(rows.items, []);
+      assert.equal((await desk.admin('DELETE', `/users/${newId()}/identity`)).status, 404);
+    });
+
+    it('begins no session for a subject that was unbound after it was recognised', async () => {
+      const { userId, email: address } = await newPerson();
+      await signIn('frank', address);
+      const user = await findUser(desk.database, userId);
+      await desk.admin('DELETE', `/users/${userId}/identity`);
+      const times = { idleMs: 60_000, lifetimeMs: 60_000 };
+      const error = await rejection(beginSession(desk.database, user, 'oidc', times));
+      assert.ok(error instanceof GatewayError && error.code === 'SIGN_IN_FAILED');
+    });
   });
 
   it('goes on to no other place than the console', async () => {
@@ -141,5 +245,46 @@ describe('signing in to the console with an identity provider', function () {
     assert.deepEqual((await browser.get('/sign-in')).body, { password: true, oidc: null });
     for (const path of ['/oidc/start', '/oidc/callback']) assert.equal((await browser.get(path)).status, 404);
     await none.close();
+  });
+
+  describe('instead of passwords', () => {
+    let only: TestDesk;
+    before(async () => {
+      only = await openDesk('Postgres', { egress, settings: { oidc, passwordSignIn: false } });
+    });
+    after(() => only.close());
+
+    it('is the only way that the page offers', async () => {
+      const { body } = await new TestBrowser(only.publicUrl).get('/sign-in');
+      assert.deepEqual(body, { password: false, oidc: { name: 'Acme', startUrl: '/console/api/oidc/start' } });
+    });
+
+    it('refuses the right password, says where to sign in, and counts no attempt', async () => {
+      const person = await only.person((await only.customer()).accountId);
+      for (const password of [PASSWORD, 'a wrong password']) {
+        const { status, body, headers } = await new TestBrowser(only.publicUrl).signIn(person.email, password);
+        assert.deepEqual([status, body.error.code, headers.getSetCookie()], [403, 'FORBIDDEN', []]);
+        assert.match(body.error.message, /Password sign-in is switched off.*Acme/);
+      }
+      assert.deepEqual(await only.database('sign_in_attempts'), []);
+    });
+
+    it('lets nobody change a password, and tells the page so', async () => {
+      const { accountId } = await only.customer();
+      const { email } = await only.person(accountId);
+      const browser = await signedInBrowser(only.publicUrl, only.database, accountId);
+      assert.equal((await browser.get('/session')).body.passwordSignIn, false);
+      const answer = await browser.send('PUT', '/password', { current: PASSWORD, password: 'another long password' });
+      assert.deepEqual([answer.status, answer.body.error.code], [403, 'FORBIDDEN']);
+      assert.ok(await findBySignIn(only.database, email, PASSWORD));
+    });
+
+    it('leaves the operator’s one-time links as the way in when the provider is away', async () => {
+      const { userId } = await only.person((await only.customer()).accountId);
+      const { body: link } = await only.admin('POST', `/users/${userId}/sign-in-link`, {});
+      const token = link.path.replace('/console/sign-in#token=', '');
+      const { status, body } = await new TestBrowser(only.publicUrl).send('POST', '/session/link', { token });
+      assert.deepEqual([status, body.user.id], [201, userId]);
+    });
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
-import { pageRoutes } from '../../../plugins/console/page';
+import { pageRoutes } from '../../../plugins/console/routes';
 import { temporaryFolder } from '../../support/databases';
 import { serveRoutes, type TestServer } from '../../support/serve';
 

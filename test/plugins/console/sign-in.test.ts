@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { hashToken } from '../../../core/sessions';
+import { hashToken } from '../../../core/sign-in/sessions';
 import { signedInBrowser, TestBrowser } from '../../support/console';
 import { openDesk, PASSWORD, type TestDesk } from '../../support/desk';
 

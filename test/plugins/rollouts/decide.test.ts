@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Arm, Rollout } from '../../../core/rollout';
+import type { Arm, Rollout } from '../../../core/rollouts/rollout';
 import { type ArmCounts, bucketOf, NOTHING_SEEN, type SlotCounts } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, FALSE_ABORTS, type Progress } from '../../../plugins/rollouts/decide';
 import { failsMore, isBeyondMore, isHigher } from '../../../plugins/rollouts/significance';
@@ -16,8 +16,14 @@ const GUARDS = [
 ] as const;
 
 const NO_SLOT: SlotCounts = {
-  ...{ calls: 0, errors: 0, charged: 0, logCost: 0 },
-  ...{ streams: 0, logFirstToken: 0, answers: 0, logWhole: 0 },
+  calls: 0,
+  errors: 0,
+  charged: 0,
+  logCost: 0,
+  streams: 0,
+  logFirstToken: 0,
+  answers: 0,
+  logWhole: 0,
 };
 
 const ROLLOUT: Rollout = {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { Knex } from 'knex';
-import type { Configuration } from '../../../core/configuration';
+import type { Configuration } from '../../../core/configuration/configuration';
+import type { Prepare } from '../../../core/configuration/live-configuration';
 import { newId } from '../../../core/ids';
-import type { Prepare } from '../../../core/live-configuration';
-import { LiveRollouts, type SeenCall } from '../../../core/live-rollouts';
-import { definitionOf, type Rollout } from '../../../core/rollout';
+import { LiveRollouts, type SeenCall } from '../../../core/rollouts/live-rollouts';
+import { definitionOf, type Rollout } from '../../../core/rollouts/rollout';
 import { bucketOf } from '../../../plugins/rollouts/counts';
 import { Engine, type EngineGateway } from '../../../plugins/rollouts/engine';
 import { give, type Order } from '../../../plugins/rollouts/orders';

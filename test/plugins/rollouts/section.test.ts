@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import { type Configuration, configurationReader } from '../../../core/configuration';
-import { changesBetween, meaningOf } from '../../../core/configuration-meaning';
-import { loadPlugins } from '../../../core/load-plugins';
-import { ConfigurationError } from '../../../core/yaml-file';
+import { type Configuration, configurationReader } from '../../../core/configuration/configuration';
+import { changesBetween, meaningOf } from '../../../core/configuration/meaning';
+import { ConfigurationError } from '../../../core/configuration/yaml-file';
+import { loadPlugins } from '../../../core/serving/load-plugins';
 import { skippedStages } from '../../../plugins/rollouts/skipped';
 import type { RolloutRow } from '../../../plugins/rollouts/store';
 import { temporaryFolder } from '../../support/configuration-folder';

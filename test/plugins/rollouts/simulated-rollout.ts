@@ -1,4 +1,4 @@
-import { type Arm, type Rollout, SLOTS } from '../../../core/rollout';
+import { type Arm, type Rollout, SLOTS } from '../../../core/rollouts/rollout';
 import { type ArmCounts, bucketOf, type SlotCounts, upToMs } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
 

@@ -1,12 +1,21 @@
 import { expect } from 'chai';
-import type { SeenCall } from '../../../core/live-rollouts';
+import type { SeenCall } from '../../../core/rollouts/live-rollouts';
 import { bucketOf } from '../../../plugins/rollouts/counts';
 import { Tally } from '../../../plugins/rollouts/tally';
 
 describe('what a process has seen of rollouts', () => {
   const seen = (more: Partial<SeenCall> = {}): SeenCall => ({
-    ...{ name: 'next', run: 'r', stage: 1, arm: 'control', isDrawn: true, slot: 3, isError: false, isHurt: false },
-    ...{ costE8: 100n, firstTokenMs: undefined, wholeMs: 50 },
+    name: 'next',
+    run: 'r',
+    stage: 1,
+    arm: 'control',
+    isDrawn: true,
+    slot: 3,
+    isError: false,
+    isHurt: false,
+    costE8: 100n,
+    firstTokenMs: undefined,
+    wholeMs: 50,
     ...more,
   });
 

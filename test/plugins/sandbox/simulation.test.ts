@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { isFinal } from '../../../plugins/sandbox/states';
+import { isFinal } from '../../../plugins/sandbox/life/states';
 import { type Outcome, randomOf, type Simulation, simulate } from './simulation/simulate';
 
 const SEEDS = Number(process.env['SANDBOX_SEEDS'] ?? 250);

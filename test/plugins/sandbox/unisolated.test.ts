@@ -1,12 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { pino } from 'pino';
-import type { Configuration } from '../../../core/configuration';
-import type { Prepare } from '../../../core/live-configuration';
+import type { Configuration } from '../../../core/configuration/configuration';
+import type { Prepare } from '../../../core/configuration/live-configuration';
+import { ConfigurationError } from '../../../core/configuration/yaml-file';
 import { StartFailure } from '../../../core/start-failure';
-import { defineSupplier, registerSupplier, type SupplierDriver } from '../../../core/supplier';
-import { ConfigurationError } from '../../../core/yaml-file';
-import { readOfferings } from '../../../plugins/sandbox/offerings';
+import { readOfferings } from '../../../plugins/sandbox/offers/offerings';
 import { openSuppliers, type SandboxService } from '../../../plugins/sandbox/service';
+import { defineSupplier, registerSupplier, type SupplierDriver } from '../../../plugins/sandbox/suppliers/supplier';
 import { refuseUnisolated } from '../../../plugins/sandbox/unisolated';
 
 const log = pino({ level: 'silent' });
@@ -55,7 +55,7 @@ describe('offerings without isolation', () => {
   });
 
   it('are refused on loopback when a proxy in front lets others in', () => {
-    assert.throws(() => start('127.0.0.1', true, false, 1), /the setting proxies/);
+    assert.throws(() => start('127.0.0.1', true, false, 1), /1 proxies in front \(proxies\.count/);
     start('127.0.0.1', true, true, 1);
     process.env['PUBLIC_URL'] = 'https://gateway.example/';
     try {

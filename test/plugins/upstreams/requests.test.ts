@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { ModelCall } from '../../../core/upstream';
-import { adapterNames, findAdapter } from '../../../core/upstream';
+import { adapterNames, findAdapter } from '../../../core/catalog/adapters';
+import type { ModelCall } from '../../../core/catalog/upstream';
 import upstreams from '../../../plugins/upstreams';
 import chat from '../../../plugins/upstreams/chat';
 import messages from '../../../plugins/upstreams/messages';

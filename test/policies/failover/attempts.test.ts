@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Pool } from 'undici';
-import type { Candidate, Tier } from '../../../core/catalog';
-import type { Gateway } from '../../../core/gateway';
-import { UpstreamHealth } from '../../../core/upstream-health';
+import type { Candidate, Tier } from '../../../core/catalog/catalog';
+import type { Gateway } from '../../../core/gateway/gateway';
+import { UpstreamHealth } from '../../../core/health/health';
 import { type AskingCall, Attempts } from '../../../policies/failover/attempts';
 import { RetryBudget } from '../../../policies/failover/retry-budget';
 import { choose, type Field } from '../../../policies/strategy-routing/choose';
@@ -147,7 +147,13 @@ function ordered(field: Field, health: UpstreamHealth): readonly Candidate[] {
 
 function callTo(candidates: readonly Candidate[]): AskingCall {
   const facts = { attempts: 0, routing: { attempts: [] } };
-  return { id: 'req', facts, hasLeft: false, onLeave: () => () => undefined, candidates } as unknown as AskingCall;
+  const paying = {
+    key: { accountId: 'account' },
+    request: { stream: false },
+    reservation: { onClientAbort: 'settle' },
+  };
+  const staying = { hasLeft: false, leftAtMs: undefined, onLeave: () => () => undefined };
+  return { id: 'req', facts, ...staying, ...paying, candidates } as unknown as AskingCall;
 }
 
 async function isAnswered(attempts: Attempts): Promise<boolean> {

@@ -184,12 +184,16 @@ describe('a field of a Chat call', () => {
 describe('what has no price', () => {
   const REFUSED = 'MODEL_NOT_PRICED';
   const IN_MESSAGES: readonly [object, string][] = [
-    [{ service_tier: 'priority' }, `${REFUSED} service_tier`],
+    // Models may have a price for such names: whether they do is seen where candidates are known.
+    [{ service_tier: 'priority' }, 'accepted'],
+    [{ service_tier: 7 }, `${REFUSED} service_tier`],
     [{ service_tier: 'auto' }, 'accepted'],
     [{ service_tier: 'standard_only' }, 'accepted'],
-    [{ speed: 'fast' }, `${REFUSED} speed`],
+    [{ speed: 'fast' }, 'accepted'],
+    [{ speed: {} }, `${REFUSED} speed`],
     [{ speed: 'standard' }, 'accepted'],
-    [{ inference_geo: 'us' }, `${REFUSED} inference_geo`],
+    [{ inference_geo: 'us' }, 'accepted'],
+    [{ inference_geo: 'x'.repeat(5_000) }, `${REFUSED} inference_geo`],
     [{ tools: [{ name: 'a' }, { type: 'web_search_20250305' }] }, `${REFUSED} tools[1].type`],
     [{ tools: [{ type: 'code_execution_20250825' }] }, `${REFUSED} tools[0].type`],
     [{ tools: [{ type: 'x'.repeat(5_000) }] }, `${REFUSED} tools[0].type`],
@@ -203,7 +207,8 @@ describe('what has no price', () => {
       assert.equal(await messages(more), expected));
   }
   const IN_CHAT: readonly [object, string][] = [
-    [{ service_tier: 'flex' }, `${REFUSED} service_tier`],
+    [{ service_tier: 'flex' }, 'accepted'],
+    [{ service_tier: ['flex'] }, `${REFUSED} service_tier`],
     [{ service_tier: null }, 'accepted'],
     [{ web_search_options: {} }, `${REFUSED} web_search_options`],
     [{ modalities: ['text', 'audio'] }, `${REFUSED} modalities`],
@@ -220,13 +225,9 @@ describe('the estimate of the input', () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } };
   const reversed = { source: { data, type: 'base64' }, type: 'image' };
   const url = { image_url: { url: `data:image/png;base64,${data}` }, type: 'image_url' };
+  const pdf = { type: 'document', source: { type: 'base64', data } };
 
-  async function estimate(content: unknown, sent: Sent = {}): Promise<{ tokens: number; bytes: number }> {
-    const request = await ask({ ...MESSAGES, messages: [{ role: 'user', content }] }, sent);
-    return { tokens: request.inputTokensEstimate, bytes: request.body.byteLength };
-  }
-
-  const COUNTED: readonly [string, unknown, number, number][] = [
+  const COUNTED: readonly [string, unknown, number, number, Sent?][] = [
     ['an image', [image], 1, 1],
     ['an image whose type comes last', [reversed], 1, 1],
     [
@@ -235,10 +236,11 @@ describe('the estimate of the input', () => {
       1,
       1,
     ],
-    ['a data URL', [url, url], 2, 2],
-    ['an image by address', [{ type: 'image_url', image_url: { url: `https://x.example/${data}` } }], 1, 0],
-    ['an image whose source is text', [{ type: 'image', source: { type: 'text', data } }], 1, 0],
-    ['base64 under another type', [{ type: 'document', source: { type: 'base64', data } }], 0, 0],
+    ['a data URL', [url, url], 2, 2, CHAT_PATH],
+    ['an image by address', [{ type: 'image_url', image_url: { url: `https://x.example/${data}` } }], 1, 0, CHAT_PATH],
+    ['an image whose source is text', [{ type: 'image', source: { type: 'text', data } }], 0, 0],
+    ['a document', [pdf], 0, 1],
+    ['text of a document', [{ type: 'document', source: { type: 'text', data } }], 0, 0],
     [
       'the arguments of a tool',
       [
@@ -250,12 +252,206 @@ describe('the estimate of the input', () => {
     ],
     ['text that looks like one', JSON.stringify(image), 0, 0],
   ];
-  for (const [name, content, images, withBytes] of COUNTED) {
+  for (const [name, content, images, withBytes, sent] of COUNTED) {
     it(`counts ${name} as ${images} with ${withBytes} × base64 left out`, async () => {
       for (const pieceBytes of [1, 4_096, 1_000_000]) {
-        const { tokens, bytes } = await estimate(content, { pieceBytes });
-        assert.equal(tokens, Math.ceil((bytes - withBytes * data.length) / 3) + images * 1_600);
+        const { inputTokensEstimate, body } = await ask(
+          { ...MESSAGES, messages: [{ role: 'user', content }] },
+          { ...sent, pieceBytes },
+        );
+        const textBytes = body.byteLength - withBytes * data.length;
+        assert.equal(inputTokensEstimate, Math.ceil(textBytes / 3) + images * 1_600);
       }
     });
   }
+});
+
+describe('what the vendor reads beside the body', () => {
+  const byUrl = { type: 'url', url: 'https://x.example/a' };
+  const text = { type: 'text', text: 'x' };
+  const plain = { images: 0, imagesByUrl: 0, documents: 0, isUnbounded: false };
+  const image = { type: 'image', source: byUrl };
+  const pdf = { type: 'document', source: byUrl };
+  const raw = (part: string) => `{"model":"large","max_tokens":1,"messages":[{"role":"user","content":[${part}]}]}`;
+
+  const PARTS: readonly [string, unknown, object, Sent?][] = [
+    ['text', [text], plain],
+    ['an image by URL', [image], { ...plain, imagesByUrl: 1 }],
+    ['a document by URL', [pdf, text], { ...plain, documents: 1 }],
+    [
+      'one in the result of a tool',
+      [{ type: 'tool_result', content: [pdf, image] }],
+      { ...plain, documents: 1, imagesByUrl: 1 },
+    ],
+    [
+      'one in what the vendor fetched before',
+      [{ type: 'web_fetch_tool_result', content: { type: 'web_fetch_result', content: pdf } }],
+      { ...plain, documents: 1 },
+    ],
+    [
+      'an image in a document of parts',
+      [{ type: 'document', source: { type: 'content', content: [image, text] } }],
+      { ...plain, imagesByUrl: 1 },
+    ],
+    ['the arguments of a tool', [{ type: 'tool_use', input: { a: pdf, type: 'document' } }], plain],
+    ['a part of an unknown type', [{ type: 'hologram' }], { ...plain, isUnbounded: true }],
+    ['a part without a type', [{ text: 'x' }], { ...plain, isUnbounded: true }],
+    [
+      'an unknown source',
+      [{ type: 'document', source: { type: 's3', uri: 's3://x' } }],
+      { ...plain, isUnbounded: true },
+    ],
+    [
+      'a reference to a tool',
+      [{ type: 'tool_result', content: [{ type: 'tool_reference', tool_name: 'x' }] }],
+      { ...plain, isUnbounded: true },
+    ],
+    [
+      'a file in the body',
+      [{ type: 'file', file: { file_data: 'data:application/pdf;base64,QUJD' } }],
+      { ...plain, documents: 1 },
+      CHAT_PATH,
+    ],
+    [
+      'an image as a bare address',
+      [{ type: 'image_url', image_url: 'https://x.example/a' }],
+      { ...plain, imagesByUrl: 1 },
+      CHAT_PATH,
+    ],
+  ];
+  for (const [name, content, expected, sent] of PARTS) {
+    it(`is told for ${name}`, async () => {
+      for (const pieceBytes of [1, 1_000]) {
+        const body = { ...MESSAGES, messages: [{ role: 'user', content }, ...HELLO] };
+        const { reading } = await ask(body, { ...sent, pieceBytes });
+        const { images, imagesByUrl, documents, isUnbounded } = reading;
+        assert.deepEqual({ images, imagesByUrl, documents, isUnbounded }, expected);
+      }
+    });
+  }
+
+  for (const part of [
+    '{"type":"text","type":"document","source":{"type":"url","url":"https://x"}}',
+    '{"type":"document","type":"text","source":{"type":"url","url":"https://x"}}',
+    '{"type":"image","source":{"type":"base64","data":"QUJD"},"source":{"type":"url","url":"https://x"}}',
+    '{"type":"image","source":{"type":"base64","type":"url","url":"https://x"}}',
+    '{"type":["document"],"source":{"type":"url"}}',
+    '{"type":null,"source":{"type":"url"}}',
+  ]) {
+    it(`is all of the context where readers differ: ${part}`, async () =>
+      assert.equal((await ask(raw(part))).reading.isUnbounded, true));
+  }
+
+  it('is a document whose key and type are escaped', async () => {
+    const part = '{"\\u0074ype":"docu\\u006dent","s\\u006furce":{"type":"\\u0075rl","url":"https://x"}}';
+    assert.equal((await ask(raw(part.replaceAll('\\\\', '\\')))).reading.documents, 1);
+  });
+
+  /** A tool that a message adds to those of the request. */
+  const adding = (definition: object) => [
+    { role: 'system', content: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition } }] },
+  ];
+
+  const REFUSED: readonly [object, string, Sent?][] = [
+    [
+      {
+        messages: [...HELLO, { role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: 'f' } }] }],
+      },
+      'NOT_SUPPORTED messages[1].content',
+    ],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'container_upload', file_id: 'f' }] }] },
+      'NOT_SUPPORTED messages[0].content',
+    ],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }] },
+      'NOT_SUPPORTED messages[0].content',
+      CHAT_PATH,
+    ],
+    [
+      {
+        messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'QUJD', format: 'wav' } }] }],
+      },
+      'MODEL_NOT_PRICED messages[0].content',
+      CHAT_PATH,
+    ],
+    [{ messages: [{ role: 'assistant', audio: { id: 'a' } }] }, 'NOT_SUPPORTED messages[0].audio', CHAT_PATH],
+    [{ messages: adding({ type: 'web_search_20250305', name: 'web_search' }) }, 'MODEL_NOT_PRICED messages[0].content'],
+    [{ messages: adding({ type: 'code_execution_20260521' }) }, 'MODEL_NOT_PRICED messages[0].content'],
+    [{ messages: adding({ type: 'something_new' }) }, 'MODEL_NOT_PRICED messages[0].content'],
+    [{ messages: adding({ name: 'a', input_schema: { type: 'object' } }) }, 'accepted'],
+    [{ messages: adding({ type: 'bash_20250124' }) }, 'accepted'],
+    [{ audio: { voice: 'ash', format: 'wav' } }, 'MODEL_NOT_PRICED audio', CHAT_PATH],
+    [{ fallbacks: 'default' }, 'MODEL_NOT_PRICED fallbacks'],
+    [{ billing_policy: { type: 'billing_policy' } }, 'MODEL_NOT_PRICED billing_policy'],
+    [{ background: true }, 'NOT_SUPPORTED background'],
+    [{ background: false }, 'accepted'],
+    [{ thread: { type: 'create' } }, 'accepted'],
+    [{ thread: { type: 'create', previous_message_id: 'm' } }, 'NOT_SUPPORTED thread'],
+    [{ thread: null }, 'accepted'],
+    [{ container: { id: 'c' } }, 'NOT_SUPPORTED container'],
+    [{ prompt: { id: 'p' } }, 'NOT_SUPPORTED prompt', CHAT_PATH],
+    [{ Thread: { type: 'continue' } }, 'INVALID_FIELD Thread'],
+  ];
+  for (const [more, expected, sent] of REFUSED) {
+    it(`${JSON.stringify(more).slice(0, 80)}: ${expected}`, async () =>
+      assert.equal(await refusal(ask({ ...MESSAGES, ...more }, sent)), expected));
+  }
+
+  it('has further runs of the model for compaction, MCP servers and tools that search', async () => {
+    const passes = async (more: object) => (await ask({ ...MESSAGES, ...more })).reading;
+    const clearing = { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } };
+    assert.deepEqual(await passes(clearing), {
+      ...(await passes({})),
+      textTokens: (await passes(clearing)).textTokens,
+    });
+    const compacting = await passes({ context_management: { edits: [{ type: 'compact_20260112' }] } });
+    assert.deepEqual([compacting.isUnbounded, compacting.furtherPasses, compacting.furtherAnswers], [true, 1, 1]);
+    assert.equal((await passes({ mcp_servers: [] })).furtherPasses, 0);
+    assert.equal((await passes({ mcp_servers: [{ name: 'a' }] })).furtherPasses, 9);
+    const searching = await passes({ tools: [{ name: 'a' }, { type: 'tool_search_tool_bm25_20251119' }] });
+    assert.deepEqual([searching.isUnbounded, searching.furtherPasses, searching.toolOverheads], [true, 9, 2]);
+    const added = await passes({ messages: adding({ type: 'tool_search_tool_regex_20251119' }) });
+    assert.deepEqual([added.isUnbounded, added.furtherPasses], [true, 9]);
+  });
+});
+
+describe('members that no table has', () => {
+  const SMALL: readonly unknown[] = [true, null, 0, 1, -2, 0.5, 'a_short-word', ''];
+  const LARGE: readonly unknown[] = [
+    2,
+    1e9,
+    'Upper',
+    'https://x.example',
+    'x'.repeat(33),
+    [],
+    {},
+    ['a'],
+    'x'.repeat(5_000),
+  ];
+  const held = async (value: unknown, settings = {}) =>
+    (await ask({ ...MESSAGES, brand_new: value }, { settings })).reading.heldMembers.length === 1;
+
+  it('cost nothing where the value is small, and all of the context where it is not', async () => {
+    for (const value of SMALL) assert.equal(await held(value), false, JSON.stringify(value));
+    for (const value of LARGE) assert.equal(await held(value), true, JSON.stringify(value));
+  });
+
+  it('are named for the first ten content parts of unknown types', async () => {
+    const content = Array.from({ length: 50 }, (_, at) => ({ type: `new_${at}` }));
+    const { reading } = await ask({ ...MESSAGES, messages: [{ role: 'user', content }] });
+    assert.deepEqual([reading.unknownMembers.length, reading.unknownMembers[0]], [10, 'content.new_0']);
+  });
+
+  it('are held for where they stand twice', async () => {
+    const body = '{"model":"large","max_tokens":1,"messages":[],"x":{"id":1},"x":true}';
+    assert.deepEqual((await ask(body)).reading.heldMembers, ['x']);
+  });
+
+  it('are forwarded, held for or refused as the operator says', async () => {
+    assert.equal(await held({ id: 1 }, { unknownMembers: 'forward' }), false);
+    assert.equal(await held(true, { unknownMembers: 'hold' }), true);
+    const refused = ask({ ...MESSAGES, brand_new: true }, { settings: { unknownMembers: 'refuse' } });
+    assert.equal(await refusal(refused), 'NOT_SUPPORTED brand_new');
+  });
 });

@@ -1,16 +1,16 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
-import { Call, type ModelRequest } from '../../../core/call';
+import { Call, type ModelRequest } from '../../../core/calls/call';
 import { GatewayError } from '../../../core/errors';
-import type { Gateway } from '../../../core/gateway';
+import type { Gateway } from '../../../core/gateway/gateway';
 import modelRequest from '../../../policies/model-request';
 import { MESSAGES_ROLES } from '../../../policies/model-request/roles';
 
 export interface Sent {
   readonly url?: string;
   readonly headers?: Record<string, string>;
-  readonly settings?: { readonly forwardHeaderPrefixes: readonly string[] };
+  readonly settings?: object;
   /** How many bytes arrive at once. */
   readonly pieceBytes?: number;
 }
@@ -20,6 +20,8 @@ const SETTINGS = {
   roles: MESSAGES_ROLES,
   bodyTimeout: '120s',
   slowBodyTimeout: '30s',
+  sharedObjects: [],
+  unknownMembers: 'byValue',
 };
 
 const KEY = { accountId: 'account', keyId: 'key', settings: { rev: 0, name: '', allowedModels: undefined } };
@@ -45,7 +47,10 @@ export function runPolicy(
   const response = new EventEmitter() as unknown as ServerResponse;
   const call = new Call(request, response);
   call.key = KEY;
-  const step = modelRequest.prepare({ ...SETTINGS, ...settings }, { ledger: RICH } as unknown as Gateway);
+  const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {
+    ledger: RICH,
+    catalog: { upstreams: [] },
+  } as unknown as Gateway);
   const result = Promise.resolve(step(call, request, response)).then((fields) => {
     if (fields?.request === undefined) throw new Error('no request was left');
     return fields.request;

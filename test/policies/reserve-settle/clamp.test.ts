@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { ModelRequest } from '../../../core/call';
-import type { Candidate } from '../../../core/catalog';
+import type { ModelRequest } from '../../../core/calls/call';
+import type { Candidate } from '../../../core/catalog/catalog';
 import chat from '../../../plugins/upstreams/chat';
-import { clampTo as clampWith } from '../../../policies/reserve-settle/clamp';
+import { clampTo as clampWith, withLimit } from '../../../policies/reserve-settle/clamp';
 import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
@@ -58,13 +58,20 @@ describe('a call whose money does not suffice', () => {
     expect(clampTo(999n, request, [candidate])).to.equal(undefined);
   });
 
-  it('is given more than is expected of a call without a limit, where two answers are held for and one can be longer', () => {
+  it('is given more than half of what is held for two answers, where one of them can have it all', () => {
     const spender = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
     const both = [{ ...spender, adapter: chat, upstream: { ...spender.upstream, prefill: true } }];
     const request = named({}, { stream: true });
-    expect(holdFor(request, both)).to.equal(3_000n);
+    expect(holdFor(request, both)).to.equal(4_000n);
     expect(clampTo(2_200n, request, both)?.maxOutputTokens).to.equal(120);
     expect(clampTo(2_900n, request, both)?.maxOutputTokens).to.equal(150);
+  });
+
+  it('has the limit that is held written into its body on request, the lowest that every candidate takes', () => {
+    const smaller = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
+    expect(withLimit(named({}), [candidate, smaller]).edits).to.deep.equal([{ member: 'max_tokens', set: '150' }]);
+    const limited = named({ max_tokens: 7 }, { maxOutputTokens: 7 });
+    expect(withLimit(limited, [candidate])).to.equal(limited);
   });
 
   it('is held for within the money, and with one token more would not be', () => {

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { ModelRequest } from '../../../core/call';
-import type { Candidate } from '../../../core/catalog';
-import { costOf } from '../../../core/price';
-import { UNKNOWN_USAGE } from '../../../core/usage';
+import type { ModelRequest } from '../../../core/calls/call';
+import type { Candidate, ModelEntry } from '../../../core/catalog/catalog';
+import { costOf } from '../../../core/catalog/price';
+import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
+import { type Reading, textReading } from '../../../core/dialects/reading';
 import chat from '../../../plugins/upstreams/chat';
 import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
@@ -21,8 +22,47 @@ describe('the hold', () => {
     expect(holdFor(sampleModelRequest({ maxOutputTokens: 7 }), [candidate])).to.equal(1_000n + 70n);
   });
 
-  it("covers the model's estimate when the caller allows any output", () => {
-    expect(holdFor(sampleModelRequest(), [candidate])).to.equal(1_000n + 1_000n);
+  it('covers all that the model can say when the caller names no limit', () => {
+    expect(holdFor(sampleModelRequest(), [candidate])).to.equal(1_000n + 4_000n);
+  });
+
+  describe('of what is not in the body', () => {
+    const holding = (reading: Partial<Reading>, model: Partial<ModelEntry> = {}, freeMembers: readonly string[] = []) =>
+      holdFor(sampleModelRequest({ maxOutputTokens: 1, reading: { ...textReading(1_000), ...reading } }), [
+        sampleCandidate('a', { model: { ...simple, ...model }, upstream: { freeMembers: new Set(freeMembers) } }),
+      ]);
+    const bounds = { imageByUrl: 200, documentByUrl: 600 };
+
+    it('covers the context window, at the dearest price of input', () => {
+      for (const reading of [{ isUnbounded: true }, { imagesByUrl: 1 }, { documents: 1 }, { heldMembers: ['x'] }])
+        expect(holding(reading)).to.equal(5_010n);
+      const price = samplePrice(1_000_000n, 0n, { cacheWrite1h: 2_000_000n });
+      expect(holding({ documents: 1 }, { price })).to.equal(10_000n);
+    });
+
+    it("covers the operator's bounds instead, and never more than the context window", () => {
+      expect(holding({ imagesByUrl: 2, documents: 1 }, { bounds })).to.equal(2_010n);
+      expect(holding({ documents: 100 }, { bounds })).to.equal(5_010n);
+      expect(holding({ documents: 1, isUnbounded: true }, { bounds })).to.equal(5_010n);
+      expect(holding({ documents: 1, imagesByUrl: 1 }, { bounds: { ...bounds, imageByUrl: undefined } })).to.equal(
+        5_010n,
+      );
+    });
+
+    it('covers one more context window for each further run of the model, and its answer', () => {
+      expect(holding({ furtherPasses: 2 })).to.equal(11_010n);
+      expect(holding({ isUnbounded: true, furtherPasses: 1, furtherAnswers: 1 })).to.equal(10_000n + 4_010n);
+    });
+
+    it('covers what tools, images and predicted output add', () => {
+      expect(holding({ toolOverheads: 2, images: 1 }, { toolOverheadTokens: 300, imageTokens: 400 })).to.equal(2_010n);
+      expect(holding({ predictedTokens: 5 })).to.equal(1_060n);
+    });
+
+    it('covers nothing for a member that the upstream calls free', () => {
+      expect(holding({ heldMembers: ['x'] }, {}, ['x'])).to.equal(1_010n);
+      expect(holding({ heldMembers: ['x', 'y'] }, {}, ['x'])).to.equal(5_010n);
+    });
   });
 
   it('covers no more output than the model can give', () => {
@@ -40,7 +80,7 @@ describe('the hold', () => {
   });
 
   it('covers input at the price of cache writes, where those are dearest', () => {
-    const price = samplePrice(1_000_000n, 0n, { cacheWrite1hE8: 2_000_000n });
+    const price = samplePrice(1_000_000n, 0n, { cacheWrite1h: 2_000_000n });
     const dear = sampleCandidate('a', { model: { ...simple, price } });
     expect(holdFor(sampleModelRequest(), [dear])).to.equal(2_000n);
   });
@@ -65,11 +105,11 @@ describe('the hold', () => {
     });
 
     it('covers two answers when the caller names no limit that they could share', () => {
-      expect(holdFor(sampleModelRequest({ stream: true }), both)).to.equal(3_000n + 2_000n);
+      expect(holdFor(sampleModelRequest({ stream: true }), both)).to.equal(3_000n + 8_000n);
     });
 
     it('is that of one answer for a call that cannot be gone on with', () => {
-      const dearer = 3_000n + 100n;
+      const dearer = 1_000n + 4_000n;
       expect(holdFor(sampleModelRequest(), both)).to.equal(dearer);
       expect(holdFor(sampleModelRequest({ stream: true }), [begins, candidate])).to.equal(dearer);
       const many = sampleModelRequest({ stream: true, choices: 2, maxOutputTokens: 7 });
@@ -78,16 +118,16 @@ describe('the hold', () => {
 
     it('is that of one answer where nobody is let to go on, or speaks a dialect that cannot', () => {
       const request = sampleModelRequest({ stream: true });
-      expect(holdFor(request, both, false)).to.equal(3_100n);
+      expect(holdFor(request, both, false)).to.equal(5_000n);
       const mute = { ...goesOn, adapter: { ...chat, continuation: undefined } as unknown as typeof chat };
-      expect(holdFor(request, [begins, mute])).to.equal(3_100n);
+      expect(holdFor(request, [begins, mute])).to.equal(5_000n);
     });
   });
 
   it('is never below the cost at any candidate while the tokens stay within the bounds', () => {
     const e8 = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const model = fc.record({
-      price: fc.tuple(e8, e8, e8).map(([input, output, cache]) => samplePrice(input, output, { cacheWriteE8: cache })),
+      price: fc.tuple(e8, e8, e8).map(([input, output, cache]) => samplePrice(input, output, { cacheWrite: cache })),
       context: fc.integer({ min: 1, max: 300_000 }),
       maxOutput: fc.integer({ min: 1, max: 100_000 }),
     });

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { Call, type Ending, type StreamAnswer } from '../../../core/call';
-import type { ChunkReader } from '../../../core/chunk-reader';
-import { EventReader } from '../../../core/event-reader';
-import { UpstreamHealth } from '../../../core/upstream-health';
+import { Call, type Counted, type Ending, type StreamAnswer } from '../../../core/calls/call';
+import { outputTokens, totalInputTokens } from '../../../core/catalog/usage';
+import { UpstreamHealth } from '../../../core/health/health';
+import type { ChunkReader } from '../../../core/wire/chunk-reader';
+import { EventReader } from '../../../core/wire/event-reader';
 import chat from '../../../plugins/upstreams/chat';
 import { sendStream } from '../../../policies/sse-relay/stream';
 import { TokenMeter } from '../../../policies/token-metering/token-meter';
@@ -60,30 +61,42 @@ describe('A client that leaves a stream', () => {
   let sent: Sent;
   let response: SampleResponse;
   let endings: Ending[];
+  let call: Call;
 
   /** Relays a stream that begins with `head`; resolves when it has ended. */
-  function relay(head: string, onClientAbort: 'settle' | 'drain'): Promise<void> {
+  function relay(head: string, onClientAbort: 'settle' | 'drain', silentMs = 0): Promise<void> {
     const candidate = { ...sampleCandidate('acme'), adapter: chat };
-    const request = sampleModelRequest({ protocol: 'chat', stream: true });
+    const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100 });
     const meter = new TokenMeter(request);
     meter.begin(candidate);
     const events = new EventReader(chat, 1);
     const answer: StreamAnswer = {
-      ...{ kind: 'stream', candidate, status: 200, headers: {}, head: events.read(Buffer.from(head)) },
-      ...{ events, chunks: sent, goOn: undefined },
+      kind: 'stream',
+      candidate,
+      status: 200,
+      headers: {},
+      head: events.read(Buffer.from(head)),
+      events,
+      chunks: sent,
+      silentMs,
+      goOn: undefined,
     };
     const incoming = sampleRequest('POST', '/v1/chat/completions');
     response = new SampleResponse(incoming);
     const reservation = {
-      ...{ rid: 'r', heldE8: 1_000_000n, onClientAbort },
+      rid: 'r',
+      heldE8: 1_000_000n,
+      onClientAbort,
       settle: async (ending: Ending) => {
         endings.push(ending);
         return { chargedE8: 0n, billing: ending.billing };
       },
     };
-    const call = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
+    const answered = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
+    call = answered;
     const gateway = sampleGateway({ health: new UpstreamHealth() });
-    return sendStream(call, answer, response, { annotateStreamCost: true, exposeAccountHeaders: false, gateway });
+    const settings = { annotateStreamCost: true, exposeAccountHeaders: false, stalledAfterMs: 30_000 };
+    return sendStream(answered, answer, response, { ...settings, gateway });
   }
 
   beforeEach(() => {
@@ -91,18 +104,45 @@ describe('A client that leaves a stream', () => {
     endings = [];
   });
 
-  it('does not pay for what had come and was not relayed yet', async () => {
+  it('pays for what came after it left, up to the reported usage', async () => {
     const done = relay(said('1234'), 'settle');
-    sent.add(said('five tokens and more'), FINISH, USAGE);
     response.clientLeaves();
+    sent.add(said('five tokens and more'), FINISH, USAGE);
+    sent.end();
     await done;
-    expect(endings).to.have.length(1);
-    expect(endings[0]).to.include({ billing: 'partial' });
-    expect(endings[0]).to.have.nested.property('usage.outputTokens', 1);
+    expect(endings[0]).to.include({ billing: 'actual' });
+    expect(outputTokens((endings[0] as Counted).usage)).to.equal(7);
+  });
+
+  it('pays for what was counted when the upstream sends 64 KB behind the stop reason and no usage', async () => {
+    const done = relay(said('1234') + FINISH, 'settle');
+    response.clientLeaves();
+    sent.add(...Array.from({ length: 66 }, () => `: ${'x'.repeat(1_000)}\n\n`));
+    await done;
+    expect(endings[0]).to.include({ billing: 'estimated' });
+    expect(outputTokens((endings[0] as Counted).usage)).to.equal(1);
     expect(sent.isCancelled).to.equal(true);
   });
 
-  it('after its end, where streams are drained, leaves nothing running', async () => {
+  it('pays for silence as for output that is not shown, at most up to the limit of the call', async () => {
+    const done = relay(said('1234'), 'settle', 60_000);
+    response.clientLeaves();
+    sent.cancel();
+    await done;
+    expect(endings[0]).to.include({ billing: 'partial' });
+    // One token is shown. A minute at 50 tokens per second would be 3,000 tokens, but the limit is 100.
+    expect(outputTokens((endings[0] as Counted).usage)).to.equal(101);
+  });
+
+  it('pays nothing when the process ends before the upstream has', async () => {
+    const done = relay(said('1234'), 'drain');
+    response.clientLeaves();
+    call.cutOff();
+    await done;
+    expect(endings[0]).to.deep.equal({ billing: 'released' });
+  });
+
+  it('after its end leaves nothing running', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
     const done = relay(said('1234'), 'drain');
     // What was given to the connection is not taken any more.
@@ -121,8 +161,7 @@ describe('A client that leaves a stream', () => {
     sent.add(USAGE);
     sent.end();
     await done;
-    expect(endings).to.have.length(1);
-    expect(endings[0]).to.have.nested.property('usage.outputTokens', 7);
-    expect(endings[0]).to.have.nested.property('usage.inputTokens', 10);
+    const { usage } = endings[0] as Counted;
+    expect([totalInputTokens(usage), outputTokens(usage)]).to.deep.equal([10, 7]);
   });
 });

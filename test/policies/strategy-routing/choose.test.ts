@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Candidate } from '../../../core/catalog';
-import { UpstreamHealth } from '../../../core/upstream-health';
+import type { Candidate } from '../../../core/catalog/catalog';
+import { UpstreamHealth } from '../../../core/health/health';
 import { type Choice, choose, type Field, scoreOf, type Wish } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { UpstreamHealth } from '../../../core/upstream-health';
+import { UpstreamHealth } from '../../../core/health/health';
 import { choose, type Field, type Wish } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { Candidate } from '../../../core/catalog';
-import { UpstreamHealth } from '../../../core/upstream-health';
-import { UNKNOWN_USAGE } from '../../../core/usage';
+import type { Candidate } from '../../../core/catalog/catalog';
+import { usageOf } from '../../../core/catalog/usage';
+import { UpstreamHealth } from '../../../core/health/health';
 import { choose, type Wish } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byCost } from '../../../policies/strategy-routing/strategies/cost';
@@ -89,7 +89,7 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
     // Times scatter: mostly near the middle, now and then twice as long.
     const scatter = 0.7 + random() * 0.5 + (random() < 0.05 ? 1 : 0);
     health.answered(chosen, { ms: truth.firstTokenMs * scatter, stream: true });
-    const usage = { ...UNKNOWN_USAGE, inputTokens: INPUT_TOKENS, outputTokens: truth.outputTokens };
+    const usage = usageOf({ input: INPUT_TOKENS, output: truth.outputTokens });
     health.used('m', chosen, usage, request);
   }
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { ModelEntry, Tier } from '../../../core/catalog';
-import type { CandidateFacts } from '../../../core/upstream-gauge';
+import type { ModelEntry, Tier } from '../../../core/catalog/catalog';
+import type { CandidateFacts } from '../../../core/health/gauge';
 import { byCost } from '../../../policies/strategy-routing/strategies/cost';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
@@ -155,7 +155,7 @@ describe('the strategy cost', () => {
   });
 
   it('counts the share of the input that comes from a cache at its own price', () => {
-    const cached = { model: { price: samplePrice(1_000n, 0n, { cacheReadE8: 100n }) }, cacheReadShare: 0.9 };
+    const cached = { model: { price: samplePrice(1_000n, 0n, { cacheRead: 100n }) }, cacheReadShare: 0.9 };
     expect(ranked(byCost, { b: priced(500n, 0n), a: cached })).to.deep.equal(['a', 'b']);
     expect(ranked(byCost, { b: priced(500n, 0n), a: { ...cached, cacheReadShare: 0.1 } })).to.deep.equal(['b', 'a']);
   });

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import type { ApiKeys } from '../../../core/api-keys';
-import { Call } from '../../../core/call';
-import { buildCatalog, type Candidate, type Upstream } from '../../../core/catalog';
+import type { ApiKeys } from '../../../core/accounts/identify';
+import { Call } from '../../../core/calls/call';
+import { buildCatalog, type Candidate, type Upstream } from '../../../core/catalog/catalog';
 import { GatewayError } from '../../../core/errors';
-import { UpstreamHealth } from '../../../core/upstream-health';
+import { UpstreamHealth } from '../../../core/health/health';
 import strategyRouting from '../../../policies/strategy-routing';
 import { sampleAdapter, sampleModel, sampleUpstream } from '../../support/catalog-samples';
 import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Candidate } from '../../../core/catalog';
-import { UNKNOWN_USAGE } from '../../../core/usage';
+import type { Candidate } from '../../../core/catalog/catalog';
+import { outputTokens, tokensOf, totalInputTokens, type Usage, usageOf } from '../../../core/catalog/usage';
 import chat from '../../../plugins/upstreams/chat';
 import messages from '../../../plugins/upstreams/messages';
 import { TokenMeter } from '../../../policies/token-metering/token-meter';
@@ -15,19 +15,24 @@ function meter(choices = 1): TokenMeter {
 }
 
 function usage(inputTokens: number | undefined, outputTokens: number | undefined, more: object = {}) {
-  return { ...UNKNOWN_USAGE, inputTokens, outputTokens, ...more };
+  return usageOf({ input: inputTokens, output: outputTokens, ...more });
+}
+
+/** Input and output of all passes. */
+function totals(used: Usage): readonly (number | undefined)[] {
+  return [totalInputTokens(used), outputTokens(used)];
 }
 
 describe('the meter', () => {
   it('charges what was reported, the first event and the last put together', () => {
     const made = meter();
-    made.note({ usage: usage(10, undefined, { cacheReadTokens: 3, cacheWriteTokens: 0, cacheWrite1hTokens: 7 }) });
+    made.note({ usage: usage(10, undefined, { cacheRead: 3, cacheWrite: 0, cacheWrite1h: 7 }) });
     made.note({ content: true, contentBytes: 400 });
-    made.note({ usage: usage(undefined, 20, { cacheWriteTokens: 7 }), finish: true, finalUsage: true });
+    made.note({ usage: usage(undefined, 20, { cacheWrite: 7 }), finish: true, finalUsage: true });
     assert.deepEqual(made.read(), {
       billing: 'actual',
       isEstimate: false,
-      usage: { inputTokens: 10, outputTokens: 20, cacheReadTokens: 3, cacheWriteTokens: 0, cacheWrite1hTokens: 7 },
+      usage: usage(10, 20, { cacheRead: 3, cacheWrite: 0, cacheWrite1h: 7 }),
     });
   });
 
@@ -62,8 +67,8 @@ describe('the meter', () => {
       });
       for (const reading of readings) {
         assert.equal(reading.billing, 'estimated');
-        assert.equal(reading.usage.outputTokens, 11);
-        assert.equal(reading.usage.inputTokens, 10);
+        assert.equal(outputTokens(reading.usage), 11);
+        assert.equal(tokensOf(reading.usage, ['input']), 10);
       }
     });
 
@@ -76,12 +81,13 @@ describe('the meter', () => {
 
   it('counts instead when an adapter of another maker passes nonsense on', () => {
     for (const count of [Number.NaN, -5, 0.5, Number.POSITIVE_INFINITY]) {
-      for (const nonsense of [usage(10, count), usage(count, 10), usage(10, 10, { cacheReadTokens: count })]) {
+      for (const nonsense of [usage(10, count), usage(count, 10), usage(10, 10, { cacheRead: count })]) {
         const made = meter();
         made.noteBody(nonsense, 4);
         const reading = made.read();
         assert.equal(reading.billing, 'estimated');
-        for (const each of Object.values(reading.usage)) assert(each === undefined || Number.isSafeInteger(each));
+        for (const { counts } of reading.usage.passes)
+          for (const each of counts.values()) assert(each === undefined || Number.isSafeInteger(each));
       }
     }
   });
@@ -103,11 +109,20 @@ describe('the meter', () => {
     for (let index = 0; index < 3; index += 1) made.note({ content: true, contentBytes: 3 });
     assert.deepEqual(made.readPartial(), { isEstimate: true, usage: usage(10, 3) });
     made.note({ usage: usage(undefined, 1) });
-    assert.equal(made.readPartial().usage.outputTokens, 3);
+    assert.equal(outputTokens(made.readPartial().usage), 3);
     made.note({ usage: usage(undefined, 50) });
-    assert.equal(made.readPartial().usage.outputTokens, 50);
+    assert.equal(outputTokens(made.readPartial().usage), 50);
     made.note({ usage: usage(undefined, 1e9) });
-    assert.equal(made.readPartial().usage.outputTokens, 3);
+    assert.equal(outputTokens(made.readPartial().usage), 3);
+  });
+
+  it('adds hidden tokens to the output that was relayed, not to the output that was reported', () => {
+    const made = meter();
+    made.note({ usage: usage(10, undefined), contentBytes: 8 });
+    assert.equal(outputTokens(made.readPartial(500).usage), 502);
+    made.note({ usage: usage(undefined, 600) });
+    assert.equal(outputTokens(made.readPartial(500).usage), 600);
+    assert.equal(outputTokens(made.readPartial(700).usage), 702);
   });
 
   it('forgets an attempt when the next begins', () => {
@@ -122,16 +137,16 @@ describe('the meter', () => {
 
     it('has the input as the first reported it, what was relayed of both, and what the second reports', () => {
       const made = meter();
-      made.note({ usage: usage(10, undefined, { cacheReadTokens: 4 }) });
+      made.note({ usage: usage(10, undefined, { cacheRead: 4 }) });
       made.note({ content: true, contentBytes: 14 });
       made.goOn(OTHER);
       made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
       assert.deepEqual(made.read(), {
         billing: 'estimated',
         isEstimate: false,
-        usage: usage(10, 11, { cacheReadTokens: 4 }),
+        usage: { passes: [...usage(10, 4, { cacheRead: 4 }).passes, ...usage(undefined, 7).passes] },
         parts: [
-          { candidate: CANDIDATE, usage: usage(10, 4, { cacheReadTokens: 4 }) },
+          { candidate: CANDIDATE, usage: usage(10, 4, { cacheRead: 4 }) },
           { candidate: OTHER, usage: usage(undefined, 7) },
         ],
       });
@@ -147,7 +162,7 @@ describe('the meter', () => {
         { candidate: CANDIDATE, usage: usage(undefined, 4) },
         { candidate: OTHER, usage: usage(10, 7) },
       ]);
-      assert.equal(made.readPartial().usage.inputTokens, 10);
+      assert.equal(tokensOf(made.readPartial().usage, ['input']), 10);
     });
 
     it('has no input below zero, when more had been said than the second counts', () => {
@@ -155,7 +170,7 @@ describe('the meter', () => {
       made.note({ content: true, contentBytes: 100 });
       made.goOn(OTHER);
       made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
-      assert.equal(made.read().usage.inputTokens, 0);
+      assert.equal(tokensOf(made.read().usage, ['input']), 0);
     });
 
     it('has an estimate where nobody reports anything, and all of it when the client leaves', () => {
@@ -163,9 +178,9 @@ describe('the meter', () => {
       made.note({ content: true, contentBytes: 14 });
       made.goOn(OTHER);
       made.note({ content: true, contentBytes: 8 });
-      assert.deepEqual(made.read().usage, usage(1_000, 6));
+      assert.deepEqual(totals(made.read().usage), [1_000, 6]);
       assert.equal(made.read().isEstimate, true);
-      assert.deepEqual(made.readPartial().usage, usage(1_000, 6));
+      assert.deepEqual(totals(made.readPartial().usage), [1_000, 6]);
     });
 
     it('counts three as it counts two', () => {
@@ -176,7 +191,7 @@ describe('the meter', () => {
         made.goOn(next);
       }
       made.note({ usage: usage(99, 5), finish: true, finalUsage: true });
-      assert.deepEqual(made.read().usage, usage(10, 9));
+      assert.deepEqual(totals(made.read().usage), [10, 9]);
     });
   });
 });

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { parseDuration } from '../../../../core/settings';
+import { Dialer } from '../dialer';
 import {
   AlreadyExists,
   Ambiguous,
@@ -22,20 +24,32 @@ import {
   type SupplierCapabilities,
   type SupplierDriver,
   type Tags,
-} from '../../../../core/supplier';
+} from '../supplier';
 import {
   type ContainerDetails,
   type ContainerSummary,
   containerOf,
+  hasPorts,
   referenceOf,
   toFound,
   toSummary,
 } from './container';
 import { type Answer, Engine, messageOf } from './engine';
+import { diskProblem, type EngineInfo, isRefusedBound, mustKnowRuntime } from './engine-info';
 import { folderOf, runExec, shellCommand, startExec } from './exec';
 import { ContainerFiles, type Owner } from './files';
 import { SOME_ARE_LEFT, signalCommand } from './group-signal';
+import { canJoinNetworks, joinedNetwork } from './join-network';
 import { type OfferingSettings, readOfferingSettings, type SupplierSettings } from './settings';
+
+const UNBOUNDED_DISKS =
+  'the disk of instances is not bounded: set readOnlyRoot, or use a storage driver that holds sizes (overlay2 on xfs with pquota)';
+
+const OPEN_NETWORK =
+  'instances reach what listens on this machine in the network that `network` names: keep that from them by a firewall (docs/writing-a-driver.md)';
+
+const NO_PORTS =
+  'ports of instances cannot be reached: the gateway needs root and nsenter to join their networks. Run it so, or set `network`';
 
 /** One container per instance. */
 export class DockerDriver implements SupplierDriver {
@@ -50,8 +64,14 @@ export class DockerDriver implements SupplierDriver {
   };
   readonly files: ContainerFiles;
   readonly #engine: Engine;
+  readonly #dialer = new Dialer();
+  /** As far as is known: whether the engine can. */
+  #limitsDisks = true;
 
-  constructor(private readonly settings: SupplierSettings) {
+  constructor(
+    private readonly settings: SupplierSettings,
+    private readonly log: Pick<Logger, 'warn'>,
+  ) {
     this.#engine = new Engine(settings.socket, {
       questions: parseDuration(settings.answersWithin),
       deeds: CALL_LIMIT_MS,
@@ -61,19 +81,50 @@ export class DockerDriver implements SupplierDriver {
     );
   }
 
+  /**
+   * Compares the settings with what the engine can, where it answers; one that does not is asked with every creation.
+   * @throws StartFailure
+   */
+  async checkEngine(): Promise<void> {
+    const answer = await this.#engine.ask('GET', '/info').catch(() => undefined);
+    if (answer?.status !== 200) return;
+    const info = answer.body as EngineInfo;
+    mustKnowRuntime(info, this.settings.runtime);
+    await this.#checkNetwork();
+    const problem = diskProblem(info);
+    if (problem === undefined) return;
+    this.#limitsDisks = false;
+    this.log.warn({ problem }, UNBOUNDED_DISKS);
+  }
+
+  async #checkNetwork(): Promise<void> {
+    if (this.settings.network !== undefined) this.log.warn({ network: this.settings.network }, OPEN_NETWORK);
+    else if (!(await canJoinNetworks())) this.log.warn(NO_PORTS);
+  }
+
   async create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference> {
     if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs to give');
     const offering = readOfferingSettings(spec.settings);
-    const body = containerOf(spec, offering, options, this.settings.network);
-    const answer = await this.#engine.ask('POST', `/containers/create?name=${encodeURIComponent(options.name)}`, {
-      body,
-    });
+    const answer = await this.#makeContainer(spec, offering, options);
     if (answer.status === 409) throw await this.#adopt(spec, offering, options);
-    if (answer.status >= 400 && answer.status < 500) throw new Rejected(messageOf(answer));
+    if ((answer.status >= 400 && answer.status < 500) || isRefusedBound(answer)) throw new Rejected(messageOf(answer));
     if (answer.status !== 201) throw new Ambiguous(messageOf(answer));
     const reference = { id: (answer.body as { Id: string }).Id, name: options.name };
     await this.#start(reference, spec, offering);
     return reference;
+  }
+
+  /** An engine that cannot hold the size of a disk refuses the whole container: it is made without where the offering allows that. */
+  async #makeContainer(spec: InstanceSpec, offering: OfferingSettings, options: CreateOptions): Promise<Answer> {
+    const make = (limitsDisk: boolean) =>
+      this.#engine.ask('POST', `/containers/create?name=${encodeURIComponent(options.name)}`, {
+        body: containerOf(spec, offering, options, { ...this.settings, limitsDisk }),
+      });
+    const answer = await make(offering.limitVolume ?? this.#limitsDisks);
+    if (offering.limitVolume !== undefined || !isRefusedBound(answer)) return answer;
+    this.#limitsDisks = false;
+    this.log.warn({ problem: messageOf(answer) }, UNBOUNDED_DISKS);
+    return make(false);
   }
 
   /** The name is taken: by an earlier attempt, which may have come no further than this, or by somebody else. */
@@ -104,11 +155,16 @@ export class DockerDriver implements SupplierDriver {
     throw new Ambiguous(`the name ${name} is taken, and there is no container with it`);
   }
 
-  async #start(reference: InstanceReference, spec: InstanceSpec, { user }: OfferingSettings): Promise<void> {
-    await this.files.makeWorkFolder(reference, ownerOf(user));
+  async #start(
+    reference: InstanceReference,
+    spec: InstanceSpec,
+    { user, readOnlyRoot }: OfferingSettings,
+  ): Promise<void> {
+    if (!readOnlyRoot) await this.files.makeWorkFolder(reference, ownerOf(user));
     let answer = await this.#engine.ask('POST', `/containers/${reference.id}/start`);
-    if (answer.status === 404 && spec.ports && messageOf(answer).includes('network')) {
-      await this.#makeNetwork();
+    const { network } = this.settings;
+    if (answer.status === 404 && spec.ports && network !== undefined && messageOf(answer).includes('network')) {
+      await this.#makeNetwork(network);
       answer = await this.#engine.ask('POST', `/containers/${reference.id}/start`);
     }
     if (answer.status === 204 || answer.status === 304) return;
@@ -117,10 +173,10 @@ export class DockerDriver implements SupplierDriver {
     throw new Rejected(message);
   }
 
-  async #makeNetwork(): Promise<void> {
+  async #makeNetwork(name: string): Promise<void> {
     const answer = await this.#engine.ask('POST', '/networks/create', {
       body: {
-        Name: this.settings.network,
+        Name: name,
         Driver: 'bridge',
         CheckDuplicate: true,
         Internal: true,
@@ -168,6 +224,7 @@ export class DockerDriver implements SupplierDriver {
   }
 
   async terminate(reference: InstanceReference): Promise<void> {
+    this.#dialer.end({ name: reference.id });
     const answer = await this.#engine.ask('DELETE', `/containers/${reference.id}?force=1&v=1`);
     if (answer.status !== 204 && answer.status !== 404) throw new Ambiguous(messageOf(answer));
   }
@@ -198,14 +255,19 @@ export class DockerDriver implements SupplierDriver {
   async dialPort(reference: InstanceReference, port: number): Promise<PortAddress> {
     const details = await this.#details(reference);
     if (toFound(details).state !== 'running') throw new NotRunning(`${reference.name} does not run`);
-    const address = Object.values(details.NetworkSettings.Networks).find(
-      ({ IPAddress }) => IPAddress !== '',
-    )?.IPAddress;
-    if (address === undefined) throw new NotSupported(`${reference.name} has no network`);
-    return { url: `http://${address}:${port}`, headers: {} };
+    const { SandboxKey, Networks } = details.NetworkSettings;
+    const address = Object.values(Networks).find(({ IPAddress }) => IPAddress !== '')?.IPAddress;
+    if (address !== undefined) return { url: `http://${address}:${port}`, headers: {} };
+    if (!hasPorts(details)) throw new NotSupported(`${reference.name} has no ports`);
+    const network = joinedNetwork(reference.id, SandboxKey);
+    const connect = () =>
+      this.#dialer.dial(network, '127.0.0.1', port).catch(() => this.#dialer.dial(network, '::1', port));
+    return { url: `http://127.0.0.1:${port}`, headers: {}, connect };
   }
 
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
 
   async #details({ id, name }: InstanceReference): Promise<ContainerDetails> {
     const answer: Answer = await this.#engine.ask('GET', `/containers/${encodeURIComponent(id)}/json`);

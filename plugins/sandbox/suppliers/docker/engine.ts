@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { json, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { Ambiguous, NotSent, RateLimited, TimedOut } from '../../../../core/supplier';
+import { Ambiguous, NotSent, RateLimited, TimedOut } from '../supplier';
 
 /**
  * Docker's Engine API over its local socket, as plain HTTP: a dozen endpoints, and of a request that fails it must be

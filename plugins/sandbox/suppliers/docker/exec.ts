@@ -12,7 +12,7 @@ import {
   type RunningCommand,
   type SupplierError,
   WORK_FOLDER,
-} from '../../../../core/supplier';
+} from '../supplier';
 import { type Answer, type Engine, messageOf } from './engine';
 import { readFrames } from './frames';
 import { COMMAND_MARK } from './group-signal';

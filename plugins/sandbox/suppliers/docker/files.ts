@@ -4,6 +4,15 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack } from 'tar-stream';
 import {
+  confinedNames,
+  mustBeRemovable,
+  mustBeWritable,
+  notAFile,
+  notFound,
+  removableNames,
+  shownPath,
+} from '../confined-path';
+import {
   Ambiguous,
   type FileContent,
   type FileEntry,
@@ -13,16 +22,7 @@ import {
   LIST_LIMIT,
   type SupplierFiles,
   WORK_FOLDER,
-} from '../../../../core/supplier';
-import {
-  confinedNames,
-  mustBeRemovable,
-  mustBeWritable,
-  notAFile,
-  notFound,
-  removableNames,
-  shownPath,
-} from '../confined-path';
+} from '../supplier';
 import { type Answer, type Engine, messageOf } from './engine';
 import { runExec, startExec } from './exec';
 import { COMMAND_MARK, signalCommand } from './group-signal';
@@ -234,6 +234,7 @@ function unpackFailure(answer: Answer): Error {
   const message = messageOf(answer);
   if (/no space left|quota exceeded/i.test(message)) return new FileFailure('no-space', 'there is no room left');
   if (answer.status === 404) return new InstanceGone(message);
-  if (answer.status === 400 || answer.status === 403) return new FileFailure('not-allowed', message);
+  const isRefused = answer.status === 400 || answer.status === 403 || message.includes('marked read-only');
+  if (isRefused) return new FileFailure('not-allowed', message);
   return new Ambiguous(message);
 }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { OutputFrame } from '../../../../core/supplier';
+import type { OutputFrame } from '../supplier';
 
 const HEADER_BYTES = 8;
 const STDERR = 2;

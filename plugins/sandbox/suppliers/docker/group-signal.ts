@@ -1,4 +1,4 @@
-import type { CommandSignal } from '../../../../core/supplier';
+import type { CommandSignal } from '../supplier';
 
 /** Set for every command, and inherited by all it starts. */
 export const COMMAND_MARK = 'TOLLGATE_COMMAND';

@@ -1,4 +1,4 @@
-import { defineSupplier } from '../../../../core/supplier';
+import { defineSupplier } from '../supplier';
 import { DockerDriver } from './driver';
 import { OFFERING_SCHEMA, SUPPLIER_SCHEMA } from './settings';
 
@@ -8,5 +8,9 @@ export const docker = defineSupplier({
   summary: 'Containers of a Docker Engine on this machine.',
   schema: SUPPLIER_SCHEMA,
   offeringSchema: OFFERING_SCHEMA,
-  open: async (settings) => new DockerDriver(settings),
+  open: async (settings, { log }) => {
+    const driver = new DockerDriver(settings, log);
+    await driver.checkEngine();
+    return driver;
+  },
 });

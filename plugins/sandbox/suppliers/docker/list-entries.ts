@@ -1,4 +1,4 @@
-import type { FileEntry, OutputFrame } from '../../../../core/supplier';
+import type { FileEntry, OutputFrame } from '../supplier';
 
 const KIND_BITS = 0xf000;
 const KINDS: Readonly<Record<number, FileEntry['type']>> = { 32768: 'file', 16384: 'folder', 40960: 'link' };

@@ -1,7 +1,6 @@
 import { compileCheck, DURATION, type Settings } from '../../../../core/settings';
-import { Rejected } from '../../../../core/supplier';
+import { Rejected } from '../supplier';
 
-/** Where the engine is and how its instances reach each other: they do not. */
 export const SUPPLIER_SCHEMA = {
   type: 'object',
   additionalProperties: false,
@@ -9,10 +8,15 @@ export const SUPPLIER_SCHEMA = {
     socket: { description: "The engine's local socket.", type: 'string', default: '/var/run/docker.sock' },
     network: {
       description:
-        'The network of instances whose ports are used; made when it is missing: no way out, none between them.',
+        'A network that instances with ports join; made when it is missing, without a way out. They reach what listens on this machine there. Absent: they have a loopback network alone, which the gateway joins to reach a port; it needs root for that.',
       type: 'string',
       pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]+$',
-      default: 'tollgate',
+    },
+    runtime: {
+      description:
+        "The engine's runtime that runs instances, such as runsc of gVisor; absent: the engine's own choice.",
+      type: 'string',
+      pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]*$',
     },
     answersWithin: {
       ...DURATION,
@@ -39,9 +43,25 @@ export const OFFERING_SCHEMA = {
       default: '1000:1000',
     },
     maxProcesses: { type: 'integer', minimum: 8, default: 256 },
+    ulimits: {
+      description: 'Limits of each process, soft and hard. Processes are counted by maxProcesses.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        nofile: { description: 'Open files.', type: 'integer', minimum: 64, default: 4_096 },
+        core: { description: 'Bytes of a core dump.', type: 'integer', minimum: 0, default: 0 },
+        fsize: { description: 'Bytes of a file; absent: no limit.', type: 'integer', minimum: 0 },
+      },
+    },
     limitVolume: {
       description:
-        "Hold the disk to the offering's volumeGiB; needs a storage driver that can (overlay2 on xfs with pquota).",
+        "Hold the disk to the offering's volumeGiB, or 10 GiB: true, or the instance is refused; false: never; absent: where the engine's storage driver can.",
+      type: 'boolean',
+    },
+    readOnlyRoot: {
+      description:
+        "The root cannot be written to. /workspace and /tmp are in memory, with the offering's volumeGiB each, or half of its memory.",
       type: 'boolean',
       default: false,
     },

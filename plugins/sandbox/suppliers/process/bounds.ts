@@ -1,12 +1,24 @@
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { InstanceSpec } from '../../../../core/supplier';
+import { type InstanceSpec, Rejected } from '../supplier';
 
 export type Size = Pick<InstanceSpec, 'cpu' | 'memoryGiB'>;
 
 /** The most processes and threads of one instance. */
 export const MOST_PROCESSES = 256;
+
+/**
+ * Returns how many bytes each writable folder of an instance holds whose files are in memory: its volume, or half of its memory
+ * where its offering names no volume. @throws Rejected where the volume is larger than the memory
+ */
+export function folderBytes({ memoryGiB, volumeGiB }: Pick<InstanceSpec, 'memoryGiB' | 'volumeGiB'>): number {
+  if (volumeGiB > memoryGiB)
+    throw new Rejected(
+      'files of instances are in memory: volumeGiB of the offering must not be above its memoryGiB, or the supplier needs `files: disk`',
+    );
+  return Math.floor((volumeGiB || memoryGiB / 2) * 2 ** 30);
+}
 
 /** Folders of this process's own control groups, below which those of instances are made: one of version 2, or one per controller. */
 export interface ControlGroups {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
+import { absolutePath } from '../confined-path';
+import { Dialer } from '../dialer';
 import {
   AlreadyExists,
   type CommandSignal,
@@ -22,13 +24,12 @@ import {
   type SupplierDriver,
   type Tags,
   WORK_FOLDER,
-} from '../../../../core/supplier';
-import { absolutePath } from '../confined-path';
-import { joinWords, limitWords, makeGroups, removeGroups, type Size } from './bounds';
-import { Dialer } from './dialer';
+} from '../supplier';
+import { folderBytes, joinWords, limitWords, makeGroups, removeGroups } from './bounds';
 import { FolderFiles, gone } from './files';
 import { endHolderOf, type Holder, isAlive, type StartedHolder, startHolder } from './holder';
 import { type Instance, type InstanceFolders, type StartedInstance, toSummary } from './instance-folder';
+import { type Launcher, PATH } from './launcher';
 import { listeningAddress, listeningInNetwork } from './listening';
 import {
   COMMAND_MARK,
@@ -41,10 +42,10 @@ import {
   startOfMachine,
 } from './marked-processes';
 import type { Means } from './means';
-import { commandWords, variableWords } from './namespaces';
-import { PATH, startProcess } from './run';
+import { commandWords, networkOf, variableWords } from './namespaces';
+import { startProcess } from './run';
 
-/** An instance is a root folder and, where the machine can, namespaces that a holder keeps; its commands are processes of this machine. */
+/** An instance is a root and, where the machine can, namespaces that a holder keeps; its commands are processes of this machine. */
 export class ProcessDriver implements SupplierDriver {
   readonly capabilities: SupplierCapabilities;
   readonly files: FolderFiles;
@@ -54,7 +55,12 @@ export class ProcessDriver implements SupplierDriver {
 
   constructor(
     private readonly folders: InstanceFolders,
+    private readonly launcher: Launcher,
     private readonly means: Means,
+    /** Where instances with namespaces have their files. */
+    private readonly keepsFiles: 'memory' | 'disk',
+    /** Of the data folder: another node has other instances. */
+    readonly place: string,
   ) {
     const isBounded = means.controlGroups !== undefined || means.hasLimits;
     this.capabilities = {
@@ -98,11 +104,12 @@ export class ProcessDriver implements SupplierDriver {
     return { instance, keep: started?.keep ?? (async () => {}) };
   }
 
-  async #hold(root: string, id: string, name: string, size: Size): Promise<StartedHolder> {
+  async #hold(root: string, id: string, name: string, spec: InstanceSpec): Promise<StartedHolder> {
     const { controlGroups } = this.means;
-    const groups = controlGroups === undefined ? [] : await makeGroups(controlGroups, id, size);
+    const memoryBytes = this.keepsFiles === 'memory' ? folderBytes(spec) : undefined;
+    const groups = controlGroups === undefined ? [] : await makeGroups(controlGroups, id, spec);
     try {
-      return await startHolder(root, groups, { [INSTANCE_MARK]: name });
+      return await startHolder(this.launcher, root, groups, { [INSTANCE_MARK]: name }, memoryBytes);
     } catch (error) {
       await removeGroups(groups);
       throw error;
@@ -143,7 +150,7 @@ export class ProcessDriver implements SupplierDriver {
   async terminate(reference: InstanceReference): Promise<void> {
     const instance = await this.folders.find(reference.name);
     if (instance?.id !== reference.id) return;
-    if (instance.holder !== undefined) this.#dialer.end(instance.holder);
+    if (instance.holder !== undefined) this.#dialer.end(networkOf(instance.holder));
     await endHolderOf(instance);
     await this.#signalAll(instance, 'SIGKILL');
     await this.folders.remove(instance.name);
@@ -168,7 +175,7 @@ export class ProcessDriver implements SupplierDriver {
       ? this.#startOpen(instance, command, cwd)
       : this.#startHeld(instance, instance.holder, command, cwd));
     this.#groups.set(command.id, { name: instance.name, pid });
-    void exit.then(() => this.#groups.delete(command.id));
+    void exit.catch(() => undefined).then(() => this.#groups.delete(command.id));
     return { output, exit };
   }
 
@@ -181,13 +188,18 @@ export class ProcessDriver implements SupplierDriver {
     const limits = groups.length === 0 && this.means.hasLimits ? limitWords({ cpu: 0, memoryGiB }) : [];
     const argv = [...joinWords(groups), ...commandWords(pid, cwd, [...limits, '/bin/sh', '-c', command])];
     const variables = { PATH, HOME: WORK_FOLDER, ...env, [INSTANCE_MARK]: name, [COMMAND_MARK]: id };
-    return startProcess({ argv, cwd: '/', env: { PATH }, words: variableWords(variables), stdin });
+    return startProcess(this.launcher, { argv, cwd: '/', env: { PATH }, words: variableWords(variables), stdin });
   }
 
   #startOpen({ name }: Instance, { id, command, env, stdin }: CommandSpec, cwd: string) {
     const root = this.folders.rootOf(name);
     const variables = { PATH, HOME: `${root}${WORK_FOLDER}`, ...env, [INSTANCE_MARK]: name, [COMMAND_MARK]: id };
-    return startProcess({ argv: ['/bin/sh', '-c', command], cwd: `${root}${cwd}`, env: variables, stdin });
+    return startProcess(this.launcher, {
+      argv: ['/bin/sh', '-c', command],
+      cwd: `${root}${cwd}`,
+      env: variables,
+      stdin,
+    });
   }
 
   /** Where the command begins, below the instance's root. Nothing else of this machine is looked at. */
@@ -234,11 +246,11 @@ export class ProcessDriver implements SupplierDriver {
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
     return holder === undefined
       ? { url, headers: {} }
-      : { url, headers: {}, connect: () => this.#dialer.dial(holder, host, port) };
+      : { url, headers: {}, connect: () => this.#dialer.dial(networkOf(holder), host, port) };
   }
 
-  close(): Promise<void> {
-    return this.#dialer.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#dialer.close(), this.launcher.close()]);
   }
 
   async #running(reference: InstanceReference): Promise<Instance> {

@@ -2,15 +2,6 @@ import { constants, type Stats } from 'node:fs';
 import { lstat, open, readdir, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
-  type FileContent,
-  type FileEntry,
-  FileFailure,
-  InstanceGone,
-  type InstanceReference,
-  LIST_LIMIT,
-  type SupplierFiles,
-} from '../../../../core/supplier';
-import {
   confinedNames,
   isKernelFolder,
   mustBeRemovable,
@@ -20,6 +11,15 @@ import {
   removableNames,
   shownPath,
 } from '../confined-path';
+import {
+  type FileContent,
+  type FileEntry,
+  FileFailure,
+  InstanceGone,
+  type InstanceReference,
+  LIST_LIMIT,
+  type SupplierFiles,
+} from '../supplier';
 import { follow, openFolder, openInside } from './opened-folder';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Ambiguous, Rejected } from '../../../../core/supplier';
+import { Ambiguous, Rejected } from '../supplier';
 import { joinWords, removeGroups } from './bounds';
+import { type Launcher, PATH, type StartedProgram } from './launcher';
 import { send } from './marked-processes';
 import { holderWords, isReady } from './namespaces';
-import { PATH } from './run';
 
 /** The process that keeps an instance's namespaces. It outlives the gateway; with it everything in the instance ends. */
 export interface Holder {
@@ -27,49 +25,45 @@ export interface StartedHolder {
   keep(): Promise<void>;
 }
 
-/** Starts the holder of an instance with this root. @throws Rejected when bubblewrap does not work */
+/** Starts the holder of an instance; its files are as `holderWords` says. @throws Rejected when bubblewrap does not work */
 export async function startHolder(
+  launcher: Launcher,
   root: string,
   groups: readonly string[],
   marks: Readonly<Record<string, string>>,
+  memoryBytes: number | undefined,
 ): Promise<StartedHolder> {
-  const [program = '', ...words] = [...joinWords(groups), ...holderWords(root, marks)];
-  const child = spawn(program, words, {
-    cwd: '/',
-    env: { PATH },
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-  });
+  const argv = [...joinWords(groups), ...holderWords(root, marks, memoryBytes)];
+  let started: StartedProgram | undefined;
   try {
-    await once(child, 'spawn');
-    const [pid] = await Promise.all([readPid(child.stdio[3] as Readable), mustBeReady(child)]);
+    started = await launcher.start({ argv, cwd: '/', env: { PATH }, streams: 4 });
+    const [input, stdout, stderr, info] = started.streams as [Socket, Socket, Socket, Socket];
+    const [pid] = await Promise.all([readPid(info), mustBeReady(stdout, stderr)]);
     // One that has ended meanwhile is found by the next look at it.
-    child.stdin?.on('error', () => undefined);
-    const keep = () => new Promise<void>((resolve) => child.stdin?.end('\n', () => resolve()));
+    input.on('error', () => undefined).resume();
+    const keep = () => new Promise<void>((resolve) => input.end('\n', () => resolve()));
+    for (const stream of [stdout, stderr, info]) stream.destroy();
     return { holder: { pid, startedAt: (await startOf(pid)) ?? '', groups }, keep };
   } catch (error) {
-    child.kill('SIGKILL');
-    child.stdin?.destroy();
+    for (const stream of started?.streams ?? []) stream.destroy();
+    if (started !== undefined) send(started.pid, 'SIGKILL');
     throw new Rejected(`the instance cannot be isolated: ${(error as Error).message}`, {
       isTemporary: true,
       cause: error,
     });
-  } finally {
-    for (const stream of child.stdio.slice(1)) stream?.destroy();
-    child.unref();
   }
 }
 
-async function readPid(info: Readable): Promise<number> {
+async function readPid(info: Socket): Promise<number> {
   return (JSON.parse(await text(info)) as { 'child-pid': number })['child-pid'];
 }
 
-async function mustBeReady({ stdout, stderr }: ChildProcess): Promise<void> {
-  const timeout = setTimeout(() => stdout?.destroy(new Error('bubblewrap does not start')), STARTS_WITHIN_MS);
-  const complaint = text(stderr as Readable).catch(() => '');
+async function mustBeReady(stdout: Socket, stderr: Socket): Promise<void> {
+  const timeout = setTimeout(() => stdout.destroy(new Error('bubblewrap does not start')), STARTS_WITHIN_MS);
+  const complaint = text(stderr).catch(() => '');
   let printed = '';
   try {
-    for await (const bytes of stdout as Readable) {
+    for await (const bytes of stdout) {
       printed += String(bytes);
       if (isReady(printed)) return;
     }

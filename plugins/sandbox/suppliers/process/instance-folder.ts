@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type InstanceState, type InstanceSummary, type Tags, WORK_FOLDER } from '../../../../core/supplier';
+import { type InstanceState, type InstanceSummary, type Tags, WORK_FOLDER } from '../supplier';
 import { endHolderOf, type Holder } from './holder';
 
 /** What is known of an instance beside its files. */

@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { Ambiguous } from '../../../../core/supplier';
+import { Ambiguous } from '../supplier';
 
 /** Set for every command of an instance, and inherited by all it starts. */
 export const INSTANCE_MARK = 'TOLLGATE_INSTANCE';

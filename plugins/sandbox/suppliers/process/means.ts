@@ -1,11 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { WORK_FOLDER } from '../../../../core/supplier';
+import { WORK_FOLDER } from '../supplier';
 import { type ControlGroups, findControlGroups } from './bounds';
 import { endHolder, startHolder } from './holder';
 import { makeRoot } from './instance-folder';
+import { type Launcher, PATH } from './launcher';
 import { commandWords } from './namespaces';
-import { PATH, startProcess } from './run';
+import { startProcess } from './run';
 
 /** What this machine can put between an instance and everything else. */
 export interface Means {
@@ -17,10 +18,11 @@ export interface Means {
 
 /** Tries out what this machine can. `problem` says why instances are not isolated. */
 export async function findMeans(
+  launcher: Launcher,
   folder: string,
   isWanted: boolean,
 ): Promise<Means & { readonly problem: string | undefined }> {
-  const failure = isWanted ? await tryNamespaces(folder) : 'the setting isolation is none';
+  const failure = isWanted ? await tryNamespaces(launcher, folder) : 'the setting isolation is none';
   const hasNamespaces = failure === undefined;
   const controlGroups = hasNamespaces ? await findControlGroups() : undefined;
   const hasLimits = hasNamespaces && process.getuid?.() !== 0;
@@ -31,14 +33,15 @@ export async function findMeans(
 }
 
 /** Starts an instance and a command in it. @returns why that does not work */
-async function tryNamespaces(folder: string): Promise<string | undefined> {
+async function tryNamespaces(launcher: Launcher, folder: string): Promise<string | undefined> {
   const root = await mkdtemp(join(folder, '.unfinished-'));
   try {
     await makeRoot(root);
-    const { holder } = await startHolder(root, [], {});
+    const { holder } = await startHolder(launcher, root, [], {}, 2 ** 20);
     try {
       const argv = commandWords(holder.pid, WORK_FOLDER, ['/bin/sh', '-c', ':']);
-      const { output, exit } = await startProcess({ argv, cwd: '/', env: { PATH }, words: [], stdin: undefined });
+      const program = { argv, cwd: '/', env: { PATH }, words: [], stdin: undefined };
+      const { output, exit } = await startProcess(launcher, program);
       let printed = '';
       for await (const { bytes } of output) printed += bytes.toString();
       return (await exit).exitCode === 0 ? undefined : printed.trim();

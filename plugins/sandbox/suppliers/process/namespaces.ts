@@ -1,4 +1,5 @@
-import { WORK_FOLDER } from '../../../../core/supplier';
+import type { JoinedNetwork } from '../dialer';
+import { WORK_FOLDER } from '../supplier';
 
 /** Programs and libraries of this machine that instances see, read-only. */
 const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
@@ -14,6 +15,9 @@ const SYSTEM_FILES = [
   '/etc/hosts',
 ];
 
+/** What /dev/shm holds where the files of the instance are on the disk. */
+const SHARED_MEMORY_BYTES = 64 * 2 ** 20;
+
 const READY = 'ready';
 
 /**
@@ -21,10 +25,19 @@ const READY = 'ready';
  * killed. That process prints a line when it is there, and ends unless a line answers it: a gateway that is killed meanwhile
  * leaves nothing behind. It ignores SIGCHLD, so that the kernel removes orphans that have ended.
  *
+ * With `memoryBytes` its files are in memory: each folder that is mounted holds so many bytes. Otherwise they are in `root`.
+ *
  * Inside it is root, because a second user namespace, which another user would need for /dev/pts, could not be joined
  * without privileges. Commands get a user namespace below, without any privilege.
  */
-export function holderWords(root: string, marks: Readonly<Record<string, string>>): readonly string[] {
+export function holderWords(
+  root: string,
+  marks: Readonly<Record<string, string>>,
+  memoryBytes: number | undefined,
+): readonly string[] {
+  const inMemory = (folder: string) => ['--size', String(memoryBytes ?? SHARED_MEMORY_BYTES), '--tmpfs', folder];
+  const writable = (folder: string) =>
+    memoryBytes === undefined ? ['--bind', `${root}${folder}`, folder] : inMemory(folder);
   const bindReadOnly = (path: string) => ['--ro-bind-try', path, path];
   return [
     'bwrap',
@@ -32,11 +45,12 @@ export function holderWords(root: string, marks: Readonly<Record<string, string>
     ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup-try'],
     ...['--uid', '0', '--gid', '0', '--cap-drop', 'ALL'],
     // Folders that are mounted cannot be removed by a command.
-    ...['--bind', root, '/', '--bind', `${root}${WORK_FOLDER}`, WORK_FOLDER, '--bind', `${root}/tmp`, '/tmp'],
+    ...['/', WORK_FOLDER, '/tmp'].flatMap(writable),
     ...SYSTEM_FOLDERS.flatMap(bindReadOnly),
     // An /etc/ld.so.preload of the customer would be loaded into what starts a command.
     ...['--tmpfs', '/etc', ...SYSTEM_FILES.flatMap(bindReadOnly), '--remount-ro', '/etc'],
-    ...['--proc', '/proc', '--dev', '/dev', ...variableWords(marks), '--chdir', '/'],
+    ...['--proc', '/proc', '--dev', '/dev', ...inMemory('/dev/shm')],
+    ...['--remount-ro', '/dev', ...variableWords(marks), '--chdir', '/'],
     ...['--', '/bin/sh', '-c'],
     `echo ${READY}; read -r answer && exec env --ignore-signal=CHLD sleep 2147483647 </dev/null >/dev/null 2>&1`,
   ];
@@ -58,6 +72,7 @@ export function commandWords(holderPid: number, cwd: string, argv: readonly stri
       '--args',
       '3',
       '--unshare-user',
+      '--disable-userns',
       '--uid',
       '1000',
       '--gid',
@@ -70,9 +85,10 @@ export function commandWords(holderPid: number, cwd: string, argv: readonly stri
   ];
 }
 
-/** Returns the words that start a program of this machine's own in the network of an instance. */
-export function inNetworkWords(holderPid: number, argv: readonly string[]): readonly string[] {
-  return [...JOIN, '--target', String(holderPid), '--net', '--', ...argv];
+/** Returns the network of an instance, for a program of this machine's own. */
+export function networkOf({ pid, startedAt }: { readonly pid: number; readonly startedAt: string }): JoinedNetwork {
+  // A process number alone may be given again.
+  return { name: `${pid} ${startedAt}`, words: [...JOIN, '--target', String(pid), '--net', '--'] };
 }
 
 /**

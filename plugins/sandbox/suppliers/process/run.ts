@@ -1,78 +1,61 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { constants } from 'node:os';
-import { Readable, type Writable } from 'node:stream';
-import type { CommandExit, OutputFrame, RunningCommand } from '../../../../core/supplier';
-
-/** Where programs are looked for, in instances and for what starts them. */
-export const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { CommandExit, OutputFrame, RunningCommand } from '../supplier';
+import type { Launcher } from './launcher';
+import type { Program } from './launcher-process';
 
 /** What a process that holds on to the output may still print after the command itself has ended. */
 const LINGER_MS = 200;
 
-export interface RunOptions {
-  readonly argv: readonly string[];
-  readonly cwd: string;
-  /** All of its environment: nothing of the gateway's own. */
-  readonly env: Readonly<Record<string, string>>;
+export interface RunOptions extends Omit<Program, 'streams'> {
   readonly stdin: Buffer | undefined;
-  /** What the program reads from its descriptor 3. */
-  readonly words?: readonly string[];
 }
 
-/** Starts a program as the first of a new session and group. Rejects when it cannot be started. */
-export async function startProcess({
-  argv,
-  cwd,
-  env,
-  stdin,
-  words: given,
-}: RunOptions): Promise<RunningCommand & { pid: number }> {
-  const [program = '', ...words] = argv;
-  const stdio = Array<'pipe'>(given === undefined ? 3 : 4).fill('pipe');
-  const child = spawn(program, words, { cwd, env, detached: true, stdio });
-  const exit = new Promise<CommandExit>((resolve) =>
-    child.once('exit', (code, signal) => resolve({ exitCode: code ?? 128 + constants.signals[signal ?? 'SIGKILL'] })),
-  );
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', reject);
-  });
-  // A command that does not read its input closes it.
-  child.stdin?.on('error', () => undefined);
-  child.stdin?.end(stdin);
-  const descriptor = child.stdio[3] as Writable | undefined;
-  descriptor?.on('error', () => undefined);
-  descriptor?.end(given?.map((word) => `${word}\0`).join(''));
-  return { pid: child.pid ?? 0, exit, output: outputOf(child, exit) };
+/** Starts a program as the first of a new session and group. Rejects when it cannot be started. @throws Ambiguous */
+export async function startProcess(
+  launcher: Launcher,
+  { stdin, ...program }: RunOptions,
+): Promise<RunningCommand & { pid: number }> {
+  const { pid, streams, exit } = await launcher.start({ ...program, streams: 3 });
+  const [input, stdout, stderr] = streams as [Socket, Socket, Socket];
+  // A command that does not read its input closes it. What it writes there is for nobody.
+  input.on('error', () => undefined).resume();
+  input.end(stdin ?? '');
+  return { pid, exit, output: outputOf({ stdout, stderr }, exit) };
 }
 
 /** Both streams in the order they were read; read no faster than asked for. */
-function outputOf(child: ChildProcess, exit: Promise<CommandExit>): AsyncIterable<OutputFrame> {
-  const sources = [
-    ['stdout', child.stdout],
-    ['stderr', child.stderr],
-  ] as const;
+function outputOf(
+  streams: Readonly<Record<'stdout' | 'stderr', Socket>>,
+  exit: Promise<CommandExit>,
+): AsyncIterable<OutputFrame> {
+  const sources = [streams.stdout, streams.stderr];
   const frames = new Readable({
     objectMode: true,
     highWaterMark: 16,
     read: () => {
-      for (const [, source] of sources) source?.resume();
+      for (const source of sources) source.resume();
     },
     destroy: (error, done) => {
-      for (const [, source] of sources) source?.destroy();
+      for (const source of sources) source.destroy();
       done(error);
     },
   });
-  for (const [stream, source] of sources) {
-    source?.pause();
-    source?.on('data', (bytes: Buffer) => {
-      if (!frames.push({ stream, bytes })) for (const [, each] of sources) each?.pause();
+  const ends = (['stdout', 'stderr'] as const).map((stream) => {
+    const source = streams[stream];
+    source.pause();
+    source.on('data', (bytes: Buffer) => {
+      if (!frames.push({ stream, bytes })) for (const each of sources) each.pause();
     });
-  }
-  child.once('close', () => frames.push(null));
-  void exit.then(() =>
+    // It may have ended before anybody listened.
+    return finished(source).catch(() => undefined);
+  });
+  const end = exit.catch(() => undefined);
+  void Promise.all([...ends, end]).then(() => frames.push(null));
+  void end.then(() =>
     setTimeout(() => {
-      for (const [, source] of sources) if (source?.isPaused() === false) source.destroy();
+      for (const source of sources) if (!source.isPaused()) source.destroy();
     }, LINGER_MS).unref(),
   );
   return frames as AsyncIterable<OutputFrame>;

@@ -1,9 +1,9 @@
 import type { ClosedEntry } from '../../../../core/ledger/ledger';
-import { type Aggregate, applyChange, type Change } from '../../../../plugins/sandbox/aggregate';
-import type { Books, Lease } from '../../../../plugins/sandbox/books';
-import type { Line, Operation, Period, SandboxEvent, Segment } from '../../../../plugins/sandbox/sandbox';
-import { isFinal } from '../../../../plugins/sandbox/states';
-import type { Charge } from '../../../../plugins/sandbox/world';
+import type { Books, Lease } from '../../../../plugins/sandbox/books/books';
+import type { Charge } from '../../../../plugins/sandbox/books/charge';
+import { type Aggregate, applyChange, type Change } from '../../../../plugins/sandbox/life/aggregate';
+import type { Line, Operation, Period, SandboxEvent, Segment } from '../../../../plugins/sandbox/life/sandbox';
+import { isFinal } from '../../../../plugins/sandbox/life/states';
 
 /** One sandbox's books in memory, with all rows that were ever written; the same rules as the tables'. */
 export class MemoryBooks implements Books {

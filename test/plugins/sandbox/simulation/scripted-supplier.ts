@@ -8,7 +8,7 @@ import {
   NotSent,
   Rejected,
   type SupplierDriver,
-} from '../../../../core/supplier';
+} from '../../../../plugins/sandbox/suppliers/supplier';
 
 type State = 'starting' | 'running' | 'suspended' | 'ended';
 

@@ -3,14 +3,15 @@ import { newId } from '../../../../core/ids';
 import { CLOSED_MS } from '../../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../../core/ledger/shard';
-import type { Aggregate } from '../../../../plugins/sandbox/aggregate';
-import { newOperation, request } from '../../../../plugins/sandbox/lifecycle';
-import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/new-sandbox';
-import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offering';
-import { visit } from '../../../../plugins/sandbox/reconciler';
-import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/sandbox';
-import { isFinal } from '../../../../plugins/sandbox/states';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/timings';
+import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/asking/new-sandbox';
+import type { Aggregate } from '../../../../plugins/sandbox/life/aggregate';
+import { newOperation, request } from '../../../../plugins/sandbox/life/lifecycle';
+import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/life/sandbox';
+import { isFinal } from '../../../../plugins/sandbox/life/states';
+import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/timings';
+import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offers/offering';
+import { visit } from '../../../../plugins/sandbox/worker/reconciler';
+import type { World } from '../../../../plugins/sandbox/worker/world';
 import { MemoryBooks } from './memory-books';
 import { type Fate, ScriptedSupplier } from './scripted-supplier';
 
@@ -61,6 +62,9 @@ export function randomOf(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** Every node reaches every instance. */
+export const EVERYWHERE: World['places'] = { homeOf: () => null, reachOf: async () => 'here' };
 
 /** One sandbox from its acceptance to its end, in virtual time. */
 export async function simulate(simulation: Simulation): Promise<Outcome> {
@@ -151,6 +155,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     timings: DEFAULT_TIMINGS,
     now: () => nowMs,
     driverOf: () => fragile(supplier.driver),
+    places: EVERYWHERE,
     tagsOf: () => ({}),
   };
 

@@ -1,0 +1,100 @@
+import { showPrice } from '../../core/api/show-price';
+import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
+import type { Configuration } from '../../core/configuration/configuration';
+import { findPublished, type PriceList, type PublishedModel, priceLists } from '../../core/configuration/price-lists';
+import { readPrice } from '../../core/configuration/prices';
+import type { Columns } from '../output';
+
+/** Something that a configuration says otherwise than the vendor. */
+export interface PriceDifference {
+  readonly upstream: string;
+  readonly model: string;
+  /** Such as `price.input`. */
+  readonly what: string;
+  /** null: it is not said. */
+  readonly configured: string | null;
+  readonly published: string | null;
+  /** The day on which the vendor's page said so, and the page. */
+  readonly date: string;
+  readonly source: string;
+}
+
+export const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
+  MODEL: ({ upstream, model }) => `${upstream}/${model}`,
+  WHAT: ({ what }) => what,
+  CONFIGURED: ({ configured }) => configured,
+  PUBLISHED: ({ published }) => published,
+  DATE: ({ date }) => date,
+  SOURCE: ({ source }) => source,
+};
+
+/** A model with a published price: the one that its `from` means, or that of its name where the vendor itself serves it. */
+export interface PublishedEntry {
+  readonly upstream: Upstream;
+  readonly model: ModelEntry;
+  readonly list: PriceList;
+  readonly published: PublishedModel;
+}
+
+export function publishedEntries({ catalog, written }: Configuration): readonly PublishedEntry[] {
+  return catalog.upstreams.flatMap((upstream) =>
+    upstream.models.flatMap((model) => {
+      const found = publishedOf(upstream, model, written);
+      return found === undefined ? [] : [{ upstream, model, list: found.list, published: found.model }];
+    }),
+  );
+}
+
+function publishedOf(upstream: Upstream, { name }: ModelEntry, written: unknown) {
+  const list = priceLists().find(({ hosts }) => hosts.includes(upstream.url.hostname));
+  const from = fromOf(written, upstream.name, name) ?? list?.vendor;
+  const found = from === undefined ? undefined : findPublished(from, name);
+  return found === undefined || 'problem' in found ? undefined : found;
+}
+
+function fromOf(written: unknown, upstream: string, model: string): string | undefined {
+  const endpoints = (written as { serviceEndpoints?: Record<string, { models?: Record<string, unknown> }> })
+    .serviceEndpoints;
+  return (endpoints?.[upstream]?.models?.[model] as { from?: string } | null | undefined)?.from;
+}
+
+/** What is configured otherwise than published, fact by fact. */
+export function differencesOf({ upstream, model, list, published }: PublishedEntry): readonly PriceDifference[] {
+  const own = factsOf(model, model.price);
+  const price = readPrice([], { ...published, mayAnswerWith: { tiers: [], speeds: [], geos: [] } }, []);
+  const theirs = factsOf(published, price);
+  const all = [...new Set([...own.keys(), ...theirs.keys()])];
+  return all
+    .filter((what) => own.get(what) !== theirs.get(what))
+    .map((what) => ({
+      upstream: upstream.name,
+      model: model.name,
+      what,
+      configured: own.get(what) ?? null,
+      published: theirs.get(what) ?? null,
+      date: published.date,
+      source: list.source,
+    }));
+}
+
+function factsOf({ context, maxOutput }: { context: number; maxOutput: number }, price: ModelEntry['price']) {
+  const { variants, ...plain } = showPrice(price);
+  return new Map([
+    ...flat({ context, maxOutput }, []),
+    ...flat(plain, ['price']),
+    ...Object.entries(variants).map(([name, card]) => [`price (${name})`, inWords(card)] as const),
+  ]);
+}
+
+/** All prices of a variant in one cell. */
+function inWords(card: unknown): string {
+  return flat(card, [])
+    .map(([what, amount]) => `${what} ${amount}`)
+    .join(', ');
+}
+
+function flat(value: unknown, path: readonly string[]): [string, string][] {
+  if (value === null || value === undefined) return [];
+  if (typeof value !== 'object') return [[path.join('.'), String(value)]];
+  return Object.entries(value).flatMap(([name, each]) => flat(each, [...path, name]));
+}

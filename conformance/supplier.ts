@@ -1,0 +1,706 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import {
+  AlreadyExists,
+  type CommandSpec,
+  FileFailure,
+  InstanceGone,
+  type InstanceReference,
+  type InstanceSpec,
+  NotRunning,
+  NotSent,
+  NotSupported,
+  type OutputFrame,
+  type PortAddress,
+  Rejected,
+  type SupplierDriver,
+  type SupplierError,
+} from '../plugins/sandbox/suppliers/supplier';
+
+export interface SupplierSubject {
+  /** Opens the driver; more than once, as several processes would. */
+  readonly open: () => Promise<SupplierDriver>;
+  /** Small instances, with ports. */
+  readonly spec: InstanceSpec;
+  /** A shell command that goes on answering HTTP on this port, with the file `index.html` of its folder at `/`. */
+  readonly webServer: (port: number) => string;
+  /** The driver with a supplier that nothing reaches; left out where there is nothing to reach. */
+  readonly openUnreachable?: () => Promise<SupplierDriver>;
+}
+
+export interface SupplierCheck {
+  readonly name: string;
+  /** @throws AssertionError */
+  readonly run: () => Promise<void>;
+}
+
+/**
+ * Everything a driver has to hold, as named checks for any test runner. They share one instance and run in this order; the
+ * last one ends it.
+ */
+export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
+  const run = new Run(subject);
+  const needs = (capability: 'exec' | 'files' | 'ports', checks: SupplierCheck[]) =>
+    checks.map(({ name, run: check }) => ({
+      name,
+      run: async () => {
+        if ((await run.driver()).capabilities[capability]) await check();
+      },
+    }));
+  return [
+    ...creationChecks(run),
+    ...needs('exec', commandChecks(run)),
+    ...needs('exec', signalChecks(run)),
+    ...needs('files', fileChecks(run)),
+    ...needs('files', absolutePathChecks(run)),
+    ...needs('files', confinementChecks(run)),
+    ...needs('ports', portChecks(run)),
+    ...suspensionChecks(run),
+    ...endChecks(run),
+  ];
+}
+
+/** What the checks share. */
+class Run {
+  readonly tags = { 'tollgate.environment': `conformance-${randomUUID()}` };
+  readonly name = `tg-${randomUUID()}-1`;
+  #driver: Promise<SupplierDriver> | undefined;
+  #reference: InstanceReference | undefined;
+
+  constructor(readonly subject: SupplierSubject) {}
+
+  driver(): Promise<SupplierDriver> {
+    this.#driver ??= this.subject.open();
+    return this.#driver;
+  }
+
+  async instance(): Promise<InstanceReference> {
+    this.#reference ??= await (await this.driver()).create(this.subject.spec, this.options());
+    return this.#reference;
+  }
+
+  options(name = this.name) {
+    return { name, tags: this.tags, birthTtlSeconds: 600 };
+  }
+
+  async both(): Promise<[SupplierDriver, InstanceReference]> {
+    return [await this.driver(), await this.instance()];
+  }
+
+  async start(command: string, options: Partial<CommandSpec> = {}) {
+    const [driver, instance] = await this.both();
+    return driver.exec(instance, { id: randomUUID(), command, env: {}, ...options });
+  }
+
+  async shell(command: string, options: Partial<CommandSpec> = {}) {
+    const { output, exit } = await this.start(command, options);
+    const frames = await collect(output);
+    return { ...frames, ...(await exit) };
+  }
+
+  async listed(): Promise<readonly string[]> {
+    const found: string[] = [];
+    for await (const { reference } of (await this.driver()).list(this.tags)) found.push(reference.id);
+    return found;
+  }
+}
+
+async function collect(output: AsyncIterable<OutputFrame>): Promise<{ stdout: string; stderr: string }> {
+  const kept = { stdout: '', stderr: '' };
+  for await (const { stream, bytes } of output) kept[stream] += bytes.toString();
+  return kept;
+}
+
+const PATIENCE_MS = 30_000;
+
+async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!(await condition())) {
+    assert(Date.now() < deadline, `not within ${PATIENCE_MS} ms: ${what}`);
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
+}
+
+type ErrorClass = abstract new (...values: never[]) => SupplierError;
+
+async function fails(promise: Promise<unknown>, expected: ErrorClass): Promise<SupplierError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert(error instanceof expected, `expected ${expected.name}, not ${String(error)}`);
+  return error;
+}
+
+async function failsFor(promise: Promise<unknown>, reason: FileFailure['reason']): Promise<void> {
+  assert.equal(((await fails(promise, FileFailure)) as FileFailure).reason, reason);
+}
+
+function creationChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'a created instance runs, with its tags and an incarnation',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        await eventually('it runs', async () => {
+          const found = await driver.inspect(instance);
+          return found.kind === 'found' && found.state === 'running';
+        });
+        const found = await driver.inspect(instance);
+        assert(found.kind === 'found');
+        assert.deepEqual(found.reference, instance);
+        assert.equal(found.tags['tollgate.environment'], run.tags['tollgate.environment']);
+        assert.notEqual(found.incarnation, '');
+      },
+    },
+    {
+      name: 'the same create again is told of the first, and makes nothing',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (!driver.capabilities.uniqueName) return;
+        const error = await fails(driver.create(run.subject.spec, run.options()), AlreadyExists);
+        assert.deepEqual((error as AlreadyExists).reference, instance);
+        assert.deepEqual(await run.listed(), [instance.id]);
+      },
+    },
+    {
+      name: "the name of somebody else's instance is refused, and theirs is left alone",
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (!driver.capabilities.uniqueName) return;
+        const tags = { 'tollgate.environment': 'another' };
+        await fails(driver.create(run.subject.spec, { ...run.options(), tags }), Rejected);
+        assert.equal((await driver.inspect(instance)).kind, 'found');
+      },
+    },
+    {
+      name: 'of five creates at once under one name, one makes it',
+      run: async () => {
+        const driver = await run.driver();
+        if (!driver.capabilities.uniqueName) return;
+        const options = run.options(`tg-${randomUUID()}-1`);
+        const ends = await Promise.allSettled([1, 2, 3, 4, 5].map(() => driver.create(run.subject.spec, options)));
+        const ids = ends.map((end) =>
+          end.status === 'fulfilled' ? end.value.id : (end.reason as AlreadyExists).reference?.id,
+        );
+        assert.equal(new Set(ids).size, 1, `one instance, not ${ids.join(', ')}`);
+        assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1);
+        await driver.terminate({ id: ids[0] ?? '', name: options.name });
+      },
+    },
+    {
+      name: 'a list has what carries the tags, and nothing else',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        assert.deepEqual(await run.listed(), [instance.id]);
+        const others: string[] = [];
+        for await (const { reference } of driver.list({ ...run.tags, more: 'yes' })) others.push(reference.id);
+        assert.deepEqual(others, []);
+      },
+    },
+    {
+      name: 'what reaches nobody is known not to have been sent',
+      run: async () => {
+        const driver = await run.subject.openUnreachable?.();
+        if (driver === undefined) return;
+        const nobody = { id: 'none', name: 'none' };
+        await fails(driver.create(run.subject.spec, run.options()), NotSent);
+        await fails(driver.inspect(nobody), NotSent);
+        await fails(driver.list(run.tags)[Symbol.asyncIterator]().next(), NotSent);
+        await fails(driver.terminate(nobody), NotSent);
+      },
+    },
+  ];
+}
+
+function commandChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'a command tells its output, its errors and its exit code apart',
+      run: async () => {
+        const ended = await run.shell('echo out; echo err >&2; exit 7');
+        assert.deepEqual(ended, { stdout: 'out\n', stderr: 'err\n', exitCode: 7 });
+      },
+    },
+    {
+      name: 'a command is given its input, its variables and its folder',
+      run: async () => {
+        const ended = await run.shell('mkdir -p sub/deep && cd sub && cat && echo "$COLOUR $HOME"', {
+          stdin: Buffer.from('a\0b\n'),
+          env: { COLOUR: 'deep blue' },
+        });
+        assert.match(ended.stdout, /^a\0b\ndeep blue \/.+\n$/);
+        assert.equal((await run.shell('basename "$(pwd)"', { cwd: 'sub/deep' })).stdout, 'deep\n');
+        await failsFor(run.start('pwd', { cwd: 'nowhere' }), 'not-folder');
+      },
+    },
+    {
+      name: 'input that is not read, and none at all, hang nothing',
+      run: async () => {
+        assert.equal((await run.shell('exit 3', { stdin: Buffer.alloc(1_000_000) })).exitCode, 3);
+        assert.deepEqual(await run.shell('cat'), { stdout: '', stderr: '', exitCode: 0 });
+      },
+    },
+    {
+      name: "nothing of the gateway's own environment reaches a command",
+      run: async () => {
+        process.env['CONFORMANCE_SECRET'] = 'secret';
+        const { stdout } = await run.shell('env');
+        assert(!stdout.includes('CONFORMANCE_SECRET'));
+      },
+    },
+    {
+      name: "a command's variables decide nothing about what starts it",
+      run: async () => {
+        const programs =
+          'for each in sh bwrap env; do printf "#!/bin/sh\\necho outside\\n" > $each; chmod +x $each; done';
+        await run.shell(programs);
+        assert.equal((await run.shell('echo inside', { env: { PATH: '.' } })).stdout, 'inside\n');
+        await run.shell('rm sh bwrap env');
+      },
+    },
+    {
+      name: 'output comes while the command runs',
+      run: async () => {
+        const { output, exit } = await run.start(
+          'rm -f go; echo first; while [ ! -e go ]; do sleep 0.05; done; echo second',
+        );
+        const frames = output[Symbol.asyncIterator]();
+        assert.equal((await frames.next()).value?.bytes.toString(), 'first\n');
+        await run.shell('touch go');
+        assert.equal((await frames.next()).value?.bytes.toString(), 'second\n');
+        assert.equal((await frames.next()).done, true);
+        assert.equal((await exit).exitCode, 0);
+      },
+    },
+    {
+      name: 'megabytes of output come whole',
+      run: async () => {
+        const { stdout } = await run.shell('yes 0123456 | head -c 8000000');
+        assert.equal(stdout.length, 8_000_000);
+        assert.equal(stdout, '0123456\n'.repeat(1_000_000));
+      },
+    },
+    {
+      name: 'a command ends with its shell, though something it started holds on to the output',
+      run: async () => {
+        const id = randomUUID();
+        const ended = await run.shell('sleep 1000 & echo started', { id });
+        assert.deepEqual(ended, { stdout: 'started\n', stderr: '', exitCode: 0 });
+        const [driver, instance] = await run.both();
+        await driver.signal(instance, id, 'SIGKILL');
+      },
+    },
+  ];
+}
+
+function signalChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'a signal reaches the command',
+      run: async () => {
+        const id = randomUUID();
+        const command = `trap 'echo caught; exit 4' TERM; echo ready; while :; do sleep 0.05; done`;
+        const { output, exit } = await run.start(command, { id });
+        const frames = output[Symbol.asyncIterator]();
+        assert.equal((await frames.next()).value?.bytes.toString(), 'ready\n');
+        const [driver, instance] = await run.both();
+        await driver.signal(instance, id, 'SIGTERM');
+        // The shell may also tell of its killed child, on the other stream.
+        assert.equal((await collect({ [Symbol.asyncIterator]: () => frames })).stdout, 'caught\n');
+        assert.equal((await exit).exitCode, 4);
+      },
+    },
+    {
+      name: 'SIGKILL ends all a command has started, and only that',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        const [doomed, other] = [randomUUID(), randomUUID()];
+        const forks =
+          'sleep 1001 & (setsid sleep 1002 &) ; (sh -c "sleep 1003 & sleep 1004" &) ; echo ready; sleep 1005';
+        const { output, exit } = await run.start(forks, { id: doomed });
+        const survivor = await run.start('echo ready; sleep 1006', { id: other });
+        for (const each of [output, survivor.output]) await each[Symbol.asyncIterator]().next();
+        assert.equal((await driver.inspectCommand(instance, doomed)).is, 'running');
+        await driver.signal(instance, doomed, 'SIGKILL');
+        assert.equal((await exit).exitCode, 137);
+        await eventually('none is left', async () => (await driver.inspectCommand(instance, doomed)).is !== 'running');
+        assert.equal((await driver.inspectCommand(instance, other)).is, 'running');
+        await driver.signal(instance, other, 'SIGKILL');
+        assert.equal((await survivor.exit).exitCode, 137);
+      },
+    },
+    {
+      name: 'a signal to a command that has ended is no failure',
+      run: async () => {
+        const id = randomUUID();
+        await run.shell(':', { id });
+        const [driver, instance] = await run.both();
+        await driver.signal(instance, id, 'SIGTERM');
+        await driver.signal(instance, randomUUID(), 'SIGKILL');
+        assert.notEqual((await driver.inspectCommand(instance, id)).is, 'running');
+      },
+    },
+    {
+      name: 'another process finds the instance and its commands',
+      run: async () => {
+        const id = randomUUID();
+        const { output, exit } = await run.start('echo ready; sleep 1007', { id });
+        await output[Symbol.asyncIterator]().next();
+        const instance = await run.instance();
+        const other = await run.subject.open();
+        assert.equal((await other.inspect(instance)).kind, 'found');
+        assert.equal((await other.inspectCommand(instance, id)).is, 'running');
+        await other.signal(instance, id, 'SIGKILL');
+        assert.equal((await exit).exitCode, 137);
+        await other.close();
+      },
+    },
+  ];
+}
+
+function fileChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'a file is read as it was written, folders made on the way',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
+        await driver.files.write(instance, 'made/on the/way/ö\n.bin', bytes);
+        const { byteLength, content } = await driver.files.read(instance, '/workspace/made/on the/way/ö\n.bin');
+        assert.equal(byteLength, 512);
+        assert.deepEqual(await buffer(content), bytes);
+        await driver.files.write(instance, 'made/on the/way/ö\n.bin', Buffer.from('shorter'));
+        assert.equal(await text((await driver.files.read(instance, 'made/on the/way/ö\n.bin')).content), 'shorter');
+      },
+    },
+    {
+      name: 'a command reads and changes what was written',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (!driver.capabilities.exec) return;
+        await driver.files.write(instance, 'shared/note', Buffer.from('from outside\n'));
+        assert.equal((await run.shell('cat shared/note; echo inside >> shared/note; echo x > shared/new')).exitCode, 0);
+        assert.equal(await text((await driver.files.read(instance, 'shared/note')).content), 'from outside\ninside\n');
+      },
+    },
+    {
+      name: 'a file of 8 MB, and an empty one, come back whole',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        const large = Buffer.alloc(8_000_000, 'tollgate');
+        await driver.files.write(instance, 'large', large);
+        assert(large.equals(await buffer((await driver.files.read(instance, 'large')).content)));
+        await driver.files.write(instance, 'empty', Buffer.alloc(0));
+        assert.equal((await buffer((await driver.files.read(instance, 'empty')).content)).length, 0);
+      },
+    },
+    {
+      name: 'a list has names, kinds and sizes, down to its depth',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        for (const path of ['list/a', 'list/b/c', 'list/b/d/e'])
+          await driver.files.write(instance, path, Buffer.from('1234'));
+        const listed = await driver.files.list(instance, 'list', 2);
+        const shown = listed.map(
+          ({ path, type, byteLength }) => `${path} ${type} ${type === 'file' ? byteLength : ''}`,
+        );
+        assert.deepEqual(shown.sort(), ['list/a file 4', 'list/b folder ', 'list/b/c file 4', 'list/b/d folder ']);
+        assert(listed.every(({ modifiedAt }) => Math.abs(Date.now() - modifiedAt.getTime()) < 3_600_000));
+        const top = (await driver.files.list(instance, '.', 1)).map(({ path }) => path);
+        assert(top.includes('list') && !top.some((path) => path.includes('/')));
+      },
+    },
+    {
+      name: 'what is removed is gone, a folder with all in it',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        await driver.files.write(instance, 'doomed/a/b', Buffer.from('x'));
+        await driver.files.remove(instance, 'doomed');
+        await failsFor(driver.files.read(instance, 'doomed/a/b'), 'not-found');
+        await failsFor(driver.files.remove(instance, 'doomed'), 'not-found');
+        await failsFor(driver.files.remove(instance, '.'), 'not-allowed');
+      },
+    },
+    {
+      name: 'what is not there, and folders in the place of files, are told apart',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        await driver.files.write(instance, 'kinds/file', Buffer.from('x'));
+        await failsFor(driver.files.read(instance, 'kinds/nothing'), 'not-found');
+        await failsFor(driver.files.list(instance, 'kinds/nothing', 1), 'not-found');
+        await failsFor(driver.files.read(instance, 'kinds'), 'is-folder');
+        await failsFor(driver.files.write(instance, 'kinds', Buffer.from('x')), 'is-folder');
+        await failsFor(driver.files.list(instance, 'kinds/file', 1), 'not-folder');
+        await failsFor(driver.files.write(instance, 'kinds/file/below', Buffer.from('x')), 'not-folder');
+      },
+    },
+  ];
+}
+
+function absolutePathChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'a file at an absolute path is read, listed and removed there',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        await driver.files.write(instance, '/data/in/m.csv', Buffer.from('a,b'));
+        assert.equal(await text((await driver.files.read(instance, '/data/in/m.csv')).content), 'a,b');
+        const listed = await driver.files.list(instance, '/data', 2);
+        assert.deepEqual(listed.map(({ path }) => path).sort(), ['/data/in', '/data/in/m.csv']);
+        const inRoot = await driver.files.list(instance, '/', 1);
+        assert(inRoot.some(({ path, type }) => path === '/data' && type === 'folder'));
+        await driver.files.remove(instance, '/data/in');
+        await failsFor(driver.files.read(instance, '/data/in/m.csv'), 'not-found');
+      },
+    },
+    {
+      name: 'a relative path and one below the work folder name the same file',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        await driver.files.write(instance, '/workspace/same/file', Buffer.from('one'));
+        assert.equal(await text((await driver.files.read(instance, 'same/file')).content), 'one');
+        const listed = await driver.files.list(instance, '/workspace/same', 1);
+        assert.deepEqual(
+          listed.map(({ path }) => path),
+          ['same/file'],
+        );
+      },
+    },
+    {
+      name: 'commands and the files API see the same file at an absolute path',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (!driver.capabilities.exec || driver.capabilities.isolation === 'none') return;
+        for (const folder of ['/data/shared', '/home', '/tmp/shared', '/workspace/shared']) {
+          await driver.files.write(instance, `${folder}/in`, Buffer.from(folder));
+          const copied = await run.shell(`cat in; cp ${folder}/in ${folder}/out; echo by command > ${folder}/in`, {
+            cwd: folder,
+          });
+          assert.deepEqual(copied, { stdout: folder, stderr: '', exitCode: 0 });
+          assert.equal(await text((await driver.files.read(instance, `${folder}/out`)).content), folder);
+          assert.equal(await text((await driver.files.read(instance, `${folder}/in`)).content), 'by command\n');
+        }
+      },
+    },
+    {
+      name: 'folders of the system are read-only, and folders that every instance has cannot be removed',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        for (const path of ['/etc/passwd', '/usr/bin/new', '/bin/sh', '/lib/x/y']) {
+          await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'not-allowed');
+          await failsFor(driver.files.remove(instance, path), 'not-allowed');
+        }
+        for (const path of ['/', '/workspace', '/tmp', '/etc', '/usr', '.'])
+          await failsFor(driver.files.remove(instance, path), 'not-allowed');
+      },
+    },
+  ];
+}
+
+function confinementChecks(run: Run): SupplierCheck[] {
+  const refused = ['../x', 'a/../../x', '/workspace/../etc/passwd', '/data/../../x', '..', 'a\0b', '/a\0b'];
+  const kernel = ['/proc/self/environ', '/proc/1/root', '/sys/kernel', '/dev/null', '/./proc//version'];
+  return [
+    {
+      name: "no path leads out of the instance's root, nor to what the kernel shows",
+      run: async () => {
+        const [driver, instance] = await run.both();
+        for (const path of [...refused, ...kernel, 'a'.repeat(300), 'b/'.repeat(3_000)]) {
+          await failsFor(driver.files.read(instance, path), 'path-invalid');
+          await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
+          await failsFor(driver.files.list(instance, path, 1), 'path-invalid');
+          await failsFor(driver.files.remove(instance, path), 'path-invalid');
+        }
+      },
+    },
+    {
+      name: "a file of the gateway's machine is at no path, by no link and at no working folder of an instance",
+      run: async () => {
+        const [driver, instance] = await run.both();
+        const host = await mkdtemp(join(tmpdir(), 'tollgate-outside-'));
+        try {
+          const secret = join(host, 'secret');
+          await writeFile(secret, 'of the machine');
+          await failsFor(driver.files.read(instance, secret), 'not-found');
+          await failsFor(driver.files.list(instance, host, 1), 'not-found');
+          await failsFor(driver.files.remove(instance, secret), 'not-found');
+          if (!driver.capabilities.exec) return;
+          await failsFor(run.start('pwd', { cwd: host }), 'not-folder');
+          const up = '../'.repeat(30);
+          const links = `ln -s ${secret} whole; ln -s ${up}${secret} up; ln -s ${host} folder; ln -s / top`;
+          assert.equal((await run.shell(`mkdir outside && cd outside && ${links}`)).exitCode, 0);
+          const paths = ['outside/whole', 'outside/up', 'outside/folder/secret', `outside/top${secret}`];
+          for (const path of paths) await failsFor(driver.files.read(instance, path), 'not-found');
+          // By a link a file may be made in the instance, at the path that the link says.
+          for (const path of paths) await driver.files.write(instance, path, Buffer.from('of the instance'));
+          assert.equal(await readFile(secret, 'utf8'), 'of the machine');
+          assert.equal(await text((await driver.files.read(instance, secret)).content), 'of the instance');
+          await driver.files.remove(instance, 'outside/folder/secret');
+          assert.equal(await readFile(secret, 'utf8'), 'of the machine');
+        } finally {
+          await rm(host, { recursive: true, force: true });
+        }
+      },
+    },
+    {
+      name: 'a link to what the kernel shows, or to itself, is refused, and one to a file of the instance is followed',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (!driver.capabilities.exec) return;
+        await driver.files.write(instance, 'links/inside/file', Buffer.from('inside'));
+        const made = await run.shell(
+          'cd links && ln -s /proc/self/environ out && ln -s / top && ln -s ../../.. up && ln -s inside in && ln -s loop loop',
+        );
+        assert.equal(made.exitCode, 0);
+        for (const path of ['links/out', 'links/top/proc/version', 'links/up/proc/version', 'links/top/dev/null']) {
+          await failsFor(driver.files.read(instance, path), 'path-invalid');
+          await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
+        }
+        await failsFor(driver.files.remove(instance, 'links/top/tmp'), 'not-allowed');
+        await failsFor(driver.files.remove(instance, 'links/top/etc/passwd'), 'not-allowed');
+        await failsFor(driver.files.read(instance, 'links/loop'), 'path-invalid');
+        assert.equal(await text((await driver.files.read(instance, 'links/in/file')).content), 'inside');
+        await driver.files.write(instance, 'links/in/new', Buffer.from('by the link'));
+        assert.equal(await text((await driver.files.read(instance, 'links/inside/new')).content), 'by the link');
+        await driver.files.remove(instance, 'links/top');
+        await driver.files.remove(instance, 'links/in');
+        assert.equal(await text((await driver.files.read(instance, 'links/inside/file')).content), 'inside');
+      },
+    },
+  ];
+}
+
+const PORT = 18_733;
+
+function portChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'what listens inside is reached at the address of its port',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (!driver.capabilities.exec || !driver.capabilities.files) return;
+        await driver.files.write(instance, 'site/index.html', Buffer.from('hello from inside'));
+        const id = randomUUID();
+        const server = await run.start(run.subject.webServer(PORT), { id, cwd: 'site' });
+        await eventually('the page is there', async () => {
+          const address = await driver.dialPort(instance, PORT).catch(() => undefined);
+          return address !== undefined && (await fetchText(address).catch(() => '')) === 'hello from inside';
+        });
+        await driver.signal(instance, id, 'SIGKILL');
+        await server.exit;
+      },
+    },
+    {
+      name: 'an instance without ports has none to dial, and no network',
+      run: async () => {
+        const driver = await run.driver();
+        const name = `tg-${randomUUID()}-1`;
+        const closed = await driver.create({ ...run.subject.spec, ports: false }, run.options(name));
+        try {
+          await fails(driver.dialPort(closed, PORT), NotSupported);
+        } finally {
+          await driver.terminate(closed);
+        }
+      },
+    },
+  ];
+}
+
+async function fetchText({ url, connect }: PortAddress): Promise<string> {
+  const socket = await connect?.();
+  return new Promise((resolve, reject) => {
+    const way = socket === undefined ? { agent: false } : { createConnection: () => socket };
+    const call = request(url, way, (response) => text(response).then(resolve, reject));
+    call.once('error', reject);
+    call.end();
+  });
+}
+
+function suspensionChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'a suspended instance stands still, and goes on where it was',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        if (driver.capabilities.suspend === 'none') return;
+        const id = randomUUID();
+        const keepsMemory = driver.capabilities.suspend === 'memory' && driver.capabilities.exec;
+        const counting = 'n=0; while :; do n=$((n + 1)); echo $n; sleep 0.02; done';
+        const counter = keepsMemory ? await run.start(counting, { id }) : undefined;
+        const before = await driver.inspect(instance);
+        await driver.suspend(instance);
+        await driver.suspend(instance);
+        const suspended = await driver.inspect(instance);
+        assert.equal(suspended.kind === 'found' && suspended.state, 'suspended');
+        if (driver.capabilities.exec) await fails(run.start('echo no'), NotRunning);
+        await driver.resume(instance);
+        await driver.resume(instance);
+        const after = await driver.inspect(instance);
+        assert(before.kind === 'found' && after.kind === 'found');
+        assert.equal(after.state, 'running');
+        if (counter === undefined) return;
+        assert.equal(after.incarnation, before.incarnation);
+        await mustGoOn(counter.output);
+        await driver.signal(instance, id, 'SIGKILL');
+        assert.equal((await counter.exit).exitCode, 137);
+      },
+    },
+  ];
+}
+
+/** Every number follows the one before it, a few more than can have been printed before the look. */
+async function mustGoOn(output: AsyncIterable<OutputFrame>): Promise<void> {
+  const frames = output[Symbol.asyncIterator]();
+  let printed = '';
+  while (printed.split('\n').length <= 50) {
+    const { value } = await frames.next();
+    assert(value !== undefined, `it ended after ${printed}`);
+    printed += value.bytes.toString();
+  }
+  const numbers = printed.trim().split('\n').slice(0, 50);
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, index) => String(index + 1)),
+  );
+}
+
+function endChecks(run: Run): SupplierCheck[] {
+  return [
+    {
+      name: 'an ended instance is gone, with its commands; ending it again is no failure',
+      run: async () => {
+        const [driver, instance] = await run.both();
+        const running = driver.capabilities.exec ? await run.start('echo ready; sleep 1008') : undefined;
+        await running?.output[Symbol.asyncIterator]().next();
+        await driver.terminate(instance);
+        await driver.terminate(instance);
+        await eventually('it is gone', async () => (await driver.inspect(instance)).kind === 'gone');
+        await running?.exit.catch((error: unknown) => assert(error instanceof InstanceGone, String(error)));
+        assert.deepEqual(await run.listed(), []);
+        await fails(run.start('echo no'), InstanceGone);
+        await fails(driver.files.read(instance, 'large'), InstanceGone);
+        await fails(driver.dialPort(instance, PORT), InstanceGone);
+        await fails(driver.suspend(instance), InstanceGone);
+      },
+    },
+    {
+      name: 'a suspended instance can be ended',
+      run: async () => {
+        const driver = await run.driver();
+        if (driver.capabilities.suspend === 'none') return;
+        const name = `tg-${randomUUID()}-2`;
+        const instance = await driver.create(run.subject.spec, run.options(name));
+        await driver.suspend(instance);
+        await driver.terminate(instance);
+        await eventually('it is gone', async () => (await driver.inspect(instance)).kind === 'gone');
+        await driver.close();
+      },
+    },
+  ];
+}

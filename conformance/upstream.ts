@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { toCurrent } from '../core/catalog/adapters';
+import { costOf, plainPrice } from '../core/catalog/price';
+import type {
+  EventNote,
+  ModelCall,
+  Protocol,
+  UpstreamAdapter,
+  UpstreamAdapter1,
+  UpstreamFailure,
+  Verdict,
+} from '../core/catalog/upstream';
+import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
+import { annotateCost } from '../core/wire/annotate-cost';
+import { applyBodyEdits } from '../core/wire/body-edits';
+import { FinishTracker } from '../core/wire/finish-tracker';
+import { findMembers, sliceChunks } from '../core/wire/json-members';
+import { type SseFrame, SseSplitter } from '../core/wire/sse';
+
+export type ExpectedCounts = Readonly<Partial<Record<Meter, number>>>;
+
+/** A recorded stream and what the adapter has to make of it. */
+export interface RecordedStream {
+  readonly name: string;
+  readonly bytes: Buffer;
+  /** The known counts of all passes, by meter; what is left out must stay unknown. */
+  readonly usage: ExpectedCounts;
+  /** UTF-8 bytes of text, reasoning and tool arguments. */
+  readonly contentBytes: number;
+  readonly ends: 'done' | 'error';
+  /** What is to be done about the error it ends with, had nothing been said before. */
+  readonly verdict?: Verdict;
+  readonly choices?: number;
+}
+
+export interface RecordedBody {
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly usage: ExpectedCounts;
+  readonly contentBytes: number;
+}
+
+export interface RecordedFailure {
+  readonly status: number;
+  readonly body: unknown;
+  readonly verdict: Verdict;
+}
+
+export interface ConformanceSubject {
+  readonly adapter: UpstreamAdapter | UpstreamAdapter1;
+  /** Its own settings, as its schema lets them pass. */
+  readonly settings: unknown;
+  /** The protocol the recordings were made in. */
+  readonly protocol: Protocol;
+  readonly streams: readonly RecordedStream[];
+  readonly bodies: readonly RecordedBody[];
+  readonly failures: readonly RecordedFailure[];
+}
+
+/** With an adapter of the current contract. */
+type Subject = ConformanceSubject & { readonly adapter: UpstreamAdapter };
+
+export interface ConformanceCheck {
+  readonly name: string;
+  /** @throws AssertionError */
+  readonly run: () => void;
+}
+
+/**
+ * Everything an adapter has to hold, as named checks for any test runner:
+ * `for (const { name, run } of upstreamConformance(subject)) it(name, run);`
+ */
+export function upstreamConformance(given: ConformanceSubject): ConformanceCheck[] {
+  const subject = { ...given, adapter: toCurrent(given.adapter) };
+  return [
+    ...subject.streams.flatMap((stream) => streamChecks(subject, stream)),
+    ...subject.bodies.flatMap((body) => bodyChecks(subject, body)),
+    ...subject.failures.map((failure) => failureCheck(subject, failure)),
+    ...eventChecks(subject),
+    ...requestChecks(subject),
+  ];
+}
+
+function streamChecks({ adapter, protocol }: Subject, stream: RecordedStream): ConformanceCheck[] {
+  const frames = split(stream.bytes, [stream.bytes]);
+  const notes = frames.map((frame) => adapter.readEvent(frame));
+  const check = (name: string, run: () => void): ConformanceCheck => ({ name: `stream ${stream.name}: ${name}`, run });
+  const checks = [
+    check('the same notes at every byte split', () => {
+      for (let at = 1; at < stream.bytes.length; at += 1) {
+        const pieces = [stream.bytes.subarray(0, at), stream.bytes.subarray(at)];
+        assert.deepEqual(notesOf(adapter, split(stream.bytes, pieces)), notes.filter(isTelling), `cut at byte ${at}`);
+      }
+      const single = [...stream.bytes].map((byte) => Buffer.from([byte]));
+      assert.deepEqual(notesOf(adapter, split(stream.bytes, single)), notes.filter(isTelling), 'byte by byte');
+    }),
+    check('usage, content and price as expected', () => {
+      const usage = usageTold(notes);
+      assert.deepEqual(countsIn(usage), stream.usage);
+      assert.equal(bytesOf(notes), stream.contentBytes);
+      assert.equal(costOf(usage, PRICE), costOf(usageOf(stream.usage), PRICE));
+      assert(notes.every((note) => note.malformed !== true));
+      assert(
+        notes.every((note) => (note.contentBytes ?? 0) === 0 || note.content === true),
+        'bytes without content',
+      );
+    }),
+    check('a malformed event is told, not thrown', () => {
+      for (const data of ['{"half', 'null', '[]', '"x"', '7', '<html>', '{"a":1}}']) {
+        for (const frame of frames) {
+          const note = adapter.readEvent({ name: frame.name, data });
+          assert.equal(note.malformed, true, `${frame.name}: ${data}`);
+        }
+      }
+    }),
+  ];
+  if (stream.ends === 'done') checks.push(...wholeStreamChecks(check, stream, frames, notes));
+  else checks.push(errorCheck(check, adapter, protocol, stream, notes));
+  return checks;
+}
+
+type NamedCheck = (name: string, run: () => void) => ConformanceCheck;
+
+function wholeStreamChecks(
+  check: NamedCheck,
+  stream: RecordedStream,
+  frames: readonly SseFrame[],
+  notes: readonly EventNote[],
+): ConformanceCheck[] {
+  return [
+    check('the end is the last thing told', () => {
+      assert.deepEqual(
+        notes.filter((note) => note.done === true),
+        [notes.at(-1)],
+      );
+    }),
+    check('it is whole without its last event', () => {
+      const tracker = new FinishTracker(stream.choices ?? 1);
+      const wholeAt = notes.findIndex((note) => tracker.note(note));
+      assert(wholeAt >= 0 && wholeAt < notes.length - 1, 'no stop reason');
+      assert(!notes.slice(wholeAt + 1).some((note) => note.content === true), 'content after the stop reason');
+      assert.deepEqual(usageTold(notes.slice(0, -1)), usageTold(notes));
+    }),
+    check('the final usage comes last, at the top level, and takes the cost', () => {
+      const finals = notes.flatMap((note, at) => (note.finalUsage === true ? [at] : []));
+      const isReported = stream.usage.output !== undefined;
+      assert.equal(finals.length > 0, isReported);
+      const [final] = finals.slice(-1);
+      if (final === undefined) return;
+      assert(!notes.slice(final + 1).some((note) => note.content === true || note.usage !== undefined));
+      const data = split(EMPTY, [annotateCost((frames[final] as SseFrame).raw, 12_345n)])[0]?.data ?? '';
+      assert.equal((JSON.parse(data) as { usage: { cost: number } }).usage.cost, 0.00012345);
+    }),
+  ];
+}
+
+function errorCheck(
+  check: NamedCheck,
+  adapter: UpstreamAdapter,
+  protocol: Protocol,
+  stream: RecordedStream,
+  notes: readonly EventNote[],
+): ConformanceCheck {
+  return check('the error is told, and judged', () => {
+    const { error } = notes.at(-1) ?? {};
+    assert(error, 'the last event is no error');
+    assert.equal(adapter.judge({ protocol, status: 200, headers: {}, body: error.body }), stream.verdict);
+    const hasContent = notes.some((note) => note.content === true);
+    assert.equal(hasContent, stream.contentBytes > 0, 'a preamble must not be told as content');
+    assert(!notes.some((note) => note.finish === true || note.done === true));
+  });
+}
+
+function bodyChecks({ adapter }: Subject, { name, bytes, usage, contentBytes }: RecordedBody): ConformanceCheck[] {
+  const body = JSON.parse(bytes.toString()) as Record<string, unknown>;
+  return [
+    {
+      name: `answer ${name}: usage, content and price as expected`,
+      run: () => {
+        const read = adapter.readBody(body);
+        assert.deepEqual(countsIn(read.usage), usage);
+        assert.equal(read.contentBytes, contentBytes);
+        assert.equal(costOf(read.usage, PRICE), costOf(usageOf(usage), PRICE));
+      },
+    },
+    {
+      name: `answer ${name}: counts that are no counts are unknown, never 0`,
+      run: () => {
+        assert.deepEqual(countsIn(adapter.readBody({ ...body, usage: undefined }).usage), {});
+        for (const nonsense of [-1, 1.5, 1e308, '7', null, {}, []]) {
+          const spoiled = spoilNumbers(body['usage'], nonsense);
+          assert.deepEqual(countsIn(adapter.readBody({ ...body, usage: spoiled }).usage), {}, JSON.stringify(nonsense));
+        }
+      },
+    },
+  ];
+}
+
+function failureCheck({ adapter, protocol }: Subject, { status, body, verdict }: RecordedFailure): ConformanceCheck {
+  const shown = JSON.stringify(body)?.slice(0, 80) ?? '';
+  return {
+    name: `failure ${status} ${shown}: ${verdict}`,
+    run: () => {
+      const failure: UpstreamFailure = { protocol, status, headers: {}, body };
+      assert.equal(adapter.judge(failure), verdict);
+    },
+  };
+}
+
+function eventChecks({ adapter, protocol }: Subject): ConformanceCheck[] {
+  return [
+    {
+      name: 'comments and unknown events are nothing',
+      run: () => {
+        assert.deepEqual(adapter.readEvent({ name: undefined, data: undefined }), {});
+        assert.deepEqual(adapter.readEvent({ name: 'later', data: '{"type":"later"}' }), {});
+      },
+    },
+    {
+      name: 'answers and failures of any shape are read without a throw',
+      run: () => {
+        for (const body of [
+          undefined,
+          null,
+          0,
+          '',
+          'text',
+          [],
+          {},
+          { error: null },
+          { error: 'x' },
+          { content: 1, choices: {} },
+        ]) {
+          assert.deepEqual(countsIn(adapter.readBody(body).usage), {});
+          adapter.judge({ protocol, status: 500, headers: {}, body });
+        }
+      },
+    },
+    ...[401, 402, 403, 404, 408, 409, 425, 429, 500, 502, 503, 504, 529].map((status) => ({
+      name: `failure ${status} without a word: next`,
+      run: () => assert.equal(adapter.judge({ protocol, status, headers: {}, body: undefined }), 'next'),
+    })),
+    ...[400, 405, 410, 413, 415, 422, 451].map((status) => ({
+      name: `failure ${status} without a word: relay`,
+      run: () => assert.equal(adapter.judge({ protocol, status, headers: {}, body: undefined }), 'relay'),
+    })),
+  ];
+}
+
+const CREDENTIAL = 'credential-of-the-platform';
+
+const SAMPLE = ` {"stream" :true,"seed": 123456789012345678901234567890,
+  "mod\\u0065l":"as the client says", "priority":5,"messages":[{"role":"user","content":"\\u00e9\\/ 1.0"}] ,"max_tokens":7} `;
+
+function requestChecks({ adapter, protocol, settings }: Subject): ConformanceCheck[] {
+  const members = findMembers([Buffer.from(SAMPLE)]) ?? assert.fail('the sample is no JSON');
+  const texts = new Map([...members].map(([key, place]) => [key, SAMPLE.slice(place.valueStart, place.end)]));
+  const call: ModelCall = {
+    protocol,
+    model: 'name/at "upstream"',
+    stream: true,
+    query: '?beta=true',
+    headers: { 'content-type': 'application/json', 'anthropic-beta': 'x' },
+    members: texts,
+    streamUsage: true,
+  };
+  return [
+    {
+      name: 'request: the model is named, priority stays here, every other byte is kept',
+      run: () => {
+        const before = { chunks: [Buffer.from(SAMPLE)], byteLength: Buffer.byteLength(SAMPLE), members };
+        const { edits } = adapter.request(call, settings);
+        const edited = applyBodyEdits(before, edits).chunks;
+        const after = findMembers(edited) ?? assert.fail('no JSON after the edits');
+        const textOf = (key: string): string | undefined => {
+          const place = after.get(key);
+          return place && sliceChunks(edited, place.valueStart, place.end).toString();
+        };
+        assert.equal(JSON.parse(textOf('model') ?? ''), call.model);
+        assert(!after.has('priority'));
+        const named = new Set(edits.map((edit) => edit.member));
+        for (const [key, text] of texts) if (!named.has(key)) assert.equal(textOf(key), text);
+      },
+    },
+    {
+      name: 'request: path and query below the base, the credential only where it is asked for',
+      run: () => {
+        const { path, headers } = adapter.request(call, settings);
+        assert(path.startsWith('/') && !path.startsWith('//'));
+        assert(path.endsWith(call.query));
+        for (const name of Object.keys(headers)) assert.equal(name, name.toLowerCase());
+        assert.equal(headers['content-type'], undefined);
+        const shown = adapter.authorize(CREDENTIAL, settings);
+        assert(Object.values(shown).some((value) => value.includes(CREDENTIAL)));
+      },
+    },
+  ];
+}
+
+/** The known counts of all passes, by meter. */
+function countsIn({ passes }: Usage): ExpectedCounts {
+  const sums: Partial<Record<Meter, number>> = {};
+  for (const { counts } of passes)
+    for (const [meter, count] of counts) if (count !== undefined) sums[meter] = (sums[meter] ?? 0) + count;
+  return sums;
+}
+
+/** Distinct prices, so that a count in the wrong place shows in the cost. */
+const PRICE = plainPrice({
+  input: 300_000_000n,
+  output: 1_500_000_000n,
+  cacheWrite: 375_000_000n,
+  cacheWrite1h: 600_000_000n,
+  cacheRead: 30_000_000n,
+});
+
+const EMPTY = Buffer.alloc(0);
+
+function split(whole: Buffer, pieces: readonly Buffer[]): SseFrame[] {
+  const splitter = new SseSplitter();
+  const frames = pieces.flatMap((piece) => splitter.push(piece));
+  const rest = splitter.end();
+  if (rest !== undefined) frames.push(rest);
+  if (whole.length > 0) assert(Buffer.concat(frames.map((frame) => frame.raw)).equals(whole), 'bytes were lost');
+  return frames;
+}
+
+function notesOf(adapter: UpstreamAdapter, frames: readonly SseFrame[]): EventNote[] {
+  return frames.map((frame) => adapter.readEvent(frame)).filter(isTelling);
+}
+
+function isTelling(note: EventNote): boolean {
+  return Object.keys(note).length > 0;
+}
+
+function usageTold(notes: readonly EventNote[]): Usage {
+  return notes.reduce(
+    (usage, note) => (note.usage === undefined ? usage : mergeUsage(usage, note.usage)),
+    UNKNOWN_USAGE,
+  );
+}
+
+function bytesOf(notes: readonly EventNote[]): number {
+  return notes.reduce((sum, note) => sum + (note.contentBytes ?? 0), 0);
+}
+
+/** The same value with every number in it replaced. */
+function spoilNumbers(value: unknown, by: unknown): unknown {
+  if (typeof value === 'number') return by;
+  if (Array.isArray(value)) return value.map((each) => spoilNumbers(each, by));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, spoilNumbers(each, by)]));
+}

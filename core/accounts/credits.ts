@@ -1,0 +1,144 @@
+import type { Knex } from 'knex';
+import { fail } from '../errors';
+import { newId, timeOfId } from '../ids';
+import type { CreditOutcome } from '../ledger/ledger';
+import { type CreditRow, sendCredit } from '../ledger/outbox/credits';
+import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
+import { formatUsd, MAX_AMOUNT_E8 } from '../money';
+import { type AuditEntry, writeAudit } from '../storage/audit';
+import { naming, pushAccount, requireAccount, type Stores } from './accounts';
+
+/** A top-up, or with a negative amount an adjustment. */
+export interface NewCredit {
+  readonly accountId: string;
+  readonly amountE8: bigint;
+  /** The same key with the same amount is the same credit; with another amount it is refused. */
+  readonly idempotencyKey: string;
+  readonly note: string | undefined;
+}
+
+/** What is said of a credit in the audit log, where it is more than that it was given. */
+export type CreditReason = Pick<AuditEntry, 'action' | 'before'> & { readonly after: object };
+
+export interface Credit extends NewCredit {
+  /** UUIDv7, and the `rid` of its ledger entry. */
+  readonly id: string;
+  readonly createdAt: Date;
+  /** The balance after it, or after a repetition the balance then. */
+  readonly postedE8: bigint;
+  /** It was there already. */
+  readonly repeated: boolean;
+}
+
+/**
+ * The row comes first, then the ledger, by the same id: a crash in between is repaired by whoever finds a row without a
+ * ledger entry and sends it again, or by the caller who repeats with the same idempotency key.
+ * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (above the largest balance),
+ * LEDGER_UNAVAILABLE (the row is there; a repetition completes it)
+ */
+export async function addCredit(
+  stores: Stores,
+  wanted: NewCredit,
+  actor: string,
+  reason?: CreditReason,
+): Promise<Credit> {
+  await requireAccount(stores.database, wanted.accountId);
+  const { row, repeated } = await writeOnce(stores.database, wanted, actor, reason);
+  if (row.amount_e8 !== wanted.amountE8) {
+    throw fail('CONFLICT', {
+      param: 'idempotencyKey',
+      message: `This idempotency key was used for ${formatUsd(row.amount_e8)} USD before.`,
+    });
+  }
+  const details = { creditId: row.id, idempotencyKey: row.idempotency_key };
+  const outcome = await naming(details, () => pushCredit(stores, row.id, actor));
+  switch (outcome.outcome) {
+    case 'credited':
+      return toCredit(row, outcome.postedE8, repeated);
+    case 'insufficient_balance':
+      throw await insufficient(stores, row);
+    case 'above_maximum':
+      throw fail('INVALID_FIELD', {
+        param: 'amountUsd',
+        message: `amountUsd: a balance is at most ${formatUsd(MAX_AMOUNT_E8)} USD`,
+      });
+    default:
+      throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, details });
+  }
+}
+
+async function writeOnce(
+  database: Knex,
+  { accountId, amountE8, idempotencyKey, note }: NewCredit,
+  actor: string,
+  reason?: CreditReason,
+): Promise<{ row: CreditRow; repeated: boolean }> {
+  const id = newId();
+  const row: CreditRow = {
+    id,
+    account_id: accountId,
+    amount_e8: amountE8,
+    idempotency_key: idempotencyKey,
+    note: note ?? null,
+    created_at: new Date(timeOfId(id)),
+  };
+  return database.transaction(async (transaction) => {
+    const written = await transaction('credits')
+      .insert(row)
+      .onConflict(['account_id', 'idempotency_key'])
+      .ignore()
+      .returning('id');
+    if (written.length === 1) {
+      await writeAudit(transaction, {
+        actor,
+        action: amountE8 < 0n ? 'account.debit' : 'account.credit',
+        subject: `account:${accountId}`,
+        ...reason,
+        after: { creditId: id, amountUsd: formatUsd(amountE8), idempotencyKey, note: row.note, ...reason?.after },
+      });
+      return { row, repeated: false };
+    }
+    const where = { account_id: accountId, idempotency_key: idempotencyKey };
+    const there = await transaction<CreditRow>('credits').where(where).first();
+    // Written and refused by the ledger between our two statements.
+    if (there === undefined) throw ledgerUnavailable();
+    return { row: there as CreditRow, repeated: true };
+  });
+}
+
+/** Sends a credit to the ledger, again if need be, as `sendCredit` does; an account the ledger does not know is told to it first. */
+export async function pushCredit(stores: Stores, creditId: string, actor: string): Promise<CreditOutcome> {
+  return stores.database.transaction(async (transaction) => {
+    const send = async () => {
+      const sent = await askLedger(() => sendCredit(stores.ledger, transaction, creditId, actor));
+      if (sent === undefined) throw ledgerUnavailable();
+      return sent;
+    };
+    const sent = await send();
+    if (sent.outcome !== 'unknown_account') return sent;
+    const row = await transaction<CreditRow>('credits').where({ id: creditId }).first();
+    await pushAccount(stores, transaction, row?.account_id ?? '');
+    return send();
+  });
+}
+
+async function insufficient({ ledger }: Stores, row: CreditRow) {
+  const state = await askLedger(() => ledger.readAccount(row.account_id));
+  return fail('INSUFFICIENT_BALANCE', {
+    message: 'The account has less available than this debit takes.',
+    details: { requiredUsd: formatUsd(-row.amount_e8), availableUsd: formatUsd(state?.availableE8 ?? 0n) },
+  });
+}
+
+function toCredit(row: CreditRow, postedE8: bigint, repeated: boolean): Credit {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    amountE8: row.amount_e8,
+    idempotencyKey: row.idempotency_key,
+    note: row.note ?? undefined,
+    createdAt: row.created_at,
+    postedE8,
+    repeated,
+  };
+}

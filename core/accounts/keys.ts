@@ -1,0 +1,304 @@
+import type { Knex } from 'knex';
+import { fail, type GatewayError } from '../errors';
+import { newId } from '../ids';
+import type { KeyLimits, KeyState, KeyStatus } from '../ledger/ledger';
+import { askLedger } from '../ledger/unavailable';
+import { writeAudit } from '../storage/audit';
+import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from '../storage/page';
+import { requireAccount, type Stores, unlessUnavailable } from './accounts';
+import { displayParts, hashApiKey, makeApiKey } from './key-format';
+import { changeLimits, type KeyLimitChanges, type KeyLimitColumns, limitsOfRow, showLimits } from './limit-columns';
+
+/** What an account shows to call with. `money` is undefined while the ledger cannot be asked. */
+export interface AccountKey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly status: KeyStatus;
+  readonly limits: KeyLimits;
+  readonly allowedModels: readonly string[] | undefined;
+  /** It may see how its calls are routed. */
+  readonly debug: boolean;
+  readonly createdAt: Date;
+  readonly revokedAt: Date | undefined;
+  readonly money: Pick<KeyState, 'spentE8' | 'heldE8'> | undefined;
+}
+
+export interface NewKey extends KeyLimitChanges {
+  readonly name: string;
+  readonly allowedModels: readonly string[] | undefined;
+  readonly debug?: boolean | undefined;
+}
+
+/** What is absent stays as it is; null removes. */
+export interface KeyChanges extends KeyLimitChanges {
+  readonly name?: string | undefined;
+  readonly allowedModels?: readonly string[] | null | undefined;
+  readonly debug?: boolean | undefined;
+}
+
+interface KeyRow extends KeyLimitColumns {
+  readonly id: string;
+  readonly account_id: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly status: KeyStatus;
+  readonly rev: number;
+  readonly allowed_models: readonly string[] | null;
+  readonly debug: boolean;
+  readonly created_at: Date;
+  readonly revoked_at: Date | null;
+}
+
+/**
+ * Row, then ledger, then the key itself is answered, this once. When the ledger cannot be told, nobody will ever see the
+ * key: its row is revoked, so that recovery does not bring it to life.
+ */
+export async function createKey(
+  stores: Stores,
+  accountId: string,
+  wanted: NewKey,
+  actor: string,
+): Promise<{ readonly apiKey: string; readonly key: AccountKey }> {
+  await requireAccount(stores.database, accountId);
+  const apiKey = makeApiKey();
+  const row: KeyRow = {
+    id: newId(),
+    account_id: accountId,
+    name: wanted.name,
+    hash: hashApiKey(apiKey),
+    ...displayParts(apiKey),
+    status: 'active',
+    ...changeLimits(wanted),
+    // Nodes begin with the plain settings of rev 0; a list of models is more than they know.
+    rev: wanted.allowedModels === undefined ? 0 : 1,
+    allowed_models: wanted.allowedModels ?? null,
+    debug: wanted.debug ?? false,
+    created_at: new Date(),
+    revoked_at: null,
+  };
+  await stores.database.transaction(async (transaction) => {
+    await transaction('api_keys').insert({ ...row, allowed_models: asJson(row.allowed_models) });
+    await writeAudit(transaction, { actor, action: 'key.create', subject: `key:${row.id}`, after: audited(row) });
+  });
+  try {
+    await pushKey(stores, row.id);
+  } catch (error) {
+    await markRevoked(stores, row.id, actor);
+    throw error;
+  }
+  return { apiKey, key: await withMoney(stores, row) };
+}
+
+/** @throws NOT_FOUND; CONFLICT when it is revoked */
+export async function updateKey(
+  stores: Stores,
+  keyId: string,
+  changes: KeyChanges,
+  actor: string,
+): Promise<AccountKey> {
+  await stores.database.transaction(async (transaction) => {
+    const before = await lockRow(transaction, keyId);
+    if (before.status === 'revoked') throw fail('CONFLICT', { message: 'The key is revoked and cannot be changed.' });
+    const after: KeyRow = {
+      ...before,
+      name: changes.name ?? before.name,
+      ...changeLimits(changes, before),
+      allowed_models: changes.allowedModels === undefined ? before.allowed_models : changes.allowedModels,
+      debug: changes.debug ?? before.debug,
+      rev: before.rev + 1,
+    };
+    const { name, debug, rev } = after;
+    await transaction('api_keys')
+      .where({ id: keyId })
+      .update({
+        name,
+        debug,
+        rev,
+        allowed_models: asJson(after.allowed_models),
+        changed_at: transaction.fn.now(),
+        ...changeLimits(changes, before),
+      });
+    await writeAudit(transaction, {
+      actor,
+      action: 'key.update',
+      subject: `key:${keyId}`,
+      before: audited(before),
+      after: audited(after),
+    });
+  });
+  return withMoney(stores, await pushKey(stores, keyId));
+}
+
+/** Answered when database and ledger both hold it: from then on no node admits the key. Safe to repeat. */
+export async function revokeKey(stores: Stores, keyId: string, actor: string): Promise<AccountKey> {
+  await markRevoked(stores, keyId, actor);
+  return withMoney(stores, await pushKey(stores, keyId));
+}
+
+/** The key of this account. @throws NOT_FOUND */
+export async function findKey(stores: Stores, accountId: string, keyId: string): Promise<AccountKey> {
+  const row: KeyRow | undefined = UUID.test(keyId)
+    ? await stores.database('api_keys').where({ id: keyId, account_id: accountId }).first()
+    : undefined;
+  if (row === undefined) throw noKey();
+  return withMoney(stores, row);
+}
+
+/** When calls with these keys last began, by their ids; without those that were never used. */
+export async function readLastUses(database: Knex, keyIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+  const { rows } = await database.raw<{ rows: { id: string; at: Date }[] }>(
+    `SELECT id, at FROM unnest(?::uuid[]) AS id, LATERAL (
+       SELECT created_at AS at FROM usage_records WHERE key_id = id ORDER BY created_at DESC LIMIT 1) AS last`,
+    [[...keyIds]],
+  );
+  return new Map(rows.map(({ id, at }) => [id, at]));
+}
+
+export interface KeyFilters {
+  /** Stands in the name, the id or what is shown of the key. */
+  readonly search?: string | undefined;
+  readonly status?: KeyStatus | undefined;
+}
+
+/** @throws NOT_FOUND for an account that is not there. Newest first. */
+export async function listKeys(
+  stores: Stores,
+  accountId: string,
+  { limit, cursor }: PageRequest,
+  { search, status }: KeyFilters = {},
+): Promise<Page<AccountKey>> {
+  await requireAccount(stores.database, accountId);
+  const query = stores
+    .database<KeyRow>('api_keys')
+    .where({ account_id: accountId, ...(status !== undefined && { status }) })
+    .orderBy('id', 'desc')
+    .limit(limit + 1);
+  if (search !== undefined) {
+    const pattern = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    query.whereRaw("(name ILIKE :pattern OR id::text ILIKE :pattern OR prefix || '…' || suffix ILIKE :pattern)", {
+      pattern,
+    });
+  }
+  const after = decodeIdCursor(cursor);
+  const rows: KeyRow[] = await (after === undefined ? query : query.where('id', '<', after));
+  const page = toPage(
+    rows,
+    limit,
+    (row) => [row.id],
+    (row) => withMoney(stores, row),
+  );
+  return { items: await Promise.all(page.items), nextCursor: page.nextCursor };
+}
+
+async function markRevoked(stores: Stores, keyId: string, actor: string): Promise<void> {
+  await stores.database.transaction(async (transaction) => {
+    const before = await lockRow(transaction, keyId);
+    if (before.status === 'revoked') return;
+    const change = { status: 'revoked', revoked_at: new Date(), rev: before.rev + 1 } as const;
+    await transaction('api_keys')
+      .where({ id: keyId })
+      .update({ ...change, changed_at: transaction.fn.now() });
+    await writeAudit(transaction, {
+      actor,
+      action: 'key.revoke',
+      subject: `key:${keyId}`,
+      before: audited(before),
+      after: audited({ ...before, ...change }),
+    });
+  });
+}
+
+/** Tells the ledger what the row says, under the row's lock: of two changes the later one is told last. */
+async function pushKey({ database, ledger }: Stores, keyId: string): Promise<KeyRow> {
+  return database.transaction(async (transaction) => {
+    const row = await lockRow(transaction, keyId);
+    const { rev, name } = row;
+    await askLedger(() =>
+      ledger.setKey({
+        accountId: row.account_id,
+        keyId,
+        hash: row.hash,
+        status: row.status,
+        ...limitsOfRow(row),
+        settings: { rev, name, allowedModels: row.allowed_models ?? undefined },
+      }),
+    );
+    await transaction('api_keys').where({ id: keyId }).update({ told_rev: rev });
+    return row;
+  });
+}
+
+/** Keys that were changed by a process that ended before it told the ledger; the ledger is told of each once more. */
+export async function tellChangedKeys(stores: Stores, olderThanMs: number): Promise<number> {
+  const rows: { id: string }[] = await stores
+    .database('api_keys')
+    .whereRaw('told_rev < rev AND changed_at < now() - make_interval(secs => ?::float8)', [olderThanMs / 1_000])
+    .orderBy('changed_at')
+    .limit(500)
+    .select('id');
+  for (const { id } of rows) await pushKey(stores, id);
+  return rows.length;
+}
+
+async function lockRow(transaction: Knex.Transaction, keyId: string): Promise<KeyRow> {
+  if (!UUID.test(keyId)) throw noKey();
+  const row = await transaction<KeyRow>('api_keys').where({ id: keyId }).forUpdate().first();
+  if (row === undefined) throw noKey();
+  return row as KeyRow;
+}
+
+function noKey(): GatewayError {
+  return fail('NOT_FOUND', { message: 'There is no such key.' });
+}
+
+async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    prefix: row.prefix,
+    suffix: row.suffix,
+    status: row.status,
+    limits: limitsOfRow(row),
+    allowedModels: row.allowed_models ?? undefined,
+    debug: row.debug,
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at ?? undefined,
+    money: await unlessUnavailable(() => ledger.readKey({ accountId: row.account_id, keyId: row.id })),
+  };
+}
+
+function audited(row: KeyRow): object {
+  const { name, status, allowed_models, debug } = row;
+  return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, debug };
+}
+
+function asJson(models: readonly string[] | null): string | null {
+  return models === null ? null : JSON.stringify(models);
+}
+
+/** Asked for calls that want to be explained, and for no others: it is a query. A database that is away says no. */
+export async function mayDebug(database: Knex, keyId: string): Promise<boolean> {
+  const nowMs = performance.now();
+  const known = DEBUGGING.get(keyId);
+  if (known !== undefined && nowMs < known.untilMs) return known.may;
+  const may = await isDebugKey(database, keyId).catch(() => false);
+  if (DEBUGGING.size >= REMEMBERED_AT_MOST) DEBUGGING.clear();
+  DEBUGGING.set(keyId, { may, untilMs: nowMs + BELIEVED_MS });
+  return may;
+}
+
+/** Whoever wants every call explained does not ask the database with every call. */
+const BELIEVED_MS = 5_000;
+const REMEMBERED_AT_MOST = 1_000;
+const DEBUGGING = new Map<string, { readonly may: boolean; readonly untilMs: number }>();
+
+async function isDebugKey(database: Knex, keyId: string): Promise<boolean> {
+  const row = await database('api_keys').where({ id: keyId }).first<Pick<KeyRow, 'debug'> | undefined>('debug');
+  return row?.debug === true;
+}

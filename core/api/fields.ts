@@ -1,0 +1,37 @@
+import { fail } from '../errors';
+import { formatUsd, parseUsd } from '../money';
+
+/** Text a person gives: no control characters, and nothing the database could not store. */
+export const TEXT = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[^\\p{Cc}\\p{Cs}]+$',
+  'x-expected': 'text without control characters',
+} as const;
+
+/** The body of a request that has nothing to say: no field is allowed in it. */
+export const NOTHING = { type: 'object', additionalProperties: false, properties: {} } as const;
+
+/** A decimal amount of USD. Never a JSON number: those are binary fractions. */
+export const AMOUNT = { type: 'string', maxLength: 40 } as const;
+
+/** Length is what counts; which characters is for the person to choose. */
+export const PASSWORD = { ...TEXT, minLength: 12 } as const;
+
+export const ALLOWED_MODELS = { type: 'array', minItems: 1, maxItems: 1_000, uniqueItems: true, items: TEXT } as const;
+
+/** @throws GatewayError INVALID_FIELD that names the field */
+export function readAmount(field: string, text: string): bigint {
+  try {
+    return parseUsd(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw fail('INVALID_FIELD', { param: field, message: `${field}: ${error.message}` });
+  }
+}
+
+/** What is not known is null, never 0. */
+export function showUsd(amountE8: bigint | undefined): string | null {
+  return amountE8 === undefined ? null : formatUsd(amountE8);
+}

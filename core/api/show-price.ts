@@ -1,0 +1,96 @@
+import { dearestRateE8, type Price, type RateCard, type Rates } from '../catalog/price';
+import { TOKEN_METERS, type TokenMeter } from '../catalog/usage';
+import { mapOf, objectWith, orNull, shape } from '../http/shape';
+import { formatUsd } from '../money';
+
+/** What a million tokens cost, as bodies say it. */
+
+/** Meters that every price has; the others are shown where they have a price of their own. */
+const ALWAYS = ['input', 'output', 'cacheWrite', 'cacheWrite1h', 'cacheRead'] as const satisfies readonly TokenMeter[];
+
+type ShownRates = Record<(typeof ALWAYS)[number], string> & Partial<Record<TokenMeter, string>>;
+
+function showRates(rates: Rates, unpriced: ReadonlySet<TokenMeter>): ShownRates {
+  const shown = TOKEN_METERS.filter((meter) => isAlways(meter) || !unpriced.has(meter));
+  return Object.fromEntries(shown.map((meter) => [meter, formatUsd(rates[meter])])) as ShownRates;
+}
+
+function isAlways(meter: TokenMeter): boolean {
+  return (ALWAYS as readonly TokenMeter[]).includes(meter);
+}
+
+function showCard({ rates, above }: RateCard, unpriced: ReadonlySet<TokenMeter>) {
+  return {
+    ...showRates(rates, unpriced),
+    above: above === undefined ? null : { tokens: above.tokens, ...showRates(above.rates, unpriced) },
+  };
+}
+
+/** The words for a variant: its tier, speed and region, as `priority` or `fast us`. */
+function inWords(key: string): string {
+  return key.split('\n').filter(Boolean).join(' ');
+}
+
+/** A price with its pieces and variants. */
+export function showPrice(price: Price) {
+  const { unpriced, pieces, variants } = price;
+  return {
+    ...showCard(price, unpriced),
+    pieces: Object.fromEntries([...pieces].map(([meter, eachE8]) => [meter, formatUsd(eachE8)])),
+    variants: Object.fromEntries([...variants].map(([key, card]) => [inWords(key), showCard(card, unpriced)])),
+  };
+}
+
+/** The dearest of several prices, each part by itself: no call costs more. Amounts are decimal USD. */
+export interface DearestPrice {
+  /** For a million tokens, with what answers may come with. Meters that none of them prices are left out, but for the usual five. */
+  readonly rates: ShownRates;
+  /** For one piece, by meter. */
+  readonly pieces: Readonly<Record<string, string>>;
+  /** For a million tokens of answers that come with a tier, speed or region, by its words. */
+  readonly variants: Readonly<Record<string, ShownRates>>;
+}
+
+export function dearestPrice(prices: readonly Price[]): DearestPrice {
+  const meters = TOKEN_METERS.filter((meter) => isAlways(meter) || prices.some(({ unpriced }) => !unpriced.has(meter)));
+  const ratesOf = (cards: readonly RateCard[]) =>
+    Object.fromEntries(meters.map((meter) => [meter, formatUsd(dearestRateE8(cards, [meter]))])) as ShownRates;
+  const pieces = new Map<string, bigint>();
+  const variants = new Map<string, RateCard[]>();
+  for (const price of prices) {
+    for (const [meter, eachE8] of price.pieces) if (eachE8 > (pieces.get(meter) ?? -1n)) pieces.set(meter, eachE8);
+    for (const [key, card] of price.variants) variants.set(key, [...(variants.get(key) ?? []), card]);
+  }
+  return {
+    rates: ratesOf(prices.flatMap(({ possible }) => possible)),
+    pieces: Object.fromEntries([...pieces].map(([meter, eachE8]) => [meter, formatUsd(eachE8)])),
+    variants: Object.fromEntries([...variants].map(([key, cards]) => [inWords(key), ratesOf(cards)])),
+  };
+}
+
+/** The rates of the dearest of several prices. */
+export function showDearestRates(prices: readonly Price[]): ShownRates {
+  return dearestPrice(prices).rates;
+}
+
+const RATES = {
+  input: shape.usd,
+  output: shape.usd,
+  cacheWrite: shape.usd,
+  cacheWrite1h: shape.usd,
+  cacheRead: shape.usd,
+};
+const MORE_RATES = Object.fromEntries(
+  TOKEN_METERS.filter((meter) => !isAlways(meter)).map((meter) => [meter, shape.usd]),
+);
+
+/** What `showDearestRates` answers. */
+export const RATES_PER_MILLION = objectWith(RATES, MORE_RATES);
+
+const CARD = { ...RATES, above: orNull(objectWith({ tokens: shape.integer, ...RATES }, MORE_RATES)) };
+
+/** What `showPrice` answers, as the OpenAPI document says it. */
+export const PRICE_FIELDS = { ...CARD, pieces: mapOf(shape.usd), variants: mapOf(objectWith(CARD, MORE_RATES)) };
+export const MORE_PRICE_FIELDS = MORE_RATES;
+
+export const PRICE_PER_MILLION = objectWith(PRICE_FIELDS, MORE_PRICE_FIELDS);

@@ -1,0 +1,12 @@
+import { databaseUnavailable, isDatabaseUnavailable } from '../database-reach';
+import { fail, GatewayError } from '../errors';
+import { LedgerUnavailable } from '../ledger/ledger';
+import { ledgerUnavailable } from '../ledger/unavailable';
+
+/** Everything the caller may be told; what is not meant for callers becomes INTERNAL_ERROR. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof LedgerUnavailable) return ledgerUnavailable(error);
+  if (isDatabaseUnavailable(error)) return databaseUnavailable(error);
+  return fail('INTERNAL_ERROR', { cause: error });
+}

@@ -1,0 +1,85 @@
+import type { IncomingMessage } from 'node:http';
+import type { Logger } from 'pino';
+import { fail, type GatewayError } from '../errors';
+import { placeOf } from '../http/client-place';
+
+/** An address may show so many wrong tokens without a wait. */
+const FREE = 20;
+/** Each further wrong token doubles the wait, up to this. */
+const WAIT_AT_MOST_SECONDS = 300;
+/** An address without a wrong token for so long begins anew. */
+const FORGOTTEN_AFTER_MS = 900_000;
+/** Above so many addresses the one that was quiet longest is forgotten. */
+const MOST_PLACES = 10_000;
+const LOGGED_EVERY_MS = 60_000;
+
+const NO_TOKEN = 'The admin listener needs the admin token as Authorization: Bearer.';
+
+interface Tries {
+  count: number;
+  lastMs: number;
+  nextMs: number;
+}
+
+/**
+ * Counts wrong admin tokens by the address that shows them, in this process, and says how to refuse each. The right token is compared
+ * before and never comes here: nobody can lock an operator out, not even from the operator's own address. What is slowed is a
+ * guesser that waits as it is told; every other one needs a new connection for each guess.
+ */
+export class WrongAdminTokens {
+  readonly #tries = new Map<string, Tries>();
+  readonly #log: Logger;
+  readonly #now: () => number;
+  #slowed = 0;
+  #loggedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(log: Logger, now: () => number = () => performance.now()) {
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** Returns the error for a request without the right token. A request that shows no credentials is no guess. */
+  refuse({ headers, socket }: IncomingMessage): GatewayError {
+    const refused = fail('INVALID_API_KEY', { message: NO_TOKEN });
+    if (headers.authorization === undefined) return refused;
+    const place = placeOf(socket.remoteAddress ?? '');
+    const nowMs = this.#now();
+    const tries = this.#triesOf(place, nowMs);
+    if (nowMs < tries.nextMs) {
+      this.#note(place, nowMs);
+      return slowed(Math.ceil((tries.nextMs - nowMs) / 1_000));
+    }
+    tries.count += 1;
+    tries.lastMs = nowMs;
+    if (tries.count >= FREE)
+      tries.nextMs = nowMs + Math.min(WAIT_AT_MOST_SECONDS, 2 ** Math.min(20, tries.count - FREE)) * 1_000;
+    return refused;
+  }
+
+  /** Moves the address to the end, where it is forgotten last. */
+  #triesOf(place: string, nowMs: number): Tries {
+    const known = this.#tries.get(place);
+    this.#tries.delete(place);
+    const isKnown = known !== undefined && nowMs - known.lastMs < FORGOTTEN_AFTER_MS;
+    const tries = isKnown ? known : { count: 0, lastMs: nowMs, nextMs: nowMs };
+    this.#tries.set(place, tries);
+    if (this.#tries.size > MOST_PLACES) this.#tries.delete(this.#tries.keys().next().value ?? '');
+    return tries;
+  }
+
+  #note(place: string, nowMs: number): void {
+    this.#slowed += 1;
+    if (nowMs - this.#loggedMs < LOGGED_EVERY_MS) return;
+    this.#log.warn(
+      { place, slowed: this.#slowed },
+      'wrong admin tokens are slowed: somebody guesses, or has an old one',
+    );
+    this.#loggedMs = nowMs;
+    this.#slowed = 0;
+  }
+}
+
+function slowed(retryAfterSeconds: number): GatewayError {
+  const headers = { connection: 'close' };
+  return fail('ADMIN_TOKEN_SLOWED', { retryAfterSeconds, details: { retryAfterSeconds }, headers });
+}

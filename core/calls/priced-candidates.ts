@@ -1,0 +1,20 @@
+import type { Candidate } from '../catalog/catalog';
+import { pricesFor, VARIANTS } from '../catalog/price';
+import { fail } from '../errors';
+import type { ModelRequest } from './call';
+
+/** Leaves out candidates without a price for the tier, speed or region that a call asks for. @throws MODEL_NOT_PRICED when none is left */
+export function pricedCandidates(
+  candidates: readonly Candidate[],
+  { reading: { asked } }: ModelRequest,
+): readonly Candidate[] {
+  if (asked === undefined) return candidates;
+  const priced = candidates.filter(({ model }) => pricesFor(model.price, asked) !== undefined);
+  if (priced.length > 0 || candidates.length === 0) return priced;
+  const [first = 'tier'] = VARIANTS.filter((kind) => asked[kind] !== undefined);
+  const what = VARIANTS.flatMap((kind) => asked[kind] ?? []).join(', ');
+  throw fail('MODEL_NOT_PRICED', { param: MEMBERS[first], message: `This model has no price here for ${what}.` });
+}
+
+/** Both protocols name them alike. */
+const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;

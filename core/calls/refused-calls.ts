@@ -1,0 +1,78 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { isDatabaseUnavailable } from '../database-reach';
+import { insertUsage } from '../ledger/outbox/rows';
+import { startLoop } from '../loop';
+import { SummedRefusals } from './summed-refusals';
+import type { UsageRecord } from './usage-record';
+
+/**
+ * Usage records of calls that were refused before a reservation: a bounded, best-effort batch; money never depends on it. The first
+ * five of a key, code and second are written each, the others as one record that counts them.
+ */
+export interface RefusedCalls {
+  add(record: UsageRecord): void;
+  close(): Promise<void>;
+}
+
+export interface RefusedCallsOptions {
+  readonly database: Knex;
+  readonly log: Logger;
+  /** Records that wait for the database at most, and groups that are added up; the ones above are dropped and counted. */
+  readonly maxWaiting?: number;
+  readonly writeEveryMs?: number;
+  readonly nowMs?: () => number;
+}
+
+export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
+  const { database, log, maxWaiting = 1_000, writeEveryMs = 250, nowMs = Date.now } = options;
+  const sums = new SummedRefusals(maxWaiting);
+  const second = () => Math.floor(nowMs() / 1_000);
+  let waiting: UsageRecord[] = [];
+  let dropped = 0;
+
+  const write = async (finished: readonly UsageRecord[]) => {
+    const batch = [...waiting, ...finished];
+    waiting = [];
+    try {
+      const rows = batch.map((record) => ({ record: JSON.stringify(record), rid: null, costE8: 0n }));
+      await insertUsage(database, rows);
+      if (dropped > 0)
+        log.warn(
+          { dropped },
+          'usage records of refused calls were dropped: the database was away or too slow for them',
+        );
+      dropped = 0;
+    } catch (error) {
+      dropped += batch.length;
+      if (!isDatabaseUnavailable(error))
+        log.warn({ reason: String(error) }, 'usage records of refused calls could not be written');
+    }
+  };
+  // One batch at a time: while one is written, the next collects within its bound.
+  const loop = startLoop(
+    async () => {
+      const finished = sums.take(second());
+      if (waiting.length > 0 || finished.length > 0) await write(finished);
+    },
+    { everyMs: writeEveryMs, firstAfterMs: writeEveryMs, whenFailed: () => undefined },
+  );
+
+  return {
+    add: (record) => {
+      const becomes = isOneOfManyAlike(record) ? sums.add(record, second()) : 'single';
+      if (becomes === 'summed') return;
+      if (becomes === 'single' && waiting.length < maxWaiting) waiting.push(record);
+      else dropped += 1;
+    },
+    close: async () => {
+      await loop.stop();
+      await write(sums.take());
+    },
+  };
+}
+
+/** A call whose reserve was not answered may learn its reservation later, and has a record of its own. */
+function isOneOfManyAlike({ errorCode }: UsageRecord): boolean {
+  return errorCode !== 'LEDGER_UNAVAILABLE';
+}

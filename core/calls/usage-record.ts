@@ -1,0 +1,133 @@
+import {
+  CACHE_READ_METERS,
+  CACHE_WRITE_METERS,
+  FRESH_METERS,
+  outputTokens,
+  type Pass,
+  tokensOf,
+  totalInputTokens,
+  type Usage,
+} from '../catalog/usage';
+import type { Arm } from '../rollouts/rollout';
+import type { Call, CallFields, RoutingFacts } from './call';
+
+/**
+ * One row of usage_records, metadata only; docs/contract.md, section 6. `cost` is not here: the ledger's entry has it. Nor is the key's
+ * name: it is looked up when records are read, so that nothing on a call's path has to know it. Times are
+ * RFC 3339 with milliseconds, UTC. What a call does not have is absent.
+ */
+export interface UsageRecord {
+  readonly requestId: string;
+  readonly createdAt: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly protocol: string;
+  readonly path: string;
+  readonly strategy?: string | undefined;
+  readonly modelRequested?: string | undefined;
+  readonly model?: string | undefined;
+  readonly upstream?: string | undefined;
+  readonly attempts: number;
+  readonly fallback: boolean;
+  readonly stream: boolean;
+  readonly status: number;
+  readonly source: 'provider' | 'platform';
+  readonly errorCode?: string | undefined;
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+  readonly totalTokens?: number | undefined;
+  readonly cacheCreationTokens?: number | undefined;
+  readonly cacheReadTokens?: number | undefined;
+  /** As charged, each with its meters; absent where the token counts say it all. */
+  readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
+  /** What is doubtful about the counts: `unknown`, `unpriced`. */
+  readonly flags?: readonly string[] | undefined;
+  readonly billing: 'actual' | 'estimated' | 'released' | 'partial' | 'expired';
+  readonly responseTimeMs: number;
+  readonly firstTokenMs?: number | undefined;
+  readonly configRevision: string;
+  /** How many calls it stands for: absent is one. */
+  readonly calls?: number;
+  /** Why the call went where it went; absent where there was no choice and nothing else to say. For operators. */
+  readonly routing?: RecordedRouting | undefined;
+  /** The rollout that the call was in, with the stage it had then and the call's group. For operators. */
+  readonly rollout?: string | undefined;
+  readonly rolloutStage?: number | undefined;
+  readonly rolloutArm?: Arm | undefined;
+}
+
+/** What is charged for, and how sure that is. */
+export interface RecordedUsage {
+  readonly usage?: Usage;
+  readonly billing: UsageRecord['billing'];
+  readonly flags?: readonly string[];
+  readonly configRevision: string;
+}
+
+type RecordedRouting = Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> &
+  Partial<Pick<RoutingFacts, 'clientRetry' | 'intent'>>;
+
+type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
+  Partial<Pick<CallFields, 'key' | 'request'>>;
+
+/** The record of a call as it stands now. A call has a record only once a key has been shown. */
+export function usageRecord(
+  call: Recordable,
+  { usage, billing, flags = [], configRevision }: RecordedUsage,
+): UsageRecord {
+  const { facts, key, request } = call;
+  return {
+    requestId: call.id,
+    createdAt: call.createdAt,
+    accountId: key?.accountId ?? '',
+    keyId: key?.keyId ?? '',
+    protocol: call.protocol,
+    path: call.path,
+    strategy: facts.strategy,
+    modelRequested: request?.modelRequested,
+    model: facts.model,
+    upstream: facts.upstream,
+    attempts: facts.attempts,
+    fallback: facts.fallback,
+    stream: request?.stream ?? false,
+    status: facts.status,
+    source: facts.source,
+    errorCode: facts.errorCode,
+    inputTokens: usage && tokensOf(usage, FRESH_METERS),
+    outputTokens: usage && outputTokens(usage),
+    totalTokens: usage && totalInputTokens(usage) + (outputTokens(usage) ?? 0),
+    cacheCreationTokens: usage && (tokensOf(usage, CACHE_WRITE_METERS) ?? 0),
+    cacheReadTokens: usage && (tokensOf(usage, CACHE_READ_METERS) ?? 0),
+    passes: usage && passesOf(usage),
+    flags: flags.length === 0 ? undefined : flags,
+    billing,
+    responseTimeMs: Math.round(performance.now() - call.startedMs),
+    firstTokenMs: facts.firstTokenMs,
+    configRevision,
+    routing: routingOf(facts.routing),
+    rollout: facts.rollout?.name,
+    rolloutStage: facts.rollout?.stage,
+    rolloutArm: facts.rollout?.arm,
+  };
+}
+
+/** Nothing is kept where the columns say it all: one pass of the model that was asked, at the plain price. */
+function passesOf({ passes }: Usage): UsageRecord['passes'] {
+  const [first, ...others] = passes;
+  if (first === undefined || (others.length === 0 && isPlain(first))) return undefined;
+  return passes.map(({ counts, ...pass }) => ({ ...pass, ...Object.fromEntries(counts) }));
+}
+
+const PLAIN_METERS = new Set<string>(['input', 'output', 'cacheRead', 'cacheWrite']);
+
+function isPlain({ model, tier, speed, geo, counts }: Pass): boolean {
+  if (model !== undefined || tier !== undefined || speed !== undefined || geo !== undefined) return false;
+  for (const [meter, count] of counts) if (count !== 0 && !PLAIN_METERS.has(meter)) return false;
+  return true;
+}
+
+/** Nothing is kept where there was nothing to decide, and the client says nothing of retries. */
+function routingOf({ candidates, of, attempts, clientRetry, intent }: RoutingFacts): UsageRecord['routing'] {
+  const isPlain = of < 2 && attempts.length < 2 && clientRetry === undefined && intent === undefined;
+  return isPlain ? undefined : { candidates, of, attempts, clientRetry, intent };
+}

@@ -1,0 +1,349 @@
+import { nearestNames, normaliseModelName } from './model-names';
+import { type Price, type RoughPrice, roughPrice } from './price';
+import type { Protocol, UpstreamAdapter } from './upstream';
+import type { Pass } from './usage';
+
+export type Tier = 'official' | 'high-sla' | 'standard';
+
+/** Best first. */
+export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
+
+export interface Timeouts {
+  readonly connectMs: number;
+  readonly headersMs: number;
+  /** From the request to the first content of a stream; undefined for none. */
+  readonly firstTokenMs: number | undefined;
+  /** Between two bytes of an answer. */
+  readonly idleMs: number;
+}
+
+/** A model provider we can ask: one entry of serviceEndpoints. */
+export interface Upstream {
+  readonly name: string;
+  readonly url: URL;
+  readonly adapters: readonly UpstreamAdapter[];
+  readonly adapterSettings: unknown;
+  /** The platform's credential; undefined when its variable is not set: the upstream is disabled. */
+  readonly credential: string | undefined;
+  /** Why it is not asked, or undefined when it is. */
+  readonly disabled: string | undefined;
+  readonly tier: Tier;
+  readonly weight: number;
+  /** Calls it may have under way at a time, from one process; undefined for any number. */
+  readonly maxConcurrent?: number | undefined;
+  readonly allowPrivate: boolean;
+  readonly timeouts: Timeouts;
+  readonly prefill: boolean;
+  readonly streamUsage: boolean;
+  /** Paths of numbers in reports, and names without a price, that raise no alarm. */
+  readonly ignoreUsage: ReadonlySet<string>;
+  /** Whether it stops working, and charging, when a call is cancelled; undefined when the operator does not say. */
+  readonly stopsOnCancel?: boolean | undefined;
+  /** Members of requests that no table has and that cost nothing at this upstream. */
+  readonly freeMembers?: ReadonlySet<string> | undefined;
+  readonly models: readonly ModelEntry[];
+}
+
+/** The most tokens that one thing outside a request can have. */
+export interface Bounds {
+  readonly imageByUrl: number | undefined;
+  readonly documentByUrl: number | undefined;
+}
+
+/** A model at one upstream. */
+export interface ModelEntry {
+  /** The upstream's own name for it. */
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly context: number;
+  readonly maxOutput: number;
+  /** Output tokens expected of a call that names no limit, for comparing candidates; `maxOutput` is held. */
+  readonly estimatedMaxTokens: number;
+  /** Tokens of what the vendor fetches or unpacks, as the operator declares them; without one the context window is held. */
+  readonly bounds: Bounds;
+  /** The most tokens of an image whose data is in the request. */
+  readonly imageTokens: number;
+  /** How many tokens the model's own tokenizer makes at most, for one of those that the bound was measured with. */
+  readonly tokenizerFactor: number;
+  /** Tokens that a vendor adds to a call with tools. */
+  readonly toolOverheadTokens: number;
+  readonly price: Price;
+  /** The day of its release, as 2026-03-05; undefined when it is not known. */
+  readonly created?: string | undefined;
+}
+
+/** One ordered choice for a call. */
+export interface Candidate {
+  readonly upstream: Upstream;
+  readonly model: ModelEntry;
+  /** The one of the upstream's adapters that speaks the call's protocol. */
+  readonly adapter: UpstreamAdapter;
+  /** The model's price there, for comparing: made once, for it is looked at for every candidate of every call. */
+  readonly rough: RoughPrice;
+}
+
+/** Names that vendors answer with, by the model that was asked; so many at most, because a vendor may send any. */
+const ANSWERING = new WeakMap<ModelEntry, Map<string, ModelEntry>>();
+const MOST_ANSWERING = 1_000;
+
+/**
+ * The entry of the model that ran a pass: vendors may let another model answer, and name it. A name that the upstream's
+ * configuration does not have is taken for the model that was asked: many vendors answer with the name of a snapshot.
+ */
+export function entryOf(asked: Pick<Candidate, 'upstream' | 'model'>, { model: name }: Pass): ModelEntry {
+  const { model } = asked;
+  if (name === undefined || name === model.name) return model;
+  const answering = ANSWERING.get(model) ?? new Map<string, ModelEntry>();
+  const known = answering.get(name);
+  if (known !== undefined) return known;
+  const found = findEntry(asked, name);
+  if (answering.size < MOST_ANSWERING) ANSWERING.set(model, answering.set(name, found));
+  return found;
+}
+
+function findEntry({ upstream: { models }, model }: Pick<Candidate, 'upstream' | 'model'>, name: string): ModelEntry {
+  const exact = models.find((each) => namesOf({ model: each }).includes(name));
+  const normalised = normaliseModelName(name);
+  const isAlike = (each: ModelEntry) => normaliseModelName(each.name) === normalised;
+  return exact ?? [model, ...models].find(isAlike) ?? model;
+}
+
+/** Can take up an answer that somebody else has begun. */
+export function canGoOn({ upstream, adapter }: Candidate): boolean {
+  return upstream.prefill && adapter.continuation !== undefined;
+}
+
+export interface Entry {
+  readonly upstream: Upstream;
+  readonly model: ModelEntry;
+}
+
+/** All entries, of all upstreams, that are the same model. */
+export interface Model {
+  /** The name it is shown under: that of its best-tier entry. */
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly entries: readonly Entry[];
+}
+
+export type Lookup =
+  | { readonly found: Model }
+  | { readonly ambiguous: readonly string[] }
+  | { readonly unknown: true; readonly nearest: readonly string[] };
+
+export interface Catalog {
+  readonly upstreams: readonly Upstream[];
+  readonly models: readonly Model[];
+  find(name: string): Lookup;
+  /** The model an upstream itself calls by exactly this name: no alias, no other spelling. */
+  findExact(upstream: string, name: string): Model | undefined;
+  /** The candidates of a model that speak a protocol and are enabled, unordered. */
+  candidates(model: Model, protocol: Protocol): readonly Candidate[];
+}
+
+/** What makes a set of upstreams impossible to route: a name that stands twice in one upstream. */
+export class CatalogProblem extends Error {
+  override readonly name = 'CatalogProblem';
+  constructor(
+    message: string,
+    readonly upstream: string,
+    readonly model: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Joins the entries of all upstreams to models and indexes every name. @throws CatalogProblem */
+export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
+  const models = joinEntries(upstreams).map(toModel);
+  const exact = indexNames(models, (name) => name);
+  const normalised = indexNames(models, normaliseModelName);
+  const byNativeName = indexNativeNames(models);
+  const lookups = new Map<string, Lookup>();
+  const candidatesOf = new Map(
+    models.map((model) => [
+      model,
+      { messages: enabledCandidates(model, 'messages'), chat: enabledCandidates(model, 'chat') },
+    ]),
+  );
+
+  function look(name: string): Lookup {
+    const meanings = exact.get(name) ?? normalised.get(normaliseModelName(name)) ?? [];
+    const [only, ...others] = meanings;
+    if (only === undefined) return unknownName(name, exact);
+    if (others.length > 0) return { ambiguous: meanings.map((model) => model.name).sort() };
+    return { found: only };
+  }
+
+  return {
+    upstreams,
+    models,
+    find(name) {
+      const known = lookups.get(name);
+      if (known !== undefined) return known;
+      const lookup = look(name);
+      // Only names that mean something are remembered, so that guesses cannot fill the memory.
+      if (!('unknown' in lookup) && lookups.size < 10_000) lookups.set(name, lookup);
+      return lookup;
+    },
+    findExact: (upstream, name) => byNativeName.get(upstream)?.get(name),
+    candidates: (model, protocol) => candidatesOf.get(model)?.[protocol] ?? [],
+  };
+}
+
+/** The nearest names are computed only for who asks for them. */
+function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup {
+  return {
+    unknown: true,
+    get nearest() {
+      return nearestNames(name, exact.keys());
+    },
+  };
+}
+
+function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate[] {
+  return model.entries.flatMap((entry) => {
+    const adapter = entry.upstream.adapters.find((each) => each.protocols.includes(protocol));
+    return entry.upstream.disabled === undefined && adapter !== undefined
+      ? [{ ...entry, adapter, rough: roughPrice(entry.model.price) }]
+      : [];
+  });
+}
+
+function namesOf(entry: Pick<Entry, 'model'>): readonly string[] {
+  return [entry.model.name, ...entry.model.aliases];
+}
+
+/**
+ * Entries of different upstreams are one model when they share a name or an alias, then when they share a normalised
+ * name; two entries of one upstream never are. Where joining by normalised name would make them so, the groups stay apart and the
+ * name is ambiguous.
+ */
+function joinEntries(upstreams: readonly Upstream[]): Entry[][] {
+  const groups = new Set<Entry[]>();
+  const groupOf = new Map<string, Entry[]>();
+  for (const upstream of upstreams) {
+    for (const model of upstream.models) {
+      let group: Entry[] = [{ upstream, model }];
+      groups.add(group);
+      for (const name of namesOf({ model })) {
+        const other = groupOf.get(name);
+        if (other !== undefined && other !== group) group = mergeExact(groups, groupOf, other, group, name);
+        groupOf.set(name, group);
+      }
+    }
+  }
+  return joinByNormalisedName(groups);
+}
+
+function mergeExact(
+  groups: Set<Entry[]>,
+  groupOf: Map<string, Entry[]>,
+  first: Entry[],
+  second: Entry[],
+  name: string,
+): Entry[] {
+  const clash = clashOf(first, second);
+  if (clash !== undefined) {
+    const [one, two] = clash;
+    throw new CatalogProblem(
+      `"${name}" makes "${one.model.name}" and "${two.model.name}" of upstream "${one.upstream.name}" the same model`,
+      two.upstream.name,
+      two.model.name,
+    );
+  }
+  groups.delete(second);
+  first.push(...second);
+  for (const entry of second)
+    for (const each of namesOf(entry)) if (groupOf.get(each) === second) groupOf.set(each, first);
+  return first;
+}
+
+function clashOf(first: readonly Entry[], second: readonly Entry[]): [Entry, Entry] | undefined {
+  for (const one of first) {
+    const two = second.find((entry) => entry.upstream === one.upstream);
+    if (two !== undefined) return [one, two];
+  }
+  return undefined;
+}
+
+function joinByNormalisedName(groups: Set<Entry[]>): Entry[][] {
+  const byName = new Map<string, Set<Entry[]>>();
+  for (const group of groups) {
+    for (const name of new Set(group.flatMap(namesOf).map(normaliseModelName))) {
+      byName.set(name, (byName.get(name) ?? new Set()).add(group));
+    }
+  }
+  const mergedInto = new Map<Entry[], Entry[]>();
+  const current = (group: Entry[]): Entry[] => {
+    const next = mergedInto.get(group);
+    return next === undefined ? group : current(next);
+  };
+  for (const sharing of byName.values()) {
+    const distinct = [...new Set([...sharing].map(current))];
+    const everyEntry = distinct.flat();
+    const upstreamsOnce = new Set(everyEntry.map((entry) => entry.upstream)).size === everyEntry.length;
+    const [first, ...others] = distinct;
+    if (first === undefined || others.length === 0 || !upstreamsOnce) continue;
+    for (const other of others) {
+      first.push(...other);
+      groups.delete(other);
+      mergedInto.set(other, first);
+    }
+  }
+  return [...groups];
+}
+
+function toModel(entries: Entry[]): Model {
+  const [best] = [...entries].sort((a, b) => TIERS.indexOf(a.upstream.tier) - TIERS.indexOf(b.upstream.tier));
+  const name = best?.model.name ?? '';
+  const aliases = [...new Set(entries.flatMap(namesOf))].filter((each) => each !== name);
+  return { name, aliases, entries };
+}
+
+function indexNames(models: readonly Model[], key: (name: string) => string): Map<string, readonly Model[]> {
+  const index = new Map<string, Model[]>();
+  for (const model of models) {
+    for (const name of new Set([model.name, ...model.aliases].map(key))) {
+      const meanings = index.get(name);
+      if (meanings === undefined) index.set(name, [model]);
+      else meanings.push(model);
+    }
+  }
+  return index;
+}
+
+/** By upstream, then by that upstream's own name. */
+function indexNativeNames(models: readonly Model[]): ReadonlyMap<string, ReadonlyMap<string, Model>> {
+  const index = new Map<string, Map<string, Model>>();
+  for (const each of models) {
+    for (const { upstream, model } of each.entries) {
+      index.set(upstream.name, (index.get(upstream.name) ?? new Map<string, Model>()).set(model.name, each));
+    }
+  }
+  return index;
+}
+
+/**
+ * A key without a list may call everything; a list allows a model by any of its names. The catalog says which model a name
+ * means, so that one of two snapshots of a model does not allow the other.
+ */
+export function isAllowed(
+  catalog: Catalog,
+  candidates: readonly Pick<Candidate, 'model'>[],
+  allowedModels: readonly string[] | undefined,
+): boolean {
+  if (allowedModels === undefined) return true;
+  return allowedModels.some((name) => {
+    const lookup = catalog.find(name);
+    if ('found' in lookup) return candidates.some(({ model }) => isEntryOf(lookup.found, model));
+    if (!('ambiguous' in lookup)) return false;
+    return catalog.models.some(
+      (each) => lookup.ambiguous.includes(each.name) && candidates.some(({ model }) => isEntryOf(each, model)),
+    );
+  });
+}
+
+function isEntryOf({ entries }: Model, model: ModelEntry): boolean {
+  return entries.some((entry) => entry.model === model);
+}

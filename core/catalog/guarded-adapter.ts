@@ -1,0 +1,116 @@
+import { Counter } from 'prom-client';
+import { log } from '../log';
+import { metrics } from '../metrics';
+import { describeFault } from '../thrown';
+import { enter, ownerNumber } from '../watchdog';
+import type { Continuation, EventNote, StreamFollower, UpstreamAdapter } from './upstream';
+import type { Usage } from './usage';
+
+/** An adapter threw, or returned something that it must not: the attempt has failed, whatever the upstream answered. */
+export class AdapterFault extends Error {
+  override readonly name = 'AdapterFault';
+
+  constructor(
+    readonly adapter: string,
+    /** The adapter's function, by name. */
+    readonly place: string,
+    cause: unknown,
+  ) {
+    super(`the adapter "${adapter}" failed in ${place}`, { cause });
+  }
+}
+
+/**
+ * Wraps an adapter so that its mistakes end one attempt and not the call: what it throws becomes an AdapterFault, which is
+ * logged and counted; counts of bytes that are no counts become unknown.
+ */
+export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
+  const { name, continuation } = adapter;
+  const owner = ownerNumber(`adapter ${name}`);
+  const guard = <T>(place: string, work: () => T): T => {
+    const outer = enter(owner);
+    try {
+      return work();
+    } catch (cause) {
+      report(name, place, cause);
+      throw new AdapterFault(name, place, cause);
+    } finally {
+      enter(outer);
+    }
+  };
+  return {
+    ...adapter,
+    request: (call, settings) => guard('request', () => adapter.request(call, settings)),
+    authorize: (credential, settings) => guard('authorize', () => adapter.authorize(credential, settings)),
+    judge: (failure) => guard('judge', () => adapter.judge(failure)),
+    readEvent: (event) => guard('readEvent', () => soundNote(adapter.readEvent(event))),
+    readBody: (body) =>
+      guard('readBody', () => {
+        const { usage, contentBytes, error } = adapter.readBody(body);
+        mustBePasses(usage);
+        return {
+          usage,
+          contentBytes: isCount(contentBytes) ? contentBytes : 0,
+          ...(error === undefined ? {} : { error }),
+        };
+      }),
+    ...(continuation === undefined ? {} : { continuation: guardContinuation(continuation, guard) }),
+  };
+}
+
+type Guard = <T>(place: string, work: () => T) => T;
+
+function guardContinuation(continuation: Continuation, guard: Guard): Continuation {
+  return {
+    prefill: (call, beginning) => guard('prefill', () => continuation.prefill(call, beginning)),
+    follow: () => guardFollower(guard('follow', continuation.follow), guard),
+  };
+}
+
+function guardFollower(follower: StreamFollower, guard: Guard): StreamFollower {
+  return {
+    note: (event) => guard('note', () => follower.note(event)),
+    get said() {
+      return guard('said', () => follower.said);
+    },
+    goOn: (text) => guard('goOn', () => follower.goOn(text)),
+    continued: (event, usage) => guard('continued', () => follower.continued(event, usage)),
+  };
+}
+
+/** A sum that has met NaN stays NaN, and a call whose cost is NaN could never be settled. */
+function soundNote(note: EventNote): EventNote {
+  const { contentBytes, usage } = note;
+  if (usage !== undefined) mustBePasses(usage);
+  return contentBytes === undefined || isCount(contentBytes) ? note : { ...note, contentBytes: 0 };
+}
+
+/** Packages are written outside, and without a compiler perhaps. The counts themselves are the meter's business. */
+function mustBePasses({ passes }: Usage): void {
+  if (!Array.isArray(passes) || !passes.every(({ counts }) => counts instanceof Map))
+    throw new TypeError('expected usage as { passes: [{ counts: Map }] }');
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+const faults = new Counter({
+  name: 'tollgate_adapter_faults_total',
+  help: 'Attempts that failed because an adapter threw, by adapter and its function.',
+  labelNames: ['adapter', 'place'],
+  registers: [metrics],
+});
+
+/** An adapter that fails at every event must not fill the log. */
+const LOGGED_EVERY_MS = 60_000;
+const loggedAtMs = new Map<string, number>();
+
+function report(adapter: string, place: string, cause: unknown): void {
+  faults.inc({ adapter, place });
+  const key = `${adapter} ${place}`;
+  const nowMs = performance.now();
+  if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < LOGGED_EVERY_MS) return;
+  loggedAtMs.set(key, nowMs);
+  log.error({ adapter, place, error: describeFault(cause) }, 'an adapter threw: the attempt has failed');
+}

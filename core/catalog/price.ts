@@ -1,0 +1,228 @@
+import { divideRoundingUp } from '../money';
+import { INPUT_METERS, type Meter, OUTPUT_METERS, type Pass, TOKEN_METERS, type TokenMeter, type Usage } from './usage';
+
+/** What a million tokens of each meter cost, in E8: from the decimal USD of the YAML. */
+export type Rates = Readonly<Record<TokenMeter, bigint>>;
+
+/** The prices of a pass; others are in force for a pass whose input, cache included, has more than `tokens` tokens. */
+export interface RateCard {
+  readonly rates: Rates;
+  readonly above: { readonly tokens: number; readonly rates: Rates } | undefined;
+}
+
+/** What can be different about an answer, beside what it counts. */
+export const VARIANTS = ['tier', 'speed', 'geo'] as const;
+export type Variant = Pick<Pass, (typeof VARIANTS)[number]>;
+
+/** A model's price at one upstream. */
+export interface Price extends RateCard {
+  /** Meters without a price of their own: their rate is the dearest that could apply. */
+  readonly unpriced: ReadonlySet<TokenMeter>;
+  /** E8 for each piece, by meter. */
+  readonly pieces: ReadonlyMap<Meter, bigint>;
+  /** By `variantKey`: each tier, speed and region that has a price, and all of them together. */
+  readonly variants: ReadonlyMap<string, RateCard>;
+  /** What an answer may come with although the call asks for nothing, the plain price among them. Holds are priced by it. */
+  readonly possible: readonly RateCard[];
+  /** The names of what an answer may come with, by kind. */
+  readonly may: Readonly<Record<(typeof VARIANTS)[number], readonly string[]>>;
+}
+
+/** A price of tokens alone, without variants. A meter that is left out costs what `input` or `output` does. */
+export function plainPrice(
+  rates: Readonly<Partial<Rates> & Pick<Rates, 'input' | 'output'>>,
+  above?: RateCard['above'],
+): Price {
+  const ofOutput: readonly TokenMeter[] = OUTPUT_METERS;
+  const all = TOKEN_METERS.map((meter) => [
+    meter,
+    rates[meter] ?? (ofOutput.includes(meter) ? rates.output : rates.input),
+  ]);
+  const card = { rates: Object.fromEntries(all) as Rates, above };
+  return {
+    ...card,
+    unpriced: new Set(),
+    pieces: new Map(),
+    variants: new Map(),
+    possible: [card],
+    may: { tier: [], speed: [], geo: [] },
+  };
+}
+
+const TOKENS_PER_PRICE = 1_000_000n;
+
+/** The most answers that one call can ask for (`n` of the Chat protocol). */
+export const MOST_CHOICES = 128;
+
+export function variantKey({ tier = '', speed = '', geo = '' }: Variant): string {
+  return `${tier}\n${speed}\n${geo}`;
+}
+
+/** The most that one call can cost at an upstream: every token that is believed of each answer, at the dearest prices. */
+export function mostCost({ context, maxOutput }: { context: number; maxOutput: number }, price: Price): bigint {
+  const tokens = context + maxOutput;
+  const cards = [price, ...price.variants.values()];
+  const input = dearestRateE8(cards, INPUT_METERS);
+  const output = dearestRateE8(cards, OUTPUT_METERS);
+  return divideRoundingUp(BigInt(tokens) * (input + output * BigInt(MOST_CHOICES)), TOKENS_PER_PRICE);
+}
+
+export interface Charge {
+  readonly costE8: bigint;
+  /** What was counted and has no price: meters, and what answers came with, such as `tier priority`. */
+  readonly unpriced: readonly string[];
+}
+
+/** A part of an answer with the price that it is charged by. */
+export interface PricedPart {
+  readonly usage: Usage;
+  priceOf(pass: Pass): Price;
+}
+
+/**
+ * The exact cost of all passes of all parts, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. Thresholds are
+ * those of each pass; where several parts make one answer, input stands in one of them and counts for all.
+ */
+export function chargeOf(parts: readonly PricedPart[]): Charge {
+  const shared = parts.length > 1 ? parts.reduce((sum, { usage }) => sum + inputOfPasses(usage.passes), 0) : 0;
+  const unpriced: string[] = [];
+  let exact = 0n;
+  for (const { usage, priceOf } of parts) {
+    for (const pass of usage.passes) {
+      const input = Math.max(shared, inputOf(pass));
+      exact += costOfPass(pass, priceOf(pass), input, unpriced);
+    }
+  }
+  return { costE8: divideRoundingUp(exact, TOKENS_PER_PRICE), unpriced };
+}
+
+/** The exact cost of a usage at one price. */
+export function costOf(usage: Usage, price: Price): bigint {
+  return chargeOf([{ usage, priceOf: () => price }]).costE8;
+}
+
+function inputOfPasses(passes: readonly Pass[]): number {
+  return passes.reduce((sum, pass) => sum + inputOf(pass), 0);
+}
+
+function inputOf({ counts }: Pass): number {
+  let sum = 0;
+  for (const meter of INPUT_METERS) sum += counts.get(meter) ?? 0;
+  return sum;
+}
+
+/** In E8 a million times. */
+function costOfPass(pass: Pass, price: Price, input: number, unpriced: string[]): bigint {
+  const cards = cardsOf(pass, price, unpriced);
+  let exact = 0n;
+  for (const [meter, count] of pass.counts) {
+    if (count === undefined || count === 0) continue;
+    if (isTokenMeter(meter)) {
+      if (price.unpriced.has(meter)) unpriced.push(meter);
+      exact += BigInt(count) * dearestInForce(cards, meter, input);
+    } else {
+      const each = price.pieces.get(meter);
+      if (each === undefined) unpriced.push(meter);
+      else exact += BigInt(count) * each * TOKENS_PER_PRICE;
+    }
+  }
+  return exact;
+}
+
+const TOKENS: ReadonlySet<Meter> = new Set(TOKEN_METERS);
+
+function isTokenMeter(meter: Meter): meter is TokenMeter {
+  return TOKENS.has(meter);
+}
+
+/** The prices of what the answer came with; all of them where that has none, and the dearest is charged. */
+function cardsOf(pass: Pass, price: Price, unpriced: string[]): readonly RateCard[] {
+  if (pass.tier === undefined && pass.speed === undefined && pass.geo === undefined) return [price];
+  const card = price.variants.get(variantKey(pass));
+  if (card !== undefined) return [card];
+  for (const kind of VARIANTS) {
+    const value = pass[kind];
+    if (value !== undefined && !price.variants.has(variantKey({ [kind]: value }))) unpriced.push(`${kind} ${value}`);
+  }
+  return [price, ...price.variants.values()];
+}
+
+function dearestInForce(cards: readonly RateCard[], meter: TokenMeter, input: number): bigint {
+  let most = 0n;
+  for (const { rates, above } of cards) {
+    const rate = (above !== undefined && input > above.tokens ? above.rates : rates)[meter];
+    if (rate > most) most = rate;
+  }
+  return most;
+}
+
+/** Input that every call can cause, whatever is in its body. */
+const TEXT_INPUT: readonly TokenMeter[] = ['input', 'cacheWrite', 'cacheWrite1h', 'cacheRead'];
+
+/**
+ * The prices that an answer may have to a call that asks for a tier, speed or region: with and without it, because an upstream need
+ * not give it. undefined where something that is asked for has no price.
+ */
+export function pricesFor(price: Price, asked: Variant | undefined): readonly RateCard[] | undefined {
+  return asked === undefined ? price.possible : cardsWith(price, asked);
+}
+
+/** The prices of every combination of what an answer may come with and what is asked for; undefined where that has no price. */
+export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): readonly RateCard[] | undefined {
+  const names = VARIANTS.map((kind) => [
+    undefined,
+    ...price.may[kind],
+    ...(asked[kind] === undefined ? [] : [asked[kind]]),
+  ]);
+  const [tiers = [], speeds = [], geos = []] = names;
+  for (const kind of VARIANTS)
+    if (asked[kind] !== undefined && !price.variants.has(variantKey({ [kind]: asked[kind] }))) return undefined;
+  const keys = tiers.flatMap((tier) => speeds.flatMap((speed) => geos.map((geo) => variantKey({ tier, speed, geo }))));
+  return [price, ...keys.flatMap((key) => price.variants.get(key) ?? [])];
+}
+
+/** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */
+export function dearestCost(inputTokens: number, outputTokens: number, cards: readonly RateCard[]): bigint {
+  const input = dearestRateE8(cards, TEXT_INPUT);
+  const output = dearestRateE8(cards, ['output']);
+  return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
+}
+
+/** E8 per million tokens of the dearest of some meters, at the dearest of several prices and below and above their thresholds. */
+export function dearestRateE8(cards: readonly RateCard[], meters: readonly TokenMeter[]): bigint {
+  let most = 0n;
+  for (const { rates, above } of cards) {
+    for (const meter of meters) {
+      if (rates[meter] > most) most = rates[meter];
+      if (above !== undefined && above.rates[meter] > most) most = above.rates[meter];
+    }
+  }
+  return most;
+}
+
+/** A price as plain numbers, for comparing what need not be exact. Nobody is charged by it. */
+export interface RoughPrice extends RoughRates {
+  readonly above: (RoughRates & { readonly tokens: number }) | undefined;
+  /** The dearest that a token of either kind can cost. */
+  readonly dearestInput: number;
+  readonly dearestOutput: number;
+}
+
+interface RoughRates {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+}
+
+export function roughPrice({ rates, above, possible }: Price): RoughPrice {
+  return {
+    ...roughRates(rates),
+    above: above && { ...roughRates(above.rates), tokens: above.tokens },
+    dearestInput: Number(dearestRateE8(possible, TEXT_INPUT)),
+    dearestOutput: Number(dearestRateE8(possible, ['output'])),
+  };
+}
+
+function roughRates({ input, output, cacheRead }: Rates): RoughRates {
+  return { input: Number(input), output: Number(output), cacheRead: Number(cacheRead) };
+}

@@ -1,0 +1,153 @@
+import type { Schema, Settings } from '../settings';
+import type { TokenCounts, Usage } from './usage';
+
+/** The dialect a client speaks to us: `POST /v1/messages` or `POST /v1/chat/completions`. */
+export type Protocol = 'messages' | 'chat';
+
+/** What an adapter is told of a call. */
+export interface ModelCall {
+  readonly protocol: Protocol;
+  /** The upstream's own name of the model. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** The query string as it came, with its `?`, or empty. */
+  readonly query: string;
+  /** The headers that may be forwarded: content-type, accept and the vendor-prefixed ones, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The raw JSON text of top-level members whose value is short (at most 4 KiB), by unescaped key. */
+  readonly members: ReadonlyMap<string, string>;
+  /** The upstream understands `stream_options.include_usage`. */
+  readonly streamUsage: boolean;
+}
+
+/** One change to the top level of the request body; every byte that is not named stays as it came. */
+export type BodyEdit =
+  | { readonly member: string; readonly set: string /* JSON text; the member is appended when it is not there */ }
+  | { readonly member: string; readonly push: string /* JSON text of one more item of the array that is there */ }
+  | { readonly member: string; readonly drop: true };
+
+export interface UpstreamRequest {
+  /** Path and query below the upstream's base URL, for example `/v1/messages?beta=true`. */
+  readonly path: string;
+  /** Beside content-type and accept-encoding, which the gateway sets. The credential is added by `authorize`. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly edits: readonly BodyEdit[];
+}
+
+/** An answer that is not a success, or an error event that came before any content. */
+export interface UpstreamFailure {
+  readonly protocol: Protocol;
+  /** HTTP status; 200 when the failure came as an event of a stream. */
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The parsed body or event data; undefined when it is not JSON or larger than 64 KiB. */
+  readonly body: unknown;
+}
+
+/**
+ * What to do about a failure: ask the next candidate, give it to the caller as it is, or ask only candidates with a
+ * larger context.
+ */
+export type Verdict = 'next' | 'relay' | 'larger-context';
+
+/** One server-sent event, already cut out of the byte stream. */
+export interface SseEvent {
+  /** The `event:` field, when there is one. */
+  readonly name: string | undefined;
+  /** The `data:` lines joined by line feeds; undefined when the event has none (a comment). */
+  readonly data: string | undefined;
+}
+
+/** What an event means for routing, metering and the end of the stream. Everything absent is "no". */
+export interface EventNote {
+  /** Text, reasoning, a refusal or tool input begins or goes on: from here on no other upstream can answer. */
+  readonly content?: boolean;
+  /** UTF-8 bytes of text, reasoning and tool arguments in this event. */
+  readonly contentBytes?: number;
+  /** Counts this event reports, cumulative for the call so far. */
+  readonly usage?: Usage;
+  /** A stop reason has been given: that choice is whole even if nothing follows. `FinishTracker` says when all are. */
+  readonly finish?: boolean;
+  /** The choices (`n`) whose stop reason stands in this event, by index; absent where a protocol has only one. */
+  readonly finishedChoices?: readonly number[];
+  /** This event carries the final usage at its top-level member `usage`, where `cost` may be added. */
+  readonly finalUsage?: boolean;
+  /** The protocol's own end (`message_stop`, `[DONE]`). */
+  readonly done?: boolean;
+  /** The upstream reports an error inside the stream; `body` is what `judge` is given. */
+  readonly error?: { readonly body: unknown };
+  /** The data could not be understood. */
+  readonly malformed?: boolean;
+}
+
+/**
+ * Translates one wire dialect. An adapter only translates: sockets, timeouts, retries, framing, counting and pricing
+ * belong to the gateway. It keeps no state between events. It is native: the dialect of the client is that of the upstream.
+ */
+export interface UpstreamAdapter<S extends Schema = Schema> {
+  readonly contract: 'upstream/2';
+  /** The word after `adapter:` in serviceEndpoints. */
+  readonly name: string;
+  /** The protocols clients may speak to it without translation. */
+  readonly protocols: readonly Protocol[];
+  /** Its own settings beside those every upstream has. */
+  readonly schema: S;
+  request(call: ModelCall, settings: Settings<S>): UpstreamRequest;
+  /** The headers that show the platform's credential to the upstream. */
+  authorize(credential: string, settings: Settings<S>): Readonly<Record<string, string>>;
+  judge(failure: UpstreamFailure): Verdict;
+  readEvent(event: SseEvent): EventNote;
+  /** The usage of an unstreamed answer's parsed body, and the bytes of text in it in case the usage is unusable. */
+  readBody(body: unknown): {
+    readonly usage: Usage;
+    readonly contentBytes: number;
+    /** The body is an error although its status is a success; `error.body` is what `judge` is given. */
+    readonly error?: { readonly body: unknown };
+  };
+  /** How an answer that broke off is taken up at an upstream that can go on from its beginning; absent: it cannot be. */
+  readonly continuation?: Continuation;
+}
+
+/** Goes on from the text a caller has been given already (`midStream: continue`). */
+export interface Continuation {
+  /** The edits that put the text into the request, as the beginning of the answer. */
+  prefill(call: ModelCall, beginning: AnswerBeginning): readonly BodyEdit[];
+  /** Follows one caller's stream from its first event; keeps the state that adapters do not have. */
+  follow(): StreamFollower;
+}
+
+export interface AnswerBeginning {
+  /** Not empty, and without white space at its end, which some upstreams refuse. */
+  readonly text: string;
+  /** What is left of the limit the caller set for the answer; undefined when there is none. */
+  readonly outputTokensLeft: number | undefined;
+}
+
+export interface StreamFollower {
+  /** An event as the caller was given it. */
+  note(event: SseEvent): void;
+  /** All that was said; undefined when there was more than text, which nobody can go on from. */
+  readonly said: string | undefined;
+  /** From here on events come from an answer that goes on behind `text`, the beginning of what was said. */
+  goOn(text: string): void;
+  /**
+   * An event of that answer as it follows on what the caller has; undefined when nothing of it is news. `usage` is what the
+   * caller is told in place of the event's own counts.
+   */
+  continued(event: SseEvent, usage: Usage | undefined): string | undefined;
+}
+
+/** An adapter of the contract before: it reports one pass, as five counts. */
+export interface UpstreamAdapter1<S extends Schema = Schema>
+  extends Omit<UpstreamAdapter<S>, 'contract' | 'readEvent' | 'readBody'> {
+  readonly contract: 'upstream/1';
+  readEvent(event: SseEvent): Omit<EventNote, 'usage'> & { readonly usage?: TokenCounts };
+  readBody(body: unknown): Omit<ReturnType<UpstreamAdapter['readBody']>, 'usage'> & { readonly usage: TokenCounts };
+}
+
+/** Helps TypeScript check an adapter against its own settings. */
+export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S>;
+export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter1<S>): UpstreamAdapter1<S>;
+export function defineAdapter(adapter: UpstreamAdapter | UpstreamAdapter1): UpstreamAdapter | UpstreamAdapter1 {
+  return adapter;
+}

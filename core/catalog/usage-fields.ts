@@ -1,0 +1,156 @@
+import { listOf, oneOf, orNull, shape } from '../http/shape';
+import { formatUsd } from '../money';
+import type { Schema } from '../settings';
+
+/** Types of columns: what such a value is in JSON, and as it is read from Postgres. */
+interface SqlTypes {
+  text: { json: string; row: string };
+  uuid: { json: string; row: string };
+  timestamptz: { json: string; row: Date };
+  int: { json: number; row: number };
+  bigint: { json: number; row: bigint };
+  boolean: { json: boolean; row: boolean };
+  jsonb: { json: object; row: object };
+}
+
+type Sql = keyof SqlTypes;
+
+/** Who is shown a field: everybody who may see the record; operators, also in the CSV; operators, but not in the CSV. */
+type Audience = 'all' | 'operators' | 'operator-details';
+
+interface Field {
+  readonly column: string;
+  readonly sql: Sql;
+  readonly shape: Schema;
+  readonly isOptional: boolean;
+  readonly audience: Audience;
+  /** Where it comes from: the record as a call writes it, the ledger's entry, or another table when it is read. */
+  readonly from: 'record' | 'ledger' | 'read';
+  /** In the record where it is absent. */
+  readonly otherwise?: string;
+}
+
+interface Made<C, S, M> extends Field {
+  readonly column: C & string;
+  readonly sql: S & Sql;
+  readonly isOptional: M extends { isOptional: true } ? true : false;
+  readonly audience: M extends { audience: infer A extends Audience } ? A : 'all';
+}
+
+function field<const C extends string, const S extends Sql, const M extends Partial<Field>>(
+  column: C,
+  sql: S,
+  its: Schema,
+  more: M,
+): Made<C, S, M> {
+  const usual = { isOptional: false, audience: 'all', from: 'record' } as const;
+  return { ...usual, ...more, column, sql, shape: its } as unknown as Made<C, S, M>;
+}
+
+const MAYBE = { isOptional: true } as const;
+const NOTHING_MORE = {} as const;
+const OPERATORS = { audience: 'operators', isOptional: true } as const;
+
+/**
+ * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The INSERT, the
+ * row that is read, what clients are shown, the CSV and the OpenAPI document are made of this table.
+ */
+export const USAGE_FIELDS = {
+  requestId: field('request_id', 'text', shape.text, NOTHING_MORE),
+  createdAt: field('created_at', 'timestamptz', shape.time, NOTHING_MORE),
+  keyId: field('key_id', 'uuid', shape.uuid, NOTHING_MORE),
+  keyName: field('key_name', 'text', shape.text, { isOptional: true, from: 'read' }),
+  protocol: field('protocol', 'text', oneOf('messages', 'chat'), NOTHING_MORE),
+  path: field('path', 'text', shape.text, NOTHING_MORE),
+  strategy: field('strategy', 'text', shape.text, MAYBE),
+  modelRequested: field('model_requested', 'text', shape.text, MAYBE),
+  model: field('model', 'text', shape.text, MAYBE),
+  upstream: field('upstream', 'text', shape.text, MAYBE),
+  attempts: field('attempts', 'int', shape.integer, NOTHING_MORE),
+  fallback: field('fallback', 'boolean', shape.yes, NOTHING_MORE),
+  stream: field('stream', 'boolean', shape.yes, NOTHING_MORE),
+  status: field('status', 'int', shape.integer, NOTHING_MORE),
+  source: field('source', 'text', oneOf('provider', 'platform'), NOTHING_MORE),
+  errorCode: field('error_code', 'text', shape.text, MAYBE),
+  inputTokens: field('input_tokens', 'bigint', shape.integer, MAYBE),
+  outputTokens: field('output_tokens', 'bigint', shape.integer, MAYBE),
+  totalTokens: field('total_tokens', 'bigint', shape.integer, MAYBE),
+  cacheCreationTokens: field('cache_creation_tokens', 'bigint', shape.integer, MAYBE),
+  cacheReadTokens: field('cache_read_tokens', 'bigint', shape.integer, MAYBE),
+  cost: field('cost_e8', 'bigint', shape.usd, { from: 'ledger' }),
+  billing: field('billing', 'text', oneOf('actual', 'estimated', 'released', 'partial', 'expired'), NOTHING_MORE),
+  responseTimeMs: field('response_time_ms', 'int', shape.integer, NOTHING_MORE),
+  firstTokenMs: field('first_token_ms', 'int', shape.integer, MAYBE),
+  configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
+  calls: field('calls', 'int', shape.integer, { otherwise: '1' }),
+  passes: field('passes', 'jsonb', listOf({ type: 'object' }), MAYBE),
+  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced')), MAYBE),
+  accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
+  rollout: field('rollout', 'text', shape.text, OPERATORS),
+  rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
+  rolloutArm: field('rollout_arm', 'text', oneOf('control', 'candidate'), OPERATORS),
+  routing: field('routing', 'jsonb', { type: 'object' }, { isOptional: true, audience: 'operator-details' }),
+} as const;
+
+type Fields = typeof USAGE_FIELDS;
+export type UsageField = keyof Fields;
+type OrNull<F extends Field, T> = F['isOptional'] extends true ? T | null : T;
+
+/** A row of usage_records with the name its key has now. */
+export type UsageRecordRow = {
+  readonly [K in UsageField as Fields[K]['column']]: OrNull<Fields[K], SqlTypes[Fields[K]['sql']]['row']>;
+};
+
+type Of<A extends Audience> = { [K in UsageField]: Fields[K]['audience'] extends A ? K : never }[UsageField];
+type Shown<K extends UsageField> = K extends 'cost' ? string : OrNull<Fields[K], SqlTypes[Fields[K]['sql']]['json']>;
+
+/** A record as it is shown to some. */
+export type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
+
+const ENTRIES = Object.entries(USAGE_FIELDS) as [UsageField, Field][];
+
+/** The names of the fields that some are shown, in the order of the table. */
+export function usageFieldsOf<A extends Audience>(...audiences: readonly A[]): readonly Of<A>[] {
+  const wanted: readonly Audience[] = audiences;
+  return ENTRIES.filter(([, { audience }]) => wanted.includes(audience)).map(([name]) => name) as Of<A>[];
+}
+
+/** Returns a function that makes of a row what some are shown. */
+export function usageShower<A extends Audience>(...audiences: readonly A[]): (row: UsageRecordRow) => ShownUsage<A> {
+  const names = usageFieldsOf(...audiences) as readonly UsageField[];
+  return (row) =>
+    Object.fromEntries(names.map((name) => [name, shownValue(name, row[USAGE_FIELDS[name].column])])) as ShownUsage<A>;
+}
+
+/** Token counts stay far below 2^53. */
+function shownValue(name: UsageField, value: UsageRecordRow[keyof UsageRecordRow]): unknown {
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value !== 'bigint') return value;
+  return name === 'cost' ? formatUsd(value) : Number(value);
+}
+
+/** What `usageShower` makes, as the OpenAPI document says it. */
+export function usageShapes(...audiences: readonly Audience[]): Readonly<Record<string, Schema>> {
+  const shown = ENTRIES.filter(([, { audience }]) => audiences.includes(audience));
+  return Object.fromEntries(shown.map(([name, each]) => [name, each.isOptional ? orNull(each.shape) : each.shape]));
+}
+
+/** How the INSERT of rows that come as JSON names them: columns, values, and the types in the JSON. */
+export const USAGE_SQL = {
+  columns: inserted(([, { column }]) => column),
+  values: inserted(([name, { otherwise }]) =>
+    otherwise === undefined ? `"${jsonName(name)}"` : `coalesce("${jsonName(name)}", ${otherwise})`,
+  ),
+  types: inserted(([name, { sql }]) => `"${jsonName(name)}" ${sql}`),
+};
+
+function inserted(text: (entry: [UsageField, Field]) => string): string {
+  return ENTRIES.filter(([, { from }]) => from !== 'read')
+    .map(text)
+    .join(', ');
+}
+
+/** The ledger's entry says the cost in units of 1e-8 USD. */
+function jsonName(name: UsageField): string {
+  return name === 'cost' ? 'costE8' : name;
+}

@@ -1,0 +1,144 @@
+/** Tokens that go in, by the word that a price has for them: fresh ones, those read from a cache, and those written to one. */
+export const FRESH_METERS = ['input', 'audioInput', 'imageInput'] as const;
+export const CACHE_READ_METERS = ['cacheRead', 'audioCacheRead'] as const;
+export const CACHE_WRITE_METERS = ['cacheWrite', 'cacheWrite1h'] as const;
+export const INPUT_METERS = [...FRESH_METERS, ...CACHE_READ_METERS, ...CACHE_WRITE_METERS] as const;
+/** Tokens that come out. */
+export const OUTPUT_METERS = ['output', 'audioOutput', 'imageOutput'] as const;
+export const TOKEN_METERS = [...INPUT_METERS, ...OUTPUT_METERS] as const;
+
+export type TokenMeter = (typeof TOKEN_METERS)[number];
+
+/** What is counted: tokens, or pieces such as `webSearch`. An adapter reports meters and a price names them; the set is open. */
+export type Meter = TokenMeter | (string & {});
+
+/** What is absent or undefined is unknown and never 0. */
+export type Counts = ReadonlyMap<Meter, number | undefined>;
+
+/** One run of one model inside a call. */
+export interface Pass {
+  /** As the upstream names it; undefined: the model that was asked. */
+  readonly model?: string | undefined;
+  /** Service tier, speed and region as the answer says; undefined is what the plain price is for. */
+  readonly tier?: string | undefined;
+  readonly speed?: string | undefined;
+  readonly geo?: string | undefined;
+  readonly counts: Counts;
+}
+
+/** What a call has used, as its upstream reported it. */
+export interface Usage {
+  /** One, unless the upstream reports more. None: nothing is known. */
+  readonly passes: readonly Pass[];
+  /** The paths of numbers in the report that no meter counts. They are never charged. */
+  readonly unknown?: readonly string[];
+}
+
+export const UNKNOWN_USAGE: Usage = { passes: [] };
+
+/** Leaves out what is undefined. */
+export function countsOf(counts: Readonly<Partial<Record<Meter, number | undefined>>>): Counts {
+  const known = new Map<Meter, number>();
+  for (const meter in counts) {
+    const count = counts[meter];
+    if (count !== undefined) known.set(meter, count);
+  }
+  return known;
+}
+
+/** The usage of a call with one pass. */
+export function usageOf(counts: Readonly<Partial<Record<Meter, number | undefined>>>): Usage {
+  return { passes: [{ counts: countsOf(counts) }] };
+}
+
+/** The tokens of all passes that some meters have counted; undefined while none of them is known. */
+export function tokensOf({ passes }: Usage, meters: readonly Meter[]): number | undefined {
+  let sum: number | undefined;
+  for (const { counts } of passes) {
+    for (const meter of meters) {
+      const count = counts.get(meter);
+      if (count !== undefined) sum = (sum ?? 0) + count;
+    }
+  }
+  return sum;
+}
+
+/** All input of a call, cache reads and writes included; what is unknown counts as nothing here. */
+export function totalInputTokens(usage: Usage): number {
+  return tokensOf(usage, INPUT_METERS) ?? 0;
+}
+
+export function outputTokens(usage: Usage): number | undefined {
+  return tokensOf(usage, OUTPUT_METERS);
+}
+
+/** What is newly reported wins; what is not reported stays. Streams report input first and output last. */
+export function mergeUsage(before: Usage, now: Usage): Usage {
+  if (now.passes.length === 0) return before;
+  if (before.passes.length > now.passes.length) return before;
+  const isSamePasses = before.passes.length === now.passes.length;
+  const passes = now.passes.map((pass, at) => {
+    const known = before.passes[at] ?? before.passes[0];
+    return known === undefined ? pass : mergePass(known, pass, isSamePasses);
+  });
+  return now.unknown === undefined ? { passes } : { passes, unknown: now.unknown };
+}
+
+const SAID_ONCE = ['tier', 'speed', 'geo'] as const;
+
+/** A stream says in its first event which model and tier answer, and only in its last one how many passes there were. */
+function mergePass(before: Pass, now: Pass, isSame: boolean): Pass {
+  const merged = { ...now, counts: isSame ? mergeCounts(before.counts, now.counts) : now.counts };
+  for (const member of SAID_ONCE)
+    if (now[member] === undefined && before[member] !== undefined) merged[member] = before[member];
+  if (isSame && now.model === undefined && before.model !== undefined) merged.model = before.model;
+  return merged;
+}
+
+/**
+ * A stream may tell the caches apart in its first event and repeat only their sum in its last one; what was written to
+ * the one-hour cache must not be counted a second time.
+ */
+function mergeCounts(before: Counts, now: Counts): Counts {
+  const merged = new Map(before);
+  for (const [meter, count] of now) if (count !== undefined) merged.set(meter, count);
+  const written = now.get('cacheWrite');
+  const hourBefore = before.get('cacheWrite1h');
+  if (written !== undefined && hourBefore !== undefined && now.get('cacheWrite1h') === undefined)
+    merged.set('cacheWrite', Math.max(written - hourBefore, 0));
+  return merged;
+}
+
+/** The passes with the output that one of them is known to have had in their place; input stays as it is. */
+export function withOutput({ passes }: Usage, output: number | undefined): Usage {
+  const [first, ...others] = passes.map((pass) => {
+    const counts = new Map(pass.counts);
+    for (const meter of OUTPUT_METERS) counts.delete(meter);
+    return { ...pass, counts };
+  });
+  const own = first ?? { counts: new Map<Meter, number>() };
+  if (output !== undefined) own.counts.set('output', output);
+  return { passes: [own, ...others] };
+}
+
+/** Token counts as an adapter of the contract `upstream/1` reports them. `undefined` is unknown and never 0. */
+export interface TokenCounts {
+  /** Input tokens without those read from or written to a cache. */
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  readonly cacheReadTokens: number | undefined;
+  /** Tokens written to the short-lived cache (five minutes); to all caches when `cacheWrite1hTokens` is not reported. */
+  readonly cacheWriteTokens: number | undefined;
+  /** Tokens written to the one-hour cache, where the upstream tells them apart. */
+  readonly cacheWrite1hTokens: number | undefined;
+}
+
+export function fromTokenCounts(counts: TokenCounts): Usage {
+  return usageOf({
+    input: counts.inputTokens,
+    output: counts.outputTokens,
+    cacheRead: counts.cacheReadTokens,
+    cacheWrite: counts.cacheWriteTokens,
+    cacheWrite1h: counts.cacheWrite1hTokens,
+  });
+}

@@ -1,0 +1,170 @@
+import type { ModelEntry, Upstream } from '../catalog/catalog';
+import type { Price, RateCard } from '../catalog/price';
+import { TOKEN_METERS, type TokenMeter } from '../catalog/usage';
+import { formatUsd } from '../money';
+import { planOf } from '../rollouts/plan';
+import type { Rollout } from '../rollouts/rollout';
+import type { Configuration } from './configuration';
+import { OTHERWISE } from './prices';
+
+/**
+ * What a configuration says, fact by fact, however it is written: `price acme/large input` -> `3.00000000`. A value with a
+ * variable in it is shown as it is written, `${NAME}`: what the environment holds may be a secret, and is not the configuration's.
+ */
+export type Meaning = ReadonlyMap<string, string>;
+
+export interface MeaningChange {
+  readonly what: string;
+  /** null: it was not said. */
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+export function meaningOf({ gateway, written, pipelines, catalog, sections, rollouts }: Configuration): Meaning {
+  return new Map([
+    ...facts('listener public', gateway.http, memberOf(written, 'http')),
+    ...facts('listener admin', gateway.admin, memberOf(written, 'admin')),
+    ...pipelines.flatMap((each) => routesOf(each, memberOf(written, 'apiEndpoints'))),
+    ...pipelines.flatMap(({ name, steps }) => [
+      [`pipeline ${name}`, steps.map(({ policy }) => policy.name).join(', ')] as const,
+      ...steps.flatMap(({ policy, settings }, index) => {
+        const place = ['pipelines', name, 'policies', index, policy.name, 0, 'action'];
+        return facts(`pipeline ${name} ${policy.name}`, settings, memberOf(written, ...place));
+      }),
+    ]),
+    ...catalog.models.map(({ name, entries }) => {
+      const candidates = entries.filter(({ upstream }) => upstream.disabled === undefined);
+      return [
+        `candidates ${name}`,
+        candidates.map(({ upstream, model }) => `${upstream.name}/${model.name}`).join(', '),
+      ] as const;
+    }),
+    ...catalog.upstreams.flatMap((each) => upstreamFacts(each, memberOf(written, 'serviceEndpoints', each.name))),
+    ...[...sections].flatMap(([name, value]) => (name === ROLLOUTS ? [] : facts(name, value, memberOf(written, name)))),
+    ...rollouts.flatMap((rollout) => rolloutFacts(rollout, memberOf(written, ROLLOUTS, rollout.name))),
+  ]);
+}
+
+/** Its words are said as the plan they make. */
+const ROLLOUTS = 'rollouts';
+
+/** What one says and the other does not, or otherwise; in the order of the facts. */
+export function changesBetween(before: Meaning, after: Meaning): MeaningChange[] {
+  const all = new Set([...before.keys(), ...after.keys()]);
+  return [...all]
+    .filter((what) => before.get(what) !== after.get(what))
+    .map((what) => ({ what, before: before.get(what) ?? null, after: after.get(what) ?? null }));
+}
+
+type Fact = readonly [string, string];
+
+function routesOf({ name, endpoints }: Configuration['pipelines'][number], written: unknown): Fact[] {
+  return endpoints.flatMap(({ name: endpoint, host = '', paths, methods = ['*'] }) => {
+    const of = (...place: readonly (string | number)[]) => memberOf(written, endpoint, ...place);
+    const shownHost = shown(host, of('host'));
+    return paths.flatMap((path, at) =>
+      methods.map((method, index): Fact => {
+        const shownMethod = shown(method, of('methods', index));
+        return [`route ${shownMethod} ${shownHost}${shown(path, of('paths', at))}`, name];
+      }),
+    );
+  });
+}
+
+function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
+  const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage } = upstream;
+  const what = `upstream ${name}`;
+  const of = (...place: readonly string[]) => memberOf(written, ...place);
+  const names = adapters.map((each) => each.name);
+  return [
+    [`${what} url`, shown(url.href, of('url'))],
+    ...facts(`${what} adapter`, names, [of('adapter')].flat()),
+    ...facts(`${what} adapterSettings`, adapterSettings, of('adapterSettings')),
+    // The credential itself is not shown: where it is, and whether it is there, is what routing depends on.
+    ...facts(`${what} credential`, of('credential'), of('credential')),
+    [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
+    ...facts(what, { tier, weight, allowPrivate, prefill, streamUsage }, written),
+    ...facts(`${what} freeMembers`, [...(upstream.freeMembers ?? [])], of('freeMembers')),
+    ...Object.entries(upstream.timeouts).flatMap(([timeout, ms]) =>
+      facts(`${what} timeouts ${timeout}`, ms, of('timeouts', timeout.slice(0, -2))),
+    ),
+    ...upstream.models.flatMap((each) => modelFacts(`${name}/${each.name}`, each, of('models', each.name))),
+  ];
+}
+
+function modelFacts(name: string, model: ModelEntry, written: unknown): Fact[] {
+  const { aliases, context, maxOutput, estimatedMaxTokens, price } = model;
+  const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens } = model;
+  const estimate = shown(estimatedMaxTokens, memberOf(written, 'estimatedMaxTokens'), memberOf(written, 'maxOutput'));
+  return [
+    ...facts(`model ${name}`, { aliases, context, maxOutput }, written),
+    ...facts(`model ${name}`, { bounds, imageTokens, tokenizerFactor, toolOverheadTokens }, written),
+    [`model ${name} estimatedMaxTokens`, estimate],
+    ...priceFacts(`price ${name}`, price, memberOf(written, 'price')),
+    ...facts(`model ${name} mayAnswerWith`, memberOf(written, 'mayAnswerWith'), undefined),
+  ];
+}
+
+/** Its plan; with variables in it as it is written, for the plan is in whole sentences. */
+function rolloutFacts(rollout: Rollout, written: unknown): Fact[] {
+  const what = `rollout ${rollout.name}`;
+  if (JSON.stringify(written)?.includes('${')) return facts(what, written, written);
+  return planOf(rollout).map(([about, says]) => [`${what} ${about}`, says]);
+}
+
+/** USD per million tokens, then pieces, variants and what answers may come with. */
+function priceFacts(what: string, price: Price, written: unknown): Fact[] {
+  const { unpriced, pieces, variants } = price;
+  return [
+    ...cardFacts(what, price, unpriced, written),
+    ...[...pieces].map(([meter, eachE8]): Fact => {
+      return [`${what} pieces ${meter}`, shown(formatUsd(eachE8), memberOf(written, 'pieces', meter))];
+    }),
+    ...[...variants].flatMap(([key, card]) =>
+      cardFacts(`${what} ${key.split('\n').filter(Boolean).join(' ')}`, card, unpriced, undefined),
+    ),
+  ];
+}
+
+function cardFacts(what: string, { rates, above }: RateCard, unpriced: Price['unpriced'], written: unknown): Fact[] {
+  const parts = TOKEN_METERS.filter((meter) => !unpriced.has(meter)).map((meter): Fact => {
+    const places = placesOf(meter).map((place) => memberOf(written, place));
+    return [`${what} ${meter}`, shown(formatUsd(rates[meter]), ...places)];
+  });
+  if (above === undefined) return parts;
+  const writtenAbove = memberOf(written, 'above');
+  return [
+    ...parts,
+    ...facts(`${what} above tokens`, above.tokens, memberOf(writtenAbove, 'tokens')),
+    ...cardFacts(`${what} above`, { rates: above.rates, above: undefined }, unpriced, writtenAbove),
+  ];
+}
+
+/** Where the rate of a meter stands, or else what it is taken from. */
+function placesOf(meter: TokenMeter): readonly TokenMeter[] {
+  const otherwise = OTHERWISE[meter];
+  return otherwise === undefined ? [meter] : [meter, ...placesOf(otherwise)];
+}
+
+/** Every value within a value, by its path. */
+function facts(what: string, value: unknown, written: unknown): Fact[] {
+  if (value === undefined) return [];
+  if (value === null || typeof value !== 'object') return [[what, shown(value, written)]];
+  if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
+    return [[what, value.map((each, index) => shown(each, memberOf(written, index))).join(', ')]];
+  return Object.entries(value).flatMap(([name, each]) => facts(`${what} ${name}`, each, memberOf(written, name)));
+}
+
+/** The value, or how it is written where a variable stands in it. The first place that is written is the one it is taken from. */
+function shown(value: unknown, ...places: readonly unknown[]): string {
+  const written = places.find((each) => each !== undefined);
+  return typeof written === 'string' && written.includes('${') ? written : String(value);
+}
+
+function memberOf(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (within, part) =>
+      within !== null && typeof within === 'object' ? (within as Record<string, unknown>)[String(part)] : undefined,
+    value,
+  );
+}

@@ -1,0 +1,107 @@
+import { hostname } from 'node:os';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { newId } from '../ids';
+import { startLoop, tellFirst } from '../loop';
+import type { Stop } from '../resources';
+import { describeFault } from '../thrown';
+import type { LiveConfiguration } from './live-configuration';
+import type { ConfigurationProblem } from './yaml-file';
+
+/** What a node says of its configuration. */
+export interface NodeReport {
+  readonly source: 'file' | 'database';
+  /** Of the applied revision in force; null with files. */
+  readonly number: number | null;
+  readonly revision: string;
+  readonly since: string;
+  readonly restartNeeded: readonly string[];
+  /** What it could not take last, and why; null when there is nothing. */
+  readonly failure: {
+    readonly at: string;
+    readonly number: number | null;
+    readonly problems: readonly ConfigurationProblem[];
+  } | null;
+}
+
+export interface ConfigurationNode extends NodeReport {
+  readonly node: string;
+  /** Host and process. */
+  readonly name: string;
+  readonly startedAt: Date;
+  readonly seenAt: Date;
+}
+
+const LOOK_EVERY_MS = 250;
+const REPORT_EVERY_MS = 2_000;
+
+/** A node that has not been heard of for so long is gone. */
+const GONE_AFTER_SECONDS = 10;
+const FORGOTTEN_AFTER_SECONDS = 3_600;
+
+export interface ReportOptions {
+  readonly live: LiveConfiguration;
+  readonly source: NodeReport['source'];
+  readonly database: Knex;
+  readonly log: Logger;
+}
+
+/** Writes down what this process has in force, when it changes and from time to time, by the database's clock. @returns ends it */
+export function reportConfiguration({ live, source, database, log }: ReportOptions): Stop {
+  const node = { id: newId(), name: `${hostname()}:${process.pid}` };
+  let told: readonly unknown[] = [];
+  let toldAtMs = Number.NEGATIVE_INFINITY;
+  const report = async () => {
+    const now = [live.current, live.lastFailure];
+    const isNews = now.some((each, index) => each !== told[index]);
+    if (!isNews && performance.now() - toldAtMs < REPORT_EVERY_MS) return;
+    await database.raw(
+      `INSERT INTO config_nodes (id, name, started_at, seen_at, report) VALUES (:id, :name, now(), now(), :report)
+       ON CONFLICT (id) DO UPDATE SET seen_at = now(), report = :report`,
+      { ...node, report: JSON.stringify(reportOf(live, source)) },
+    );
+    told = now;
+    toldAtMs = performance.now();
+  };
+  const whenFailed = tellFirst((error) =>
+    log.warn({ error: describeFault(error) }, 'what is in force here cannot be told to the other nodes'),
+  );
+  const loop = startLoop(report, { everyMs: LOOK_EVERY_MS, whenFailed });
+  return async () => {
+    await loop.stop();
+    await database('config_nodes')
+      .where({ id: node.id })
+      .orWhere('seen_at', '<', secondsAgo(database, FORGOTTEN_AFTER_SECONDS))
+      .delete()
+      .catch(() => undefined);
+  };
+}
+
+function reportOf(live: LiveConfiguration, source: NodeReport['source']): NodeReport {
+  const { current, since, restartNeeded, lastFailure } = live;
+  return {
+    source,
+    number: current.number ?? null,
+    revision: current.revision,
+    since: since.toISOString(),
+    restartNeeded,
+    failure:
+      lastFailure === undefined
+        ? null
+        : { at: lastFailure.at.toISOString(), number: lastFailure.number ?? null, problems: lastFailure.problems },
+  };
+}
+
+/** The nodes that are there, by their names. */
+export async function listConfigurationNodes(database: Knex): Promise<readonly ConfigurationNode[]> {
+  const rows: (Pick<ConfigurationNode, 'node' | 'name' | 'startedAt' | 'seenAt'> & { report: NodeReport })[] =
+    await database('config_nodes')
+      .select('id as node', 'name', 'started_at as startedAt', 'seen_at as seenAt', 'report')
+      .where('seen_at', '>', secondsAgo(database, GONE_AFTER_SECONDS))
+      .orderBy(['name', 'id']);
+  return rows.map(({ report, ...node }) => ({ ...node, ...report }));
+}
+
+function secondsAgo(database: Knex, seconds: number): Knex.Raw {
+  return database.raw(`now() - interval '${seconds} seconds'`);
+}

@@ -1,0 +1,168 @@
+import type { NameUse } from '../settings';
+import { checkAction, type PolicyShape } from './policy-shape';
+import { hint, type LocatedProblem, withHint } from './problems';
+import type { GatewaySettings } from './schema';
+import { unknownNames, type WrittenNames } from './written-names';
+
+/** A pipeline as it is configured. */
+export interface PipelineSettings<P extends PolicyShape = PolicyShape> {
+  readonly name: string;
+  readonly endpoints: readonly EndpointSettings[];
+  readonly steps: readonly StepSettings<P>[];
+}
+
+/** One policy of a pipeline, in order. */
+export interface StepSettings<P extends PolicyShape = PolicyShape> {
+  readonly policy: P;
+  /** The action after the policy's schema has let it pass and filled its defaults in. */
+  readonly settings: unknown;
+}
+
+export interface EndpointSettings {
+  readonly name: string;
+  readonly host: string | undefined;
+  readonly paths: readonly string[];
+  readonly methods: readonly string[] | undefined;
+}
+
+/** Endpoints and pipelines with their policies in order. `written` has the names of what was too wrong to be in `gateway`. */
+export function readPipelines<P extends PolicyShape>(
+  gateway: GatewaySettings,
+  written: WrittenNames,
+  policies: readonly P[],
+  problems: LocatedProblem[],
+): PipelineSettings<P>[] {
+  const byName = new Map(policies.map((policy) => [policy.name, policy]));
+  for (const [index, name] of gateway.policies.entries()) {
+    if (byName.has(name)) continue;
+    problems.push({
+      path: ['policies', index],
+      message: `there is no policy "${name}"${hint(name, [...byName.keys()])}`,
+    });
+  }
+  const endpointsOf = endpointReader(gateway, written, problems);
+  const pipelines = Object.entries(gateway.pipelines).map(([name, pipeline]) => ({
+    name,
+    endpoints: endpointsOf(name, pipeline.apiEndpoints),
+    steps: readSteps(name, pipeline, gateway.policies, byName, written, problems),
+  }));
+  problems.push(...unservedEndpoints(written));
+  return pipelines;
+}
+
+/** While a pipeline names an endpoint that is not there, the one it means would be called unserved. */
+function unservedEndpoints({ endpoints, usedEndpoints }: WrittenNames): LocatedProblem[] {
+  if (usedEndpoints.some((each) => !endpoints.includes(String(each)))) return [];
+  return endpoints
+    .filter((name) => !usedEndpoints.includes(name))
+    .map((name) => ({
+      path: ['apiEndpoints', name],
+      message: `no pipeline serves endpoint "${name}": name it under the apiEndpoints of one, or leave it out`,
+    }));
+}
+
+/** Reads the endpoints of one pipeline after the other; each belongs to one, and each path to one endpoint. */
+function endpointReader(
+  { apiEndpoints }: GatewaySettings,
+  { endpoints: known }: WrittenNames,
+  problems: LocatedProblem[],
+): (pipeline: string, names: readonly string[]) => EndpointSettings[] {
+  const takenBy = new Map<string, string>();
+  const mountedAt = new Map<string, string>();
+
+  const readEndpoint = (name: string, pipeline: string, index: number): EndpointSettings | undefined => {
+    const refuse = (message: string) =>
+      void problems.push({ path: ['pipelines', pipeline, 'apiEndpoints', index], message });
+    if (!known.includes(name)) return refuse(`there is no endpoint "${name}"${hint(name, known)}`);
+    const other = takenBy.get(name);
+    if (other !== undefined) return refuse(`endpoint "${name}" already belongs to pipeline "${other}"`);
+    takenBy.set(name, pipeline);
+    const settings = apiEndpoints[name];
+    if (settings === undefined) return undefined;
+    checkPaths(name, settings, problems);
+    checkMounts(name, settings, mountedAt, problems);
+    return { name, host: settings.host, paths: settings.paths, methods: settings.methods };
+  };
+
+  return (pipeline, names) => names.flatMap((name, index) => readEndpoint(name, pipeline, index) ?? []);
+}
+
+/** A path is compared as it is: one with a pattern in it would wait for ever. */
+function checkPaths(endpoint: string, { paths }: EndpointWritten, problems: LocatedProblem[]): void {
+  for (const [index, path] of paths.entries()) {
+    const [odd] = /[*?:()#{}\s]/.exec(path) ?? [];
+    if (odd === undefined) continue;
+    const message = `"${path}" is never reached: a path is compared as it is, and "${odd}" stands in none`;
+    problems.push({ path: ['apiEndpoints', endpoint, 'paths', index], message });
+  }
+}
+
+type EndpointWritten = GatewaySettings['apiEndpoints'][string];
+
+function checkMounts(
+  endpoint: string,
+  settings: EndpointWritten,
+  mountedAt: Map<string, string>,
+  problems: LocatedProblem[],
+): void {
+  for (const [index, path] of settings.paths.entries()) {
+    const mount = `${settings.host?.toLowerCase() ?? '*'} ${path}`;
+    const other = mountedAt.get(mount);
+    if (other !== undefined) {
+      problems.push({
+        path: ['apiEndpoints', endpoint, 'paths', index],
+        message: `"${path}" is already served by endpoint "${other}"`,
+      });
+    }
+    mountedAt.set(mount, endpoint);
+  }
+}
+
+function readSteps<P extends PolicyShape>(
+  pipeline: string,
+  settings: GatewaySettings['pipelines'][string],
+  declared: readonly string[],
+  byName: ReadonlyMap<string, P>,
+  written: WrittenNames,
+  problems: LocatedProblem[],
+): PipelineSettings<P>['steps'] {
+  const there = new Set<string>();
+  // What an unknown policy would have provided is not known, so nothing after it is called missing.
+  let isOrderKnown = true;
+  const steps: StepSettings<P>[] = [];
+  for (const [index, entry] of settings.policies.entries()) {
+    const path = ['pipelines', pipeline, 'policies', index];
+    const [[name, uses] = ['', null]] = Object.entries(entry);
+    const policy = byName.get(name);
+    if (policy === undefined) {
+      problems.push({ path, message: `there is no policy "${name}"${hint(name, [...byName.keys()])}` });
+      isOrderKnown = false;
+      continue;
+    }
+    if (!declared.includes(name)) problems.push({ path, message: `"${name}" must also stand under policies:` });
+    for (const field of policy.needs.filter((each) => isOrderKnown && !there.has(each))) {
+      const provider = [...byName.values()].find((each) => each.provides.includes(field));
+      const remedy = provider === undefined ? 'no policy provides it' : `put "${provider.name}" before it`;
+      problems.push({
+        path,
+        message: `"${name}" in pipeline "${pipeline}" needs \`${field}\` of the call, which nothing before it provides: ${remedy}`,
+      });
+    }
+    for (const field of policy.provides) there.add(field);
+    const names: NameUse[] = [];
+    const checked = checkAction(policy, uses?.[0]?.action ?? {}, names);
+    const wrong = 'problems' in checked ? checked.problems.map(withHint) : unknownNames(names, written);
+    problems.push(...wrong.map((each) => ({ ...each, path: [...path, name, 0, 'action', ...each.path] })));
+    if ('problems' in checked) continue;
+    steps.push({ policy, settings: checked.value });
+  }
+  const last = steps.at(-1)?.policy;
+  if (last !== undefined && last.answers !== true && steps.length === settings.policies.length) {
+    const path = ['pipelines', pipeline, 'policies', settings.policies.length - 1];
+    problems.push({
+      path,
+      message: `pipeline "${pipeline}" ends without an answer: its last policy must be one that answers, such as "sse-relay"`,
+    });
+  }
+  return steps;
+}

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parse } from 'yaml';
+import { mapValues } from '../map-values';
+import { hint, type LocatedProblem } from './problems';
+import type { ModelSettings } from './schema';
+
+/** A model as its vendor publishes it; what a configuration may refer to with `from`. */
+export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'price'> &
+  Partial<Pick<ModelSettings, 'created' | 'imageTokens' | 'tokenizerFactor' | 'toolOverheadTokens'>> & {
+    /** The day on which the vendor's page said so, as 2026-10-24. */
+    readonly date: string;
+  };
+
+/** The published prices of one vendor: a file of `prices/`. */
+export interface PriceList {
+  /** The file's name without `.yml`. */
+  readonly vendor: string;
+  /** The vendor's page. */
+  readonly source: string;
+  /** Hosts at which the vendor itself serves. */
+  readonly hosts: readonly string[];
+  readonly models: Readonly<Record<string, PublishedModel>>;
+}
+
+const FOLDER = join(__dirname, __filename.endsWith('.ts') ? '../../prices' : '../../../prices');
+
+let lists: readonly PriceList[] | undefined;
+
+/** The lists that are shipped, by vendor. They belong to the version of Tollgate, as its code does. */
+export function priceLists(): readonly PriceList[] {
+  lists ??= readdirSync(FOLDER)
+    .sort()
+    .map((file) => ({
+      vendor: basename(file, '.yml'),
+      ...(parse(readFileSync(join(FOLDER, file), 'utf8')) as Omit<PriceList, 'vendor'>),
+    }));
+  return lists;
+}
+
+type Endpoints = Readonly<Record<string, { readonly models?: Readonly<Record<string, unknown>> } | null>>;
+
+/**
+ * Puts the published context, limit and price of a model into each model with `from: vendor`, or `from: vendor/model` where an upstream has another
+ * name for it. What the configuration says itself comes first.
+ */
+export function withPublishedPrices(value: unknown, problems: LocatedProblem[]): unknown {
+  const endpoints = memberOf(value, 'serviceEndpoints') as Endpoints | undefined;
+  if (typeof endpoints !== 'object' || endpoints === null) return value;
+  const completed = mapValues(endpoints as Record<string, unknown>, (endpoint, upstream) => {
+    const models = memberOf(endpoint, 'models');
+    if (typeof models !== 'object' || models === null) return endpoint;
+    const path = ['serviceEndpoints', upstream, 'models'];
+    return {
+      ...(endpoint as object),
+      models: mapValues(models as Record<string, unknown>, (model, name) =>
+        completedModel(model, name, [...path, name], problems),
+      ),
+    };
+  });
+  return { ...(value as object), serviceEndpoints: completed };
+}
+
+function completedModel(model: unknown, name: string, path: readonly string[], problems: LocatedProblem[]): unknown {
+  const from = memberOf(model, 'from');
+  if (typeof from !== 'string') return model;
+  const found = findPublished(from, name);
+  if ('problem' in found) {
+    problems.push({ path: [...path, 'from'], message: found.problem });
+    return model;
+  }
+  const { date: _, ...published } = found.model;
+  return { ...published, ...(model as object) };
+}
+
+/** The published model that `from` means for a model of this name. */
+export function findPublished(
+  from: string,
+  name: string,
+): { readonly list: PriceList; readonly model: PublishedModel } | { readonly problem: string } {
+  const [vendor = '', ...rest] = from.split('/');
+  const list = priceLists().find((each) => each.vendor === vendor);
+  const vendors = priceLists().map((each) => each.vendor);
+  if (list === undefined) return { problem: `there is no price list "${vendor}"${hint(vendor, vendors)}` };
+  const wanted = rest.length === 0 ? name : rest.join('/');
+  const model = Object.hasOwn(list.models, wanted) ? list.models[wanted] : undefined;
+  return model === undefined
+    ? { problem: `the price list "${vendor}" has no model "${wanted}"${hint(wanted, Object.keys(list.models))}` }
+    : { list, model };
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}

@@ -1,0 +1,182 @@
+import { cardsWith, type Price, type RateCard, type Rates, type Variant, variantKey } from '../catalog/price';
+import { INPUT_METERS, OUTPUT_METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
+import { parseUsd } from '../money';
+import type { LocatedProblem } from './problems';
+import type { ModelSettings } from './schema';
+
+type PriceSettings = ModelSettings['price'];
+type VariantSettings = NonNullable<PriceSettings['tiers']>[string];
+type RateSettings = Readonly<Partial<Record<TokenMeter, number | string>>>;
+type Report = (at: readonly string[], message: string) => void;
+
+/** Where the rate of a meter comes from that has none of its own. */
+export const OTHERWISE: Readonly<Partial<Record<TokenMeter, TokenMeter>>> = {
+  cacheRead: 'input',
+  cacheWrite: 'input',
+  cacheWrite1h: 'cacheWrite',
+  audioCacheRead: 'audioInput',
+};
+
+/** The kinds of variants, as prices and answers name them. */
+const KINDS = [
+  ['tiers', 'tier'],
+  ['speeds', 'speed'],
+  ['geos', 'geo'],
+] as const;
+
+/** Reads the price of a model at an upstream. What is wrong is added to the problems, each with its place in the model's settings. */
+export function readPrice(
+  path: readonly string[],
+  model: Pick<ModelSettings, 'price' | 'mayAnswerWith'>,
+  problems: LocatedProblem[],
+): Price {
+  const settings = model.price;
+  const report: Report = (at, message) => void problems.push({ path: [...path, ...at], message });
+  const plain = readCard(settings, ['price'], report);
+  const variants = new Map<string, RateCard>();
+  for (const variant of combinations((kind) => Object.keys(settings[kind] ?? {})))
+    variants.set(variantKey(variant), readVariant(variant, settings, plain, report));
+  const { tiers: tier, speeds: speed, geos: geo } = model.mayAnswerWith;
+  const price = {
+    ...plain,
+    unpriced: new Set(TOKEN_METERS.filter((meter) => !isPriced(settings, meter))),
+    pieces: readPieces(settings.pieces ?? {}, report),
+    variants,
+    may: { tier, speed, geo },
+  };
+  checkPossible(model.mayAnswerWith, variants, report);
+  return { ...price, possible: cardsWith(price, {}) ?? [] };
+}
+
+/** Every choice of at most one name of each kind, but none of all. */
+function combinations(names: (kind: (typeof KINDS)[number][0]) => readonly string[]): readonly Variant[] {
+  let all: Variant[] = [{}];
+  for (const [kind, member] of KINDS)
+    all = all.flatMap((each) => [each, ...names(kind).map((name) => ({ ...each, [member]: name }))]);
+  return all.slice(1);
+}
+
+function checkPossible(
+  wanted: ModelSettings['mayAnswerWith'],
+  variants: ReadonlyMap<string, RateCard>,
+  report: Report,
+): void {
+  for (const [kind, member] of KINDS)
+    for (const [at, name] of wanted[kind].entries())
+      if (!variants.has(variantKey({ [member]: name })))
+        report(['mayAnswerWith', kind, String(at)], `"${name}" has no price under price.${kind}`);
+}
+
+/** Prices of its own take the place of the plain ones; factors apply to what is in force then. */
+function readVariant(variant: Variant, settings: PriceSettings, plain: RateCard, report: Report): RateCard {
+  let card = plain;
+  let hasOwn = false;
+  const factors: { readonly factor: bigint; readonly at: readonly string[] }[] = [];
+  for (const [kind, member] of KINDS) {
+    const name = variant[member];
+    const own: VariantSettings | undefined = name === undefined ? undefined : settings[kind]?.[name];
+    if (name === undefined || own === undefined) continue;
+    const at = ['price', kind, name];
+    if (own.input !== undefined) {
+      const read = readCard(own, at, report);
+      card = hasOwn ? dearerOf(card, read) : read;
+      hasOwn = true;
+    }
+    if (own.factor !== undefined) factors.push({ factor: readUsd(own.factor, [...at, 'factor'], report), at });
+  }
+  return factors.reduce((result, { factor, at }) => times(result, factor, at, report), card);
+}
+
+function dearerOf(one: RateCard, other: RateCard): RateCard {
+  const dearer = (a: Rates, b: Rates) => ratesBy((meter) => max(a[meter], b[meter]));
+  const above = [one.above, other.above].flatMap((each) => each ?? []);
+  return {
+    rates: dearer(one.rates, other.rates),
+    above:
+      above.length === 0
+        ? undefined
+        : {
+            tokens: Math.min(...above.map(({ tokens }) => tokens)),
+            rates: dearer((one.above ?? one).rates, (other.above ?? other).rates),
+          },
+  };
+}
+
+/** A factor is in units of 1e-8, as amounts are. */
+const ONE = 100_000_000n;
+
+function times({ rates, above }: RateCard, factor: bigint, at: readonly string[], report: Report): RateCard {
+  const scaled = (all: Rates) =>
+    ratesBy((meter) => {
+      const exact = all[meter] * factor;
+      if (exact % ONE !== 0n) report([...at, 'factor'], `makes the price of ${meter} longer than 8 decimals`);
+      return exact / ONE;
+    });
+  return { rates: scaled(rates), above: above && { tokens: above.tokens, rates: scaled(above.rates) } };
+}
+
+function readCard(
+  settings: RateSettings & Pick<PriceSettings, 'above'>,
+  at: readonly string[],
+  report: Report,
+): RateCard {
+  const { above } = settings;
+  return {
+    rates: readRates(settings, at, report),
+    above: above && { tokens: above.tokens, rates: readRates(above, [...at, 'above'], report) },
+  };
+}
+
+/** A meter without a price costs what the dearest of its kind does: more than nothing, and never too little. */
+function readRates(settings: RateSettings, at: readonly string[], report: Report): Rates {
+  const written = new Map<TokenMeter, bigint>();
+  for (const meter of TOKEN_METERS) {
+    const value = settings[meter];
+    if (value !== undefined) written.set(meter, readUsd(value, [...at, meter], report));
+  }
+  const own = (meter: TokenMeter): bigint | undefined => {
+    const otherwise = OTHERWISE[meter];
+    return written.get(meter) ?? (otherwise && own(otherwise));
+  };
+  const dearest = (meters: readonly TokenMeter[]) => meters.reduce((most, meter) => max(most, own(meter) ?? 0n), 0n);
+  const [input, output] = [dearest(INPUT_METERS), dearest(OUTPUT_METERS)];
+  return ratesBy((meter) => own(meter) ?? (INPUTS.has(meter) ? input : output));
+}
+
+const INPUTS: ReadonlySet<TokenMeter> = new Set(INPUT_METERS);
+
+function ratesBy(rate: (meter: TokenMeter) => bigint): Rates {
+  return Object.fromEntries(TOKEN_METERS.map((meter) => [meter, rate(meter)])) as Record<TokenMeter, bigint>;
+}
+
+function max(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}
+
+function isPriced(settings: RateSettings, meter: TokenMeter): boolean {
+  const otherwise = OTHERWISE[meter];
+  return settings[meter] !== undefined || (otherwise !== undefined && isPriced(settings, otherwise));
+}
+
+function readPieces(settings: Readonly<Record<string, number | string>>, report: Report): ReadonlyMap<string, bigint> {
+  return new Map(
+    Object.entries(settings).map(([name, value]) => [name, readUsd(value, ['price', 'pieces', name], report)]),
+  );
+}
+
+function readUsd(value: number | string, at: readonly string[], report: Report): bigint {
+  try {
+    return parseUsd(decimalText(value));
+  } catch (error) {
+    report(at, error instanceof Error ? error.message : String(error));
+    return 0n;
+  }
+}
+
+/** YAML reads 0.0000005 as a number that JavaScript writes as 5e-7: every digit is written out, none is rounded away. */
+function decimalText(value: number | string): string {
+  const text = String(value);
+  const [, whole, fraction = '', exponent] = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];
+  if (typeof value === 'string' || whole === undefined) return text;
+  return `0.${'0'.repeat(Number(exponent) - 1)}${whole}${fraction}`;
+}

@@ -1,0 +1,72 @@
+import { isDeepStrictEqual } from 'node:util';
+import ipaddr from 'ipaddr.js';
+import type { Proxies } from '../http/proxies';
+import type { LocatedProblem } from './problems';
+import type { SystemSettings } from './schema';
+
+/** Loopback and the private ranges. */
+const USUAL_ADDRESSES = ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
+
+type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** A plugin's name and its checked settings. */
+interface SettledPlugin {
+  readonly manifest: { readonly name: string };
+  readonly settings: unknown;
+}
+
+/** Reads `proxies` of system.config.yml, or its parts by their old names, and adds what is wrong with them to the problems. */
+export function readProxies(
+  { proxies, connections }: Pick<SystemSettings, 'proxies' | 'connections'>,
+  plugins: readonly SettledPlugin[],
+  problems: LocatedProblem[],
+): Proxies {
+  const ofConsole = plugins.find(({ manifest }) => manifest.name === 'console')?.settings;
+  const { proxies: oldCount } = (ofConsole ?? {}) as { readonly proxies?: number };
+  const { value: count = 0 } = either(
+    { path: ['proxies', 'count'], value: proxies.count },
+    { path: ['plugins', 'console', 'proxies'], value: oldCount },
+    problems,
+  );
+  const { path, value: addresses = USUAL_ADDRESSES } = either(
+    { path: ['proxies', 'addresses'], value: proxies.addresses },
+    { path: ['connections', 'proxies'], value: connections.proxies },
+    problems,
+  );
+  const ranges = addresses.flatMap((text, index) => {
+    const range = toRange(text);
+    if (range !== undefined) return [range];
+    problems.push({ path: [...path, index], message: `${text} is neither an address nor a range` });
+    return [];
+  });
+  return { count, isProxy: (address) => isWithin(address, ranges) };
+}
+
+interface Said<T> {
+  readonly path: readonly string[];
+  readonly value: T | undefined;
+}
+
+/** What one of two names says; they may not say different things. */
+function either<T>(name: Said<T>, oldName: Said<T>, problems: LocatedProblem[]): Said<T> {
+  if (oldName.value === undefined) return name;
+  if (name.value !== undefined && !isDeepStrictEqual(name.value, oldName.value)) {
+    const message = `this is the old name of ${name.path.join('.')}, which says something else; remove it`;
+    problems.push({ path: [...oldName.path], message });
+  }
+  return oldName;
+}
+
+/** An address is a range of one. */
+function toRange(text: string): Range | undefined {
+  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
+  if (!ipaddr.isValid(text)) return undefined;
+  const address = ipaddr.process(text);
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+}
+
+function isWithin(text: string, ranges: readonly Range[]): boolean {
+  if (!ipaddr.isValid(text)) return false;
+  const address = ipaddr.process(text);
+  return ranges.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits));
+}

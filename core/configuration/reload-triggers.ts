@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import type { Stop } from '../resources';
+import { writeAudit } from '../storage/audit';
+import { describeFault } from '../thrown';
+import type { LiveConfiguration, ReloadActor, Replacement } from './live-configuration';
+import type { ConfigurationSource } from './source';
+import { watchFile } from './watch-file';
+
+export interface ReloadTriggers {
+  readonly live: LiveConfiguration;
+  readonly source: ConfigurationSource['is'];
+  readonly configFolder: string;
+  /** False: files are read again only when somebody asks. */
+  readonly isWatching: boolean;
+  readonly log: Logger;
+}
+
+/** SIGHUP and changed files reload the configuration. @returns ends it */
+export function reloadOnChange({ live, source, configFolder, isWatching, log }: ReloadTriggers): Stop {
+  const reload = (actor: ReloadActor) => {
+    live
+      .reload(actor)
+      .catch((error: unknown) => log.error({ error: describeFault(error) }, 'the configuration could not be read'));
+  };
+  const onSignal = () => reload('signal');
+  process.on('SIGHUP', onSignal);
+  const tellRestart = () => {
+    const { restartNeeded } = live;
+    if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
+  };
+  const stops = isWatching ? [watchFile(join(configFolder, 'system.config.yml'), tellRestart)] : [];
+  if (isWatching && source === 'file')
+    stops.push(watchFile(join(configFolder, 'gateway.config.yml'), () => reload('file')));
+  return async () => {
+    process.off('SIGHUP', onSignal);
+    await Promise.all(stops.map((stop) => stop()));
+  };
+}
+
+/**
+ * Writes a reload into the audit log before it takes effect, so that no crash can lose it. While the database is away an operator is
+ * refused, but a changed file or a signal is obeyed: the configuration must be changeable then.
+ */
+export function recordReloads(database: Knex, log: Logger): (replacement: Replacement) => Promise<void> {
+  return async ({ actor, before, after }) => {
+    // Who applied a revision was written down with it.
+    if (actor === 'revision') return;
+    const written = database.transaction((transaction) =>
+      writeAudit(transaction, {
+        actor,
+        action: 'config.reload',
+        subject: 'config',
+        before: { revision: before.revision },
+        after: { revision: after.revision },
+      }),
+    );
+    if (actor === 'admin') return written;
+    await written.catch((error: unknown) =>
+      log.error({ error: describeFault(error) }, 'a reload could not be written into the audit log'),
+    );
+  };
+}

@@ -1,0 +1,46 @@
+import type { Knex } from 'knex';
+import type { Configuration } from './configuration';
+import { type AppliedRevision, applyRevision, newestRevision } from './revisions';
+import { ConfigurationError } from './yaml-file';
+
+/** Where the configuration comes from; `config.source` of system.config.yml. */
+export interface ConfigurationSource<C extends Configuration = Configuration> {
+  readonly is: 'file' | 'database';
+  /** What is to be in force now. @throws ConfigurationError */
+  readonly read: () => Promise<C>;
+  /** Reads a text as gateway.config.yml of this process would be. @throws ConfigurationError */
+  readonly check: (text: string) => C;
+}
+
+/** Reads gateway.config.yml of the configuration's folder, or a text in its place. @throws ConfigurationError */
+export type ReadHere<C extends Configuration = Configuration> = (text?: string) => C;
+
+export function fileSource<C extends Configuration>(read: ReadHere<C>): ConfigurationSource<C> {
+  return { is: 'file', read: async () => read(), check: read };
+}
+
+/** The newest applied revision. The first process that finds none applies the file it has, so that all begin with the same. */
+export function databaseSource<C extends Configuration>(read: ReadHere<C>, database: Knex): ConfigurationSource<C> {
+  return {
+    is: 'database',
+    read: async () => {
+      const newest = (await newestRevision(database)) ?? (await applyFile(read, database));
+      try {
+        return { ...read(newest.text), number: newest.number };
+      } catch (error) {
+        if (!(error instanceof ConfigurationError)) throw error;
+        throw new ConfigurationError(error.problems, newest.number);
+      }
+    },
+    check: read,
+  };
+}
+
+async function applyFile(read: ReadHere, database: Knex): Promise<AppliedRevision> {
+  const { revision, text } = read();
+  const first = { revision, text, actor: 'file', note: null, restores: null, objections: [], onlyAfter: [0] };
+  await applyRevision(database, first);
+  const newest = await newestRevision(database);
+  if (newest === undefined) throw new Error('the first revision of the configuration is not there');
+  return newest;
+}

@@ -1,0 +1,130 @@
+import { adapterNames, findAdapter } from '../catalog/adapters';
+import { buildCatalog, type Catalog, CatalogProblem, type ModelEntry, type Upstream } from '../catalog/catalog';
+import { mostCost } from '../catalog/price';
+import type { UpstreamAdapter } from '../catalog/upstream';
+import { formatUsd, MAX_AMOUNT_E8 } from '../money';
+import { compileCheck, parseDuration } from '../settings';
+import { readCredential } from './credentials';
+import { readPrice } from './prices';
+import { hint, type LocatedProblem, withHint } from './problems';
+import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
+
+/** The upstreams with their adapters, credentials, models and prices. */
+export function readUpstreams(
+  gateway: GatewaySettings,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+  problems: LocatedProblem[],
+): Upstream[] {
+  return Object.entries(gateway.serviceEndpoints).flatMap(([name, settings]) => {
+    const path = ['serviceEndpoints', name];
+    if (!URL.canParse(settings.url)) {
+      problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
+      return [];
+    }
+    const adapters = readAdapters(path, settings, problems);
+    const credential = readCredential(settings.credential, folder, env);
+    if ('problem' in credential)
+      problems.push({ path: [...path, 'credential', credential.at], message: credential.problem });
+    const upstream: Upstream = {
+      name,
+      url: new URL(settings.url),
+      adapters,
+      adapterSettings: settings.adapterSettings ?? {},
+      credential: 'value' in credential ? credential.value : undefined,
+      disabled: 'missing' in credential ? credential.missing : undefined,
+      tier: settings.tier,
+      weight: settings.weight,
+      maxConcurrent: settings.maxConcurrent,
+      allowPrivate: settings.allowPrivate,
+      timeouts: readTimeouts(path, settings, problems),
+      prefill: settings.prefill,
+      streamUsage: settings.streamUsage,
+      ignoreUsage: new Set(settings.ignoreUsage),
+      stopsOnCancel: settings.stopsOnCancel,
+      freeMembers: new Set(settings.freeMembers),
+      models: Object.entries(settings.models).map(([model, each]) =>
+        readModel([...path, 'models', model], model, each, problems),
+      ),
+    };
+    return [upstream];
+  });
+}
+
+function readAdapters(
+  path: readonly string[],
+  settings: ServiceEndpointSettings,
+  problems: LocatedProblem[],
+): UpstreamAdapter[] {
+  return [settings.adapter].flat().flatMap((name) => {
+    const adapter = findAdapter(name);
+    if (adapter === undefined) {
+      problems.push({
+        path: [...path, 'adapter'],
+        message: `there is no adapter "${name}"${hint(name, adapterNames())}`,
+      });
+      return [];
+    }
+    const checked = compileCheck<unknown>(adapter.schema)(settings.adapterSettings ?? {});
+    if ('problems' in checked) {
+      for (const problem of checked.problems)
+        problems.push({ ...withHint(problem), path: [...path, 'adapterSettings', ...problem.path] });
+    }
+    return [adapter];
+  });
+}
+
+/** Connecting and waiting for headers together take at most this long; docs/contract.md, section 10. */
+const LONGEST_CONNECTION_MS = 120_000;
+
+function readTimeouts(
+  path: readonly string[],
+  settings: ServiceEndpointSettings,
+  problems: LocatedProblem[],
+): Upstream['timeouts'] {
+  const { connect, headers, firstToken, idle } = settings.timeouts;
+  const connectMs = parseDuration(connect);
+  const headersMs = parseDuration(headers);
+  for (const [name, value] of Object.entries({ connect: connectMs, headers: headersMs })) {
+    if (value > LONGEST_CONNECTION_MS)
+      problems.push({ path: [...path, 'timeouts', name], message: 'expected at most 120s' });
+  }
+  return {
+    connectMs,
+    headersMs,
+    firstTokenMs: firstToken === undefined ? undefined : parseDuration(firstToken),
+    idleMs: parseDuration(idle),
+  };
+}
+
+function readModel(
+  path: readonly string[],
+  name: string,
+  settings: ModelSettings,
+  problems: LocatedProblem[],
+): ModelEntry {
+  const { aliases, context, maxOutput, created, imageTokens, tokenizerFactor, toolOverheadTokens } = settings;
+  const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
+  const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
+  if (estimatedMaxTokens > maxOutput)
+    problems.push({ path: [...path, 'estimatedMaxTokens'], message: `expected at most maxOutput (${maxOutput})` });
+  const price = readPrice(path, settings, problems);
+  const most = mostCost({ context, maxOutput }, price);
+  if (most > MAX_AMOUNT_E8) {
+    const message = `one call could cost USD ${formatUsd(most)}, more than the ledger can count (USD ${formatUsd(MAX_AMOUNT_E8)})`;
+    problems.push({ path: [...path, 'price'], message });
+  }
+  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens };
+  return { name, aliases, context, maxOutput, estimatedMaxTokens, ...held, price, created };
+}
+
+/** undefined when a name makes two models of one upstream the same; the problem is added. */
+export function readCatalog(upstreams: readonly Upstream[], problems: LocatedProblem[]): Catalog | undefined {
+  try {
+    return buildCatalog(upstreams);
+  } catch (error) {
+    if (!(error instanceof CatalogProblem)) throw error;
+    problems.push({ path: ['serviceEndpoints', error.upstream, 'models', error.model], message: error.message });
+    return undefined;
+  }
+}

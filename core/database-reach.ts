@@ -1,0 +1,81 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { fail, type GatewayError } from './errors';
+
+/** Errors of statements that failed because Postgres could not be reached. */
+const unreachable = new WeakSet<object>();
+
+/** Tells whether a statement failed because the database could not be reached, or gave no connection in time. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && unreachable.has(error);
+}
+
+const RETRY_AFTER_SECONDS = 5;
+
+export function databaseUnavailable(cause: unknown): GatewayError {
+  return fail('DATABASE_UNAVAILABLE', { cause, retryAfterSeconds: RETRY_AFTER_SECONDS });
+}
+
+interface Connecting {
+  acquireConnection(): Promise<unknown>;
+}
+
+/**
+ * Notes which errors of a database mean that it cannot be reached, and logs one line when it goes away and one when it answers again.
+ * Until its first answer nothing is logged: the start reports itself what is wrong.
+ */
+export function watchReach(database: Knex, place: string, log: Logger): void {
+  const client = database.client as Connecting;
+  const acquire = client.acquireConnection.bind(client);
+  let hasAnswered = false;
+  let awaySinceMs: number | undefined;
+  const wentAway = (error: Error) => {
+    if (!hasAnswered || awaySinceMs !== undefined) return;
+    awaySinceMs = performance.now();
+    log.error({ place, reason: reasonOf(error) }, AWAY);
+  };
+
+  client.acquireConnection = async () => {
+    try {
+      return await acquire();
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      unreachable.add(error);
+      // A pool whose connections are all busy says nothing about Postgres.
+      if (error.name !== 'KnexTimeoutError') wentAway(error);
+      throw error;
+    }
+  };
+  database.on('query-error', (error: Error) => {
+    if (!isConnectionLost(error)) return;
+    unreachable.add(error);
+    wentAway(error);
+  });
+  database.on('query-response', () => {
+    hasAnswered = true;
+    if (awaySinceMs === undefined) return;
+    log.info({ place, awayMs: Math.round(performance.now() - awaySinceMs) }, 'Postgres answers again');
+    awaySinceMs = undefined;
+  });
+}
+
+const AWAY =
+  'Postgres cannot be reached: calls go on and their records wait in Redis, operators and the console are refused; ' +
+  'check that Postgres runs and that DATABASE_URL is right';
+
+/** SQLSTATE: connection exceptions, and a server that stops, has crashed or is starting. */
+const LOST_STATES = /^(08...|57P0[123])$/;
+/** Of the system: ECONNRESET, EPIPE, ETIMEDOUT… */
+const SYSTEM_CODE = /^E[A-Z]+$/;
+/** What `pg` says itself of a connection that ended. It gives these errors no code. */
+const LOST_MESSAGE = /Connection terminated|not queryable/;
+
+function isConnectionLost(error: Error & { readonly code?: unknown }): boolean {
+  const code = String(error.code ?? '');
+  return LOST_STATES.test(code) || SYSTEM_CODE.test(code) || (code === '' && LOST_MESSAGE.test(error.message));
+}
+
+/** Names the reason without the error's text, which can hold the statement. */
+function reasonOf(error: Error & { readonly code?: unknown }): string {
+  return String(error.code ?? LOST_MESSAGE.exec(error.message)?.[0] ?? error.name);
+}

@@ -1,0 +1,82 @@
+import { BACKGROUND, bounded, type Dialect, free, kept, type PartRule, pricedExcept } from './dialect';
+
+const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
+
+/** What Chat requests are made of: members and types of the package openai, and those of the same vendor's newer protocol. */
+export const CHAT_DIALECT: Dialect = {
+  members: {
+    model: free('chooses the price'),
+    messages: bounded('the conversation'),
+    tools: bounded('definitions of tools'),
+    functions: bounded('definitions of tools'),
+    max_tokens: bounded('limits the answer'),
+    max_completion_tokens: bounded('limits the answer; the larger limit counts'),
+    n: bounded('multiplies the answers'),
+    response_format: bounded('a schema is read'),
+    prediction: bounded('what the answer does not use costs as output'),
+    prompt_cache_options: bounded('the cache is written at most at its dearest price'),
+    prompt_cache_retention: bounded('the cache is written at most at its dearest price'),
+    system: bounded('some upstreams read it'),
+    frequency_penalty: free('sampling'),
+    function_call: free('says which tools are used'),
+    logit_bias: free('sampling'),
+    logprobs: free('says what is shown'),
+    metadata: free('is not read by the model'),
+    moderation: free('costs nothing at the vendor'),
+    parallel_tool_calls: free('says how tools are used'),
+    presence_penalty: free('sampling'),
+    prompt_cache_key: free('can only lower the cost'),
+    reasoning_effort: free('counts towards the limit'),
+    safety_identifier: free('is not read by the model'),
+    seed: free('sampling'),
+    stop: free('can only shorten the answer'),
+    store: free('says what the vendor keeps'),
+    stream: free('says how the answer is sent'),
+    stream_options: free('says how the answer is sent'),
+    temperature: free('sampling'),
+    tool_choice: free('says which tools are used'),
+    top_logprobs: free('says what is shown'),
+    top_p: free('sampling'),
+    user: free('is not read by the model'),
+    verbosity: free('counts towards the limit'),
+    priority: free('reserved for the gateway and not forwarded'),
+    service_tier: pricedExcept(['auto', 'default', 'standard_only'], 'a tier with a price of its own', 'tier'),
+    speed: pricedExcept(['standard'], 'a speed with a price of its own', 'speed'),
+    inference_geo: pricedExcept(['global'], 'a region with a price of its own', 'geo'),
+    web_search_options: pricedExcept([], 'searches have a price each'),
+    audio: pricedExcept([], 'spoken answers have prices of their own'),
+    modalities: {
+      class: 'priced',
+      why: 'spoken answers have prices of their own',
+      isFree: (value) => Array.isArray(value) && value.every((each) => each === 'text'),
+      freeValues: '["text"]',
+    },
+    previous_response_id: kept('previous_response_id', 'an answer at the vendor'),
+    conversation: kept('conversation', 'a conversation at the vendor'),
+    prompt: kept('prompt', 'a prompt template at the vendor'),
+    thread: kept('thread', 'a conversation at the vendor'),
+    container: kept('container', 'files at the vendor'),
+    background: BACKGROUND,
+  },
+  parts: {
+    text: TEXT,
+    refusal: TEXT,
+    image_url: {
+      sources: {
+        data: { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' },
+        url: { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' },
+      },
+    },
+    file: {
+      sources: {
+        file_data: { class: 'outside', why: 'the vendor unpacks it', counts: 'document' },
+        file_id: { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' },
+      },
+    },
+    input_audio: { class: 'priced', why: 'audio has prices of its own' },
+  },
+  tools: {
+    function: { class: 'free', why: 'runs at the client', overheads: 0 },
+    custom: { class: 'free', why: 'runs at the client', overheads: 0 },
+  },
+};

@@ -1,0 +1,100 @@
+import type { Variant } from '../catalog/price';
+
+/**
+ * What a part of a request means for its cost:
+ * `free` has no influence; `bounded` is read by the vendor as it stands in the body; `outside` makes the vendor read something that is
+ * not in the body, or that it unpacks; `priced` costs more than tokens at the model's price; `refused` cannot be billed.
+ */
+export type MemberClass = 'free' | 'bounded' | 'outside' | 'priced' | 'refused';
+
+/**
+ * Objects that a vendor keeps for the platform's account. Every customer of the gateway could name one, so a request that names one is
+ * refused unless the operator lists the kind in `sharedObjects` of the policy `model-request`.
+ */
+export const SHARED_OBJECTS = [
+  'file_id',
+  'thread',
+  'container',
+  'previous_response_id',
+  'conversation',
+  'prompt',
+  'audio',
+] as const;
+
+export type SharedObject = (typeof SHARED_OBJECTS)[number];
+
+interface Rule {
+  readonly class: MemberClass;
+  /** Why it has this class, for operators. */
+  readonly why: string;
+}
+
+/** One top-level member of a request. */
+export interface MemberRule extends Rule {
+  /** Says whether this value is free whatever the class is; absent: only `null` is. */
+  isFree?(value: unknown): boolean;
+  /** The values that `isFree` accepts beside `null`, in words. */
+  readonly freeValues?: string;
+  /** The kind of kept object that the member names. */
+  readonly names?: SharedObject;
+  /** Says whether this value names such an object; absent: every value that is not free does. */
+  isName?(value: unknown): boolean;
+  /** A `priced` member whose value is the name of a tier, speed or region: models may have a price for it. */
+  readonly asks?: keyof Variant;
+  /** How many further times the vendor may run the model, each with an input of up to the context window. */
+  readonly furtherPasses?: number;
+  /** How many further answers of up to the model's `maxOutput` the vendor may write. */
+  readonly furtherAnswers?: number;
+}
+
+/** What one content part holds. */
+export interface PartRule extends Rule {
+  /** What is counted for the part instead of its text; an operator may declare bounds for the last two. */
+  readonly counts?: 'image' | 'imageByUrl' | 'document';
+  readonly names?: SharedObject;
+}
+
+/** One type of content part, or one for each way in which the part brings its content. */
+export type PartType = PartRule | { readonly sources: Readonly<Record<string, PartRule>> };
+
+/** One type of tool; a `*` stands for the version at its end. */
+export interface ToolRule extends Rule {
+  /** How many times `toolOverheadTokens` the vendor's own definition of the tool takes, at most. */
+  readonly overheads: number;
+  readonly furtherPasses?: number;
+}
+
+/** What one protocol's requests are made of. */
+export interface Dialect {
+  readonly members: Readonly<Record<string, MemberRule>>;
+  readonly parts: Readonly<Record<string, PartType>>;
+  readonly tools: Readonly<Record<string, ToolRule>>;
+}
+
+/** How often a vendor runs the model again in one call, because of tools that it runs itself. Anthropic pauses the turn after ten runs. */
+export const PASSES_OF_A_LOOP = 9;
+
+export const free = (why: string): MemberRule => ({ class: 'free', why });
+export const bounded = (why: string): MemberRule => ({ class: 'bounded', why });
+
+/** A member that changes the price, but for these values. */
+export function pricedExcept(values: readonly string[], why: string, asks?: keyof Variant): MemberRule {
+  return {
+    class: 'priced',
+    why,
+    ...(asks !== undefined && { asks }),
+    isFree: (value) => typeof value === 'string' && values.includes(value),
+    ...(values.length > 0 && { freeValues: values.join(', ') }),
+  };
+}
+
+export function kept(names: SharedObject, why: string): MemberRule {
+  return { class: 'outside', why, names };
+}
+
+export const BACKGROUND: MemberRule = {
+  class: 'refused',
+  why: 'billed after the call has ended',
+  isFree: (value) => value === false,
+  freeValues: 'false',
+};

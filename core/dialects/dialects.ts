@@ -1,0 +1,55 @@
+import type { Protocol } from '../catalog/upstream';
+import { CHAT_DIALECT } from './chat';
+import type { Dialect, MemberClass, MemberRule, PartRule, PartType, ToolRule } from './dialect';
+import { MESSAGES_DIALECT } from './messages';
+
+/** The one table of request members for each protocol: the hold, the refusals and the documents are made from it. */
+export const DIALECTS: Readonly<Record<Protocol, Dialect>> = { messages: MESSAGES_DIALECT, chat: CHAT_DIALECT };
+
+/** One line of the table that operators read. */
+export interface DialectRow {
+  readonly place: 'member' | 'content' | 'tool';
+  readonly name: string;
+  readonly class: MemberClass;
+  readonly why: string;
+  /** The values that are free whatever the class is. */
+  readonly freeValues: string | null;
+  /** The word for `sharedObjects` without which it is refused. */
+  readonly names: string | null;
+}
+
+/** Returns the table of a dialect, in the order in which it is written. */
+export function dialectRows({ members, parts, tools }: Dialect): readonly DialectRow[] {
+  return [
+    ...Object.entries(members).map(([name, rule]) => row('member', name, rule)),
+    ...Object.entries(parts).flatMap(([name, part]) => partRows(name, part)),
+    ...Object.entries(tools).map(([name, rule]) => row('tool', name, rule)),
+  ];
+}
+
+function partRows(name: string, part: PartType): readonly DialectRow[] {
+  if (!('sources' in part)) return [row('content', name, part)];
+  return Object.entries(part.sources).map(([source, rule]) => row('content', `${name} (${source})`, rule));
+}
+
+function row(place: DialectRow['place'], name: string, rule: MemberRule | PartRule | ToolRule): DialectRow {
+  const freeValues = ('freeValues' in rule && rule.freeValues) || null;
+  return { place, name, class: rule.class, why: rule.why, freeValues, names: ('names' in rule && rule.names) || null };
+}
+
+const VERSION = /_[0-9]+$/;
+
+/** Returns the rule of a tool's type, or undefined for a type that the table does not have. */
+export function toolRule({ tools }: Dialect, type: string): ToolRule | undefined {
+  if (type.includes('*')) return undefined;
+  return own(tools, type) ?? own(tools, VERSION.test(type) ? type.replace(VERSION, '_*') : `${type}_*`);
+}
+
+/** Returns the rule of a top-level member, or undefined for one that the table does not have. */
+export function memberRule({ members }: Dialect, name: string): MemberRule | undefined {
+  return own(members, name);
+}
+
+function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}

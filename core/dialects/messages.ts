@@ -1,0 +1,168 @@
+import {
+  BACKGROUND,
+  bounded,
+  type Dialect,
+  free,
+  kept,
+  PASSES_OF_A_LOOP,
+  type PartRule,
+  pricedExcept,
+} from './dialect';
+
+const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
+const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
+const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };
+const UNPACKED: PartRule = { class: 'outside', why: 'the vendor puts the definition of a tool in its place' };
+
+/** What Messages requests are made of: members and types of @anthropic-ai/sdk, its beta interface included. */
+export const MESSAGES_DIALECT: Dialect = {
+  members: {
+    model: free('chooses the price'),
+    messages: bounded('the conversation'),
+    system: bounded('the system prompt'),
+    tools: bounded('definitions of tools'),
+    max_tokens: bounded('limits the answer'),
+    output_config: bounded('a schema is read'),
+    output_format: bounded('a schema is read'),
+    cache_control: bounded('the cache is written at most at its dearest price'),
+    thinking: free('counts towards max_tokens'),
+    tool_choice: free('says which tools are used'),
+    metadata: free('is not read by the model'),
+    stop_sequences: free('can only shorten the answer'),
+    stream: free('says how the answer is sent'),
+    temperature: free('sampling'),
+    top_k: free('sampling'),
+    top_p: free('sampling'),
+    diagnostics: free('compares two prompts'),
+    fallback_credit_token: free('can only lower the cost'),
+    priority: free('reserved for the gateway and not forwarded'),
+    service_tier: pricedExcept(['auto', 'default', 'standard_only'], 'a tier with a price of its own', 'tier'),
+    speed: pricedExcept(['standard'], 'a speed with a price of its own', 'speed'),
+    inference_geo: pricedExcept(['global'], 'a region with a price of its own', 'geo'),
+    fallbacks: pricedExcept([], 'other models, with prices of their own'),
+    billing_policy: pricedExcept([], 'bills somebody else'),
+    web_search_options: pricedExcept([], 'searches have a price each'),
+    context_management: {
+      class: 'outside',
+      why: 'compaction runs the model once more',
+      furtherPasses: 1,
+      furtherAnswers: 1,
+      isFree: onlyClears,
+      freeValues: 'edits that only clear',
+    },
+    compaction: {
+      class: 'outside',
+      why: 'compaction runs the model once more',
+      furtherPasses: 1,
+      furtherAnswers: 1,
+    },
+    mcp_servers: {
+      class: 'outside',
+      why: 'the vendor asks these servers and runs the model on what they say',
+      furtherPasses: PASSES_OF_A_LOOP,
+      isFree: isEmptyList,
+      freeValues: '[]',
+    },
+    thread: {
+      ...kept('thread', 'a conversation at the vendor'),
+      isFree: (value) => isObject(value) && Object.keys(value).length === 1 && value['type'] === 'create',
+      freeValues: '{"type": "create"}',
+    },
+    container: kept('container', 'files and skills at the vendor'),
+    previous_response_id: kept('previous_response_id', 'an answer at the vendor'),
+    conversation: kept('conversation', 'a conversation at the vendor'),
+    prompt: kept('prompt', 'a prompt template at the vendor'),
+    background: BACKGROUND,
+  },
+  parts: {
+    text: TEXT,
+    tool_use: TEXT,
+    tool_result: TEXT,
+    thinking: TEXT,
+    redacted_thinking: ECHO,
+    image: {
+      sources: {
+        base64: { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' },
+        url: { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' },
+        file: { ...FILE, counts: 'imageByUrl' },
+      },
+    },
+    document: {
+      sources: {
+        text: TEXT,
+        content: TEXT,
+        base64: { class: 'outside', why: 'the vendor unpacks it', counts: 'document' },
+        url: { class: 'outside', why: 'the vendor fetches it', counts: 'document' },
+        file: FILE,
+      },
+    },
+    search_result: TEXT,
+    container_upload: FILE,
+    server_tool_use: ECHO,
+    web_search_tool_result: ECHO,
+    web_search_result: ECHO,
+    web_fetch_tool_result: ECHO,
+    advisor_tool_result: ECHO,
+    code_execution_tool_result: ECHO,
+    bash_code_execution_tool_result: ECHO,
+    text_editor_code_execution_tool_result: ECHO,
+    tool_search_tool_result: ECHO,
+    mcp_tool_use: ECHO,
+    mcp_tool_result: ECHO,
+    mcp_tool_listing: ECHO,
+    compaction: ECHO,
+    fallback: ECHO,
+    browser_state: TEXT,
+    tool_removal: TEXT,
+    tool_addition: UNPACKED,
+    tool_reference: UNPACKED,
+  },
+  tools: {
+    custom: { class: 'free', why: 'runs at the client', overheads: 0 },
+    'bash_*': { class: 'free', why: 'runs at the client', overheads: 1 },
+    'text_editor_*': { class: 'free', why: 'runs at the client', overheads: 1 },
+    'computer_*': { class: 'free', why: 'runs at the client', overheads: 1 },
+    'memory_*': { class: 'free', why: 'runs at the client', overheads: 1 },
+    'computer_toolset_*': { class: 'free', why: 'runs at the client', overheads: 8 },
+    'browser_toolset_*': { class: 'free', why: 'runs at the client', overheads: 8 },
+    mcp_toolset: {
+      class: 'outside',
+      why: 'the vendor asks the MCP server',
+      overheads: 0,
+      furtherPasses: PASSES_OF_A_LOOP,
+    },
+    'tool_search_tool_regex_*': {
+      class: 'outside',
+      why: 'the vendor searches and runs the model on what it found',
+      overheads: 1,
+      furtherPasses: PASSES_OF_A_LOOP,
+    },
+    'tool_search_tool_bm25_*': {
+      class: 'outside',
+      why: 'the vendor searches and runs the model on what it found',
+      overheads: 1,
+      furtherPasses: PASSES_OF_A_LOOP,
+    },
+    'web_search_*': { class: 'priced', why: 'runs at the vendor, USD each', overheads: 1 },
+    'web_fetch_*': { class: 'priced', why: 'runs at the vendor', overheads: 1 },
+    'code_execution_*': { class: 'priced', why: 'runs at the vendor, USD by the hour', overheads: 1 },
+    'advisor_*': { class: 'priced', why: "runs at the vendor, at another model's price", overheads: 1 },
+  },
+};
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+/** Clearing drops parts of the conversation before the model reads it. */
+function onlyClears(value: unknown): boolean {
+  if (!isObject(value) || Object.keys(value).some((name) => name !== 'edits')) return false;
+  const edits = value['edits'] ?? [];
+  return (
+    Array.isArray(edits) && edits.every((edit) => isObject(edit) && /^clear_[a-z_]+_[0-9]+$/.test(String(edit['type'])))
+  );
+}

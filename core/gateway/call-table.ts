@@ -1,0 +1,93 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Call } from '../calls/call';
+import type { EndpointSettings, PipelineSettings } from '../configuration/pipelines';
+import { isDirectHost, pathOf } from '../http/request-target';
+import { compilePipeline, foretoldBy, type PipelineGateway } from './pipeline';
+import type { Policy } from './policy';
+
+/** Answers a request. */
+export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Which pipeline a request belongs to: the configuration's endpoints as a table of exact paths. It decides for both ways
+ * through the gateway; the fast lane also runs the pipeline from here, without Express.
+ */
+export interface CallTable {
+  /** `host` as `hostOf` reads it. */
+  find(request: IncomingMessage, host: string): CallPlace;
+}
+
+export type CallPlace =
+  | ServedCall
+  | { readonly is: 'other-method'; readonly allow: readonly string[] }
+  | { readonly is: 'nothing' };
+
+export interface ServedCall {
+  readonly is: 'call';
+  /** The call as the pipeline's steps take it; whoever runs them without `serve` begins with this. */
+  open(request: IncomingMessage, response: ServerResponse): Call;
+  readonly serve: Listener;
+}
+
+interface Mount {
+  readonly host: ReturnType<typeof hostTest>;
+  readonly methods: readonly string[] | undefined;
+  readonly place: ServedCall;
+}
+
+const NOTHING: CallPlace = { is: 'nothing' };
+
+export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[], gateway: PipelineGateway): CallTable {
+  const byPath = new Map<string, Mount[]>();
+  for (const pipeline of pipelines) {
+    const run = compilePipeline(pipeline, gateway);
+    const foretold = foretoldBy(pipeline);
+    const open: ServedCall['open'] = (request, response) =>
+      gateway.openCalls.add(new Call(request, response, foretold));
+    const place: ServedCall = {
+      is: 'call',
+      open,
+      serve: (request, response) => void run(open(request, response), request, response),
+    };
+    for (const endpoint of pipeline.endpoints) {
+      const mount: Mount = { host: hostTest(endpoint), methods: endpoint.methods, place };
+      for (const path of endpoint.paths) byPath.set(path, [...(byPath.get(path) ?? []), mount]);
+    }
+  }
+  // A specific host is looked at before "any host", whatever their order in the file.
+  for (const mounts of byPath.values())
+    mounts.sort((one, two) => Number(two.host !== undefined) - Number(one.host !== undefined));
+  return { find: (request, host) => find(byPath, request, host) };
+}
+
+function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMessage, host: string): CallPlace {
+  const mounts = byPath.get(pathOf(request));
+  if (mounts === undefined) return NOTHING;
+  const isDirect = isDirectHost(host);
+  let allow: Set<string> | undefined;
+  for (const mount of mounts) {
+    // "Any host" is not a direct address: one that pins an upstream is never routed otherwise.
+    if (mount.host === undefined ? isDirect : !mount.host(host)) continue;
+    if (mount.methods === undefined || mount.methods.includes(request.method ?? '')) return mount.place;
+    allow ??= new Set();
+    for (const method of mount.methods) allow.add(method);
+  }
+  return allow === undefined ? NOTHING : { is: 'other-method', allow: [...allow] };
+}
+
+/** Of a name in DNS, and a dot at its end. */
+const LONGEST_HOST = 254;
+
+/** undefined for any host. `*` stands for one label, as in Express Gateway. */
+export function hostTest({ host }: EndpointSettings): ((host: string) => boolean) | undefined {
+  if (host === undefined || host === '*') return undefined;
+  const wanted = host.toLowerCase();
+  if (!wanted.includes('*')) return (asked) => asked === wanted;
+  const pattern = new RegExp(`^${wanted.split('*').map(escapeRegExp).join('[^.]+')}$`);
+  // With several `*` in one label the pattern is not linear.
+  return (asked) => asked.length <= LONGEST_HOST && pattern.test(asked);
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+}

@@ -1,0 +1,38 @@
+import type { OwnHosts, Route } from '../api/route';
+import type { Section } from '../configuration/section';
+import type { Stop } from '../resources';
+import type { Schema, Settings } from '../settings';
+import type { PluginGateway } from './plugin-gateway';
+
+export interface PluginDefinition<S extends Schema> {
+  /** Its folder under `plugins/` and its name in system.config.yml. */
+  readonly name: string;
+  readonly summary: string;
+  /** JSON Schema of its settings in system.config.yml, `package` aside. */
+  readonly schema: S;
+  /** The top-level keys of gateway.config.yml that are its own. */
+  readonly sections?: Readonly<Record<string, Section>>;
+  /** Runs once, before any configuration is read: registers adapters and the like. */
+  readonly register?: () => void;
+  /** Runs once, when the stores are open; what it returns is served. A plugin that throws stops the start. */
+  readonly routes?: (settings: Settings<S>, gateway: PluginGateway) => readonly Route[];
+  /** Runs once, beside `routes`. */
+  readonly hosts?: (settings: Settings<S>, gateway: PluginGateway) => OwnHosts | undefined;
+  /** Runs once, before the process serves: begins work that goes on by itself. What it returns ends that work; calls have ended then, the stores are still open. */
+  readonly start?: (settings: Settings<S>, gateway: PluginGateway) => Promise<Stop>;
+}
+
+export interface Plugin {
+  readonly name: string;
+  readonly summary: string;
+  readonly schema: Schema;
+  readonly sections?: Readonly<Record<string, Section>>;
+  readonly register?: () => void;
+  readonly routes?: (settings: unknown, gateway: PluginGateway) => readonly Route[];
+  readonly hosts?: (settings: unknown, gateway: PluginGateway) => OwnHosts | undefined;
+  readonly start?: (settings: unknown, gateway: PluginGateway) => Promise<Stop>;
+}
+
+export function definePlugin<const S extends Schema>(definition: PluginDefinition<S>): Plugin {
+  return definition as unknown as Plugin;
+}

@@ -1,0 +1,299 @@
+import type { Candidate } from '../catalog/catalog';
+import type { Verdict } from '../catalog/upstream';
+import { CACHE_READ_METERS, tokensOf, totalInputTokens, type Usage } from '../catalog/usage';
+import type { AttemptOutcome } from '../wire/dial-failure';
+import { EJECTION_RULES, type Ejection, type EjectionRules } from './ejection';
+import { kindOf, type ModelGauge, UpstreamGauge } from './gauge';
+import { type AskedFor, ModelUse } from './model-use';
+import { type Observed, Tally } from './tally';
+
+/** What this process knows of an upstream as a whole. */
+export interface UpstreamFacts {
+  /** Moving average of the time to the first content of streams, in milliseconds; undefined while nothing was seen. */
+  readonly firstTokenMs: number | undefined;
+  /** Share of answered attempts, 1 while nothing was seen. */
+  readonly successRate: number;
+}
+
+export type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
+
+export interface AttemptAnswer {
+  readonly ms: number;
+  readonly stream: boolean;
+}
+
+export interface AttemptFailure {
+  readonly outcome: AttemptOutcome;
+  readonly status: number | undefined;
+  readonly verdict: Verdict;
+  readonly retryAfterMs: number | undefined;
+}
+
+/** What other nodes should know at once. */
+export type HealthNews =
+  | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
+  | { readonly upstream: string; readonly is: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
+
+export interface HealthOptions {
+  readonly rules?: EjectionRules;
+  /** Milliseconds on a clock that never goes back. */
+  readonly now?: () => number;
+}
+
+/** An upstream that asks for more is believed no longer. */
+const REST_AT_MOST_MS = 3_600_000;
+
+/** Said of one model or of one call, not of the upstream. */
+const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 409]);
+
+/** What is known of the upstreams, by name, so that it outlives reloads. Nothing here waits for anything. */
+export class UpstreamHealth {
+  readonly now: () => number;
+  /** How often an operator's word has come, here or elsewhere. */
+  takenOutChanges = 0;
+  readonly #rules: EjectionRules;
+  readonly #gauges = new Map<string, UpstreamGauge>();
+  readonly #uses = new Map<string, ModelUse>();
+  #tally = new Map<string, Tally>();
+  #tell: (news: HealthNews) => void = () => undefined;
+
+  constructor({ rules = EJECTION_RULES, now = () => performance.now() }: HealthOptions = {}) {
+    this.#rules = rules;
+    this.now = now;
+  }
+
+  facts(upstream: string): UpstreamFacts {
+    const gauge = this.upstream(upstream);
+    return { firstTokenMs: gauge.latencies.stream.value, successRate: 1 - gauge.failureRate(this.now()) };
+  }
+
+  upstream(name: string): UpstreamGauge {
+    let known = this.#gauges.get(name);
+    if (known === undefined) {
+      known = new UpstreamGauge(name, this.#rules);
+      this.#gauges.set(name, known);
+    }
+    return known;
+  }
+
+  /** Every upstream that was ever asked about. */
+  upstreams(): Iterable<UpstreamGauge> {
+    return this.#gauges.values();
+  }
+
+  gauge({ upstream, model }: AskedCandidate): ModelGauge {
+    return this.upstream(upstream.name).model(model.name);
+  }
+
+  /** How calls of a model use it, by the name it is shown under. */
+  use(model: string): ModelUse {
+    let known = this.#uses.get(model);
+    if (known === undefined) {
+      known = new ModelUse();
+      this.#uses.set(model, known);
+    }
+    return known;
+  }
+
+  /** An attempt was answered: `ms` to the first content of a stream, else to the end of the body. */
+  answered(candidate: AskedCandidate, { ms, stream }: AttemptAnswer): void {
+    const nowMs = this.now();
+    const gauge = this.upstream(candidate.upstream.name);
+    gauge.answers += 1;
+    if (gauge.ejection.succeeded(nowMs - ms, nowMs)) {
+      gauge.beginAnew();
+      this.#tell({ upstream: gauge.name, is: 'back' });
+    }
+    gauge.noteOutcomes(0, nowMs);
+    noteLatency(gauge, candidate.model.name, stream, ms, nowMs);
+    this.#tallyOf(gauge.name).answered(candidate.model.name, stream, ms);
+  }
+
+  /**
+   * An attempt was not answered within `ms`, or an answer broke off just now. What does not speak against the upstream, as a call
+   * that is wrong in itself, changes nothing.
+   */
+  failed({ upstream: { name } }: AskedCandidate, failure: AttemptFailure, ms = 0): void {
+    const { outcome, verdict, status, retryAfterMs } = failure;
+    const nowMs = this.now();
+    const gauge = this.upstream(name);
+    if (outcome === 'cancelled') return void this.#giveUpProbe(gauge);
+    if (verdict !== 'next' || NOT_ABOUT_THE_UPSTREAM.has(status)) return void this.#answeredSomehow(gauge, nowMs);
+    gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
+    gauge.lastFailureMs = nowMs;
+    gauge.noteOutcomes(1, nowMs);
+    this.#tallyOf(name).failures += 1;
+    const outMs = gauge.ejection.failed(nowMs, nowMs - ms);
+    if (outMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs: outMs });
+    if (status === 429 && retryAfterMs !== undefined) this.#rest(gauge, retryAfterMs, nowMs);
+  }
+
+  /** It lives, whatever it said: enough for a probe, and nothing else is learned from it. */
+  #answeredSomehow(gauge: UpstreamGauge, nowMs: number): void {
+    if (gauge.ejection.state(nowMs) !== 'probing') return;
+    gauge.ejection.restore();
+    gauge.beginAnew();
+    this.#tell({ upstream: gauge.name, is: 'back' });
+  }
+
+  #rest(gauge: UpstreamGauge, retryAfterMs: number, nowMs: number): void {
+    const forMs = Math.min(retryAfterMs, REST_AT_MOST_MS);
+    gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + forMs);
+    this.#tell({ upstream: gauge.name, is: 'resting', forMs });
+  }
+
+  /** A call was answered with these counts, as the upstream reported them. */
+  used(model: string, candidate: AskedCandidate, usage: Usage, asked: AskedFor): void {
+    this.use(model).note(usage, asked);
+    const inputTokens = totalInputTokens(usage);
+    const cacheReads = tokensOf(usage, CACHE_READ_METERS) ?? 0;
+    if (inputTokens > 0) this.gauge(candidate).cacheReads.note(cacheReads / inputTokens, this.now());
+  }
+
+  /** A stream had so many output tokens, as the upstream reported them, and took so long for them. */
+  spoke(candidate: AskedCandidate, outputTokens: number, ms: number): void {
+    this.gauge(candidate).noteSpeed(outputTokens, ms, this.now());
+  }
+
+  /**
+   * A call is on its way to somebody of whom nothing is known: the others need not find out too. Answers what gives that back,
+   * for a call that ends before it has asked.
+   */
+  asked(gauge: ModelGauge): () => void {
+    const nowMs = this.now();
+    const forget = gauge.ask(nowMs);
+    if (gauge.state !== 'due') return forget;
+    gauge.upstream.ejection.probe(nowMs);
+    this.#tell({ upstream: gauge.upstream.name, is: 'probing' });
+    return () => {
+      forget();
+      this.#giveUpProbe(gauge.upstream);
+    };
+  }
+
+  /** The call that was to try it has found out nothing: another one may. */
+  #giveUpProbe({ name, ejection }: UpstreamGauge): void {
+    if (ejection.state(this.now()) !== 'probing') return;
+    ejection.giveUpProbe();
+    this.#tell({ upstream: name, is: 'probed in vain' });
+  }
+
+  /** A step to it may well be in vain. */
+  hasFailedRecently(upstream: string): boolean {
+    return this.upstream(upstream).hasFailedRecently(this.now());
+  }
+
+  /** It is not ejected, and a step to it is more likely to be answered than not. */
+  mostlyAnswers(upstream: string): boolean {
+    return this.upstream(upstream).mostlyAnswers(this.now());
+  }
+
+  /** An operator's word: out until they bring it back. */
+  takeOut(upstream: string): void {
+    this.takenOutChanges += 1;
+    this.upstream(upstream).isTakenOut = true;
+    this.#tell({ upstream, is: 'taken out' });
+  }
+
+  /** An operator's word: asked again as if nothing had been, whoever it was that left it out. */
+  bringBack(upstream: string): void {
+    this.takenOutChanges += 1;
+    this.upstream(upstream).restore();
+    this.#tell({ upstream, is: 'brought back' });
+  }
+
+  /** Who is taken out, as it is written down: whatever news was lost on the way. */
+  settleTakenOut(takenOut: ReadonlySet<string>): void {
+    for (const name of takenOut) this.upstream(name).isTakenOut = true;
+    for (const gauge of this.#gauges.values()) {
+      if (gauge.isTakenOut && !takenOut.has(gauge.name)) gauge.restore();
+    }
+  }
+
+  /** Whoever shares the news with other nodes. */
+  onNews(tell: (news: HealthNews) => void): void {
+    this.#tell = tell;
+  }
+
+  /** What another node has decided. */
+  hear(news: HealthNews): void {
+    const nowMs = this.now();
+    const gauge = this.upstream(news.upstream);
+    switch (news.is) {
+      case 'out':
+        hearOut(gauge.ejection, Math.min(news.forMs, this.#rules.outAtMostMs), nowMs);
+        break;
+      case 'back':
+        if (gauge.ejection.outUntilMs === undefined) break;
+        gauge.ejection.restore();
+        gauge.beginAnew();
+        break;
+      case 'taken out':
+        this.takenOutChanges += 1;
+        gauge.isTakenOut = true;
+        break;
+      case 'brought back':
+        this.takenOutChanges += 1;
+        gauge.restore();
+        break;
+      case 'probing':
+        gauge.ejection.probe(nowMs);
+        break;
+      case 'probed in vain':
+        gauge.ejection.giveUpProbe();
+        break;
+      case 'resting':
+        gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(news.forMs, REST_AT_MOST_MS));
+    }
+  }
+
+  /** What was observed here since this was last asked. */
+  takeObserved(): readonly Observed[] {
+    const tallies = [...this.#tally.values()];
+    this.#tally = new Map();
+    return tallies.map((tally) => tally.read());
+  }
+
+  /** What another node has observed. */
+  hearObserved({ upstream, answered, failed, latencies }: Observed): void {
+    const nowMs = this.now();
+    const gauge = this.upstream(upstream);
+    const attempts = answered + failed;
+    if (attempts > 0) gauge.noteOutcomes(failed / attempts, nowMs, attempts);
+    for (const { model, stream, times, totalMs } of latencies) {
+      if (times > 0) noteLatency(gauge, model, stream, totalMs / times, nowMs, times);
+    }
+  }
+
+  /** Everything a node that has just begun should know: who is out or rests, and for how long. */
+  standing(): readonly HealthNews[] {
+    const nowMs = this.now();
+    return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs }): HealthNews[] => [
+      ...(ejection.outUntilMs === undefined
+        ? []
+        : [{ upstream: name, is: 'out', forMs: Math.max(0, ejection.outUntilMs - nowMs) } as const]),
+      ...(restsUntilMs > nowMs ? [{ upstream: name, is: 'resting', forMs: restsUntilMs - nowMs } as const] : []),
+    ]);
+  }
+
+  #tallyOf(upstream: string): Tally {
+    let tally = this.#tally.get(upstream);
+    if (tally === undefined) {
+      tally = new Tally(upstream);
+      this.#tally.set(upstream, tally);
+    }
+    return tally;
+  }
+}
+
+/** Nodes that are asked who is out tell everybody: what is known already must not end the probe that is under way. */
+function hearOut(ejection: Ejection, forMs: number, nowMs: number): void {
+  const { outUntilMs } = ejection;
+  if (outUntilMs === undefined || forMs > Math.max(0, outUntilMs - nowMs)) ejection.putOut(forMs, nowMs);
+}
+
+function noteLatency(gauge: UpstreamGauge, model: string, stream: boolean, ms: number, nowMs: number, times = 1): void {
+  const kind = kindOf({ stream });
+  gauge.latencies[kind].note(ms, nowMs, times);
+  gauge.model(model).latencies[kind].note(ms, nowMs, times);
+}

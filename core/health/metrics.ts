@@ -1,0 +1,52 @@
+import { Counter, Gauge } from 'prom-client';
+import { metrics } from '../metrics';
+import type { UpstreamHealth } from './health';
+
+/** What is known of the upstreams, read when somebody asks: counting costs a call nothing. Labels are names of upstreams. */
+export function exposeUpstreams(health: UpstreamHealth): void {
+  new Counter({
+    name: 'tollgate_upstream_attempts_total',
+    help: 'Attempts of this process at an upstream, by what came of them.',
+    labelNames: ['upstream', 'outcome'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const { name, answers, failures } of health.upstreams()) {
+        this.inc({ upstream: name, outcome: 'answered' }, answers);
+        for (const [outcome, count] of failures) this.inc({ upstream: name, outcome }, count);
+      }
+    },
+  });
+  new Gauge({
+    name: 'tollgate_upstream_first_token_ms',
+    help: 'Moving estimate of the time to the first content of streams.',
+    labelNames: ['upstream'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const { name, latencies } of health.upstreams())
+        if (latencies.stream.value !== undefined) this.set({ upstream: name }, latencies.stream.value);
+    },
+  });
+  new Gauge({
+    name: 'tollgate_upstream_failure_ratio',
+    help: 'Moving estimate of the share of attempts that fail; silence forgives.',
+    labelNames: ['upstream'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const gauge of health.upstreams()) this.set({ upstream: gauge.name }, gauge.failureRate(health.now()));
+    },
+  });
+  new Gauge({
+    name: 'tollgate_upstream_ejected',
+    help: '1 while an upstream is left out, by its failures or by an operator.',
+    labelNames: ['upstream'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const { name, ejection, isTakenOut } of health.upstreams())
+        this.set({ upstream: name }, isTakenOut || ejection.outUntilMs !== undefined ? 1 : 0);
+    },
+  });
+}

@@ -1,0 +1,21 @@
+import type { Upstream } from '../catalog/catalog';
+import type { UpstreamGauge } from './gauge';
+
+/** In one word, what matters most first. */
+export const UPSTREAM_STATES = ['disabled', 'taken-out', 'ejected', 'probing', 'resting', 'available'] as const;
+
+export type UpstreamState = (typeof UPSTREAM_STATES)[number];
+
+export function upstreamState(upstream: Upstream, gauge: UpstreamGauge, nowMs: number): UpstreamState {
+  if (upstream.disabled !== undefined) return 'disabled';
+  if (gauge.isTakenOut) return 'taken-out';
+  const state = gauge.ejection.state(nowMs);
+  if (state === 'probing') return 'probing';
+  if (state !== 'in') return 'ejected';
+  return gauge.restsUntilMs > nowMs ? 'resting' : 'available';
+}
+
+/** A measurement as bodies show it; null while there is none. */
+export function rounded(value: number | undefined, digits = 0): number | null {
+  return value === undefined ? null : Number(value.toFixed(digits));
+}

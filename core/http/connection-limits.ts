@@ -1,0 +1,66 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { metrics } from '../metrics';
+import { placeOf } from './client-place';
+import type { Proxies } from './proxies';
+
+export interface ConnectionLimits {
+  /** Connections in all. */
+  readonly most: number;
+  /** Connections of one client's address. */
+  readonly mostOfAddress: number;
+}
+
+const refused = new Counter({
+  name: 'tollgate_connections_refused_total',
+  help: 'Connections to the public listener that were closed at once, by the limit they were above.',
+  labelNames: ['limit'],
+  registers: [metrics],
+});
+
+const TOLD_EVERY_MS = 60_000;
+
+/** Closes connections to the public listener that are above a limit, before anything is read of them. */
+export function limitConnections(
+  server: Server,
+  limits: ConnectionLimits,
+  // They bring the connections of many clients.
+  { isProxy }: Pick<Proxies, 'isProxy'>,
+  log: Logger,
+): void {
+  const { most, mostOfAddress } = limits;
+  const open = new Map<string, number>();
+  const known = new WeakSet<Socket>();
+  let toldMs = Number.NEGATIVE_INFINITY;
+
+  const note = (limit: 'most' | 'mostOfAddress') => {
+    refused.inc({ limit });
+    if (performance.now() - toldMs < TOLD_EVERY_MS) return;
+    toldMs = performance.now();
+    log.warn({ limit: `connections.${limit}`, value: limits[limit] }, 'connections are refused: a limit is reached');
+  };
+
+  server.maxConnections = most;
+  server.on('drop', () => note('most'));
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress = '' } = socket;
+    // A connection that asked for an upgrade in vain is given to the server a second time.
+    if (known.has(socket) || isProxy(remoteAddress)) return;
+    known.add(socket);
+    const place = placeOf(remoteAddress);
+    const count = (open.get(place) ?? 0) + 1;
+    if (count > mostOfAddress) {
+      note('mostOfAddress');
+      socket.destroy();
+      return;
+    }
+    open.set(place, count);
+    socket.once('close', () => {
+      const left = (open.get(place) ?? 1) - 1;
+      if (left > 0) open.set(place, left);
+      else open.delete(place);
+    });
+  });
+}

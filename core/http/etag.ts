@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { fail } from '../errors';
+
+/** Returns the entity tag of an answer that has no version of its own: a hash of its content. */
+export function contentTag(content: string | Buffer): string {
+  return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+}
+
+/** Returns the entity tag of a record that counts its versions. */
+export function versionTag(version: number): string {
+  return `"${version}"`;
+}
+
+/** Returns the versions that `If-Match` lets through; undefined for any. @throws INVALID_FIELD */
+export function readIfMatch({ headers }: IncomingMessage): readonly number[] | undefined {
+  const text = headers['if-match'];
+  if (text === undefined || text.trim() === '*') return undefined;
+  return text.split(',').map((part) => {
+    const version = /^\s*"(\d{1,9})"\s*$/.exec(part)?.[1];
+    if (version !== undefined) return Number(version);
+    throw fail('INVALID_FIELD', { param: 'If-Match', message: 'If-Match: expected the ETag of an earlier answer' });
+  });
+}

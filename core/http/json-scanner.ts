@@ -1,0 +1,443 @@
+import type { TextWeigher } from './text-weigher';
+
+/** The token a scanner has just read. Only good while the observer is being told of it. */
+export interface JsonToken {
+  /** Offset of its first byte in the whole text. */
+  readonly start: number;
+  /** Offset behind its last byte. */
+  readonly end: number;
+  /** The most tokens of its text without the quotes; 0 where the scanner has no weigher. */
+  readonly tokens: number;
+  /** The string without quotes and escapes, or the bare text of a number or literal; undefined beyond 4 KiB. */
+  text(): string | undefined;
+  /** Whether it is the string (or key) that says `word`, however it is escaped. Cheaper than `text`. */
+  is(word: Buffer): boolean;
+  /** At most the first `bytes` (up to 4 KiB) of its raw text, quotes and escapes included. */
+  head(bytes: number): string;
+}
+
+/**
+ * Is told what a scanner reads. `depth` is that of the container a token stands in, and for `open` and `close` that of
+ * the container itself: 1 for the root, 0 for what stands outside it.
+ */
+export interface JsonObserver {
+  open(depth: number, isObject: boolean, token: JsonToken): void;
+  close(depth: number, token: JsonToken): void;
+  key(depth: number, token: JsonToken): void;
+  /** `firstByte` tells the kind: `"`, `0` (any number), `t`, `f` or `n`. */
+  scalar(depth: number, firstByte: number, token: JsonToken): void;
+}
+
+/** The text is not JSON, or is deeper than we read. */
+export class JsonError extends Error {
+  override readonly name = 'JsonError';
+
+  constructor(
+    readonly reason: string,
+    readonly offset: number,
+  ) {
+    super(`${reason} at byte ${offset}`);
+  }
+}
+
+export const MAX_JSON_DEPTH = 256;
+
+/** The longest token whose text can be asked for. */
+export const MAX_TOKEN_TEXT_BYTES = 4_096;
+
+export const QUOTE = 0x22;
+export const OPEN_BRACE = 0x7b;
+export const OPEN_BRACKET = 0x5b;
+
+const BACKSLASH = 0x5c;
+const SLASH = 0x2f;
+const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+
+/** What may come next, between tokens. */
+const VALUE = 0;
+const VALUE_OR_CLOSE = 1;
+const KEY = 2;
+const KEY_OR_CLOSE = 3;
+const AFTER_KEY = 4;
+const AFTER_VALUE = 5;
+const END = 6;
+/** Inside a token: from here up. */
+const STRING = 7;
+const ESCAPE = 8;
+const UNICODE = 9;
+const LITERAL = 10;
+/** Inside a number: from here up. */
+const NUMBER_MINUS = 11;
+const NUMBER_ZERO = 12;
+const NUMBER_INTEGER = 13;
+const NUMBER_POINT = 14;
+const NUMBER_FRACTION = 15;
+const NUMBER_E = 16;
+const NUMBER_E_SIGN = 17;
+const NUMBER_EXPONENT = 18;
+
+/** What a \u escape says has three bytes at most, and a token has one at least. */
+const UNICODE_TOKENS = 3;
+
+const NOTHING: Buffer = Buffer.alloc(0);
+const LITERALS: Readonly<Record<number, Buffer>> = {
+  116: Buffer.from('true'),
+  102: Buffer.from('false'),
+  110: Buffer.from('null'),
+};
+
+/**
+ * Reads JSON as it arrives, without building values. Strict (RFC 8259): what it lets pass, every parser lets pass; only
+ * whether strings are well-formed UTF-8 is not looked at. A value may be split at any byte, and nothing grows with the
+ * length of what is read: of a token that began in an earlier chunk the first 4 KiB are kept.
+ */
+export class JsonScanner implements JsonToken {
+  start = 0;
+  end = 0;
+  tokens = 0;
+
+  readonly #observer: JsonObserver;
+  readonly #weigher: TextWeigher | undefined;
+  /** One entry for each open container: whether it is an object. */
+  readonly #open: boolean[] = [];
+  #state = VALUE;
+  #chunk = NOTHING;
+  /** Offset of the chunk under way in the whole text. */
+  #base = 0;
+  /** The beginning of the token under way, as far as it stood in earlier chunks. */
+  #carried = NOTHING;
+  #isKey = false;
+  #hasEscapes = false;
+  #hexDigits = 0;
+  #literal = NOTHING;
+
+  /** @param weigher is given the text of keys and values without escapes, and one token for each sign between them */
+  constructor(observer: JsonObserver, weigher?: TextWeigher) {
+    this.#observer = observer;
+    this.#weigher = weigher;
+  }
+
+  /** @throws {JsonError} at the first byte that cannot stand where it stands. */
+  feed(chunk: Buffer): void {
+    this.#chunk = chunk;
+    const length = chunk.length;
+    let at = 0;
+    while (at < length) {
+      if (this.#state >= STRING) {
+        at = this.#continueToken(at);
+        continue;
+      }
+      const byte = chunk[at] as number;
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) this.#structure(byte, at);
+      at += 1;
+    }
+    if (this.#state >= STRING) this.#carry();
+    this.#base += length;
+    this.#chunk = NOTHING;
+  }
+
+  /** @throws {JsonError} when the text is not complete. */
+  finish(): void {
+    if (this.#state >= NUMBER_MINUS && this.#open.length === 0) this.#endNumber(0);
+    if (this.#state !== END) throw new JsonError(this.#base === 0 ? 'there is no JSON text' : 'JSON ends', this.#base);
+  }
+
+  text(): string | undefined {
+    const bytes = this.#bytes(MAX_TOKEN_TEXT_BYTES);
+    if (bytes.length < this.end - this.start) return undefined;
+    if (bytes[0] !== QUOTE) return bytes.toString('latin1');
+    if (!this.#hasEscapes) return bytes.toString('utf8', 1, bytes.length - 1);
+    return JSON.parse(bytes.toString('utf8')) as string;
+  }
+
+  is(word: Buffer): boolean {
+    const inChunk = this.start - this.#base;
+    if (this.#hasEscapes || inChunk < 0) return this.text() === word.toString();
+    if (this.end - this.start !== word.length + 2) return false;
+    for (let at = 0; at < word.length; at += 1) if (this.#chunk[inChunk + 1 + at] !== word[at]) return false;
+    return true;
+  }
+
+  head(bytes: number): string {
+    return this.#bytes(bytes).toString('utf8');
+  }
+
+  #bytes(limit: number): Buffer {
+    const length = Math.min(this.end - this.start, limit);
+    const inChunk = this.start - this.#base;
+    if (inChunk >= 0) return this.#chunk.subarray(inChunk, inChunk + length);
+    const missing = length - this.#carried.length;
+    if (missing <= 0) return this.#carried.subarray(0, length);
+    return Buffer.concat([this.#carried, this.#chunk.subarray(0, missing)]);
+  }
+
+  /** Keeps what the chunk holds of the token under way. */
+  #carry(): void {
+    const room = MAX_TOKEN_TEXT_BYTES - this.#carried.length;
+    if (room <= 0) return;
+    const from = Math.max(this.start - this.#base, 0);
+    this.#carried = Buffer.concat([this.#carried, this.#chunk.subarray(from, from + room)]);
+  }
+
+  /** One byte between tokens that is not white space. */
+  #structure(byte: number, at: number): void {
+    this.#weigher?.add(1);
+    switch (this.#state) {
+      case AFTER_VALUE:
+        if (byte === COMMA) this.#state = this.#open[this.#open.length - 1] ? KEY : VALUE;
+        else this.#close(byte, at);
+        return;
+      case AFTER_KEY:
+        if (byte !== COLON) throw this.#unexpected(byte, at);
+        this.#state = VALUE;
+        return;
+      case KEY_OR_CLOSE:
+      case KEY:
+        if (byte === QUOTE) this.#beginString(at, true);
+        else if (this.#state === KEY_OR_CLOSE) this.#close(byte, at);
+        else throw this.#unexpected(byte, at);
+        return;
+      case VALUE_OR_CLOSE:
+        if (byte === CLOSE_BRACKET) this.#close(byte, at);
+        else this.#beginValue(byte, at);
+        return;
+      case VALUE:
+        this.#beginValue(byte, at);
+        return;
+      default:
+        throw this.#unexpected(byte, at);
+    }
+  }
+
+  #beginValue(byte: number, at: number): void {
+    if (byte === QUOTE) this.#beginString(at, false);
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#openContainer(byte === OPEN_BRACE, at);
+    else this.#beginBareToken(byte, at);
+  }
+
+  /** A number or a literal. */
+  #beginBareToken(byte: number, at: number): void {
+    this.#beginToken(at);
+    if (byte === MINUS) this.#state = NUMBER_MINUS;
+    else if (byte === ZERO) this.#state = NUMBER_ZERO;
+    else if (byte > ZERO && byte <= NINE) this.#state = NUMBER_INTEGER;
+    else {
+      const literal = LITERALS[byte];
+      if (literal === undefined) throw this.#unexpected(byte, at);
+      this.#literal = literal;
+      this.#state = LITERAL;
+    }
+  }
+
+  #beginToken(at: number): void {
+    this.start = this.#base + at;
+    this.#carried = NOTHING;
+  }
+
+  #beginString(at: number, isKey: boolean): void {
+    this.#beginToken(at);
+    this.#isKey = isKey;
+    this.#hasEscapes = false;
+    this.#state = STRING;
+    this.tokens = this.#weigher?.tokens ?? 0;
+  }
+
+  #openContainer(isObject: boolean, at: number): void {
+    if (this.#open.length === MAX_JSON_DEPTH) {
+      throw new JsonError(`JSON is deeper than ${MAX_JSON_DEPTH} levels`, this.#base + at);
+    }
+    this.#beginToken(at);
+    this.end = this.start + 1;
+    this.#open.push(isObject);
+    this.#state = isObject ? KEY_OR_CLOSE : VALUE_OR_CLOSE;
+    this.#observer.open(this.#open.length, isObject, this);
+  }
+
+  #close(byte: number, at: number): void {
+    const isObject = this.#open[this.#open.length - 1];
+    if (byte !== (isObject ? CLOSE_BRACE : CLOSE_BRACKET)) throw this.#unexpected(byte, at);
+    this.#beginToken(at);
+    this.end = this.start + 1;
+    this.#observer.close(this.#open.length, this);
+    this.#open.pop();
+    this.#state = this.#open.length === 0 ? END : AFTER_VALUE;
+  }
+
+  /** Reads on inside a token; returns where the next byte to look at stands. */
+  #continueToken(at: number): number {
+    switch (this.#state) {
+      case STRING:
+        return this.#continueString(at);
+      case ESCAPE:
+        return this.#escape(at);
+      case UNICODE:
+        return this.#unicode(at);
+      case LITERAL:
+        return this.#continueLiteral(at);
+      default:
+        return this.#continueNumber(at);
+    }
+  }
+
+  /** A body is mostly string content. */
+  #continueString(from: number): number {
+    const chunk = this.#chunk;
+    const at = this.#weigher === undefined ? endOfText(chunk, from) : this.#weigher.text(chunk, from, chunk.length);
+    if (at === chunk.length) return at;
+    const byte = chunk[at] as number;
+    if (byte === QUOTE) this.#endString(at);
+    else if (byte === BACKSLASH) this.#state = ESCAPE;
+    else throw new JsonError('JSON has a control character inside a string', this.#base + at);
+    return at + 1;
+  }
+
+  #endString(at: number): void {
+    this.end = this.#base + at + 1;
+    if (this.#weigher !== undefined) this.#endText(this.#weigher);
+    if (this.#isKey) {
+      this.#state = AFTER_KEY;
+      this.#observer.key(this.#open.length, this);
+    } else {
+      this.#endScalar(QUOTE);
+    }
+  }
+
+  #endText(weigher: TextWeigher): void {
+    this.tokens = weigher.tokens - this.tokens;
+    weigher.add(1);
+  }
+
+  #endScalar(firstByte: number): void {
+    this.#state = this.#open.length === 0 ? END : AFTER_VALUE;
+    this.#observer.scalar(this.#open.length, firstByte, this);
+  }
+
+  #escape(at: number): number {
+    const byte = this.#chunk[at] as number;
+    this.#hasEscapes = true;
+    this.#hexDigits = 0;
+    if (this.#weigher !== undefined) weighEscape(this.#weigher, byte);
+    if (byte === 0x75) this.#state = UNICODE;
+    else if (isEscape(byte)) this.#state = STRING;
+    else throw new JsonError('JSON has an unknown escape', this.#base + at);
+    return at + 1;
+  }
+
+  #unicode(at: number): number {
+    if (!isHexDigit(this.#chunk[at] as number)) throw new JsonError('JSON has a broken \\u escape', this.#base + at);
+    this.#hexDigits += 1;
+    if (this.#hexDigits === 4) this.#state = STRING;
+    return at + 1;
+  }
+
+  #continueLiteral(at: number): number {
+    const place = this.#base + at - this.start;
+    const byte = this.#chunk[at] as number;
+    if (byte !== this.#literal[place]) throw this.#unexpected(byte, at);
+    if (place === this.#literal.length - 1) {
+      this.end = this.#base + at + 1;
+      this.#endScalar(this.#literal[0] as number);
+    }
+    return at + 1;
+  }
+
+  #continueNumber(from: number): number {
+    const chunk = this.#chunk;
+    let at = from;
+    while (at < chunk.length) {
+      const next = nextInNumber(this.#state, chunk[at] as number);
+      if (next === undefined) {
+        this.#endNumber(at);
+        return at;
+      }
+      this.#state = next;
+      at += 1;
+    }
+    return at;
+  }
+
+  #endNumber(at: number): void {
+    const state = this.#state;
+    const isWhole =
+      state === NUMBER_ZERO || state === NUMBER_INTEGER || state === NUMBER_FRACTION || state === NUMBER_EXPONENT;
+    if (!isWhole) throw new JsonError('JSON has a broken number', this.#base + at);
+    this.end = this.#base + at;
+    this.#weigher?.add(this.end - this.start);
+    this.#endScalar(ZERO);
+  }
+
+  #unexpected(byte: number, at: number): JsonError {
+    const shown = byte > 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
+    return new JsonError(`JSON does not allow ${shown}`, this.#base + at);
+  }
+}
+
+/** The inner loop. @returns where the first byte stands that is a quote, a backslash or a control character */
+function endOfText(chunk: Buffer, from: number): number {
+  const length = chunk.length;
+  for (let at = from; at < length; at += 1) {
+    const byte = chunk[at] as number;
+    if (byte === QUOTE || byte === BACKSLASH || byte < 0x20) return at;
+  }
+  return length;
+}
+
+/** `\"`, `\\` and `\/` say the very byte that stands there; the others say a sign, or a character by its number. */
+function weighEscape(weigher: TextWeigher, byte: number): void {
+  if (byte === QUOTE || byte === BACKSLASH || byte === SLASH) weigher.sign(byte);
+  else weigher.add(byte === 0x75 ? UNICODE_TOKENS : 1);
+}
+
+function isEscape(byte: number): boolean {
+  switch (byte) {
+    case QUOTE:
+    case BACKSLASH:
+    case SLASH:
+    case 0x62: // b
+    case 0x66: // f
+    case 0x6e: // n
+    case 0x72: // r
+    case 0x74: // t
+      return true;
+    default:
+      return false;
+  }
+}
+
+function isHexDigit(byte: number): boolean {
+  const letter = byte | 0x20;
+  return (byte >= ZERO && byte <= NINE) || (letter >= 0x61 && letter <= 0x66);
+}
+
+/** The state a number is in after one more byte; undefined when that byte no longer belongs to it. */
+function nextInNumber(state: number, byte: number): number | undefined {
+  if (byte >= ZERO && byte <= NINE) return afterDigit(state, byte);
+  if (byte === 0x2e) return state === NUMBER_ZERO || state === NUMBER_INTEGER ? NUMBER_POINT : undefined;
+  if ((byte | 0x20) === 0x65) {
+    return state === NUMBER_ZERO || state === NUMBER_INTEGER || state === NUMBER_FRACTION ? NUMBER_E : undefined;
+  }
+  if (byte === MINUS || byte === 0x2b) return state === NUMBER_E ? NUMBER_E_SIGN : undefined;
+  return undefined;
+}
+
+function afterDigit(state: number, byte: number): number | undefined {
+  switch (state) {
+    case NUMBER_MINUS:
+      return byte === ZERO ? NUMBER_ZERO : NUMBER_INTEGER;
+    case NUMBER_ZERO:
+      return undefined;
+    case NUMBER_INTEGER:
+      return NUMBER_INTEGER;
+    case NUMBER_POINT:
+    case NUMBER_FRACTION:
+      return NUMBER_FRACTION;
+    default:
+      return NUMBER_EXPONENT;
+  }
+}

@@ -1,0 +1,33 @@
+import type { Server } from 'node:http';
+import type { Logger } from 'pino';
+
+/** The operator's own proxies and load balancers. */
+export interface Proxies {
+  /** How many stand in a row in front of this process; each adds the address it was asked from to `X-Forwarded-For`. */
+  readonly count: number;
+  /** Says whether they may connect from an address. */
+  readonly isProxy: (address: string) => boolean;
+}
+
+const WARNED_EVERY_MS = 3_600_000;
+
+/** Warns once an hour when requests look as if they came through proxies and the operator has named none. */
+export function warnOfUnnamedProxies(
+  server: Server,
+  { count, isProxy }: Proxies,
+  log: Logger,
+  now: () => number = () => performance.now(),
+): void {
+  if (count > 0) return;
+  let warnedMs = Number.NEGATIVE_INFINITY;
+  server.on('request', ({ headers, socket: { remoteAddress = '' } }) => {
+    if (headers['x-forwarded-for'] === undefined || now() - warnedMs < WARNED_EVERY_MS || !isProxy(remoteAddress))
+      return;
+    warnedMs = now();
+    log.warn(
+      { peer: remoteAddress },
+      'a request with X-Forwarded-For came from where proxies are, but proxies.count of system.config.yml is 0: set it to ' +
+        'how many proxies of yours stand in front, else attempts to sign in are counted as if all came from one address',
+    );
+  });
+}

@@ -1,0 +1,130 @@
+import { fail } from '../errors';
+import type { Schema } from '../settings';
+import type { PageRequest } from '../storage/page';
+
+/** Reads one filter's text; @throws RangeError that says what was expected. */
+export type Reader<T> = ((text: string) => T) & {
+  /** JSON Schema of the text, for the OpenAPI document; any text unless given. */
+  readonly schema?: Schema;
+  /** Said in the document; who cannot do without refuses in words of their own. */
+  readonly isRequired?: true;
+};
+
+export function reader<T>(schema: Schema, read: (text: string) => T): Reader<T> {
+  return Object.assign((text: string) => read(text), { schema });
+}
+
+/** One of these words. */
+export function wordReader<W extends string>(words: readonly W[], more: Schema = {}): Reader<W> {
+  return reader({ type: 'string', enum: words, ...more }, (text) => readWord(text, words));
+}
+
+/** Some of these words, with commas between. */
+export function wordsReader<W extends string>(words: readonly W[]): Reader<readonly W[]> {
+  const description = `Some of ${words.join(', ')}, with commas between.`;
+  return reader({ type: 'string', description }, (text) => text.split(',').map((each) => readWord(each.trim(), words)));
+}
+
+function readWord<W extends string>(text: string, words: readonly W[]): W {
+  const word = words.find((each) => each === text);
+  if (word === undefined) throw new RangeError(`expected one of ${words.join(', ')}`);
+  return word;
+}
+
+export function flagReader(standard: boolean): Reader<boolean> {
+  return reader(
+    { type: 'boolean', default: standard },
+    (text) => readWord(text, ['true', 'false'] as const) === 'true',
+  );
+}
+
+export type Filters<R extends Record<string, Reader<unknown>>> = {
+  readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
+};
+
+/**
+ * Reads a query string: every name must be known and given once.
+ * @throws GatewayError INVALID_FIELD that names the filter.
+ */
+export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLSearchParams, readers: R): Filters<R> {
+  const filters: Record<string, unknown> = {};
+  for (const [name, text] of query) {
+    const reader = Object.hasOwn(readers, name) ? readers[name] : undefined;
+    if (reader === undefined) throw wrong(name, `is not known here; there are ${Object.keys(readers).join(', ')}`);
+    if (name in filters) throw wrong(name, 'is given twice');
+    filters[name] = readFilter(name, text, reader);
+  }
+  return filters as Filters<R>;
+}
+
+/** @throws GatewayError INVALID_FIELD that names the filter. */
+export function readFilter<T>(name: string, text: string, reader: Reader<T>): T {
+  try {
+    return reader(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw wrong(name, error.message);
+  }
+}
+
+function wrong(name: string, message: string) {
+  return fail('INVALID_FIELD', { param: name, message: `${name}: ${message}` });
+}
+
+const MAX_LIMIT = 1_000;
+const DEFAULT_LIMIT = 100;
+
+export const PAGE_READERS = {
+  limit: integerReader(1, MAX_LIMIT, { default: DEFAULT_LIMIT }),
+  cursor: reader({ type: 'string', description: 'The nextCursor of the answer before.' }, (text) => text),
+};
+
+export function pageOf(filters: Filters<typeof PAGE_READERS>): PageRequest {
+  return { limit: filters.limit ?? DEFAULT_LIMIT, cursor: filters.cursor };
+}
+
+export function integerReader(minimum: number, maximum: number, more: Schema = {}): Reader<number> {
+  return reader({ type: 'integer', minimum, maximum, ...more }, (text) => readInteger(text, minimum, maximum));
+}
+
+function readInteger(text: string, least: number, most: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most)) throw new RangeError(`expected an integer from ${least} to ${most}`);
+  return value;
+}
+
+/** Text that can be looked for in the database, which knows no NUL. */
+export const readText = reader({ type: 'string', minLength: 1, maxLength: 500 }, (text) => {
+  if (text === '' || text.length > 500 || text.includes('\0')) throw new RangeError('expected 1 to 500 characters');
+  return text;
+});
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export const readUuid = reader({ type: 'string', format: 'uuid' }, (text) => {
+  if (!UUID.test(text)) throw new RangeError('expected an id such as 019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d');
+  return text.toLowerCase();
+});
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** A time as RFC 3339 writes it, with the offset that says whose day it is. In a query string an unencoded `+` has become a space. */
+export const readTime = reader({ type: 'string', format: 'date-time' }, (text) => {
+  const match = RFC_3339.exec(text.replace(' ', '+'));
+  const time = new Date(match?.[0] ?? '');
+  if (match === null || !isStorable(time) || !isDay(match)) {
+    throw new RangeError('expected a time with its offset, such as 2026-11-20T08:30:00Z or 2026-11-20T09:30:00+01:00');
+  }
+  return time;
+});
+
+/** In UTC, of the years 1 to 9999: what JavaScript and the database write alike. */
+export function isStorable(time: Date): boolean {
+  const year = time.getUTCFullYear();
+  return year >= 1 && year <= 9999;
+}
+
+/** JavaScript takes February 30 for March 2. */
+function isDay([, year, month, day]: RegExpExecArray): boolean {
+  return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
+}

@@ -1,0 +1,181 @@
+import type { IncomingMessage } from 'node:http';
+import { fail } from '../errors';
+import { BodyChunks } from './body-chunks';
+import { BodyPace, PACE_LIMITS, type PaceLimits } from './body-pace';
+import { type BodyRoom, SMALL_BODY_BYTES } from './buffered-bytes';
+import { ClientLeft } from './client-left';
+import { JsonError } from './json-scanner';
+
+export interface BodyLimits extends PaceLimits {
+  readonly maxBytes: number;
+}
+
+/** Looks through a body while it arrives and throws what is wrong with it; a `JsonScanner` is one. */
+export interface BodyLook {
+  feed(chunk: Buffer): void;
+  finish(): void;
+}
+
+export interface BodyReading {
+  readonly limits: BodyLimits;
+  readonly room: BodyRoom;
+  /** Absent for bytes that mean nothing here. */
+  readonly look?: BodyLook | undefined;
+  /** Called once, before more than `SMALL_BODY_BYTES` are read; what it throws refuses the body. */
+  readonly beforeLarge?: () => Promise<void>;
+  /** Tells that nobody waits for the body any more, where more than the request can tell so. */
+  readonly call?: { readonly hasLeft: boolean; onLeave(listener: () => void): () => void };
+}
+
+/** The limits of one body of our own API. */
+export function ownLimits(maxBytes: number): BodyLimits {
+  return { ...PACE_LIMITS, maxBytes };
+}
+
+/**
+ * How much is looked through before other calls have their turn. A fast client's body can be read 2 MB at a stretch, which
+ * for the most laborious JSON would take 50 ms.
+ */
+const BYTES_PER_TURN = 524_288;
+
+export function saysJson({ headers }: IncomingMessage): boolean {
+  return JSON_TYPE.test(headers['content-type'] ?? '');
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+
+/** Refuses by the head alone a body that is compressed or announced too large. @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE */
+export function checkBodyHeaders(request: IncomingMessage, maxBytes: number): void {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
+  if (announcedBytes(request) > maxBytes) throw bodyTooLarge(maxBytes);
+}
+
+function bodyTooLarge(maxBytes: number) {
+  return fail('BODY_TOO_LARGE', { message: `The body has more than ${maxBytes} bytes.` });
+}
+
+/** The length that the head announces; 0 for a body that comes in chunks. */
+export function announcedBytes({ headers }: IncomingMessage): number {
+  return Number(headers['content-length'] ?? 0);
+}
+
+/**
+ * Reads a request's body. It is looked through as it arrives, so that it is refused at the first byte that is wrong or too
+ * much. The rest is then left in the request for whoever sends the refusal.
+ */
+export async function readBody(request: IncomingMessage, reading: BodyReading): Promise<readonly Buffer[]> {
+  const announced = announcedBytes(request);
+  const isLarge = announced > SMALL_BODY_BYTES;
+  if (isLarge) await reading.beforeLarge?.();
+  if (request.destroyed || reading.call?.hasLeft === true) throw new ClientLeft();
+  const { headers, complete, readableLength } = request;
+  const isAllThatWasAnnounced = headers['content-length'] !== undefined && readableLength === announced;
+  const isHere = isAllThatWasAnnounced || (complete && readableLength <= SMALL_BODY_BYTES);
+  return isHere ? takeBody(request, reading) : awaitBody(request, reading, isLarge);
+}
+
+/**
+ * Most bodies have come with their heads: nobody waits for them, and no clock watches. Node tells that a request is complete only
+ * after what its head has begun had its turn: until then the length that was announced tells.
+ */
+function takeBody(request: IncomingMessage, { limits: { maxBytes }, room, look }: BodyReading): readonly Buffer[] {
+  const body = (request.read() ?? NOTHING) as Buffer;
+  // Its end, which may be still to come, is read too: until then the connection keeps the request.
+  request.resume();
+  if (body.length > maxBytes) throw bodyTooLarge(maxBytes);
+  room.add(body.length);
+  try {
+    look?.feed(body);
+    look?.finish();
+  } catch (error) {
+    throw asRefusal(error);
+  }
+  return [body];
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function awaitBody(
+  request: IncomingMessage,
+  { limits, room, look, beforeLarge, call }: BodyReading,
+  mayBeLarge: boolean,
+): Promise<readonly Buffer[]> {
+  return new Promise((resolve, reject) => {
+    const chunks = new BodyChunks();
+    const pace = new BodyPace(limits, stopWith);
+    const stopListening = call?.onLeave(onClose);
+    let isAllowed = mayBeLarge || beforeLarge === undefined;
+    let bytesThisTurn = 0;
+    let stopped = false;
+
+    function onData(chunk: Buffer): void {
+      try {
+        pace.receivedBytes += chunk.length;
+        if (pace.receivedBytes > limits.maxBytes) throw bodyTooLarge(limits.maxBytes);
+        room.add(chunk.length);
+        look?.feed(chunk);
+        chunks.push(chunk);
+        bytesThisTurn += chunk.length;
+        if (!isAllowed && pace.receivedBytes > SMALL_BODY_BYTES) askWhetherAllowed();
+        else if (bytesThisTurn >= BYTES_PER_TURN) letOthersRun();
+      } catch (error) {
+        stopWith(asRefusal(error));
+      }
+    }
+
+    function askWhetherAllowed(): void {
+      isAllowed = true;
+      request.pause();
+      void beforeLarge?.().then(goOn, stopWith);
+    }
+
+    function letOthersRun(): void {
+      bytesThisTurn = 0;
+      request.pause();
+      setImmediate(goOn);
+    }
+
+    function goOn(): void {
+      if (!stopped) request.resume();
+    }
+
+    function onEnd(): void {
+      try {
+        look?.finish();
+        stop();
+        resolve(chunks.all());
+      } catch (error) {
+        stopWith(asRefusal(error));
+      }
+    }
+
+    function onClose(): void {
+      stopWith(new ClientLeft());
+    }
+
+    function stopWith(error: unknown): void {
+      stop();
+      request.pause();
+      reject(error);
+    }
+
+    function stop(): void {
+      stopped = true;
+      pace.stop();
+      stopListening?.();
+      request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
+      // A reset that comes later is nobody's business here, and must not end the process.
+      request.on('error', ignore);
+    }
+
+    request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+  });
+}
+
+function ignore(): void {}
+
+function asRefusal(error: unknown): unknown {
+  if (!(error instanceof JsonError)) return error;
+  return fail('INVALID_JSON', { message: `The body is not valid JSON: ${error.message}.`, cause: error });
+}

@@ -1,0 +1,53 @@
+import type { Schema } from '../settings';
+
+/** What a route answers with, as the OpenAPI document says it: short words for the schemas of our own API. */
+
+const TEXT = { type: 'string' } as const;
+
+export const shape = {
+  text: TEXT,
+  uuid: { type: 'string', format: 'uuid', example: '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d' },
+  time: { type: 'string', format: 'date-time', example: '2026-11-01T09:30:00.000Z' },
+  /** Decimal USD with 8 decimals. */
+  usd: { type: 'string', pattern: '^-?\\d+\\.\\d{8}$', description: 'Decimal USD, 8 decimals.', example: '0.01050000' },
+  integer: { type: 'integer' },
+  number: { type: 'number' },
+  yes: { type: 'boolean' },
+  texts: { type: 'array', items: TEXT },
+  any: {},
+} as const satisfies Record<string, Schema>;
+
+export function oneOf(...words: readonly string[]): Schema {
+  return { type: 'string', enum: words };
+}
+
+/** Also null. */
+export function orNull(schema: Schema): Schema {
+  const { enum: words } = schema as { readonly enum?: readonly unknown[] };
+  return { ...schema, ...(words !== undefined && { enum: [...words, null] }), nullable: true };
+}
+
+export function listOf(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+/** An object with these members, all there. */
+export function object(properties: Readonly<Record<string, Schema>>): Schema {
+  return { type: 'object', required: Object.keys(properties), properties };
+}
+
+/** An object with these members, some of which may be absent. */
+export function objectWith(
+  properties: Readonly<Record<string, Schema>>,
+  optional: Readonly<Record<string, Schema>>,
+): Schema {
+  return { ...object(properties), properties: { ...properties, ...optional } };
+}
+
+export function mapOf(values: Schema): Schema {
+  return { type: 'object', additionalProperties: values };
+}
+
+export function pageOf(items: Schema): Schema {
+  return object({ items: listOf(items), nextCursor: orNull(TEXT) });
+}

@@ -1,0 +1,126 @@
+import { INTENTS_AT_MOST, type Intent, type IntentOutcome, type PaidIntent } from './ledger';
+
+/** The call that an Idempotency-Key stands for. */
+export interface IntentCall {
+  readonly rid: string;
+  readonly body: string;
+  readonly requestId: string;
+}
+
+/** How that call is, by its reservation. */
+export interface CallState {
+  readonly state: string;
+  readonly chargedE8: bigint;
+}
+
+/** Which keys give way to a new one, and which of them are open and move to the end. */
+interface Room {
+  readonly dropped: readonly string[];
+  readonly moved: readonly string[];
+}
+
+/** Longer than any call runs. An account that sends no more keys leaves nothing behind. */
+const KEPT_MS = 86_400_000;
+
+/** How many of the oldest keys are looked at for one whose call has ended. */
+const LOOKED_AT = 1_000;
+
+const NO_ROOM_NEEDED: Room = { dropped: [], moved: [] };
+
+/** The Idempotency-Keys of accounts: the reference model of redis/intents.lua. */
+export class MemoryIntents {
+  /** By account, the one that was used longest ago first; its keys likewise. */
+  readonly #accounts = new Map<string, { readonly freeAtMs: number; readonly calls: Map<string, IntentCall> }>();
+  readonly #callOf: (rid: string) => CallState | undefined;
+  readonly #now: () => number;
+
+  /** `callOf` returns undefined for a call whose key is free again. */
+  constructor(callOf: (rid: string) => CallState | undefined, now: () => number) {
+    this.#callOf = callOf;
+    this.#now = now;
+  }
+
+  /** Why a call with this key may not be reserved; undefined where it may. */
+  refuse(accountId: string, intent: Intent): IntentOutcome | undefined {
+    const first = this.#callsOf(accountId).get(intent.key);
+    const call = first && this.#callOf(first.rid);
+    if (first === undefined || call === undefined) return undefined;
+    const { rid, requestId } = first;
+    if (first.body !== intent.body) return { outcome: 'intent_conflict', requestId };
+    if (call.state === 'open') return { outcome: 'intent_open', requestId, rid };
+    return isCharged(call) ? { outcome: 'intent_charged', requestId, rid, chargedE8: call.chargedE8 } : undefined;
+  }
+
+  /** Undefined where there is none. */
+  findRoom(accountId: string, key: string): Room | undefined {
+    const calls = this.#callsOf(accountId);
+    const excess = calls.size + (calls.has(key) ? 0 : 1) - INTENTS_AT_MOST;
+    const room = { dropped: [] as string[], moved: [] as string[] };
+    let looked = 0;
+    for (const [oldest, { rid }] of calls) {
+      looked += 1;
+      if (looked > LOOKED_AT || room.dropped.length === 2) break;
+      const state = this.#callOf(rid)?.state;
+      if (state !== undefined && room.dropped.length >= excess) break;
+      (state === 'open' ? room.moved : room.dropped).push(oldest);
+    }
+    return excess > 0 && room.dropped.length === 0 ? undefined : room;
+  }
+
+  note(accountId: string, rid: string, { key, body, requestId }: PaidIntent, room: Room = NO_ROOM_NEEDED): void {
+    const calls = this.#callsOf(accountId);
+    for (const dropped of room.dropped) calls.delete(dropped);
+    for (const moved of room.moved) moveToEnd(calls, moved, calls.get(moved));
+    moveToEnd(calls, key, { rid, body, requestId });
+    moveToEnd(this.#accounts, accountId, { freeAtMs: this.#now() + KEPT_MS, calls });
+    this.#forget();
+  }
+
+  /** Gives a late settle the key that its usage record names; false where another call has it, which is open or was charged. */
+  claim(accountId: string, rid: string, record: string): boolean {
+    const { routing, requestId } = (record === '' ? {} : JSON.parse(record)) as RecordWithIntent;
+    if (routing?.intent === undefined) return true;
+    const intent = { ...routing.intent, requestId };
+    const owner = this.#callsOf(accountId).get(intent.key)?.rid;
+    const call = owner === undefined ? undefined : this.#callOf(owner);
+    if (owner !== rid && call !== undefined && (call.state === 'open' || isCharged(call))) return false;
+    this.keep(accountId, rid, intent);
+    return true;
+  }
+
+  /** Notes a call that is over: where there is no room there is one more. */
+  keep(accountId: string, rid: string, intent: PaidIntent): void {
+    this.note(accountId, rid, intent, this.findRoom(accountId, intent.key));
+  }
+
+  /** All that is known, by account and key, for tests. */
+  snapshot(): ReadonlyMap<string, ReadonlyMap<string, IntentCall>> {
+    return new Map([...this.#accounts].map(([accountId, { calls }]) => [accountId, calls]));
+  }
+
+  #callsOf(accountId: string): Map<string, IntentCall> {
+    return this.#accounts.get(accountId)?.calls ?? new Map();
+  }
+
+  #forget(): void {
+    const now = this.#now();
+    for (const [accountId, { freeAtMs }] of this.#accounts) {
+      if (freeAtMs > now) return;
+      this.#accounts.delete(accountId);
+    }
+  }
+}
+
+interface RecordWithIntent {
+  readonly requestId: string;
+  readonly routing?: { readonly intent?: Intent };
+}
+
+function isCharged({ state, chargedE8 }: CallState): boolean {
+  return state === 'settled' && chargedE8 > 0n;
+}
+
+function moveToEnd<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  map.delete(key);
+  if (value !== undefined) map.set(key, value);
+}

@@ -1,0 +1,40 @@
+import { log } from '../log';
+import { StartFailure } from '../start-failure';
+import { checkRedis, connectRedis, type RedisClient } from '../storage/redis';
+import type { Ledger } from './ledger';
+import { MemoryLedger } from './memory-ledger';
+import type { DrainOptions } from './outbox/drain';
+import { type Drainer, startDrainer } from './outbox/drainer';
+import { startDrainerThread } from './outbox/drainer-thread';
+import { RedisLedger } from './redis/redis-ledger';
+import type { ReplicaPolicy } from './redis/replicas';
+
+/** A ledger in the process over a shared Postgres would let two processes spend the same money. */
+export function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
+  if ((redis === '') === (database === '')) return;
+  const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
+  throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
+}
+
+/** Without a Redis the ledger is in the process: the embedded default. */
+export async function openLedger(
+  redisUrl: string | undefined,
+  replicas: ReplicaPolicy,
+): Promise<{ ledger: Ledger; redis: RedisClient | undefined }> {
+  if (redisUrl === undefined || redisUrl === '') {
+    if (replicas.waitReplicas > 0)
+      throw new StartFailure('ledger.waitReplicas is set, and the embedded ledger has none.');
+    return { ledger: new MemoryLedger(), redis: undefined };
+  }
+  const redis = connectRedis(redisUrl, log);
+  await checkRedis(redis);
+  return { ledger: new RedisLedger({ redis, replicas: { ...replicas, log } }), redis };
+}
+
+/** Beside the calls, where the stores are beside the process. */
+export function openDrainer(options: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
+  const { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl } = env;
+  if (!redisUrl || !databaseUrl) return startDrainer(options);
+  const onWritten = (rids: readonly string[]) => options.onWritten?.(rids);
+  return startDrainerThread({ redisUrl, databaseUrl, log, onWritten });
+}

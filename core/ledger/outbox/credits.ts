@@ -1,0 +1,93 @@
+import type { Knex } from 'knex';
+import { timeOfId } from '../../ids';
+import { formatUsd } from '../../money';
+import { writeAudit } from '../../storage/audit';
+import type { CreditOutcome, Ledger } from '../ledger';
+import type { DrainOptions } from './drain';
+
+export interface CreditRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly amount_e8: bigint;
+  readonly idempotency_key: string;
+  readonly note: string | null;
+  readonly created_at: Date;
+  /** The balance after it, once its entry was dropped with its month. */
+  readonly dropped_posted_e8?: bigint | null;
+}
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+/** Credits that are read in one go. */
+const CREDITS_AT_ONCE = 500;
+
+/**
+ * Returns ids of credits that are rows of Postgres and have no entry yet, after an id and in order, 500 at most: the process that
+ * wrote a row may have ended before it told the ledger, or the entry is still on its way.
+ */
+export async function unsentCredits(
+  database: Knex,
+  { after = FIRST_ID, olderThanMs = 0 }: { readonly after?: string | undefined; readonly olderThanMs?: number },
+): Promise<readonly string[]> {
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(
+    `SELECT credit.id::text AS id FROM credits AS credit
+     WHERE credit.id > :after::uuid AND credit.created_at <= now() - make_interval(secs => :seconds::float8)
+       AND credit.dropped_posted_e8 IS NULL AND NOT EXISTS (
+         SELECT 1 FROM ledger_entries AS entry
+         WHERE entry.account_id = credit.account_id AND entry.rid = credit.id AND entry.kind = 'credit')
+     ORDER BY credit.id LIMIT ${CREDITS_AT_ONCE}`,
+    { after, seconds: olderThanMs / 1_000 },
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Sends a credit to the ledger; safe to repeat by its id. A credit that the ledger refuses loses its row, so that no process sends it
+ * later, when the balance may be another. The row's lock keeps other processes from sending it meanwhile. Returns undefined when the
+ * row is gone.
+ */
+export async function sendCredit(
+  ledger: Ledger,
+  transaction: Knex.Transaction,
+  creditId: string,
+  actor: string,
+): Promise<CreditOutcome | undefined> {
+  const row = await transaction<CreditRow>('credits').where({ id: creditId }).forUpdate().first();
+  if (row === undefined) return undefined;
+  const { account_id: accountId, amount_e8: amountE8, dropped_posted_e8: droppedE8 = null } = row;
+  if (droppedE8 !== null) return { outcome: 'credited', postedE8: droppedE8 };
+  // The ledger remembers an id for a while after its entry was written; from then on the entry does.
+  const entry = { account_id: accountId, rid: creditId, kind: 'credit', created_at: new Date(timeOfId(creditId)) };
+  const written = await transaction('ledger_entries')
+    .where(entry)
+    .first<{ posted_e8: bigint } | undefined>('posted_e8');
+  if (written !== undefined) return { outcome: 'credited', postedE8: written.posted_e8 };
+  const sent = await ledger.credit({ accountId, rid: creditId, amountE8 });
+  if (sent.outcome === 'insufficient_balance' || sent.outcome === 'above_maximum') {
+    await transaction('credits').where({ id: creditId }).delete();
+    await writeAudit(transaction, {
+      actor,
+      action: 'account.credit.refused',
+      subject: `account:${accountId}`,
+      before: { creditId, amountUsd: formatUsd(amountE8) },
+      after: { outcome: sent.outcome },
+    });
+  }
+  return sent;
+}
+
+/** Sends all credits that have no entry yet. Returns how many there were. */
+export async function resendCredits({ ledger, database, log }: DrainOptions): Promise<number> {
+  let count = 0;
+  let ids = await unsentCredits(database, {});
+  while (ids.length > 0) {
+    for (const id of ids) {
+      const sent = await database.transaction((transaction) => sendCredit(ledger, transaction, id, 'recovery'));
+      if (sent !== undefined && sent.outcome !== 'credited')
+        log.warn({ creditId: id, outcome: sent.outcome }, 'the ledger refused a credit of Postgres');
+    }
+    count += ids.length;
+    ids = await unsentCredits(database, { after: ids.at(-1) });
+  }
+  return count;
+}

@@ -1,0 +1,119 @@
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { metrics } from '../../metrics';
+import { shardOf } from '../shard';
+import { COLLECT_MS, type Drainer } from './drainer';
+
+/** Where the drainer's thread finds the stores: it has connections of its own. */
+export interface DrainerAddresses {
+  readonly redisUrl: string;
+  readonly databaseUrl: string;
+}
+
+export interface DrainerThreadOptions extends DrainerAddresses {
+  readonly log: Logger;
+  onWritten?(rids: readonly string[]): void;
+  /** The thread's program; tests have others. */
+  readonly program?: string;
+}
+
+/** What the drainer's thread is told, and what it tells. */
+export type ToDrainer = { readonly nudged: readonly number[] } | 'stop';
+export type ToGateway = { readonly oldestAgeMs: number } | { readonly written: readonly string[] };
+
+const PROGRAM = require.resolve('./drainer-worker');
+
+/** After many nudges more are waited for: an entry of a batch of 600 costs Postgres five sixths of what one of 150 does. */
+const COLLECT_MANY_MS = 300;
+const MANY = 30;
+
+/** A thread that says nothing for longer drains nothing. */
+const SILENCE_MS = 5_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+const restarts = new Counter({
+  name: 'tollgate_ledger_drainer_restarts_total',
+  help: 'How often the thread that moves entries to Postgres ended by itself and was started again.',
+  registers: [metrics],
+});
+
+/**
+ * A drainer beside the calls: reading entries from Redis and writing them to Postgres takes a tenth of what a call takes, in
+ * bursts for which calls would wait. A thread that ends by itself is started again and finds what waits by its first sweep.
+ */
+export function startDrainerThread(options: DrainerThreadOptions): Drainer {
+  const { log, onWritten, program = PROGRAM, ...addresses } = options;
+  const nudged = new Set<number>();
+  let nudges = 0;
+  let telling: NodeJS.Timeout | undefined;
+  let worker: Worker | undefined;
+  let pausing: NodeJS.Timeout | undefined;
+  let pauseMs = FIRST_PAUSE_MS;
+  let ended: () => void = () => undefined;
+  let isStopping = false;
+  let oldestAgeMs = 0;
+  let heardAt = Date.now();
+
+  const tell = (message: ToDrainer) => worker?.postMessage(message);
+
+  const start = () => {
+    let reason: unknown;
+    worker = new Worker(program, { workerData: addresses, name: 'drainer' });
+    worker.on('message', (report: ToGateway) => {
+      if ('written' in report) onWritten?.(report.written);
+      else oldestAgeMs = report.oldestAgeMs;
+      heardAt = Date.now();
+      pauseMs = FIRST_PAUSE_MS;
+    });
+    worker.on('error', (error) => {
+      reason = error;
+    });
+    worker.on('exit', (code) => {
+      worker = undefined;
+      if (!isStopping) startAgain(reason ?? `it ended with ${code}`);
+      else if (reason !== undefined)
+        log.error({ reason: String(reason) }, 'the drainer broke at its end; entries wait');
+      ended();
+    });
+  };
+
+  const startAgain = (reason: unknown) => {
+    restarts.inc();
+    log.error({ reason: String(reason), againAfterMs: pauseMs }, "the drainer's thread broke; it is started again");
+    pausing = setTimeout(start, pauseMs);
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+  };
+
+  start();
+  return {
+    nudge: (accountId) => {
+      nudged.add(shardOf(accountId));
+      nudges += 1;
+      if (telling !== undefined) return;
+      const ms = nudges < MANY ? COLLECT_MS : COLLECT_MANY_MS;
+      nudges = 0;
+      telling = setTimeout(() => {
+        telling = undefined;
+        tell({ nudged: [...nudged] });
+        nudged.clear();
+      }, ms).unref();
+    },
+    stop: async () => {
+      isStopping = true;
+      clearTimeout(telling);
+      clearTimeout(pausing);
+      if (worker === undefined) return log.error('the drainer is broken at the end; entries wait');
+      const end = new Promise<void>((resolve) => {
+        ended = resolve;
+      });
+      tell('stop');
+      await end;
+    },
+    oldestAgeMs: () => {
+      const silentMs = Date.now() - heardAt;
+      return oldestAgeMs + (silentMs > SILENCE_MS ? silentMs : 0);
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { isDatabaseUnavailable } from '../../database-reach';
+import { startLoop } from '../../loop';
+import type { Stop } from '../../resources';
+import { ALL_SHARDS, shardOf } from '../shard';
+import { type DrainOptions, drainShards, findWaiting, SteppedBack } from './drain';
+
+/** Moves the outboxes to Postgres while the process runs. */
+export interface Drainer {
+  /** Something was written for this account: its shard is drained within about 100 ms. */
+  nudge(accountId: string): void;
+  /** Drains once more and ends. What cannot be drained now stays in the ledger; the embedded one is gone with its process. */
+  readonly stop: Stop;
+  /** Age of the oldest entry at the last look, which is about a second old. */
+  oldestAgeMs(): number;
+}
+
+/** The same, told of shards by another thread. */
+export interface ShardDrainer extends Drainer {
+  nudgeShard(shard: number): void;
+}
+
+export interface DrainerOptions extends DrainOptions {
+  /** How long nudges are collected; who tells of them may have done so. */
+  readonly collectMs?: number;
+}
+
+/** Long enough to collect what comes together, short enough for a record to be found soon after its call. */
+export const COLLECT_MS = 75;
+const SWEEP_EVERY_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
+
+export function startDrainer(options: DrainerOptions): ShardDrainer {
+  const { ledger, log, collectMs = COLLECT_MS } = options;
+  const nudged = new Set<number>();
+  let failures = 0;
+  let sweptAt = Number.NEGATIVE_INFINITY;
+  let oldestAt: number | undefined;
+
+  const sweep = async () => {
+    const waiting = await findWaiting(ledger);
+    sweptAt = performance.now();
+    oldestAt = smallest([...waiting.values()].flatMap((head) => head.map(({ id }) => Number.parseInt(id, 10))));
+    for (const shard of waiting.keys()) nudged.add(shard);
+  };
+
+  const pass = async () => {
+    if (performance.now() - sweptAt > SWEEP_EVERY_MS - collectMs) await sweep();
+    const shards = [...nudged];
+    nudged.clear();
+    try {
+      await drainShards(options, shards);
+    } catch (error) {
+      for (const shard of shards) nudged.add(shard);
+      // Whoever looks after the ledger finds it shut, and compares it with Postgres.
+      if (error instanceof SteppedBack) await ledger.shut();
+      throw error;
+    }
+  };
+
+  const loop = startLoop(
+    async () => {
+      await pass();
+      if (failures > 0) log.info('the ledger is being drained again');
+      failures = 0;
+    },
+    {
+      everyMs: () => (failures === 0 ? SWEEP_EVERY_MS : Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS)),
+      collectMs,
+      whenFailed: (error, times) => {
+        failures = times;
+        if (times === 1 && !isDatabaseUnavailable(error))
+          log.error({ reason: String(error) }, 'the ledger cannot be drained; entries wait');
+      },
+    },
+  );
+
+  const nudgeShard = (shard: number) => {
+    nudged.add(shard);
+    // The pause after a failure is not cut short.
+    if (failures === 0) loop.wake();
+  };
+
+  return {
+    nudge: (accountId) => nudgeShard(shardOf(accountId)),
+    nudgeShard,
+    stop: async () => {
+      await loop.stop();
+      await drainShards(options, ALL_SHARDS).catch((error) => {
+        log.error({ reason: String(error) }, 'the ledger could not be drained at the end; entries wait');
+      });
+    },
+    oldestAgeMs: () => (oldestAt === undefined ? 0 : Math.max(0, Date.now() - oldestAt)),
+  };
+}
+
+function smallest(times: readonly number[]): number | undefined {
+  return times.length === 0 ? undefined : Math.min(...times);
+}

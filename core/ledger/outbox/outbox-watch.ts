@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import { Counter, Gauge } from 'prom-client';
+import { startLoop } from '../../loop';
+import { metrics } from '../../metrics';
+import type { Stop } from '../../resources';
+import type { Ledger } from '../ledger';
+import type { Drainer } from './drainer';
+
+/** Watches how much waits to be written to Postgres: calls go on without it, within a bound. */
+export interface OutboxWatch {
+  /** New calls are refused; what closes calls is always taken. */
+  isFull(): boolean;
+  readonly stop: Stop;
+}
+
+export interface OutboxWatchOptions {
+  readonly ledger: Pick<Ledger, 'outboxShare'>;
+  readonly drainer: Pick<Drainer, 'oldestAgeMs'>;
+  readonly log: Logger;
+  readonly everyMs?: number;
+}
+
+/** Shares of the ledger's memory. */
+const ALARM_AT = 0.4;
+const FULL_AT = 0.7;
+const LOOK_EVERY_MS = 2_000;
+
+const share = new Gauge({
+  name: 'tollgate_ledger_outbox_share',
+  help: "Share of the ledger's memory taken by entries that Postgres does not have yet: an alarm at 0.4, full at 0.7.",
+  registers: [metrics],
+});
+const age = new Gauge({
+  name: 'tollgate_ledger_outbox_oldest_seconds',
+  help: 'Age of the oldest entry that Postgres does not have yet.',
+  registers: [metrics],
+});
+const refused = new Counter({
+  name: 'tollgate_ledger_outbox_full_total',
+  help: 'How often the outbox was found to be full, which refuses new calls.',
+  registers: [metrics],
+});
+
+export function startOutboxWatch({ ledger, drainer, log, everyMs = LOOK_EVERY_MS }: OutboxWatchOptions): OutboxWatch {
+  let level: 'ok' | 'alarm' | 'full' = 'ok';
+
+  const look = async () => {
+    const taken = await ledger.outboxShare();
+    share.set(taken);
+    age.set(drainer.oldestAgeMs() / 1_000);
+    const before = level;
+    level = taken >= FULL_AT ? 'full' : taken >= ALARM_AT ? 'alarm' : 'ok';
+    if (level === 'full') refused.inc();
+    if (level === before) return;
+    if (level === 'ok') log.info({ share: taken }, 'the outbox is within its bound again');
+    else log.error({ share: taken, level }, 'entries wait for Postgres; at 0.7 of the memory new calls are refused');
+  };
+
+  // A ledger that cannot be asked refuses calls by itself.
+  const loop = startLoop(look, { everyMs, firstAfterMs: everyMs, whenFailed: () => undefined });
+  return { isFull: () => level === 'full', stop: loop.stop };
+}

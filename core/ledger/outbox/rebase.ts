@@ -1,0 +1,71 @@
+import type { Knex } from 'knex';
+import type { OutboxEntry } from '../ledger';
+
+interface Chain {
+  readonly accountId: string;
+  readonly seq: bigint;
+  readonly posted: string;
+}
+
+/**
+ * What a ledger decided after it had gone back in time: calls that were served and credits that were given are real, but
+ * their numbers and balances follow a past that Postgres knows more of. Such entries are put at the end of the account's
+ * chain. A charge the balance does not cover any more is the platform's loss: a balance is never below zero.
+ */
+export async function continueChains(trx: Knex, entries: readonly OutboxEntry[]): Promise<readonly OutboxEntry[]> {
+  const chains = new Map((await readChains(trx, entries)).map((chain) => [chain.accountId, chain]));
+  const written = await readWritten(trx, entries);
+  const ends = new Map<string, { seq: number; postedE8: bigint }>();
+  return entries.map((entry) => {
+    const { accountId, seq } = entry;
+    const chain = chains.get(accountId);
+    if (chain === undefined || written.has(placeOf(entry))) return entry;
+    const end = ends.get(accountId) ?? (seq <= Number(chain.seq) ? endOf(chain) : undefined);
+    if (end === undefined) return entry;
+    const moved = append(entry, end);
+    ends.set(accountId, { seq: moved.seq, postedE8: moved.postedE8 });
+    return moved;
+  });
+}
+
+function endOf({ seq, posted }: Chain): { seq: number; postedE8: bigint } {
+  return { seq: Number(seq), postedE8: BigInt(posted) };
+}
+
+function append(entry: OutboxEntry, end: { seq: number; postedE8: bigint }): OutboxEntry {
+  const isCovered = end.postedE8 + entry.amountE8 >= 0n;
+  const amountE8 = isCovered ? entry.amountE8 : -end.postedE8;
+  return {
+    ...entry,
+    seq: end.seq + 1,
+    amountE8,
+    postedE8: end.postedE8 + amountE8,
+    shortfallE8: entry.shortfallE8 + amountE8 - entry.amountE8,
+  };
+}
+
+async function readChains(trx: Knex, entries: readonly OutboxEntry[]): Promise<readonly Chain[]> {
+  const accountIds = JSON.stringify([...new Set(entries.map(({ accountId }) => accountId))]);
+  const { rows } = await trx.raw<{ rows: Chain[] }>(
+    `SELECT account_id::text AS "accountId", seq, posted_e8::text AS posted FROM ledger_accounts
+     JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON account_id = account.value::uuid`,
+    { accountIds },
+  );
+  return rows;
+}
+
+/** Entries that are there already, however they are numbered: they were drained before and not forgotten. */
+async function readWritten(trx: Knex, entries: readonly OutboxEntry[]): Promise<ReadonlySet<string>> {
+  const wanted = entries.map(({ accountId, rid, kind }) => ({ accountId, rid, kind }));
+  const { rows } = await trx.raw<{ rows: { rid: string; kind: string }[] }>(
+    `SELECT entry.rid::text AS rid, entry.kind FROM ledger_entries AS entry
+     JOIN jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, rid uuid, kind text)
+       ON entry.account_id = wanted."accountId" AND entry.rid = wanted.rid AND entry.kind = wanted.kind`,
+    { wanted: JSON.stringify(wanted) },
+  );
+  return new Set(rows.map(placeOf));
+}
+
+function placeOf({ rid, kind }: { readonly rid: string; readonly kind: string }): string {
+  return `${rid} ${kind}`;
+}

@@ -1,0 +1,94 @@
+#!lua library
+-- Idempotency-Keys of an account. {sNNN}:i:<account> has for each key's hash the call it stands for: its rid, the hash of its
+-- body and its request id. {sNNN}:io:<account> has their order. How the call ended is what its reservation says, so nothing
+-- that closes a call has to know of its key.
+--
+-- Reads reservations beside its KEYS; all are in the account's slot.
+
+-- As many as ledger.ts says.
+local INTENTS_AT_MOST = 10000
+
+-- A key is known for ten minutes after its call. Its reservation is known for fifteen and has this left when they are over.
+local FREE_MS = 300000
+
+-- Longer than any call runs. An account that sends no more keys leaves nothing behind.
+local INTENTS_KEPT_MS = '86400000'
+
+-- How many of the oldest keys are looked at for one whose call has ended.
+local LOOKED_AT = 1000
+
+local function intent_of(calls, key)
+  local known = redis.call('HGET', calls, key)
+  if not known then return nil end
+  return string.match(known, '^(%S+) (%S+) (%S+)$')
+end
+
+-- The state of a key's call, and what it was charged; nothing where the key is free again. `name` is a key of the shard.
+local function call_of(name, rid)
+  if not rid then return nil end
+  local reservation = string.match(name, '^{.-}:') .. 'r:' .. rid
+  local call = redis.call('HMGET', reservation, 'state', 'charged')
+  local left = redis.call('PTTL', reservation)
+  if left >= 0 and left <= FREE_MS then return nil end
+  return call[1], call[2]
+end
+
+local function is_charged(state, charged) return state == 'settled' and charged ~= '0' end
+
+-- Which keys give way to a new one, and which of them are open and move to the end; nothing where there is no room. Two that
+-- are free again are dropped each time, so that they never pile up.
+local function find_room(calls, order, key)
+  local added = redis.call('HEXISTS', calls, key) == 1 and 0 or 1
+  local excess = redis.call('ZCARD', order) + added - INTENTS_AT_MOST
+  local room = { dropped = {}, moved = {} }
+  for at = 0, LOOKED_AT - 1 do
+    local oldest = redis.call('ZRANGE', order, at, at)[1]
+    if not oldest or #room.dropped == 2 then break end
+    local state = call_of(calls, (intent_of(calls, oldest)))
+    if state and #room.dropped >= excess then break end
+    table.insert(state == 'open' and room.moved or room.dropped, oldest)
+  end
+  if excess > 0 and #room.dropped == 0 then return nil end
+  return room
+end
+
+local function note_intent(calls, order, room, key, call)
+  local time = redis.call('TIME')
+  local now = string.format('%.0f', time[1] * 1000000 + time[2])
+  for _, dropped in ipairs(room.dropped) do
+    redis.call('HDEL', calls, dropped)
+    redis.call('ZREM', order, dropped)
+  end
+  for _, moved in ipairs(room.moved) do redis.call('ZADD', order, now, moved) end
+  redis.call('HSET', calls, key, table.concat(call, ' '))
+  redis.call('ZADD', order, now, key)
+  redis.call('PEXPIRE', calls, INTENTS_KEPT_MS)
+  redis.call('PEXPIRE', order, INTENTS_KEPT_MS)
+end
+
+local function names_of(account)
+  return (string.gsub(account, ':a:', ':i:', 1)), (string.gsub(account, ':a:', ':io:', 1))
+end
+
+-- For a call that is over: where there is no room there is one more.
+local function keep_intent(calls, order, key, call)
+  note_intent(calls, order, find_room(calls, order, key) or { dropped = {}, moved = {} }, key, call)
+end
+
+-- Gives a late settle the key that its usage record names; false where another call has it, which is open or was charged.
+local function claim_intent(account, rid, record)
+  local call = record ~= '' and cjson.decode(record) or {}
+  local intent = call.routing and call.routing.intent
+  if not intent then return true end
+  local calls, order = names_of(account)
+  local other = intent_of(calls, intent.key)
+  local state, charged = call_of(account, other)
+  if state and other ~= rid and (state == 'open' or is_charged(state, charged)) then return false end
+  keep_intent(calls, order, intent.key, { rid, intent.body, call.requestId })
+  return true
+end
+
+local function restore_intent(account, rid, intent)
+  local calls, order = names_of(account)
+  keep_intent(calls, order, intent.key, { rid, intent.body, intent.request })
+end

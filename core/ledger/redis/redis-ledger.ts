@@ -1,0 +1,604 @@
+import type { Logger } from 'pino';
+import { eachAtOnce } from '../../each-at-once';
+import { newId } from '../../ids';
+import { MAX_AMOUNT_E8 } from '../../money';
+import { type LuaScript, loadScript } from '../../storage/lua';
+import { duplicateRedis, type RedisClient } from '../../storage/redis';
+import { assertAmount } from '../amount';
+import { type Inspection, readInspection } from '../inspection';
+import {
+  type AccountSnapshot,
+  CLOSED_MS,
+  type CountOutcome,
+  type CreditOutcome,
+  type CreditRequest,
+  type ExpireOutcome,
+  type FindKeyOutcome,
+  type KeyState,
+  type KeyStatus,
+  type Ledger,
+  LedgerUnavailable,
+  type OutboxEntry,
+  type ReleaseOutcome,
+  type ReleaseRequest,
+  type RenewOutcome,
+  type RenewRequest,
+  type ReserveOutcome,
+  type ReserveRequest,
+  type RollOutcome,
+  type RollRequest,
+  type SetKeyRequest,
+  type SettleOutcome,
+  type SettleRequest,
+  WrongPayer,
+} from '../ledger';
+import type { AccountState, AccountStatus, Payer } from '../payer';
+import { ALL_SHARDS } from '../shard';
+import { refuseBrokenMoves } from './broken-moves';
+import { RedisConnection, type ScriptAnswer } from './connection';
+import { firstIdAfter, readEntry } from './entry';
+import { LIMIT_FIELDS, limitTexts, readLimits, readSettings, writeSettings } from './key-fields';
+import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
+import { type ReplicaPolicy, Replicas } from './replicas';
+import { describeSnapshot } from './snapshot';
+
+const script = (name: string): LuaScript => loadScript(__dirname, name);
+
+const RESERVE = script('reserve');
+const COUNT = script('count');
+const SETTLE = script('settle');
+const RELEASE = script('release');
+const RENEW = script('renew');
+const ROLL = script('roll');
+const EXPIRE = script('expire');
+const CREDIT = script('credit');
+const SET_ACCOUNT = script('set-account');
+const SET_KEY = script('set-key');
+const INDEX_KEY = script('index-key');
+const DUE = script('due');
+const TRIM = script('trim');
+const RESTORE = script('restore');
+const INSPECT = script('inspect');
+const MARK = script('mark');
+
+export const LEDGER_SCRIPTS: readonly LuaScript[] = [
+  RESERVE,
+  COUNT,
+  SETTLE,
+  RELEASE,
+  RENEW,
+  ROLL,
+  EXPIRE,
+  CREDIT,
+  SET_ACCOUNT,
+  SET_KEY,
+  INDEX_KEY,
+  DUE,
+  TRIM,
+  RESTORE,
+  INSPECT,
+  MARK,
+];
+
+/** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
+const BACKGROUND = { commandTimeout: 2_000, socketTimeout: 5_000, enableOfflineQueue: true };
+
+/** Accounts that are written back at once: one with a thousand calls that were closed lately takes Redis some milliseconds. */
+const RESTORED_AT_ONCE = 8;
+const INDEXED_AT_ONCE = 100;
+
+/**
+ * What is read or forgotten of an outbox in one command, and in how many outboxes at once: Redis serves no call meanwhile. An entry
+ * takes it 2 µs to read and 5 to forget.
+ */
+const ENTRIES_PER_COMMAND = 64;
+const OUTBOXES_AT_ONCE = 4;
+
+/** The epochs of all shards are read this often without a reason. */
+const LOOK_EVERY_MS = 10_000;
+
+const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
+const CLOSED = String(CLOSED_MS);
+
+/** Answers that something is so from now on: what a caller goes by, a replica must have. An expiry is found again by itself. */
+const DONE: ReadonlySet<string> = new Set([
+  'reserved',
+  'settled',
+  'released',
+  'tombstoned',
+  'renewed',
+  'rolled',
+  'credited',
+  'set',
+  'indexed',
+]);
+
+export interface RedisLedgerOptions {
+  /** Taken over: `close` ends it. */
+  readonly redis: RedisClient;
+  readonly replicas?: ReplicaPolicy & { readonly log: Logger };
+}
+
+/** The ledger on a connection that answers, with its scripts loaded. `close` of the ledger ends the connection. */
+export async function openRedisLedger(options: {
+  redis: RedisClient;
+  log: Logger;
+  replicas?: ReplicaPolicy;
+}): Promise<Ledger> {
+  const { redis, log, replicas } = options;
+  const ledger = new RedisLedger({ redis, ...(replicas === undefined ? {} : { replicas: { ...replicas, log } }) });
+  log.debug({ ready: await ledger.isReady() }, 'the ledger is in Redis');
+  return ledger;
+}
+
+/** The ledger of production: one Lua script per operation, one round trip each. */
+export class RedisLedger implements Ledger {
+  readonly #calls: RedisConnection;
+  readonly #background: RedisConnection;
+  readonly #replicas: Replicas | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ redis, replicas }: RedisLedgerOptions) {
+    this.#calls = new RedisConnection(redis, LEDGER_SCRIPTS);
+    const background = duplicateRedis(redis, BACKGROUND);
+    background.on('error', () => undefined); // The first connection reports that Redis is not reachable.
+    this.#background = new RedisConnection(background, LEDGER_SCRIPTS);
+    if (replicas !== undefined && replicas.waitReplicas > 0)
+      this.#replicas = new Replicas({ redis, mark: MARK, policy: replicas, log: replicas.log });
+  }
+
+  #run(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<ScriptAnswer> {
+    const answer = this.#calls.run(script, keys, args);
+    return this.#replicas === undefined ? answer : confirmed(answer, this.#replicas);
+  }
+
+  async findKey(hash: string): Promise<FindKeyOutcome> {
+    const owner = await this.#calls.ask((redis) => redis.get(keyIndexEntry(hash)));
+    if (owner !== null) {
+      const [accountId = '', keyId = ''] = owner.split(' ');
+      return { outcome: 'found', accountId, keyId };
+    }
+    // Redis may be emptied, or filled again, between two looks: only what one whole index says is sure.
+    const [before, again, after] = await this.#calls.ask((redis) =>
+      Promise.all([redis.get(KEY_INDEX), redis.get(keyIndexEntry(hash)), redis.get(KEY_INDEX)]),
+    );
+    return { outcome: before !== null && before === after && again === null ? 'unknown' : 'not_ready' };
+  }
+
+  async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
+    assertAmount(request.amountE8);
+    const { accountId, keyId, rid, lifetimeMs, intent } = request;
+    const p = accountPrefix(accountId);
+    const lifetime = lifetimeMs === undefined ? '' : String(lifetimeMs);
+    const keys = [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`];
+    const args = [
+      rid,
+      request.amountE8.toString(),
+      lifetime,
+      String(request.keyRev),
+      accountId,
+      keyId,
+      request.record,
+      request.tokens === undefined ? '' : String(request.tokens),
+    ];
+    if (intent !== undefined) {
+      keys.push(`${p}i:${accountId}`, `${p}io:${accountId}`);
+      args.push(intent.key, intent.body, intent.requestId);
+    }
+    const [word, value = '', other = '', charged = ''] = await this.#run(RESERVE, keys, args);
+    switch (word) {
+      case 'reserved':
+      case 'not_ready':
+      case 'released_before':
+      case 'closed_before':
+      case 'exists_with_different_amount':
+      case 'unknown_account':
+      case 'frozen':
+      case 'unknown_key':
+      case 'revoked':
+      case 'too_many_intents':
+        return { outcome: word };
+      case 'intent_conflict':
+        return { outcome: word, requestId: value };
+      case 'intent_open':
+        return { outcome: word, requestId: value, rid: other };
+      case 'intent_charged':
+        return { outcome: word, requestId: value, rid: other, chargedE8: BigInt(charged) };
+      case 'stale_key':
+        return { outcome: word, settings: readSettings(value, other) };
+      case 'rate_limited':
+        return { outcome: word, retryAfterMs: Number(value) };
+      case 'insufficient_balance':
+      case 'key_limit_exceeded':
+        return { outcome: word, availableE8: BigInt(value) };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async countRefused({ accountId, keyId }: Payer): Promise<CountOutcome> {
+    const p = accountPrefix(accountId);
+    const [word, value = ''] = await this.#calls.run(COUNT, [`${p}meta`, `${p}k:${keyId}`], [accountId]);
+    switch (word) {
+      case 'counted':
+      case 'not_ready':
+      case 'unknown_key':
+        return { outcome: word };
+      case 'rate_limited':
+        return { outcome: word, retryAfterMs: Number(value) };
+      default:
+        throw unexpected(word, keyId);
+    }
+  }
+
+  async settle(request: SettleRequest): Promise<SettleOutcome> {
+    assertAmount(request.costE8);
+    const { accountId, keyId, rid } = request;
+    const [word, charged = '', shortfall = ''] = await this.#run(SETTLE, closingKeys(request, rid), [
+      rid,
+      request.costE8.toString(),
+      accountId,
+      keyId,
+      request.record,
+      request.isLate === true ? 'late' : '',
+      request.tokens === undefined ? '' : String(request.tokens),
+    ]);
+    switch (word) {
+      case 'settled':
+        return { outcome: word, chargedE8: BigInt(charged), shortfallE8: BigInt(shortfall) };
+      case 'not_ready':
+      case 'unknown_reservation':
+      case 'released':
+      case 'expired':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
+    const { accountId, keyId, rid, record } = request;
+    const args = [rid, accountId, keyId, record, CLOSED];
+    const [word] = await this.#run(RELEASE, closingKeys(request, rid), args);
+    switch (word) {
+      case 'released':
+      case 'tombstoned':
+      case 'settled':
+      case 'expired':
+      case 'not_ready':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async renew({ accountId, keyId, rid, lifetimeMs, amountE8 = 0n }: RenewRequest): Promise<RenewOutcome> {
+    assertAmount(amountE8);
+    const p = accountPrefix(accountId);
+    const [word, value = ''] = await this.#run(
+      RENEW,
+      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
+      [rid, lifetimeMs === undefined ? '' : String(lifetimeMs), accountId, keyId, amountE8.toString()],
+    );
+    switch (word) {
+      case 'renewed':
+      case 'not_open':
+      case 'not_ready':
+      case 'frozen':
+        return { outcome: word };
+      case 'insufficient_balance':
+      case 'key_limit_exceeded':
+        return { outcome: word, availableE8: BigInt(value) };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async roll(request: RollRequest): Promise<RollOutcome> {
+    const { accountId, keyId, rid, costE8, record, next } = request;
+    assertAmount(costE8);
+    assertAmount(next.amountE8);
+    const [word, value = '', shortfall = ''] = await this.#run(
+      ROLL,
+      [...closingKeys(request, rid), `${accountPrefix(accountId)}r:${next.rid}`],
+      [rid, costE8.toString(), accountId, keyId, record, next.rid, next.amountE8.toString()],
+    );
+    switch (word) {
+      case 'rolled':
+      case 'settled':
+        return { outcome: word, chargedE8: BigInt(value), shortfallE8: BigInt(shortfall) };
+      case 'insufficient_balance':
+      case 'key_limit_exceeded':
+        return { outcome: word, availableE8: BigInt(value) };
+      case 'not_ready':
+      case 'unknown_reservation':
+      case 'released':
+      case 'expired':
+      case 'frozen':
+      case 'exists_with_different_amount':
+      case 'released_before':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
+    const args = [rid, payer.accountId, payer.keyId];
+    const [word] = await this.#run(EXPIRE, closingKeys(payer, rid), args);
+    switch (word) {
+      case 'expired':
+      case 'not_due':
+      case 'not_ready':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
+    assertAmount(amountE8, -MAX_AMOUNT_E8);
+    const p = accountPrefix(accountId);
+    const [word, posted = ''] = await this.#run(
+      CREDIT,
+      [`${p}meta`, `${p}a:${accountId}`, `${p}r:${rid}`, `${p}ob`],
+      [rid, amountE8.toString(), accountId, MAX_AMOUNT],
+    );
+    switch (word) {
+      case 'credited':
+        return { outcome: word, postedE8: BigInt(posted) };
+      case 'not_ready':
+      case 'unknown_account':
+      case 'above_maximum':
+      case 'insufficient_balance':
+        return { outcome: word };
+      default:
+        throw unexpected(word, rid);
+    }
+  }
+
+  async setAccount(accountId: string, status: AccountStatus): Promise<void> {
+    const p = accountPrefix(accountId);
+    const [word] = await this.#run(SET_ACCOUNT, [`${p}meta`, `${p}a:${accountId}`], [status]);
+    if (word === 'not_ready') throw notReady();
+  }
+
+  /** The index entry is written last: a key that is found has its settings. */
+  async setKey(request: SetKeyRequest): Promise<void> {
+    const { accountId, keyId, status, settings, hash } = request;
+    for (const amountE8 of [request.limitE8, request.dailyLimitE8, request.monthlyLimitE8])
+      assertAmount(amountE8 ?? 0n);
+    const p = accountPrefix(accountId);
+    const [limit, ...others] = limitTexts(request);
+    const args = [accountId, status, limit ?? '', String(settings.rev), writeSettings(settings), ...others];
+    const [word] = await this.#run(SET_KEY, [`${p}meta`, `${p}k:${keyId}`], args);
+    if (word === 'not_ready') throw notReady();
+    if (word === 'other_payer') throw unexpected(word, keyId);
+    await this.#run(INDEX_KEY, [keyIndexEntry(hash)], [`${accountId} ${keyId}`]);
+  }
+
+  async readAccount(accountId: string): Promise<AccountState | undefined> {
+    const p = accountPrefix(accountId);
+    const [status, available, held, posted, seq] = await this.#readWhenReady(p, `${p}a:${accountId}`, [
+      'status',
+      'available',
+      'held',
+      'posted',
+      'seq',
+    ]);
+    if (!status || !available || !held || !posted) return undefined;
+    return {
+      status: status as AccountStatus,
+      availableE8: BigInt(available),
+      heldE8: BigInt(held),
+      postedE8: BigInt(posted),
+      seq: Number(seq),
+    };
+  }
+
+  async readKey({ accountId, keyId }: Payer): Promise<KeyState | undefined> {
+    const p = accountPrefix(accountId);
+    const [owner, status, spent, held, rev, settings, ...limits] = await this.#readWhenReady(p, `${p}k:${keyId}`, [
+      'account',
+      'status',
+      'spent',
+      'held',
+      'rev',
+      'settings',
+      ...LIMIT_FIELDS,
+    ]);
+    if (owner !== accountId || !spent || !held || !rev || !settings) return undefined;
+    return {
+      status: status as KeyStatus,
+      spentE8: BigInt(spent),
+      heldE8: BigInt(held),
+      ...readLimits(limits),
+      settings: readSettings(rev, settings),
+    };
+  }
+
+  async #readWhenReady(prefix: string, key: string, fields: string[]): Promise<readonly (string | null)[]> {
+    const [before, values, after] = await this.#calls.ask((redis) =>
+      Promise.all([
+        redis.hget(`${prefix}meta`, 'epoch'),
+        redis.hmget(key, ...fields),
+        redis.hget(`${prefix}meta`, 'epoch'),
+      ]),
+    );
+    if (before === null || before !== after) throw notReady();
+    return values;
+  }
+
+  async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    const p = shardPrefix(shard);
+    const [, ...rids] = await this.#background.run(DUE, [`${p}exp`], [String(limit)]);
+    const payers = await Promise.all(
+      rids.map((rid) => this.#background.ask((redis) => redis.hmget(`${p}r:${rid}`, 'account', 'key'))),
+    );
+    return rids.flatMap((rid, index) => {
+      const [accountId, keyId] = payers[index] ?? [];
+      return accountId && keyId ? [{ rid, accountId, keyId }] : [];
+    });
+  }
+
+  async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+    const found = new Map<number, readonly OutboxEntry[]>();
+    await eachAtOnce(shards, OUTBOXES_AT_ONCE, async (shard) => {
+      const head = await this.#readHead(`${shardPrefix(shard)}ob`, limit);
+      if (head.length > 0) found.set(shard, head);
+    });
+    return found;
+  }
+
+  async #readHead(outbox: string, limit: number): Promise<readonly OutboxEntry[]> {
+    const head: OutboxEntry[] = [];
+    let from = '-';
+    for (;;) {
+      const count = Math.min(limit - head.length, ENTRIES_PER_COMMAND);
+      const piece = await this.#background.ask((redis) => redis.xrange(outbox, from, '+', 'COUNT', count));
+      head.push(...piece.map(readEntry));
+      if (piece.length < count || head.length === limit) return head;
+      from = `(${head.at(-1)?.id}`;
+    }
+  }
+
+  async trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void> {
+    const p = shardPrefix(shard);
+    for (let at = 0; at < entries.length; at += ENTRIES_PER_COMMAND) {
+      const piece = entries.slice(at, at + ENTRIES_PER_COMMAND);
+      const [first, last] = [piece[0], piece.at(-1)] as [OutboxEntry, OutboxEntry];
+      const reservations = piece.map((entry) => `${p}r:${entry.rid}`);
+      await this.#background.run(TRIM, [`${p}ob`, ...reservations], [firstIdAfter(last.id), CLOSED, first.id]);
+    }
+  }
+
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+    const p = shardPrefix(shard);
+    const wanted = JSON.stringify({ accounts: accountIds, keys: keyIds });
+    const [word, seen = ''] = await this.#background.run(INSPECT, [`${p}meta`, `${p}exp`], [p, wanted]);
+    if (word === 'not_ready') throw notReady();
+    return readInspection(seen);
+  }
+
+  /**
+   * The epoch of a shard is the replication id of the Redis it was filled in: a restart, a promotion and a move to another
+   * node change that id. All shards are looked at when there is a reason to, and now and then.
+   */
+  async isReady(): Promise<boolean> {
+    const id = await this.#background.readReplicationId();
+    const isInDoubt = this.#calls.isInDoubt(id);
+    // First: a Cluster in this state may answer nothing else.
+    if (isInDoubt) await this.#background.ask(refuseBrokenMoves);
+    if ((await this.#background.ask((redis) => redis.exists(KEY_INDEX))) === 0) return false;
+    const looked = performance.now() - this.#lookedAt < LOOK_EVERY_MS;
+    if (looked && !isInDoubt) return true;
+    if (!(await this.#everyShardHas('epoch', id))) return false;
+    this.#trust(id);
+    return true;
+  }
+
+  async #everyShardHas(field: string, value: string): Promise<boolean> {
+    const values = await this.#background.ask((redis) =>
+      Promise.all(ALL_SHARDS.map((shard) => redis.hget(`${shardPrefix(shard)}meta`, field))),
+    );
+    return values.every((each) => each === value);
+  }
+
+  async #setInEveryShard(field: string, value: string): Promise<void> {
+    await this.#background.ask((redis) =>
+      Promise.all(ALL_SHARDS.map((shard) => redis.hset(`${shardPrefix(shard)}meta`, field, value))),
+    );
+  }
+
+  #trust(id: string): void {
+    this.#lookedAt = performance.now();
+    this.#calls.trust(id);
+    this.#replicas?.trust(id);
+  }
+
+  /** Every stream is measured by a few of its entries, which are alike. */
+  async outboxShare(): Promise<number> {
+    const [info, ...sizes] = await this.#background.ask((redis) =>
+      Promise.all([
+        redis.info('memory'),
+        ...ALL_SHARDS.map((shard) => redis.memory('USAGE', `${shardPrefix(shard)}ob`, 'SAMPLES', 5)),
+      ]),
+    );
+    const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1]) || Number(/^total_system_memory:(\d+)/m.exec(info)?.[1]);
+    return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0) / limit;
+  }
+
+  async openedAgoMs(): Promise<number> {
+    const [openedAt, [seconds = 0]] = await this.#background.ask((redis) =>
+      Promise.all([redis.get(KEY_INDEX), redis.time()]),
+    );
+    return openedAt === null ? 0 : Number(seconds) * 1_000 - Number(openedAt);
+  }
+
+  async shut(): Promise<void> {
+    await this.#background.ask((redis) =>
+      Promise.all([redis.del(KEY_INDEX), ...ALL_SHARDS.map((shard) => redis.del(`${shardPrefix(shard)}meta`))]),
+    );
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  async begin(): Promise<string> {
+    const begun = newId();
+    await this.#setInEveryShard('begun', begun);
+    return begun;
+  }
+
+  async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
+    await eachAtOnce(accounts, RESTORED_AT_ONCE, (account) => this.#restore(account));
+  }
+
+  async #restore(account: AccountSnapshot): Promise<void> {
+    const p = accountPrefix(account.accountId);
+    const args = [account.accountId, p, describeSnapshot(account), CLOSED];
+    await this.#background.run(RESTORE, [`${p}a:${account.accountId}`, `${p}exp`], args);
+    await eachAtOnce(account.keys, INDEXED_AT_ONCE, ({ hash, keyId }) =>
+      this.#background.run(INDEX_KEY, [keyIndexEntry(hash)], [`${account.accountId} ${keyId}`]),
+    );
+  }
+
+  async open(begun?: string): Promise<'opened' | 'lost'> {
+    const id = await this.#background.readReplicationId();
+    await this.#setInEveryShard('epoch', id);
+    const [seconds] = await this.#background.ask((redis) => redis.time());
+    await this.#background.ask((redis) => redis.set(KEY_INDEX, String(Number(seconds) * 1_000)));
+    // Asked last: a Redis that was emptied while it was being filled has the epochs, and nothing else.
+    if (begun !== undefined && !(await this.#everyShardHas('begun', begun))) {
+      await this.shut();
+      return 'lost';
+    }
+    this.#trust(id);
+    return 'opened';
+  }
+
+  async close(): Promise<void> {
+    this.#calls.redis.disconnect();
+    this.#background.redis.disconnect();
+    this.#replicas?.close();
+  }
+}
+
+async function confirmed(answering: Promise<ScriptAnswer>, replicas: Replicas): Promise<ScriptAnswer> {
+  const answer = await answering;
+  if (DONE.has(answer[0])) await replicas.confirm();
+  return answer;
+}
+
+/** The six keys of everything that closes a reservation. */
+function closingKeys({ accountId, keyId }: Payer, rid: string): string[] {
+  const p = accountPrefix(accountId);
+  return [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`, `${p}ob`];
+}
+
+function notReady(): LedgerUnavailable {
+  return new LedgerUnavailable('the ledger is being filled from Postgres');
+}
+
+function unexpected(word: string, id: string): Error {
+  if (word === 'other_payer') return new WrongPayer(`${id} belongs to another account or key`);
+  return new Error(`the ledger's script answered "${word}", which is not one of its answers`);
+}

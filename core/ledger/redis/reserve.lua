@@ -1,0 +1,113 @@
+#!lua
+-- Holds an amount of an account's money, and of a key's limit, for one call. Every check comes before the first write:
+-- Redis keeps what a failing script has written.
+--
+-- KEYS[1] {sNNN}:meta
+-- KEYS[2] {sNNN}:a:<account>
+-- KEYS[3] {sNNN}:k:<key>
+-- KEYS[4] {sNNN}:r:<rid>
+-- KEYS[5] {sNNN}:exp
+-- KEYS[6] {sNNN}:i:<account>, only with an Idempotency-Key, as KEYS[7] and ARGV[9] to ARGV[11]
+-- KEYS[7] {sNNN}:io:<account>
+-- ARGV[1] rid
+-- ARGV[2] amount in E8
+-- ARGV[3] lease in milliseconds, empty for a hold without a deadline
+-- ARGV[4] revision of the key's settings the node has decided by
+-- ARGV[5] account
+-- ARGV[6] key
+-- ARGV[7] JSON of the usage record, kept for an expiry
+-- ARGV[8] tokens the call may use, for the limits by the minute; empty where they do not count
+-- ARGV[9] hash of the Idempotency-Key
+-- ARGV[10] hash of the body
+-- ARGV[11] request id
+--
+-- answers
+--   reserved                      now, or before by the same request
+--   not_ready                     the shard has not been filled from Postgres
+--   released_before               released, maybe before this reserve came
+--   closed_before                 settled or expired
+--   exists_with_different_amount  the id is open with another amount
+--   other_payer                   the id belongs to another account or key: a defect of the caller
+--   unknown_account
+--   frozen
+--   unknown_key
+--   revoked
+--   stale_key, rev, settings      the node's copy of the settings is older
+--   intent_conflict, request id          the first call with this Idempotency-Key had another body
+--   intent_open, request id, rid         the first call is open
+--   intent_charged, request id, rid, E8  the first call was charged this much
+--   too_many_intents              the account has as many as are known, and calls that are open have the oldest
+--   rate_limited, milliseconds    with how long it takes until this call may be asked again
+--   insufficient_balance, E8      with what the account has available
+--   key_limit_exceeded, E8        with what the key's limits leave
+
+-- include key-limits
+-- include intents
+
+if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
+
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key')
+local state = reservation[1]
+if state then
+  if reservation[3] ~= ARGV[5] or reservation[4] ~= ARGV[6] then return 'other_payer' end
+  if state == 'released' or state == 'tombstoned' then return 'released_before' end
+  if state ~= 'open' then return 'closed_before' end
+  if reservation[2] ~= ARGV[2] then return 'exists_with_different_amount' end
+  return 'reserved'
+end
+
+local account = redis.call('HMGET', KEYS[2], 'status', 'available')
+if not account[1] then return 'unknown_account' end
+
+local key = redis.call('HMGET', KEYS[3], 'account', 'status', 'rev', 'limit', 'spent', 'held', 'caps')
+if key[1] ~= ARGV[5] then return 'unknown_key' end
+if key[2] ~= 'active' then return 'revoked' end
+if account[1] ~= 'active' then return 'frozen' end
+if tonumber(key[3]) > tonumber(ARGV[4]) then
+  return { 'stale_key', key[3], redis.call('HGET', KEYS[3], 'settings') }
+end
+
+local room_for_intent
+if ARGV[9] then
+  local rid, body, request = intent_of(KEYS[6], ARGV[9])
+  local first, charged = call_of(KEYS[4], rid)
+  if first and body ~= ARGV[10] then return { 'intent_conflict', request } end
+  if first == 'open' then return { 'intent_open', request, rid } end
+  if is_charged(first, charged) then return { 'intent_charged', request, rid, charged } end
+  room_for_intent = find_room(KEYS[6], KEYS[7], ARGV[9])
+  if not room_for_intent then return 'too_many_intents' end
+end
+
+local time = redis.call('TIME')
+local rate, calls_at, tokens_at = {}, nil, nil
+if key[7] and ARGV[8] ~= '' then
+  local now = time[1] * 1000000 + time[2]
+  local calls_late, tokens_late = 0, 0
+  rate = redis.call('HMGET', KEYS[3], 'calls', 'calls_at', 'tokens', 'tokens_at')
+  if rate[1] then calls_at, calls_late = take(tonumber(rate[1]), rate[2], 1, now) end
+  if rate[3] then tokens_at, tokens_late = take(tonumber(rate[3]), rate[4], tonumber(ARGV[8]), now) end
+  local late = math.max(calls_late, tokens_late)
+  if late > 0 then return { 'rate_limited', integer(math.ceil(late / 1000)) } end
+end
+
+local amount = tonumber(ARGV[2])
+if amount > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
+local room = room_of(KEYS[3], { key[4], key[5], key[6], key[7] })
+if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
+
+redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))
+redis.call('HINCRBY', KEYS[2], 'held', ARGV[2])
+redis.call('HINCRBY', KEYS[3], 'held', ARGV[2])
+redis.call('HSET', KEYS[4], 'state', 'open', 'amount', ARGV[2], 'account', ARGV[5], 'key', ARGV[6], 'record', ARGV[7])
+if calls_at then redis.call('HSET', KEYS[3], 'calls_at', integer(calls_at)) end
+if tokens_at then
+  redis.call('HSET', KEYS[3], 'tokens_at', integer(tokens_at))
+  redis.call('HSET', KEYS[4], 'tokens', ARGV[8])
+end
+local deadline = '+inf'
+if ARGV[3] ~= '' then
+  deadline = integer(time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[3]))
+end
+redis.call('ZADD', KEYS[5], deadline, ARGV[1])
+if ARGV[9] then note_intent(KEYS[6], KEYS[7], room_for_intent, ARGV[9], { ARGV[1], ARGV[10], ARGV[11] }) end
+return 'reserved'

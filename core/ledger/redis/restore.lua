@@ -1,0 +1,68 @@
+#!lua
+-- Writes back what Postgres knows of one account. Where its entries are as many here, its money stays as it is; but a status
+-- and a revision of a key's settings have no entry, so those of Postgres are written, and keys that are missing. An account
+-- that is behind loses its open holds, for nobody can say which of them were closed meanwhile, but for those that Postgres
+-- knows to be open.
+-- Reads and writes reservations and keys of the account beside its KEYS; all are in the account's slot.
+--
+-- KEYS[1] {sNNN}:a:<account>
+-- KEYS[2] {sNNN}:exp
+-- ARGV[1] account
+-- ARGV[2] {sNNN}:
+-- ARGV[3] JSON: status, available, held, posted, seq, keys (id, rev, held, and as their hashes hold them settings and
+--         counters), closed (rid, state, key, charged, shortfall, and of a charged call with an Idempotency-Key intent: key,
+--         body, request), open (rid, key, amount); amounts are strings, null is the empty string
+-- ARGV[4] milliseconds the closed reservations stay
+--
+-- answers
+--   restored
+--   untouched   the account is not behind: its money and its holds stay
+
+-- include intents
+
+local snapshot = cjson.decode(ARGV[3])
+local seq = redis.call('HGET', KEYS[1], 'seq')
+local behind = not seq or tonumber(seq) < tonumber(snapshot.seq)
+
+for _, key in ipairs(snapshot.keys) do
+  local name = ARGV[2] .. 'k:' .. key.id
+  local rev = redis.call('HGET', name, 'rev')
+  if behind or not rev then
+    redis.call('DEL', name)
+    redis.call('HSET', name, 'account', ARGV[1], 'held', behind and key.held or '0', unpack(key.counters))
+  end
+  if behind or not rev or tonumber(rev) < tonumber(key.rev) then
+    redis.call('HDEL', name, 'limit', 'day_limit', 'month_limit', 'calls', 'tokens', 'caps')
+    redis.call('HSET', name, unpack(key.settings))
+  end
+end
+if not behind then
+  redis.call('HSET', KEYS[1], 'status', snapshot.status)
+  return 'untouched'
+end
+
+for _, rid in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  local name = ARGV[2] .. 'r:' .. rid
+  if redis.call('HGET', name, 'account') == ARGV[1] then
+    redis.call('DEL', name)
+    redis.call('ZREM', KEYS[2], rid)
+  end
+end
+for _, closed in ipairs(snapshot.closed) do
+  local name = ARGV[2] .. 'r:' .. closed.rid
+  redis.call('DEL', name)
+  redis.call('HSET', name, 'state', closed.state, 'account', ARGV[1])
+  if closed.key ~= '' then redis.call('HSET', name, 'key', closed.key) end
+  if closed.state == 'settled' then redis.call('HSET', name, 'charged', closed.charged, 'shortfall', closed.shortfall) end
+  redis.call('PEXPIRE', name, ARGV[4])
+  if closed.intent then restore_intent(KEYS[1], closed.rid, closed.intent) end
+end
+for _, open in ipairs(snapshot.open) do
+  local name = ARGV[2] .. 'r:' .. open.rid
+  redis.call('DEL', name)
+  redis.call('HSET', name, 'state', 'open', 'amount', open.amount, 'account', ARGV[1], 'key', open.key, 'record', '')
+  redis.call('ZADD', KEYS[2], '+inf', open.rid)
+end
+redis.call('HSET', KEYS[1], 'status', snapshot.status, 'available', snapshot.available, 'held', snapshot.held,
+  'posted', snapshot.posted, 'seq', snapshot.seq)
+return 'restored'

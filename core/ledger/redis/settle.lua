@@ -1,0 +1,73 @@
+#!lua flags=allow-oom
+-- Replaces a hold by the cost: charges it, gives the rest back and tells the outbox, in one step. Above the hold at most
+-- what is available on the account and what the key's limits leave is charged; the rest is the shortfall. A late settle is
+-- one whose hold was lost with its ledger: it finds nothing held, and charges nothing where another call has its
+-- Idempotency-Key by now. Of such a key it writes {sNNN}:i:<account> and {sNNN}:io:<account> beside its KEYS.
+--
+-- KEYS[1] {sNNN}:meta
+-- KEYS[2] {sNNN}:a:<account>
+-- KEYS[3] {sNNN}:k:<key>
+-- KEYS[4] {sNNN}:r:<rid>
+-- KEYS[5] {sNNN}:exp
+-- KEYS[6] {sNNN}:ob
+-- ARGV[1] rid
+-- ARGV[2] cost in E8
+-- ARGV[3] account
+-- ARGV[4] key
+-- ARGV[5] JSON of the finished usage record, empty for none
+-- ARGV[6] late, when an id that is not known is charged all the same; empty otherwise
+-- ARGV[7] tokens the call has used, for the limit by the minute; empty when that is not known
+--
+-- answers
+--   settled, charged, shortfall   now or before; the first settlement counts
+--   not_ready                     the shard has not been filled from Postgres
+--   unknown_reservation           or, late, its account or key
+--   released                      nothing is charged
+--   expired                       nothing is charged
+--   other_payer                   the id belongs to another account or key: a defect of the caller
+
+-- include key-limits
+-- include intents
+
+if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
+
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'charged', 'shortfall', 'tokens')
+local state = reservation[1]
+local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps', 'account')
+if not state then
+  if ARGV[6] ~= 'late' or key[5] ~= ARGV[3] or redis.call('EXISTS', KEYS[2]) == 0 then return 'unknown_reservation' end
+else
+  if reservation[3] ~= ARGV[3] or reservation[4] ~= ARGV[4] then return 'other_payer' end
+  if state == 'settled' then return { 'settled', reservation[5], reservation[6] } end
+  if state == 'expired' then return 'expired' end
+  if state ~= 'open' then return 'released' end
+end
+
+local hold = tonumber(reservation[2] or 0)
+local cost = tonumber(ARGV[2])
+local charge = cost
+if not state and not claim_intent(KEYS[2], ARGV[1], ARGV[5]) then
+  charge = 0
+elseif cost > hold then
+  local more = math.min(cost - hold, tonumber(redis.call('HGET', KEYS[2], 'available')))
+  charge = hold + math.min(more, math.max(0, room_of(KEYS[3], key)))
+end
+local charged = integer(charge)
+local shortfall = integer(cost - charge)
+
+redis.call('HINCRBY', KEYS[2], 'available', integer(hold - charge))
+redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
+local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - charge))
+local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
+redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
+spend(KEYS[3], charged, key[4])
+correct_tokens(KEYS[3], reservation[7], ARGV[7])
+-- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
+redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', charged, 'shortfall', shortfall,
+  'account', ARGV[3], 'key', ARGV[4])
+redis.call('ZREM', KEYS[5], ARGV[1])
+redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
+  'seq', integer(seq), 'amount', integer(0 - charge), 'posted', integer(posted), 'shortfall', shortfall,
+  'record', ARGV[5])
+return { 'settled', charged, shortfall }

@@ -1,0 +1,110 @@
+import type { Inspection, SeenHold } from '../inspection';
+
+/**
+ * What must hold of the ledger at every moment; what does not hold names one of these words. The list of ledger
+ * documents, tests and metrics: one word per invariant.
+ */
+export const INVARIANTS = {
+  account_missing: 'an account of Postgres is in the ledger',
+  key_missing: 'a key of Postgres is in the ledger',
+  available_negative: 'available ≥ 0',
+  held_negative: 'held ≥ 0',
+  balance_differs: 'available + held = posted',
+  holds_differ: 'held of an account = the sum of its open holds',
+  key_holds_differ: 'held of a key = the sum of its open holds',
+  hold_without_deadline: "a call's hold has a deadline",
+  hold_overdue: "a call's hold is given back within 60 s of its deadline",
+  limit_exceeded: 'spent of a key ≤ its limit, unless the limit was lowered',
+  spent_differs: 'spent of a key = the sum of its charges',
+  chain_gap: 'entries of an account are numbered without a gap',
+  chain_broken: 'posted of an entry = posted of the one before + its amount',
+  chain_end_differs: "an account's noted last entry, which recovery reads, is its last entry",
+  key_sum_differs: 'the sums of what a key has spent by day, which recovery reads, are the sum of its charges',
+  posted_differs: 'posted in the ledger = the sum of all entries up to its last one',
+  entry_lost: 'an entry of the ledger is in its outbox or in Postgres',
+  ledger_behind: 'the ledger knows every entry of Postgres',
+  closed_twice: 'a reservation is closed by one entry',
+  record_missing: 'a closed reservation of a call has a usage record',
+  record_twice: 'a closed reservation of a call has one usage record',
+  record_without_entry: 'a usage record with a reservation has the entry that closed it',
+  record_differs: 'a usage record says what its entry charged',
+  credit_missing: 'a credit of Postgres has its entry',
+  outbox_old: 'an entry leaves the outbox within 60 s',
+} as const;
+
+export type Invariant = keyof typeof INVARIANTS;
+
+/** One place where an invariant does not hold. What is not known, or is about all accounts, is null. */
+export interface Violation {
+  readonly invariant: Invariant;
+  readonly accountId: string | null;
+  /** The entry it is about, or the last one the ledger knew when it was looked at. */
+  readonly seq: number | null;
+  readonly keyId: string | null;
+  readonly rid: string | null;
+  readonly expected: string;
+  readonly found: string;
+}
+
+type Detail = Partial<Pick<Violation, 'accountId' | 'seq' | 'keyId' | 'rid'>>;
+
+export function violation(
+  invariant: Invariant,
+  { accountId = null, seq = null, keyId = null, rid = null }: Detail,
+  expected: unknown,
+  found: unknown,
+): Violation {
+  return { invariant, accountId, seq, keyId, rid, expected: String(expected), found: String(found) };
+}
+
+/** A hold may be this late, and an entry this old: expiry pauses after Redis came back, and Postgres may restart. */
+export const PATIENCE_MS = 60_000;
+
+/** What one look at an account in the ledger shows by itself. */
+export function judgeAccount(accountId: string, { accounts, holds, nowMs }: Inspection): readonly Violation[] {
+  const account = accounts.get(accountId);
+  if (account === undefined) return [];
+  const { availableE8, heldE8, postedE8, seq } = account;
+  const own = holds.filter((hold) => hold.accountId === accountId);
+  const found: Violation[] = [];
+  const at = { accountId, seq };
+  if (availableE8 < 0n) found.push(violation('available_negative', at, '≥ 0', availableE8));
+  if (heldE8 < 0n) found.push(violation('held_negative', at, '≥ 0', heldE8));
+  if (availableE8 + heldE8 !== postedE8)
+    found.push(violation('balance_differs', at, postedE8, `${availableE8} + ${heldE8}`));
+  if (sumOf(own) !== heldE8) found.push(violation('holds_differ', at, sumOf(own), heldE8));
+  return [...found, ...own.flatMap((hold) => judgeHold(hold, seq, nowMs))];
+}
+
+function judgeHold({ accountId, keyId, rid, deadlineMs, ofCall }: SeenHold, seq: number, nowMs: number): Violation[] {
+  const at = { accountId, keyId, rid, seq };
+  if (deadlineMs === undefined) return ofCall ? [violation('hold_without_deadline', at, 'a deadline', 'none')] : [];
+  const lateMs = nowMs - deadlineMs;
+  return lateMs > PATIENCE_MS
+    ? [violation('hold_overdue', at, `at most ${PATIENCE_MS} ms late`, `${lateMs} ms late`)]
+    : [];
+}
+
+/** The same of a key; what it has spent is compared with Postgres elsewhere. */
+export function judgeKey(
+  accountId: string,
+  keyId: string,
+  { accounts, keys, holds }: Inspection,
+): readonly Violation[] {
+  const key = keys.get(keyId);
+  if (key === undefined) return [];
+  const at = { accountId, keyId, seq: accounts.get(accountId)?.seq ?? null };
+  const held = sumOf(holds.filter((hold) => hold.keyId === keyId));
+  const { heldE8, spentE8, limitE8 } = key;
+  return [
+    ...(held === heldE8 ? [] : [violation('key_holds_differ', at, held, heldE8)]),
+    ...(limitE8 === undefined || spentE8 <= limitE8 ? [] : [violation('limit_exceeded', at, `≤ ${limitE8}`, spentE8)]),
+  ];
+}
+
+function sumOf(holds: readonly SeenHold[]): bigint {
+  return holds.reduce((sum, { amountE8 }) => sum + amountE8, 0n);
+}
+
+/** Idempotency keys of credits that give back the charge of a reservation that was closed before begin so. */
+export const COMPENSATION = 'ledger.repair:';

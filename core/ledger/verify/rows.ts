@@ -1,0 +1,231 @@
+import type { Knex } from 'knex';
+import { COMPENSATION, type Violation, violation } from './invariants';
+
+/** How far an account's entries have been followed, and what they add up to. */
+export interface Chain {
+  readonly accountId: string;
+  seq: number;
+  postedE8: bigint;
+  sumE8: bigint;
+  entries: number;
+  readonly spentE8: Map<string, bigint>;
+  /** It begins with the account's first entry: what its keys have spent is in it. */
+  readonly isWhole: boolean;
+}
+
+/** Where the entries of these accounts begin: at the first one, or after a checkpoint that took the place of older ones. */
+export async function startChains(database: Knex, accountIds: readonly string[]): Promise<readonly Chain[]> {
+  const { rows } = await database.raw<{ rows: { accountId: string; seq: number; posted: string }[] }>(
+    `SELECT DISTINCT ON (account_id) account_id::text AS "accountId", seq::float8 AS seq, posted_e8::text AS posted
+     FROM ledger_checkpoints
+     WHERE account_id IN (SELECT value::uuid FROM jsonb_array_elements_text(:accountIds::jsonb))
+     ORDER BY account_id, seq DESC`,
+    { accountIds: JSON.stringify(accountIds) },
+  );
+  const checkpoints = new Map(rows.map((row) => [row.accountId, row]));
+  return accountIds.map((accountId) => {
+    const { seq, posted } = checkpoints.get(accountId) ?? { seq: 0, posted: '0' };
+    const postedE8 = BigInt(posted);
+    return { accountId, seq, postedE8, sumE8: postedE8, entries: 0, spentE8: new Map(), isWhole: seq === 0 };
+  });
+}
+
+/** Entries of one account that one statement follows: none of them takes longer than a moment. */
+const ENTRIES_AT_ONCE = 20_000;
+
+/** The accounts of a statement, with where each is continued and the last entry it is asked for. */
+const WANTED = `
+  WITH wanted AS (
+    SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint, posted bigint, upto bigint)
+  ), entry AS (
+    SELECT entry.*, wanted.seq AS from_seq, wanted.posted AS from_posted
+    FROM wanted JOIN ledger_entries AS entry ON entry.account_id = wanted."accountId"
+    WHERE entry.seq > wanted.seq AND entry.seq <= least(wanted.upto, wanted.seq + ${ENTRIES_AT_ONCE})
+  )`;
+
+const FOLLOW = `${WANTED}, chained AS (
+    SELECT account_id, rid, kind, created_at, seq, amount_e8, posted_e8,
+           coalesce(lag(seq) OVER chain, from_seq) AS seq_before,
+           coalesce(lag(posted_e8) OVER chain, from_posted) AS posted_before
+    FROM entry WINDOW chain AS (PARTITION BY account_id ORDER BY seq)
+  )
+  SELECT account_id::text AS "accountId", count(*)::int AS entries, sum(amount_e8)::text AS sum, max(seq)::float8 AS seq,
+         (array_agg(posted_e8 ORDER BY seq DESC))[1]::text AS posted,
+         (array_agg(ARRAY[seq, seq_before + 1] ORDER BY seq) FILTER (WHERE seq <> seq_before + 1))[1:1]::text AS gap,
+         (array_agg(ARRAY[seq, posted_before + amount_e8, posted_e8] ORDER BY seq)
+           FILTER (WHERE posted_e8 <> posted_before + amount_e8))[1:1]::text AS broken
+  FROM chained GROUP BY account_id`;
+
+const SPENT = `${WANTED}
+  SELECT account_id::text AS "accountId", key_id::text AS "keyId", (-sum(amount_e8))::text AS spent
+  FROM entry WHERE kind = 'charge' GROUP BY account_id, key_id`;
+
+/** One that was given back is no violation any more. */
+const CLOSED_TWICE = `${WANTED}
+  SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.seq::float8 AS seq, entry.key_id::text AS "keyId",
+         entry.kind, before.kind AS "kindBefore", before.seq::float8 AS "seqBefore"
+  FROM entry JOIN ledger_entries AS before
+    ON before.account_id = entry.account_id AND before.rid = entry.rid AND before.created_at = entry.created_at
+   AND before.seq < entry.seq AND before.kind <> 'credit'
+  WHERE entry.kind <> 'credit' AND NOT EXISTS (
+    SELECT 1 FROM credits WHERE credits.account_id = entry.account_id
+      AND credits.idempotency_key = '${COMPENSATION}' || entry.rid)
+  ORDER BY entry.seq LIMIT 100`;
+
+interface Followed {
+  readonly accountId: string;
+  readonly entries: number;
+  readonly sum: string;
+  readonly seq: number;
+  readonly posted: string;
+  readonly gap: string | null;
+  readonly broken: string | null;
+}
+
+/**
+ * Follows the entries of these accounts as far as they have been written, at most up to the given ones. Rows never change,
+ * so whatever is written meanwhile cannot come in between.
+ */
+export async function followChains(
+  database: Knex,
+  chains: readonly Chain[],
+  upto: ReadonlyMap<string, number>,
+): Promise<readonly Violation[]> {
+  const found: Violation[] = [];
+  let open = chains.filter((chain) => chain.seq < (upto.get(chain.accountId) ?? 0));
+  while (open.length > 0) {
+    const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted: wantedOf(open, upto) });
+    if (rows.length === 0) return found;
+    // Only what was followed: more may have been written since.
+    const wanted = wantedOf(open, new Map(rows.map(({ accountId, seq }) => [accountId, seq])));
+    found.push(...(await closedTwice(database, wanted)));
+    await addSpending(database, wanted, open);
+    const byId = new Map(rows.map((row) => [row.accountId, row]));
+    open = open.filter((chain) => {
+      const row = byId.get(chain.accountId);
+      if (row === undefined) return false;
+      found.push(...advance(chain, row));
+      return chain.seq < (upto.get(chain.accountId) ?? 0);
+    });
+  }
+  return found;
+}
+
+function wantedOf(chains: readonly Chain[], upto: ReadonlyMap<string, number>): string {
+  return JSON.stringify(
+    chains.map(({ accountId, seq, postedE8 }) => ({
+      accountId,
+      seq,
+      posted: postedE8.toString(),
+      upto: upto.get(accountId) ?? 0,
+    })),
+  );
+}
+
+function advance(chain: Chain, row: Followed): Violation[] {
+  const { accountId } = chain;
+  chain.seq = row.seq;
+  chain.postedE8 = BigInt(row.posted);
+  chain.sumE8 += BigInt(row.sum);
+  chain.entries += row.entries;
+  const [gapAt, next] = numbers(row.gap);
+  const [brokenAt, expected, posted] = numbers(row.broken);
+  return [
+    ...(gapAt === undefined ? [] : [violation('chain_gap', { accountId, seq: Number(gapAt) }, next, gapAt)]),
+    ...(brokenAt === undefined
+      ? []
+      : [violation('chain_broken', { accountId, seq: Number(brokenAt) }, expected, posted)]),
+  ];
+}
+
+/** The numbers of an array as Postgres writes it: `{{2,5,7}}`. */
+function numbers(text: string | null): readonly bigint[] {
+  return (text?.match(/-?\d+/g) ?? []).map(BigInt);
+}
+
+async function addSpending(database: Knex, wanted: string, chains: readonly Chain[]): Promise<void> {
+  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(SPENT, {
+    wanted,
+  });
+  const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
+  for (const { accountId, keyId, spent } of rows) {
+    const spending = byId.get(accountId)?.spentE8;
+    spending?.set(keyId, (spending.get(keyId) ?? 0n) + BigInt(spent));
+  }
+}
+
+interface ClosedTwice {
+  readonly accountId: string;
+  readonly rid: string;
+  readonly seq: number;
+  readonly keyId: string;
+  readonly kind: string;
+  readonly kindBefore: string;
+  readonly seqBefore: number;
+}
+
+async function closedTwice(database: Knex, wanted: string): Promise<readonly Violation[]> {
+  const { rows } = await database.raw<{ rows: ClosedTwice[] }>(CLOSED_TWICE, { wanted });
+  return rows.map(({ kind, kindBefore, seqBefore, ...at }) =>
+    violation('closed_twice', at, `only the ${kindBefore} ${seqBefore}`, `a ${kind} too`),
+  );
+}
+
+/**
+ * What keys have spent by the sums that recovery reads, up to where the chains are. Of a chain that begins at a checkpoint
+ * nothing else knows it.
+ */
+export async function compareSpending(database: Knex, chains: readonly Chain[]): Promise<readonly Violation[]> {
+  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(
+    `WITH wanted AS (SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint))
+     SELECT key.account_id::text AS "accountId", key.id::text AS "keyId",
+       (coalesce((SELECT sum(spent_e8) FROM key_spending WHERE key_id = key.id), 0)
+        + coalesce((SELECT sum(amount_e8) FROM ledger_entries AS entry WHERE entry.account_id = key.account_id
+            AND entry.seq > wanted.seq AND entry.kind = 'charge' AND entry.key_id = key.id), 0))::text AS spent
+     FROM wanted JOIN api_keys AS key ON key.account_id = wanted."accountId"`,
+    { wanted: JSON.stringify(chains.map(({ accountId, seq }) => ({ accountId, seq }))) },
+  );
+  const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
+  return rows.flatMap(({ accountId, keyId, spent }) => {
+    const chain = byId.get(accountId);
+    if (chain === undefined) return [];
+    const spentE8 = chain.spentE8.get(keyId) ?? 0n;
+    if (!chain.isWhole) chain.spentE8.set(keyId, BigInt(spent));
+    else if (spentE8 !== BigInt(spent))
+      return [violation('key_sum_differs', { accountId, keyId, seq: chain.seq }, spentE8, spent)];
+    return [];
+  });
+}
+
+/** Accounts whose noted end of the chain, which recovery reads, is not their last entry. */
+export async function compareEnds(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
+  const { rows } = await database.raw<{
+    rows: { accountId: string; last: string; noted: string | null; seq: number }[];
+  }>(
+    `SELECT wanted.value AS "accountId", last.seq::float8 AS seq, last.seq || ': ' || last.posted_e8 AS last,
+            noted.seq || ': ' || noted.posted_e8 AS noted
+     FROM jsonb_array_elements_text(:accountIds::jsonb) AS wanted
+     JOIN LATERAL (
+       SELECT seq, posted_e8 FROM ledger_entries WHERE account_id = wanted.value::uuid ORDER BY seq DESC LIMIT 1
+     ) AS last ON true
+     LEFT JOIN ledger_accounts AS noted ON noted.account_id = wanted.value::uuid
+     WHERE (noted.seq, noted.posted_e8) IS DISTINCT FROM (last.seq, last.posted_e8)`,
+    { accountIds: JSON.stringify(accountIds) },
+  );
+  return rows.map(({ accountId, seq, last, noted }) =>
+    violation('chain_end_differs', { accountId, seq }, last, noted ?? 'none'),
+  );
+}
+
+/** Number of the last entry each account has in Postgres; accounts without entries are not in the map. */
+export async function lastSeqs(database: Knex, accountIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await database.raw<{ rows: { id: string; seq: number }[] }>(
+    `SELECT wanted.value AS id, last.seq::float8 AS seq
+     FROM jsonb_array_elements_text(:accountIds::jsonb) AS wanted
+     JOIN LATERAL (
+       SELECT seq FROM ledger_entries WHERE account_id = wanted.value::uuid ORDER BY seq DESC LIMIT 1
+     ) AS last ON true`,
+    { accountIds: JSON.stringify(accountIds) },
+  );
+  return new Map(rows.map(({ id, seq }) => [id, seq]));
+}

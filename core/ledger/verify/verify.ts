@@ -1,0 +1,251 @@
+import type { Knex } from 'knex';
+import type { Inspection } from '../inspection';
+import type { Ledger, OutboxEntry } from '../ledger';
+import { findWaiting } from '../outbox/drain';
+import { shardOf } from '../shard';
+import { judgeAccount, judgeKey, PATIENCE_MS, type Violation, violation } from './invariants';
+import { compareCredits, compareRecords } from './records';
+import { type Chain, compareEnds, compareSpending, followChains, lastSeqs, startChains } from './rows';
+
+export interface VerifyOptions {
+  readonly ledger: Ledger;
+  readonly database: Knex;
+  /** How long an entry of the ledger may be on its way before the outbox is looked into. */
+  readonly patienceMs?: number;
+}
+
+export interface VerifyRequest {
+  /** Accounts of a page. */
+  readonly limit: number;
+  /** The last account of the page before. */
+  readonly after?: string | undefined;
+  /** Only this account. */
+  readonly accountId?: string | undefined;
+  /** How many days of usage records are compared with their entries. */
+  readonly days: number;
+}
+
+export interface Verified {
+  readonly accounts: number;
+  readonly entries: number;
+  readonly violations: readonly Violation[];
+  /** The last account that was looked at, when there are more. */
+  readonly next: string | undefined;
+}
+
+/** Keys of one look, and entries of an outbox that are read at once. */
+const KEYS_AT_ONCE = 500;
+const OUTBOX_AT_ONCE = 20_000;
+const ON_ITS_WAY_MS = 5_000;
+const LOOK_AGAIN_MS = 100;
+
+/**
+ * Looks at one page of accounts, by id, while calls go on. Nothing is stopped for it: an account, its keys and its holds are
+ * looked at in one moment; its entries up to the number it had then are rows that never change, or still in the outbox.
+ * @throws LedgerUnavailable when the ledger cannot be asked
+ */
+export async function verify(options: VerifyOptions, request: VerifyRequest): Promise<Verified> {
+  const page = await readPage(options.database, request);
+  const violations: Violation[] = [];
+  let entries = 0;
+  const groups = groupByShard(page.accounts);
+  for (const [shard, accounts] of groups) {
+    const done = await verifyShard(options, shard, accounts);
+    violations.push(...done.violations);
+    entries += done.entries;
+  }
+  const ids = page.accounts.map(({ id }) => id);
+  violations.push(...(await compareEnds(options.database, ids)));
+  violations.push(...(await compareCredits(options.database, ids)));
+  violations.push(...(await compareRecords(options.database, ids, request.days)));
+  return { accounts: ids.length, entries, violations, next: page.next };
+}
+
+/** What is about the ledger as a whole: how long entries wait in its outboxes. */
+export async function verifyOutbox({ ledger }: VerifyOptions): Promise<readonly Violation[]> {
+  const waiting = await findWaiting(ledger);
+  return [...waiting.values()].flatMap(([oldest]) => {
+    const ageMs = oldest === undefined ? 0 : Date.now() - Number.parseInt(oldest.id, 10);
+    if (oldest === undefined || ageMs <= PATIENCE_MS) return [];
+    const { accountId, seq, rid } = oldest;
+    return [violation('outbox_old', { accountId, seq, rid }, `at most ${PATIENCE_MS} ms`, `${ageMs} ms`)];
+  });
+}
+
+interface AccountRow {
+  readonly id: string;
+  /** Old enough to be in the ledger too: the row is written first. */
+  readonly settled: boolean;
+}
+
+async function readPage(
+  database: Knex,
+  { limit, after, accountId }: VerifyRequest,
+): Promise<{ accounts: readonly AccountRow[]; next: string | undefined }> {
+  const query = database('accounts')
+    .select('id')
+    .select(database.raw(`created_at < now() - interval '${PATIENCE_MS} milliseconds' AS settled`))
+    .orderBy('id')
+    .limit(limit + 1);
+  if (after !== undefined) query.where('id', '>', after);
+  if (accountId !== undefined) query.where({ id: accountId });
+  const rows: AccountRow[] = await query;
+  const accounts = rows.slice(0, limit);
+  return { accounts, next: rows.length > limit ? accounts.at(-1)?.id : undefined };
+}
+
+function groupByShard(accounts: readonly AccountRow[]): Map<number, AccountRow[]> {
+  const groups = new Map<number, AccountRow[]>();
+  for (const account of accounts) {
+    const shard = shardOf(account.id);
+    groups.set(shard, [...(groups.get(shard) ?? []), account]);
+  }
+  return groups;
+}
+
+interface KeyRow {
+  readonly id: string;
+  readonly accountId: string;
+  readonly settled: boolean;
+}
+
+async function verifyShard(
+  options: VerifyOptions,
+  shard: number,
+  accounts: readonly AccountRow[],
+): Promise<{ violations: readonly Violation[]; entries: number }> {
+  const { ledger, database } = options;
+  const ids = accounts.map(({ id }) => id);
+  const keys = await readKeys(database, ids);
+  const written = await lastSeqs(database, ids);
+  const violations: Violation[] = [];
+  let entries = 0;
+  for (let first = 0; first === 0 || first < keys.length; first += KEYS_AT_ONCE) {
+    const some = keys.slice(first, first + KEYS_AT_ONCE);
+    const seen = await ledger.inspect(
+      shard,
+      ids,
+      some.map(({ id }) => id),
+    );
+    const chains = await startChains(database, ids);
+    violations.push(...(await follow(options, shard, chains, seen)), ...compareKeys(some, seen, chains));
+    if (first > 0) continue;
+    violations.push(...compareAccounts(accounts, seen, chains, written));
+    entries = chains.reduce((sum, chain) => sum + chain.entries, 0);
+  }
+  return { violations: await withoutLowered(database, violations), entries };
+}
+
+async function readKeys(database: Knex, accountIds: readonly string[]): Promise<readonly KeyRow[]> {
+  const { rows } = await database.raw<{ rows: KeyRow[] }>(
+    `SELECT id::text, account_id::text AS "accountId", created_at < now() - interval '${PATIENCE_MS} milliseconds' AS settled
+     FROM api_keys WHERE account_id IN (SELECT value::uuid FROM jsonb_array_elements_text(:accountIds::jsonb)) ORDER BY id`,
+    { accountIds: JSON.stringify(accountIds) },
+  );
+  return rows;
+}
+
+/** Follows the entries up to where the accounts were when they were looked at. */
+async function follow(
+  { ledger, database, patienceMs = ON_ITS_WAY_MS }: VerifyOptions,
+  shard: number,
+  chains: readonly Chain[],
+  { accounts }: Inspection,
+): Promise<readonly Violation[]> {
+  const upto = new Map([...accounts].map(([id, { seq }]) => [id, seq]));
+  const isBehind = (chain: Chain) => chain.seq < (upto.get(chain.accountId) ?? 0);
+  const found = [...(await followChains(database, chains, upto))];
+  found.push(...(await compareSpending(database, chains)));
+  for (const until = Date.now() + patienceMs; chains.some(isBehind) && Date.now() < until; ) {
+    await new Promise((wake) => setTimeout(wake, LOOK_AGAIN_MS));
+    found.push(...(await followChains(database, chains, upto)));
+  }
+  if (!chains.some(isBehind)) return found;
+  // The outbox first, then the rows: what has left it meanwhile is a row by now.
+  const waiting = (await ledger.readOutbox([shard], OUTBOX_AT_ONCE)).get(shard) ?? [];
+  found.push(...(await followChains(database, chains, upto)));
+  found.push(...continueWith(waiting, chains, upto));
+  if (waiting.length === OUTBOX_AT_ONCE) return found;
+  return [
+    ...found,
+    ...chains
+      .filter(isBehind)
+      .map(({ accountId, seq }) =>
+        violation('entry_lost', { accountId, seq: seq + 1 }, `entries up to ${upto.get(accountId)}`, `up to ${seq}`),
+      ),
+  ];
+}
+
+/** Entries that are not rows yet continue the chains as rows would. */
+function continueWith(
+  entries: readonly OutboxEntry[],
+  chains: readonly Chain[],
+  upto: ReadonlyMap<string, number>,
+): readonly Violation[] {
+  const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
+  return entries.flatMap(({ accountId, kind, keyId, seq, amountE8, postedE8 }) => {
+    const chain = byId.get(accountId);
+    if (chain === undefined || seq !== chain.seq + 1 || seq > (upto.get(accountId) ?? 0)) return [];
+    const expected = chain.postedE8 + amountE8;
+    chain.seq = seq;
+    chain.entries += 1;
+    chain.sumE8 += amountE8;
+    chain.postedE8 = postedE8;
+    if (kind === 'charge' && keyId !== undefined) chain.spentE8.set(keyId, (chain.spentE8.get(keyId) ?? 0n) - amountE8);
+    return postedE8 === expected ? [] : [violation('chain_broken', { accountId, seq }, expected, postedE8)];
+  });
+}
+
+function compareAccounts(
+  accounts: readonly AccountRow[],
+  seen: Inspection,
+  chains: readonly Chain[],
+  written: ReadonlyMap<string, number>,
+): readonly Violation[] {
+  return accounts.flatMap(({ id: accountId, settled }, index) => {
+    const account = seen.accounts.get(accountId);
+    const last = written.get(accountId) ?? 0;
+    if (account === undefined)
+      return settled || last > 0 ? [violation('account_missing', { accountId }, 'an account', 'none')] : [];
+    const { seq, postedE8 } = account;
+    const found = [...judgeAccount(accountId, seen)];
+    if (last > seq) found.push(violation('ledger_behind', { accountId, seq }, last, seq));
+    const chain = chains[index];
+    if (chain?.seq === seq && chain.sumE8 !== postedE8)
+      found.push(violation('posted_differs', { accountId, seq }, chain.sumE8, postedE8));
+    return found;
+  });
+}
+
+function compareKeys(keys: readonly KeyRow[], seen: Inspection, chains: readonly Chain[]): readonly Violation[] {
+  const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
+  return keys.flatMap(({ id: keyId, accountId, settled }) => {
+    const key = seen.keys.get(keyId);
+    if (key === undefined) return settled ? [violation('key_missing', { accountId, keyId }, 'a key', 'none')] : [];
+    const found = [...judgeKey(accountId, keyId, seen)];
+    const chain = byId.get(accountId);
+    const seq = seen.accounts.get(accountId)?.seq ?? null;
+    const spentE8 = chain?.spentE8.get(keyId) ?? 0n;
+    if (chain?.seq === seq && spentE8 !== key.spentE8)
+      found.push(violation('spent_differs', { accountId, keyId, seq }, spentE8, key.spentE8));
+    return found;
+  });
+}
+
+/** A limit that was lowered below what was spent before is no fault. The audit log knows. */
+async function withoutLowered(database: Knex, violations: readonly Violation[]): Promise<readonly Violation[]> {
+  const kept: Violation[] = [];
+  for (const each of violations) {
+    if (each.invariant !== 'limit_exceeded' || !(await wasLowered(database, each.keyId))) kept.push(each);
+  }
+  return kept;
+}
+
+async function wasLowered(database: Knex, keyId: string | null): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: unknown[] }>(
+    `SELECT 1 FROM audit_log WHERE subject = :subject AND action = 'key.update'
+       AND coalesce((before ->> 'balanceLimit')::numeric, 'Infinity') > (after ->> 'balanceLimit')::numeric LIMIT 1`,
+    { subject: `key:${keyId}` },
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { Counter, Gauge } from 'prom-client';
+import { type Loop, startLoop } from '../../loop';
+import { metrics } from '../../metrics';
+import { LedgerUnavailable } from '../ledger';
+import { INVARIANTS, type Invariant, type Violation } from './invariants';
+import { type VerifyOptions, verify, verifyOutbox } from './verify';
+
+export interface WatchOptions extends VerifyOptions {
+  readonly log: Logger;
+  /** From the end of one pass to the beginning of the next. */
+  readonly everyMs: number;
+  /** The pass goes no faster, so that it never costs more than a little of the database. */
+  readonly accountsPerSecond: number;
+  readonly entriesPerSecond?: number;
+}
+
+const violations = new Gauge({
+  name: 'tollgate_ledger_violations',
+  help: 'Places where an invariant of the ledger did not hold in the last whole pass over all accounts.',
+  labelNames: ['invariant'],
+  registers: [metrics],
+});
+const verifiedAt = new Gauge({
+  name: 'tollgate_ledger_verified_at_seconds',
+  help: 'When the last whole pass over all accounts ended.',
+  registers: [metrics],
+});
+const accountsVerified = new Counter({
+  name: 'tollgate_ledger_verified_accounts_total',
+  help: 'Accounts whose invariants were looked at.',
+  registers: [metrics],
+});
+const entriesVerified = new Counter({
+  name: 'tollgate_ledger_verified_entries_total',
+  help: 'Entries that were followed.',
+  registers: [metrics],
+});
+
+const ACCOUNTS_AT_ONCE = 20;
+const ENTRIES_PER_SECOND = 50_000;
+const FIRST_AFTER_MS = 30_000;
+const DAYS_OF_RECORDS = 1;
+/** Lines of one pass: more would say the same, and the metric has the number. */
+const LINES = 50;
+
+/** Goes over all accounts again and again, slowly, and says what does not hold. Answers what ends it. */
+export function startWatch(options: WatchOptions): Loop {
+  const { log, everyMs } = options;
+  return startLoop((signal) => pass(options, signal), {
+    everyMs,
+    firstAfterMs: Math.min(everyMs, FIRST_AFTER_MS),
+    whenFailed: (error) => {
+      const level = error instanceof LedgerUnavailable ? 'debug' : 'warn';
+      log[level]({ reason: String(error) }, 'the ledger could not be verified; it is tried again');
+    },
+  });
+}
+
+async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
+  const { log, accountsPerSecond, entriesPerSecond = ENTRIES_PER_SECOND } = options;
+  const counts = new Map<Invariant, number>();
+  let lines = 0;
+  const tell = (found: readonly Violation[]) => {
+    for (const each of found) {
+      counts.set(each.invariant, (counts.get(each.invariant) ?? 0) + 1);
+      lines += 1;
+      if (lines <= LINES)
+        log.error({ ...each, holds: INVARIANTS[each.invariant] }, 'an invariant of the ledger is broken');
+    }
+  };
+  tell(await verifyOutbox(options));
+  let after: string | undefined;
+  do {
+    const begun = Date.now();
+    const done = await verify(options, { limit: ACCOUNTS_AT_ONCE, after, days: DAYS_OF_RECORDS });
+    tell(done.violations);
+    accountsVerified.inc(done.accounts);
+    entriesVerified.inc(done.entries);
+    after = done.next;
+    const leastMs = Math.max(done.accounts / accountsPerSecond, done.entries / entriesPerSecond) * 1_000;
+    await sleep(Math.max(0, leastMs - (Date.now() - begun)), undefined, { signal, ref: false }).catch(() => undefined);
+    if (signal.aborted) return;
+  } while (after !== undefined);
+  for (const invariant of Object.keys(INVARIANTS) as Invariant[])
+    violations.set({ invariant }, counts.get(invariant) ?? 0);
+  verifiedAt.setToCurrentTime();
+}

@@ -1,0 +1,68 @@
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { metrics } from './metrics';
+
+/**
+ * What policies and plugins leave open when a configuration is read and prepared. Nothing ends that, so that each reload would add
+ * to it. What is made at the start is not counted: it may be made once and for all.
+ */
+
+const leftOpen = new Counter({
+  name: 'tollgate_plugin_left_open_total',
+  help: 'Timers, sockets and the like that a policy or plugin left open in reloads, by what they are.',
+  labelNames: ['by', 'resource'],
+  registers: [metrics],
+});
+
+/** Node's names of what ends by itself, soon. */
+const PASSING = /^(Immediate|FSReq\w+|\w+ReqWrap|\w*ConnectWrap)$/;
+
+let log: Logger | undefined;
+/** Of the reload that runs, by owner. */
+let found = new Map<string, Record<string, number>>();
+
+/** Counts from now on: the process serves. */
+export function countLeftOpen(toLog: Logger): void {
+  log = toLog;
+}
+
+/** Does what an owner does for a configuration; it must leave nothing open. Sees what is opened at once and keeps a process alive. */
+export function leavesNothing<T>(owner: string, work: () => T): T {
+  if (log === undefined) return work();
+  const before = process.getActiveResourcesInfo();
+  try {
+    return work();
+  } finally {
+    const after = process.getActiveResourcesInfo();
+    if (after.length > before.length) noteMore(owner, before, after);
+  }
+}
+
+function noteMore(owner: string, before: readonly string[], after: readonly string[]): void {
+  const counts = countEach(before);
+  for (const [resource, count] of countEach(after)) {
+    const left = count - (counts.get(resource) ?? 0);
+    if (left > 0 && !PASSING.test(resource)) note(owner, resource, left);
+  }
+}
+
+function countEach(resources: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const resource of resources) counts.set(resource, (counts.get(resource) ?? 0) + 1);
+  return counts;
+}
+
+function note(by: string, resource: string, count: number): void {
+  leftOpen.inc({ by, resource }, count);
+  if (found.size === 0) setImmediate(tell);
+  const left = found.get(by) ?? {};
+  left[resource] = (left[resource] ?? 0) + count;
+  found.set(by, left);
+}
+
+/** One line for all pipelines in which a policy stands. */
+function tell(): void {
+  for (const [by, left] of found)
+    log?.warn({ by, left }, 'left open in a reload: nothing ends it, and each reload adds to it');
+  found = new Map();
+}

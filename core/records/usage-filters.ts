@@ -1,0 +1,33 @@
+import type { Knex } from 'knex';
+
+/** What usage records are narrowed to; all of it holds together. `from` is included, `to` is not. */
+export interface UsageFilters {
+  /** Absent: of all accounts. */
+  readonly account?: string | undefined;
+  readonly from?: Date | undefined;
+  readonly to?: Date | undefined;
+  readonly key?: string | undefined;
+  /** Names that mean one model. */
+  readonly model?: readonly string[] | undefined;
+  readonly upstream?: string | undefined;
+  readonly status?: number | undefined;
+}
+
+/** Written as the indexes are: see migrations/0003-usage-records.ts. */
+export function narrow(
+  query: Knex.QueryBuilder,
+  { account, from, to, key, model, upstream, status }: UsageFilters,
+): void {
+  if (account !== undefined) query.where('usage.account_id', account);
+  if (from !== undefined) query.where('usage.created_at', '>=', from);
+  if (to !== undefined) query.where('usage.created_at', '<', to);
+  if (key !== undefined) query.where('usage.key_id', key);
+  if (upstream !== undefined) query.where('usage.upstream', upstream);
+  if (status !== undefined) query.where('usage.status', status);
+  if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
+  // As it is shown; a call that was refused has only the name it was asked for by.
+  if (model !== undefined) {
+    const names = model.map(() => '?').join();
+    query.whereRaw(`coalesce(usage.model, usage.model_requested) IN (${names})`, model);
+  }
+}

@@ -1,0 +1,50 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { type Loop, startLoop, tellFirst } from '../loop';
+
+export interface UsageRollUpOptions {
+  readonly database: Knex;
+  readonly log: Logger;
+  readonly everyMs?: number;
+  readonly youngerMs?: number;
+  readonly atOnceMs?: number;
+}
+
+/** Most calls have ended and been written by then. What is younger is read from the records, as hours are that a range cuts. */
+const YOUNGER_MS = 60_000;
+/** The more together, the less a record costs. Whoever finds that another process has just done it leaves it. */
+const AT_ONCE_MS = 60_000;
+const LOOK_EVERY_MS = 10_000;
+/** Whoever writes records waits while so many are added: 0.1 s when one account called, 0.4 s when 500 did, equally often. */
+const RECORDS_AT_ONCE = 10_000;
+
+/** Keeps `usage_sums` close to the present: see migrations/0003-usage-records.ts. Answers what ends it. */
+export function startUsageRollUp({
+  database,
+  log,
+  everyMs = LOOK_EVERY_MS,
+  youngerMs = YOUNGER_MS,
+  atOnceMs = AT_ONCE_MS,
+}: UsageRollUpOptions): Loop {
+  const look = async (signal: AbortSignal) => {
+    const { rows } = await database.raw<{ rows: { wanted: Date }[] }>(
+      `SELECT now() - make_interval(secs => :younger::float8) AS wanted FROM usage_summed
+       WHERE until < now() - make_interval(secs => :older::float8)`,
+      { younger: youngerMs / 1_000, older: (youngerMs + atOnceMs) / 1_000 },
+    );
+    for (const { wanted } of rows) while (!signal.aborted && (await sumSomeUntil(database, wanted)));
+  };
+  const whenFailed = tellFirst((error) =>
+    log.warn({ reason: String(error) }, 'usage cannot be summed now; what is not is read from the records'),
+  );
+  return startLoop(look, { everyMs, whenFailed });
+}
+
+/** Answers whether there is more before `wanted`. */
+export async function sumSomeUntil(database: Knex, wanted: Date, most = RECORDS_AT_ONCE): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: { more: boolean }[] }>(
+    'SELECT sum_usage_until(:wanted::timestamptz, :most::int) AS more',
+    { wanted, most },
+  );
+  return rows[0]?.more === true;
+}

@@ -1,0 +1,221 @@
+import type { Knex } from 'knex';
+import { narrow, type UsageFilters } from './usage-filters';
+
+/**
+ * What usage records come to: of whole hours from `usage_sums` (migrations/0003-usage-records.ts), as far as it has been
+ * brought up to the present (core/records/usage-roll-up.ts); from the records themselves what is not in it yet, hours that a range cuts, and
+ * all of it where more than one of key, model and upstream is told apart. One statement reads both, so that nothing is counted twice
+ * or not at all while it goes on.
+ */
+
+/** Part of the time that is looked at; `-Infinity` and `Infinity` are no bounds. */
+export interface Slot {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What is looked for within the slots. */
+export type SumFilters = Omit<UsageFilters, 'account' | 'from' | 'to'> & { readonly account: string };
+
+export interface Sums extends Readonly<Record<Measure, bigint>> {
+  /** How many calls had their first token within each class of times: see `FIRST_TOKEN_BOUNDS_MS`. */
+  readonly firstTokens: readonly number[];
+}
+
+const MEASURES = [
+  'calls',
+  'failed',
+  'cost_e8',
+  'input_tokens',
+  'output_tokens',
+  'total_tokens',
+  'cache_creation_tokens',
+  'cache_read_tokens',
+] as const;
+type Measure = (typeof MEASURES)[number];
+
+/** The first class is below the first bound, the last one from the last bound on; as the migration has them. */
+export const FIRST_TOKEN_BOUNDS_MS = Array.from({ length: 53 }, (_, at) => Math.round(2 ** (4 + at / 4)));
+const CLASSES = FIRST_TOKEN_BOUNDS_MS.length + 1;
+const FIRST_TOKENS = Array.from(
+  { length: CLASSES },
+  (_, at) => `sum(usage.first_token_${String(at).padStart(2, '0')})`,
+);
+
+/** What sums and charts tell apart, as it is in the records and in `usage_sums`. */
+const USAGE_NAMES = {
+  none: `''`,
+  model: `coalesce(usage.model, usage.model_requested, '')`,
+  key: 'usage.key_id::text',
+  upstream: `coalesce(usage.upstream, '')`,
+} as const;
+export type GroupedBy = keyof typeof USAGE_NAMES;
+
+const SUMMED = MEASURES.map((name) => `coalesce(sum(usage.${name}), 0)::bigint AS ${name}`);
+
+const COUNTED = [
+  'sum(usage.calls) AS calls',
+  'coalesce(sum(usage.calls) FILTER (WHERE usage.status >= 400 OR usage.error_code IS NOT NULL), 0) AS failed',
+  ...SUMMED.slice(2),
+  `width_bucket(usage.first_token_ms, '{${FIRST_TOKEN_BOUNDS_MS.join()}}'::int[]) AS class`,
+];
+
+/** Of whole hours with the calls of each class, of records with the class of the calls. */
+type SumRow = Readonly<Record<Measure, bigint>> & {
+  readonly slot: number;
+  readonly classes: readonly (number | null)[] | null;
+  readonly class: number | null;
+};
+
+/** Of each slot. */
+export async function readSums(database: Knex, filters: SumFilters, slots: readonly Slot[]): Promise<readonly Sums[]> {
+  const groupedBy = groupedByOf(filters);
+  const summed = sumsOf(database, filters, groupedBy).select(
+    database.raw([...SUMMED, `NULL::int AS class, ARRAY[${FIRST_TOKENS.join()}]::float8[] AS classes`].join()),
+  );
+  const counted = recordsOf(database, filters)
+    .select(database.raw(`${COUNTED.join()}, NULL::float8[] AS classes`))
+    .groupByRaw('class');
+  const parts = splitSlots(slots, groupedBy);
+  const { rows }: { rows: readonly SumRow[] } = await inSlots(database, parts, { summed, counted });
+  const sums = slots.map(() => ({
+    ...(Object.fromEntries(MEASURES.map((name) => [name, 0n])) as Record<Measure, bigint>),
+    firstTokens: Array<number>(CLASSES).fill(0),
+  }));
+  for (const row of rows) {
+    const sum = sums[row.slot];
+    if (sum === undefined) throw new Error('a sum of a slot nobody asked for');
+    for (const name of MEASURES) sum[name] += row[name];
+    const classes = row.classes?.entries() ?? (row.class === null ? [] : [[row.class, Number(row.calls)] as const]);
+    for (const [at, calls] of classes) sum.firstTokens[at] = (sum.firstTokens[at] ?? 0) + (calls ?? 0);
+  }
+  return sums;
+}
+
+/** Calls and cost of each slot and name. The dearest names by themselves, and what is left of the others together: null. */
+export interface Cell {
+  readonly slot: number;
+  readonly name: string | null;
+  readonly calls: bigint;
+  readonly cost_e8: bigint;
+}
+
+export async function readCells(
+  database: Knex,
+  filters: SumFilters,
+  slots: readonly Slot[],
+  { by, most }: { readonly by: GroupedBy; readonly most: number },
+): Promise<readonly Cell[]> {
+  const groupedBy = groupedByOf(filters, by);
+  const summed = sumsOf(database, filters, groupedBy)
+    .select(database.raw('usage.name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8'))
+    .groupBy('usage.name');
+  const counted = recordsOf(database, filters)
+    .select(database.raw(`${USAGE_NAMES[by]} AS name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8`))
+    .groupByRaw('1');
+  const found = inSlots(database, splitSlots(slots, groupedBy), { summed, counted });
+  const { rows } = await database.raw<{ rows: readonly Cell[] }>(
+    `WITH cell AS MATERIALIZED (
+      SELECT slot, name, sum(calls) AS calls, sum(cost_e8) AS cost_e8
+      FROM (:found) AS part GROUP BY slot, name),
+    dearest AS (SELECT name FROM cell GROUP BY name ORDER BY sum(cost_e8) DESC, sum(calls) DESC, name LIMIT :most)
+    SELECT cell.slot, dearest.name, sum(calls)::bigint AS calls, sum(cost_e8)::bigint AS cost_e8
+    FROM cell LEFT JOIN dearest USING (name) GROUP BY cell.slot, dearest.name`,
+    { found: found as never, most },
+  );
+  return rows;
+}
+
+/** The rows of `usage_sums` that hold what is told apart; undefined when it is more than one thing. */
+function groupedByOf({ key, model, upstream }: SumFilters, by: GroupedBy = 'none'): GroupedBy | undefined {
+  const wanted = { key, model, upstream };
+  const apart = (['key', 'model', 'upstream'] as const).filter((name) => wanted[name] !== undefined || by === name);
+  return apart.length > 1 ? undefined : (apart[0] ?? 'none');
+}
+
+interface PartOfSlot extends Slot {
+  readonly slot: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Whole hours, and what is left at the ends; all is left when there are no sums. */
+function splitSlots(slots: readonly Slot[], groupedBy: GroupedBy | undefined) {
+  const parts = { whole: [] as PartOfSlot[], cut: [] as PartOfSlot[] };
+  for (const [slot, { fromMs, toMs }] of slots.entries()) {
+    const [first, last] = [Math.ceil(fromMs / HOUR_MS) * HOUR_MS, Math.floor(toMs / HOUR_MS) * HOUR_MS];
+    const cuts =
+      groupedBy === undefined || first >= last
+        ? [{ slot, fromMs, toMs }]
+        : [
+            { slot, fromMs, toMs: first },
+            { slot, fromMs: last, toMs },
+          ];
+    if (groupedBy !== undefined && first < last) parts.whole.push({ slot, fromMs: first, toMs: last });
+    parts.cut.push(...cuts.filter((part) => part.fromMs < part.toMs));
+  }
+  return parts;
+}
+
+function sumsOf(
+  database: Knex,
+  { account, key, model, upstream, status }: SumFilters,
+  groupedBy: GroupedBy | undefined,
+): Knex.QueryBuilder {
+  const names = { none: undefined, key: key && [key], model, upstream: upstream && [upstream] }[groupedBy ?? 'none'];
+  const query = database('usage_sums as usage')
+    .where({ 'usage.account_id': account, 'usage.grouped_by': groupedBy ?? '' })
+    .whereRaw('usage.hour >= part.from_at AND usage.hour < part.to_at');
+  if (names) query.whereIn('usage.name', names);
+  if (status !== undefined) query.where('usage.status', status);
+  return query;
+}
+
+function recordsOf(database: Knex, filters: SumFilters): Knex.QueryBuilder {
+  const query = database('usage_records as usage').whereRaw(
+    'usage.created_at >= part.from_at AND usage.created_at < part.to_at',
+  );
+  narrow(query, filters);
+  return query;
+}
+
+/**
+ * The database reads one part after the other, each from the end of an index; asked for all of them at once, it expects as
+ * many groups as records, and sorts them. `max`: of a table it knows nothing of it expects 2,000 rows, and compiles for them.
+ */
+function inSlots(
+  database: Knex,
+  { whole, cut }: { readonly whole: readonly PartOfSlot[]; readonly cut: readonly PartOfSlot[] },
+  { summed, counted }: { readonly summed: Knex.QueryBuilder; readonly counted: Knex.QueryBuilder },
+): Knex.Raw {
+  return database.raw(
+    `WITH summed AS (SELECT max(until) AS until FROM usage_summed),
+      whole AS (:whole),
+      cut AS (:cut UNION ALL
+        SELECT greatest(from_at, until), to_at, slot FROM whole CROSS JOIN summed WHERE until < to_at)
+    SELECT part.slot, found.* FROM whole AS part CROSS JOIN LATERAL :summed AS found
+    UNION ALL SELECT part.slot, found.* FROM cut AS part CROSS JOIN LATERAL :counted AS found`,
+    {
+      whole: partsOf(database, whole) as never,
+      cut: partsOf(database, cut) as never,
+      summed: summed as never,
+      counted: counted as never,
+    },
+  );
+}
+
+function partsOf(database: Knex, parts: readonly PartOfSlot[]): Knex.Raw {
+  return database.raw(
+    'SELECT * FROM unnest(:froms::timestamptz[], :tos::timestamptz[], :slots::int[]) AS part (from_at, to_at, slot)',
+    {
+      froms: parts.map(({ fromMs }) => toTime(fromMs)),
+      tos: parts.map(({ toMs }) => toTime(toMs)),
+      slots: parts.map(({ slot }) => slot),
+    },
+  );
+}
+
+function toTime(atMs: number): string {
+  if (Number.isFinite(atMs)) return new Date(atMs).toISOString();
+  return atMs < 0 ? '-infinity' : 'infinity';
+}

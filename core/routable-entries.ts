@@ -1,9 +1,0 @@
-import type { Model } from './catalog';
-import type { UpstreamHealth } from './upstream-health';
-
-/** The entries that calls can go to now: neither disabled nor taken out by an operator. */
-export function routableEntries({ entries }: Model, health: UpstreamHealth): Model['entries'] {
-  return entries.filter(
-    ({ upstream: { name, disabled } }) => disabled === undefined && !health.upstream(name).isTakenOut,
-  );
-}

@@ -1,0 +1,18 @@
+const USAGE = `Usage: node dist/server.js [--check]
+
+Starts Tollgate with gateway.config.yml and system.config.yml of TOLLGATE_CONFIG_DIR (default: the project's folder).
+  --check  reads and checks the configuration, and ends
+  --help   shows this
+`;
+
+/** Returns whether `--check` is given. Prints the help and exits 0 with `--help`; exits 2 with anything unknown. */
+export function readArguments(given: readonly string[]): boolean {
+  if (given.length === 0) return false;
+  if (given.length === 1 && given[0] === '--check') return true;
+  if (given.length === 1 && given[0] === '--help') {
+    process.stdout.write(USAGE);
+    process.exit(0);
+  }
+  process.stderr.write(`tollgate does not know ${given.join(' ')}.\n\n${USAGE}`);
+  process.exit(2);
+}

@@ -1,0 +1,29 @@
+import { ConfigurationError } from '../configuration/yaml-file';
+import { log } from '../log';
+import { EXIT_CONFIGURATION, StartFailure } from '../start-failure';
+import { describeFault } from '../thrown';
+
+/** Ends a start that has failed. What an operator can mend is told in words with exit 78; everything else keeps its stack and exits 1. */
+export function explain(error: unknown): never {
+  if (error instanceof ConfigurationError || error instanceof StartFailure) {
+    const number = error instanceof ConfigurationError ? error.number : undefined;
+    const which =
+      number === undefined ? '' : `The newest applied configuration, revision ${number}, cannot be taken here.\n`;
+    process.stderr.write(`tollgate cannot start.\n${which}${error.message}\n`);
+    process.exit(EXIT_CONFIGURATION);
+  }
+  if (
+    error instanceof Error &&
+    'code' in error &&
+    (error.code === 'EADDRINUSE' || error.code === 'EACCES') &&
+    'port' in error
+  ) {
+    const reason = error.code === 'EADDRINUSE' ? 'is already taken' : 'may not be opened';
+    process.stderr.write(
+      `tollgate cannot start.\nPort ${error.port} ${reason}: stop what uses it, or set PORT or ADMIN_PORT to another.\n`,
+    );
+    process.exit(EXIT_CONFIGURATION);
+  }
+  log.fatal({ error: describeFault(error) }, 'an unexpected failure');
+  process.exit(1);
+}

@@ -1,0 +1,108 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type AdminToken, showsToken } from '../api/admin-token';
+import type { OwnHosts, Route } from '../api/route';
+import { compileRoutes, confirmedKey, serveVisit, toVisit } from '../api/router';
+import { takeUpgrades } from '../api/upgrades';
+import { WrongAdminTokens } from '../api/wrong-admin-tokens';
+import { fail, type GatewayError } from '../errors';
+import { compileCallTable } from '../gateway/call-table';
+import type { PipelineGateway } from '../gateway/pipeline';
+import { newRequestId, sendError } from '../http/http';
+import { checkHead } from '../http/request-head';
+import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
+import type { Role } from '../role';
+import { signedIn } from '../sign-in/signed-in';
+import type { Served } from './express-gateway';
+
+export interface FrontDoorOptions {
+  readonly routes: readonly Route[];
+  readonly hosts: readonly OwnHosts[];
+  readonly adminToken: AdminToken;
+  readonly fastLane: boolean;
+  readonly role: Role;
+}
+
+export interface FrontDoor extends Served {
+  /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
+  prepare(gateway: PipelineGateway): () => void;
+  /** Lets the public listener's connections be upgraded to other protocols, where a plugin takes them. */
+  takeUpgrades(server: Server): void;
+}
+
+/** Who answers what: calls, our own API, 405, 404; the admin listener behind its token. */
+export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOptions): FrontDoor {
+  const isWorker = options.role === 'worker';
+  const served = options.routes.filter(({ inWorkers }) => !isWorker || inWorkers === true);
+  const hosts = isWorker ? [] : options.hosts;
+  const publicRoutes = compileRoutes(served.filter(({ listener }) => listener === 'public'));
+  const directRoutes = compileRoutes(served.filter((route) => route.listener === 'public' && route.anyHost));
+  const adminRoutes = compileRoutes(served.filter(({ listener }) => listener === 'admin'));
+  const who = { identify: confirmedKey(gateway.keys), signedIn: signedIn(gateway.database) };
+  const callsOf = (of: PipelineGateway) => compileCallTable(isWorker ? [] : of.configuration.pipelines, of);
+  let calls = callsOf(gateway);
+  const wrongTokens = new WrongAdminTokens(gateway.log);
+
+  return {
+    prepare: (next) => {
+      const table = callsOf(next);
+      return () => {
+        calls = table;
+      };
+    },
+    answerUnlessCall: (request, response) => {
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
+      if (wrongTarget !== undefined) {
+        refuse(request, response, wrongTarget);
+        return undefined;
+      }
+      const host = hostOf(request);
+      const owner = hosts.find(({ owns }) => owns(host));
+      if (owner !== undefined) {
+        void serveVisit(toVisit(request, {}), owner.handle, request, response);
+        return undefined;
+      }
+      const place = calls.find(request, host);
+      if (place.is === 'call') return place;
+      const isDirect = isDirectHost(host);
+      const routes = isDirect ? directRoutes : publicRoutes;
+      if (routes.methodsOf(pathOf(request)).length > 0) void routes.serve(request, response, who);
+      else if (place.is === 'other-method') refuse(request, response, otherMethod(place.allow));
+      else refuse(request, response, isDirect ? notDirect() : notFound(request));
+      return undefined;
+    },
+    takeUpgrades: (server) => takeUpgrades(server, publicRoutes, hosts),
+    fastLane: options.fastLane,
+    admin: (request, response, expressGateway) => {
+      const wrongTarget = checkHead(request) ?? settleTarget(request);
+      if (wrongTarget !== undefined) refuse(request, response, wrongTarget);
+      else if (!showsToken(request, options.adminToken)) refuse(request, response, wrongTokens.refuse(request));
+      else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, {});
+      else if (isWorker) refuse(request, response, notFound(request));
+      else if (request.method === 'GET')
+        expressGateway(request, response, () => refuse(request, response, notFound(request)));
+      else refuse(request, response, fail('FORBIDDEN', { message: READ_ONLY }));
+    },
+  };
+}
+
+const READ_ONLY = "Express Gateway's own admin API is read-only here: change gateway.config.yml instead.";
+
+function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {
+  sendError(request, response, error, newRequestId());
+}
+
+function notFound(request: IncomingMessage): GatewayError {
+  const path = pathOf(request);
+  return fail('NOT_FOUND', { message: `There is nothing at ${path.length > 100 ? `${path.slice(0, 100)}…` : path}.` });
+}
+
+function notDirect(): GatewayError {
+  return fail('NOT_FOUND', {
+    message: 'At an address of one upstream there are its model calls only, and only for upstreams that exist.',
+  });
+}
+
+function otherMethod(methods: readonly string[]): GatewayError {
+  const allow = methods.join(', ');
+  return fail('METHOD_NOT_ALLOWED', { message: `This address answers to ${allow}.`, headers: { allow } });
+}

@@ -1,0 +1,124 @@
+import { adapterNames, findAdapter } from '../catalog/adapters';
+import { gatewaySchema, type Loaded } from '../configuration/configuration';
+import { type GATEWAY_SCHEMA, SYSTEM_SCHEMA } from '../configuration/schema';
+import type { Schema } from '../settings';
+import type { LoadedPlugins } from './load-plugins';
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+const DRAFT = 'http://json-schema.org/draft-07/schema#';
+
+/** The JSON Schema of gateway.config.yml for editors: with every policy, adapter and section that is loaded. */
+export function publishedGatewaySchema({ policies, sections }: Loaded): JsonSchema {
+  const own = gatewaySchema(sections).properties;
+  const endpoint = own.serviceEndpoints.additionalProperties;
+  const pipeline = own.pipelines.additionalProperties;
+  const policyNames = { oneOf: policies.map(({ name, summary }) => ({ const: name, description: summary })) };
+  const uses = policies.map(({ name, summary, schema }) => [name, policyUse(summary, schema)] as const);
+  const policyEntry = { ...pipeline.properties.policies.items, additionalProperties: false };
+  const steps = { ...pipeline.properties.policies, items: { ...policyEntry, properties: Object.fromEntries(uses) } };
+  return published('gateway.config.yml', 'The way of a call through Tollgate.', {
+    ...gatewaySchema(sections),
+    properties: {
+      ...own,
+      policies: { ...own.policies, items: policyNames },
+      serviceEndpoints: { ...own.serviceEndpoints, additionalProperties: withAdapters(withPriceLists(endpoint)) },
+      pipelines: {
+        ...own.pipelines,
+        additionalProperties: { ...pipeline, properties: { ...pipeline.properties, policies: steps } },
+      },
+    },
+  });
+}
+
+/** The JSON Schema of system.config.yml: with the settings of every plugin that is loaded. */
+export function publishedSystemSchema({ plugins }: Pick<LoadedPlugins, 'plugins'>): JsonSchema {
+  const { additionalProperties: anyPlugin } = SYSTEM_SCHEMA.properties.plugins;
+  const known = plugins.map(({ manifest: { name, tollgate } }) => {
+    const own = (tollgate.plugin?.schema ?? {}) as { properties?: object; required?: readonly string[] };
+    const summary = tollgate.plugin?.summary ?? 'The policies of a call.';
+    const properties = { ...anyPlugin.properties, ...own.properties };
+    const required = [...anyPlugin.required, ...(own.required ?? [])];
+    return [name, { description: summary, type: 'object', additionalProperties: false, required, properties }] as const;
+  });
+  return published('system.config.yml', 'Which plugins Tollgate loads, with which settings.', {
+    ...SYSTEM_SCHEMA,
+    properties: {
+      ...SYSTEM_SCHEMA.properties,
+      plugins: { ...SYSTEM_SCHEMA.properties.plugins, properties: Object.fromEntries(known) },
+    },
+  });
+}
+
+function published(title: string, description: string, schema: object): JsonSchema {
+  return { $schema: DRAFT, title, description, ...(orVariable(schema) as object) };
+}
+
+function policyUse(description: string, action: Schema): JsonSchema {
+  const properties = { action: { description: 'Its settings.', ...action } };
+  const items = { type: 'object', additionalProperties: false, properties };
+  return { description, type: ['array', 'null'], maxItems: 1, items };
+}
+
+type Endpoint = typeof GATEWAY_SCHEMA.properties.serviceEndpoints.additionalProperties;
+
+/** A model that names a price list may leave out what that says. */
+function withPriceLists(endpoint: Endpoint) {
+  const { required, ...model } = endpoint.properties.models.additionalProperties;
+  const models = {
+    ...endpoint.properties.models,
+    additionalProperties: { ...model, anyOf: [{ required: ['from'] }, { required }] },
+  };
+  return { ...endpoint, properties: { ...endpoint.properties, models } };
+}
+
+/** Which settings an adapter has is known once its name stands there. */
+function withAdapters(endpoint: { readonly properties: object }): JsonSchema {
+  const { adapter } = endpoint.properties as { adapter: object };
+  const name = { enum: adapterNames() };
+  const settings = adapterNames().map((each) => ({
+    if: { required: ['adapter'], properties: { adapter: { const: each } } },
+    // biome-ignore lint/suspicious/noThenProperty: the word of JSON Schema
+    then: { properties: { adapterSettings: { description: `Settings of ${each}.`, ...findAdapter(each)?.schema } } },
+  }));
+  return {
+    ...endpoint,
+    properties: { ...endpoint.properties, adapter: { ...adapter, items: name, anyOf: [name, { type: 'array' }] } },
+    allOf: settings,
+  };
+}
+
+const VARIABLE = { type: 'string', pattern: '\\$\\{[A-Za-z0-9_]+(:-[^}]*)?\\}' } as const;
+
+/** Where a number, a switch or one of several words is expected, `${NAME}` may stand in the file. */
+function orVariable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(orVariable);
+  if (schema === null || typeof schema !== 'object') return schema;
+  const { description, default: standard, ...rest } = schema as JsonSchema;
+  const about = {
+    ...(description !== undefined && { description }),
+    ...(standard !== undefined && { default: standard }),
+  };
+  const isScalar = rest['enum'] !== undefined || rest['pattern'] !== undefined || isScalarType(rest['type']);
+  if (isScalar) return { ...about, anyOf: [rest, VARIABLE] };
+  return { ...about, ...mapSubschemas(rest) };
+}
+
+function isScalarType(type: unknown): boolean {
+  return [type].flat().some((each) => each === 'integer' || each === 'number' || each === 'boolean');
+}
+
+/** Applies it to the schemas within a schema, and to nothing that only looks like one. */
+function mapSubschemas(schema: JsonSchema): JsonSchema {
+  return Object.fromEntries(
+    Object.entries(schema).map(([word, value]) => {
+      if (word === 'properties') {
+        const within = Object.entries(value as object).map(([name, each]) => [name, orVariable(each)] as const);
+        return [word, Object.fromEntries(within)];
+      }
+      return [word, SUBSCHEMAS.has(word) ? orVariable(value) : value];
+    }),
+  );
+}
+
+const SUBSCHEMAS: ReadonlySet<string> = new Set(['additionalProperties', 'items', 'anyOf', 'allOf', 'oneOf', 'then']);

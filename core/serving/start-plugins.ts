@@ -1,0 +1,126 @@
+import type { OwnHosts, Route } from '../api/route';
+import { RouteTable } from '../api/route-table';
+import type { EndpointSettings } from '../configuration/pipelines';
+import type { PluginGateway } from '../gateway/plugin-gateway';
+import type { Stop } from '../resources';
+import { StartFailure } from '../start-failure';
+import { ownerNumber, within } from '../watchdog';
+import type { LoadedPlugin } from './load-plugins';
+
+/** A plugin that has not started by then keeps the process from serving: it is named instead. */
+const STARTS_WITHIN_MS = 60_000;
+
+/**
+ * The endpoints of all plugins, each made with its settings.
+ *
+ * @throws StartFailure that names the plugin when it throws, and both sides when two answer the same.
+ */
+export function routesOf(plugins: readonly LoadedPlugin[], gateway: PluginGateway): readonly Route[] {
+  const owners = new Map<Route, LoadedPlugin>();
+  for (const loaded of plugins) {
+    const { manifest, settings } = loaded;
+    const own = ask(loaded, 'routes', () => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
+    for (const route of own) owners.set(route, loaded);
+  }
+  refuseTwins(owners);
+  const endpoints = gateway.configuration.pipelines.flatMap((pipeline) => pipeline.endpoints);
+  refuseCallPaths(owners, endpoints);
+  return [...owners.keys()];
+}
+
+/** The hosts that plugins answer for. @throws StartFailure that names the plugin when it throws */
+export function hostsOf(plugins: readonly LoadedPlugin[], gateway: PluginGateway): readonly OwnHosts[] {
+  return plugins.flatMap((loaded) =>
+    ask(loaded, 'hosts', () => loaded.manifest.tollgate.plugin?.hosts?.(loaded.settings, gateway) ?? []),
+  );
+}
+
+/**
+ * Starts what plugins do by themselves. Returns what ends it, the last begun first.
+ *
+ * @throws StartFailure that names the plugin when it throws or does not start in time.
+ */
+export async function startPlugins(
+  plugins: readonly LoadedPlugin[],
+  gateway: PluginGateway,
+  withinMs = STARTS_WITHIN_MS,
+): Promise<Stop> {
+  const stops: (() => Promise<void>)[] = [];
+  for (const loaded of plugins) {
+    const { manifest, settings } = loaded;
+    const stop = await startInTime(loaded, withinMs, async () => manifest.tollgate.plugin?.start?.(settings, gateway));
+    if (stop !== undefined) stops.unshift(stop);
+  }
+  return async () => {
+    for (const stop of stops) await stop();
+  };
+}
+
+function ask<T>(plugin: LoadedPlugin, place: string, work: () => T): T {
+  try {
+    return within(ownerNumber(`plugin ${plugin.manifest.name}`), work);
+  } catch (cause) {
+    throw fault(plugin, place, cause);
+  }
+}
+
+async function startInTime<T>(plugin: LoadedPlugin, withinMs: number, start: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const message = `The plugin ${placeOf(plugin)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve once its work has begun.`;
+    timer = setTimeout(() => reject(new StartFailure(message)), withinMs);
+  });
+  try {
+    return await Promise.race([within(ownerNumber(`plugin ${plugin.manifest.name}`), start), late]);
+  } catch (cause) {
+    throw fault(plugin, 'start', cause);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A failure that says itself what to do keeps its words. */
+function fault(plugin: LoadedPlugin, place: string, cause: unknown): StartFailure {
+  if (cause instanceof StartFailure) return cause;
+  const reason = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+  return new StartFailure(`The plugin ${placeOf(plugin)} failed in \`${place}\`: ${reason}`);
+}
+
+/** Its name, its package, and where both stand. */
+function placeOf({ manifest: { name }, package: packageName }: LoadedPlugin): string {
+  return `"${name}" (${packageName} in system.config.yml)`;
+}
+
+function refuseTwins(owners: ReadonlyMap<Route, LoadedPlugin>): void {
+  const known = new Map<string, LoadedPlugin>();
+  for (const [{ listener, method, path }, owner] of owners) {
+    const address = `${listener} ${method} ${path.replace(/\{\w+/g, '{')}`;
+    const other = known.get(address);
+    if (other !== undefined)
+      throw new StartFailure(
+        `The plugins ${placeOf(other)} and ${placeOf(owner)} both answer ${method} ${path} (${listener} listener).`,
+      );
+    known.set(address, owner);
+  }
+}
+
+/** Model calls are looked up before routes: a route at the address of one would never be reached. */
+function refuseCallPaths(owners: ReadonlyMap<Route, LoadedPlugin>, endpoints: readonly EndpointSettings[]): void {
+  for (const [route, owner] of owners) {
+    if (route.listener !== 'public') continue;
+    const table = new RouteTable<Route>();
+    table.add(route.method, route.path, route);
+    for (const { name, host, paths, methods = [route.method] } of endpoints) {
+      if (host !== undefined && host !== '*') continue;
+      const path = paths.find((each) => methods.some((method) => isRoute(table.find(method, each))));
+      if (path === undefined) continue;
+      throw new StartFailure(
+        `The plugin ${placeOf(owner)} answers ${route.method} ${route.path}, and so does the endpoint "${name}" of gateway.config.yml with ${path}.`,
+      );
+    }
+  }
+}
+
+function isRoute(found: ReturnType<RouteTable<Route>['find']>): boolean {
+  return found !== undefined && 'route' in found;
+}

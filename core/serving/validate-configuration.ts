@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { type Configuration, configurationReader } from '../configuration/configuration';
+import { withoutOwnSecrets } from '../configuration/own-secrets';
+import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from '../configuration/yaml-file';
+import { type LoadedPlugins, loadPlugins } from './load-plugins';
+
+export interface Validation {
+  readonly problems: readonly ConfigurationProblem[];
+  /** What works and is perhaps not meant: upstreams without a credential. */
+  readonly warnings: readonly ConfigurationProblem[];
+  /** When there are no problems. */
+  readonly configuration: Configuration | undefined;
+}
+
+/** Checks both files of a folder without starting anything. */
+export function validateConfiguration(folder: string, env: NodeJS.ProcessEnv): Validation {
+  let loaded: LoadedPlugins;
+  try {
+    loaded = loadPlugins(folder, env);
+  } catch (error) {
+    // Without its plugins the other file's words have no meaning; whether it is YAML can be said.
+    const others = problemsOf(() => parseYamlFile(join(folder, 'gateway.config.yml'), withoutOwnSecrets(env)));
+    return { problems: [...problemsIn(error), ...others], warnings: [], configuration: undefined };
+  }
+  let configuration: Configuration | undefined;
+  const problems = problemsOf(() => {
+    configuration = configurationReader(loaded)(folder, env);
+  });
+  return { problems, warnings: configuration?.warnings ?? [], configuration };
+}
+
+function problemsOf(work: () => unknown): readonly ConfigurationProblem[] {
+  try {
+    work();
+    return [];
+  } catch (error) {
+    return problemsIn(error);
+  }
+}
+
+function problemsIn(error: unknown): readonly ConfigurationProblem[] {
+  if (error instanceof ConfigurationError) return error.problems;
+  throw error;
+}

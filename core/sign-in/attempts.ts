@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import type { Knex } from 'knex';
+import { fail } from '../errors';
+import { canonicalEmail } from './users';
+
+/**
+ * Guessing passwords is slowed: for each address of e-mail, whether anybody has it or not, and for each place that attempts
+ * come from. Counted in the database before the password is looked at, so that many attempts at once, at any number of
+ * nodes, are as many as one after the other.
+ */
+
+interface Pace {
+  /** So many are taken as they come. */
+  readonly free: number;
+  /** Then each has to wait twice as long as the one before, up to this. */
+  readonly waitAtMostSeconds: number;
+}
+
+/** Lower than that of a place: who guesses from one place cannot keep the owner of the address out. */
+const PER_EMAIL: Pace = { free: 5, waitAtMostSeconds: 30 };
+const PER_PLACE: Pace = { free: 20, waitAtMostSeconds: 300 };
+
+/** Whoever has let this long go by begins anew. */
+const FORGOTTEN_AFTER_SECONDS = 900;
+
+const COUNT = `
+  INSERT INTO sign_in_attempts AS known (subject, tries, tried_at, next_at) VALUES (:subject, 1, now(), now())
+  ON CONFLICT (subject) DO UPDATE SET
+    tries = CASE WHEN known.tried_at < now() - make_interval(secs => :forgotten) THEN 1 ELSE known.tries + 1 END,
+    tried_at = now(),
+    next_at = now() + make_interval(secs => CASE
+      WHEN known.tried_at < now() - make_interval(secs => :forgotten) OR known.tries + 1 < :free THEN 0
+      ELSE least(:most, power(2, least(20, known.tries + 1 - :free))) END)
+  WHERE known.next_at <= now()
+  RETURNING tries`;
+
+export interface Attempt {
+  /** It was no guess: it does not count. */
+  succeeded(): Promise<void>;
+}
+
+/** @throws SIGN_IN_SLOWED */
+export async function beginAttempt(
+  database: Knex,
+  { email, place }: { readonly email: string; readonly place: string },
+): Promise<Attempt> {
+  const byPlace = subjectOf('place', place);
+  const byEmail = subjectOf('email', canonicalEmail(email));
+  await count(database, byPlace, PER_PLACE);
+  await count(database, byEmail, PER_EMAIL);
+  return {
+    succeeded: async () => {
+      // Who can sign in as somebody cannot, by doing so, clear what the place has guessed of others.
+      await database('sign_in_attempts').where({ subject: byPlace }).decrement('tries', 1);
+      await database('sign_in_attempts').where({ subject: byEmail }).delete();
+      await database('sign_in_attempts')
+        .whereRaw('tried_at < now() - make_interval(secs => ?)', [FORGOTTEN_AFTER_SECONDS])
+        .delete();
+    },
+  };
+}
+
+async function count(database: Knex, subject: string, { free, waitAtMostSeconds }: Pace): Promise<void> {
+  const { rows } = await database.raw<{ rows: unknown[] }>(COUNT, {
+    subject,
+    free,
+    most: waitAtMostSeconds,
+    forgotten: FORGOTTEN_AFTER_SECONDS,
+  });
+  if (rows.length > 0) return;
+  const known: { next_at: Date } | undefined = await database('sign_in_attempts').where({ subject }).first('next_at');
+  const waitMs = (known?.next_at.getTime() ?? 0) - Date.now();
+  const retryAfterSeconds = Math.min(waitAtMostSeconds, Math.max(1, Math.ceil(waitMs / 1_000)));
+  throw fail('SIGN_IN_SLOWED', { retryAfterSeconds, details: { retryAfterSeconds } });
+}
+
+function subjectOf(kind: string, value: string): string {
+  return createHash('sha256').update(`${kind}:${value}`).digest('hex');
+}

@@ -1,0 +1,63 @@
+import type { Knex } from 'knex';
+import { writeAudit } from '../storage/audit';
+import { canonicalEmail, endSignIns, lockUser, toUser, type User, type UserRow } from './users';
+
+/** How an identity provider names a person. An e-mail address may be given to another person later, a subject never is. */
+export interface Identity {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** Why an identity signs nobody in: `bound` means that the user of its address is bound to another identity. */
+export type IdentityRefusal = 'unverified' | 'unknown' | 'bound';
+
+/**
+ * Returns the user that an identity is bound to. Binds an identity that is new to the user of its verified e-mail address; from
+ * then on the address no longer counts.
+ */
+export async function recogniseIdentity(
+  database: Knex,
+  { issuer, subject }: Identity,
+  verifiedEmail: string | undefined,
+): Promise<User | { readonly refused: IdentityRefusal; readonly userId?: string }> {
+  const identity = { identity_issuer: issuer, identity_subject: subject };
+  const own = await database<UserRow>('users').where(identity).first();
+  if (own !== undefined) return own.status === 'active' ? toUser(own as UserRow) : { refused: 'unknown' };
+  if (verifiedEmail === undefined) return { refused: 'unverified' };
+  return database.transaction(async (transaction) => {
+    const row: UserRow | undefined = await transaction<UserRow>('users')
+      .where({ email: canonicalEmail(verifiedEmail), status: 'active' })
+      .forUpdate()
+      .first();
+    if (row === undefined) return { refused: 'unknown' };
+    if (row.identity_subject !== null) {
+      // The same identity may have bound the user since it was looked for.
+      const isOwn = row.identity_issuer === issuer && row.identity_subject === subject;
+      return isOwn ? toUser(row) : { refused: 'bound', userId: row.id };
+    }
+    const bound = { ...identity, identity_bound_at: new Date() };
+    await transaction('users').where({ id: row.id }).update(bound);
+    const user = `user:${row.id}`;
+    await writeAudit(transaction, { actor: user, action: 'user.bind', subject: user, after: { issuer, subject } });
+    return toUser({ ...row, ...bound });
+  });
+}
+
+/**
+ * Unbinds a user from its identity and ends its sessions and links: the next identity that shows the user's verified address is
+ * bound. Changes nothing for a user that is not bound. @throws NOT_FOUND
+ */
+export async function unbindIdentity(database: Knex, userId: string, actor: string): Promise<User> {
+  return database.transaction(async (transaction) => {
+    const row = await lockUser(transaction, userId);
+    const { identity } = toUser(row);
+    if (identity === null) return toUser(row);
+    const unbound = { identity_issuer: null, identity_subject: null, identity_bound_at: null };
+    await transaction('users').where({ id: userId }).update(unbound);
+    await endSignIns(transaction, userId);
+    const { issuer, subject } = identity;
+    const before = { issuer, subject };
+    await writeAudit(transaction, { actor, action: 'user.unbind', subject: `user:${userId}`, before });
+    return toUser({ ...row, ...unbound });
+  });
+}

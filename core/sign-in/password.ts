@@ -1,0 +1,66 @@
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { fail } from '../errors';
+
+/**
+ * Passwords of people who sign in. Node's own scrypt: no native dependency, and with these numbers (32 MiB, three passes) as
+ * costly to guess as OWASP asks for. The numbers stand in what is stored, so that they can be raised without locking anybody out.
+ */
+
+interface Cost {
+  readonly logN: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+const COST: Cost = { logN: 15, r: 8, p: 3 };
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
+
+/** Each takes 32 MiB and a thread that others wait for: one at a time, and not more than this many behind it. */
+const WAITING_AT_MOST = 50;
+
+const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]{22})\$([\w+/]{43})$/;
+
+/** What may be stored of a password: `$scrypt$ln=15,r=8,p=3$<salt>$<hash>`. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const hash = await derive(password, salt, COST);
+  return `$scrypt$ln=${COST.logN},r=${COST.r},p=${COST.p}$${encode(salt)}$${encode(hash)}`;
+}
+
+/** Whether it is the password; with nothing stored it takes as long to say no, so that nobody learns who has an account. */
+export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
+  const [, logN, r, p, salt = '', hash = ''] = STORED.exec(stored ?? '') ?? [];
+  if (logN === undefined) {
+    await derive(password, Buffer.alloc(SALT_BYTES), COST);
+    return false;
+  }
+  const cost = { logN: Number(logN), r: Number(r), p: Number(p) };
+  return timingSafeEqual(await derive(password, Buffer.from(salt, 'base64'), cost), Buffer.from(hash, 'base64'));
+}
+
+let waiting = 0;
+let last: Promise<unknown> = Promise.resolve();
+
+async function derive(password: string, salt: Buffer, cost: Cost): Promise<Buffer> {
+  if (waiting >= WAITING_AT_MOST) throw fail('OVERLOADED', { retryAfterSeconds: 1 });
+  waiting += 1;
+  const mine = last.then(() => deriveNow(password, salt, cost));
+  last = mine.catch(() => undefined).finally(() => (waiting -= 1));
+  return mine;
+}
+
+function deriveNow(password: string, salt: Buffer, { logN, r, p }: Cost): Promise<Buffer> {
+  const options = { N: 2 ** logN, r, p, maxmem: MAX_MEMORY_BYTES };
+  return new Promise((resolve, reject) => {
+    // The same letters can be typed in several ways.
+    scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) =>
+      error === null ? resolve(hash) : reject(error),
+    );
+  });
+}
+
+function encode(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}

@@ -1,0 +1,71 @@
+import type { Knex } from 'knex';
+import { newId } from '../ids';
+import { decodeIdCursor, type Page, type PageRequest, toPage } from './page';
+
+/** The actor of every change that is made with the admin token. */
+export const ADMIN = 'admin';
+
+/** Who changed what: written in the transaction of the change itself. */
+export interface AuditEntry {
+  /** `ADMIN` for the holder of the admin token, `user:<id>` for a person of the console. */
+  readonly actor: string;
+  /** Noun and verb: `key.revoke`. */
+  readonly action: string;
+  /** What was changed: `key:<id>`. */
+  readonly subject: string;
+  readonly before?: object;
+  readonly after?: object;
+}
+
+export interface AuditRow extends Required<AuditEntry> {
+  readonly id: string;
+  readonly createdAt: Date;
+}
+
+export async function writeAudit(transaction: Knex.Transaction, entry: AuditEntry): Promise<void> {
+  await transaction('audit_log').insert({
+    id: newId(),
+    created_at: new Date(),
+    actor: entry.actor,
+    action: entry.action,
+    subject: entry.subject,
+    before: entry.before === undefined ? null : JSON.stringify(entry.before),
+    after: entry.after === undefined ? null : JSON.stringify(entry.after),
+  });
+}
+
+export interface AuditFilters {
+  readonly subject: string | undefined;
+  readonly actor: string | undefined;
+  readonly action: string | undefined;
+  /** Included. */
+  readonly from: Date | undefined;
+  /** Not included. */
+  readonly to: Date | undefined;
+}
+
+/** Newest first. */
+export async function listAudit(
+  database: Knex,
+  { subject, actor, action, from, to }: AuditFilters,
+  { limit, cursor }: PageRequest,
+): Promise<Page<AuditRow>> {
+  const query = database('audit_log')
+    .select('id', 'created_at as createdAt', 'actor', 'action', 'subject', 'before', 'after')
+    .orderBy('id', 'desc')
+    .limit(limit + 1);
+  const after = decodeIdCursor(cursor);
+  if (after !== undefined) query.where('id', '<', after);
+  for (const [column, value] of Object.entries({ subject, actor, action })) {
+    if (value !== undefined) query.where(column, value);
+  }
+  if (from !== undefined) query.where('created_at', '>=', from);
+  if (to !== undefined) query.where('created_at', '<', to);
+  const rows: AuditRow[] = await query;
+  return toPage(
+    rows,
+    limit,
+    (row) => [row.id],
+    (row) => row,
+  );
+}

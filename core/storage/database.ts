@@ -1,0 +1,172 @@
+import knex, { type Knex } from 'knex';
+import { types } from 'pg';
+import type { Logger } from 'pino';
+import { watchReach } from '../database-reach';
+import { StartFailure } from '../start-failure';
+import { lockDataFolder } from './data-folder';
+import { BIGINT_OID, openInThread } from './embedded';
+
+export { migrate } from './migrate';
+
+export interface DatabaseOptions {
+  /** `postgres://…`; without it the embedded database runs. */
+  readonly databaseUrl?: string | undefined;
+  /** Where the embedded database lives. */
+  readonly dataFolder: string;
+  readonly log: Logger;
+  /** Connections of this process to Postgres at most; the embedded database has one. */
+  readonly maxConnections?: number;
+}
+
+const CONNECT_MS = 5_000;
+const ACQUIRE_MS = 10_000;
+const STATEMENT_MS = 30_000;
+const IDLE_IN_TRANSACTION_MS = 60_000;
+
+/** Where each open database is, in words that hold no password. */
+const places = new WeakMap<Knex, string>();
+
+/**
+ * Opens the store that remembers: Postgres, or PGlite under the data folder. BIGINT columns (and counts) are read as
+ * `bigint` from both, NUMERIC (sums of BIGINT) as a string, timestamps as `Date`. `destroy()` closes it and gives the
+ * data folder free.
+ * @throws Error when another process uses the data folder, or DATABASE_URL is not one.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Knex> {
+  if (options.databaseUrl === undefined || options.databaseUrl === '') return openEmbedded(options);
+  return openPostgres(options.databaseUrl, options);
+}
+
+/** @throws StartFailure when `databaseUrl` is none */
+export function openPostgres(
+  databaseUrl: string,
+  { log, maxConnections = 10 }: Pick<DatabaseOptions, 'log' | 'maxConnections'>,
+): Knex {
+  const place = placeOf(databaseUrl);
+  const database = knex({
+    ...common(log),
+    client: 'pg',
+    connection: {
+      connectionString: databaseUrl,
+      application_name: 'tollgate',
+      connectionTimeoutMillis: CONNECT_MS,
+      statement_timeout: STATEMENT_MS,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      keepAlive: true,
+      types: { getTypeParser },
+    } as Knex.PgConnectionConfig,
+    pool: { min: 0, max: maxConnections },
+    acquireConnectionTimeout: ACQUIRE_MS,
+  });
+  places.set(database, place);
+  watchReach(database, place, log);
+  return database;
+}
+
+/** Set for these connections only: the parsers of `pg` are global, and others in the process may rely on them. */
+const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') => {
+  if (oid === BIGINT_OID && format !== 'binary') return BigInt;
+  return types.getTypeParser(oid, format as 'text');
+};
+
+/** A client of knex, with the method that makes an answer of what the database sent: its types leave that one out. */
+interface ClientClass extends Pick<typeof Knex.Client, keyof typeof Knex.Client> {
+  new (
+    config: Knex.Config,
+  ): Knex.Client & {
+    processResponse(query: { readonly method?: string }, runner: unknown): unknown;
+  };
+}
+
+async function openEmbedded({ dataFolder, log }: DatabaseOptions): Promise<Knex> {
+  const PGliteClient = load<ClientClass>('knex-pglite');
+  const lock = await lockDataFolder(dataFolder);
+  const pglite = openInThread(`${dataFolder}/database`);
+  const close = async () => {
+    if (!pglite.closed) await pglite.close();
+    await lock.release();
+  };
+  class EmbeddedClient extends PGliteClient {
+    /**
+     * Answers the count of a delete as Postgres does. knex-pglite takes the name of the method for the name of the command,
+     * and `del` is not one.
+     */
+    override processResponse(query: { readonly method?: string }, runner: unknown): unknown {
+      return super.processResponse(query.method === 'del' ? { ...query, method: 'delete' } : query, runner);
+    }
+
+    override async destroy(done: () => void): Promise<void> {
+      await super.destroy(done);
+      await close();
+    }
+  }
+  try {
+    await pglite.waitReady;
+  } catch (cause) {
+    await lock.release();
+    throw new StartFailure(
+      `The embedded database in ${dataFolder}/database cannot be opened. Restore that folder from a backup, or set ` +
+        'another DATA_DIR to begin with an empty one.',
+      { cause },
+    );
+  }
+  const database = knex({
+    ...common(log),
+    client: EmbeddedClient,
+    connection: (() => ({ pglite })) as unknown as Knex.ConnectionConfigProvider,
+  });
+  places.set(database, `the embedded database in ${dataFolder}`);
+  return database;
+}
+
+function load<T>(name: string): T {
+  return require(name) as T;
+}
+
+function common(log: Logger): Knex.Config {
+  // The library reports its pool and connections many times in an outage: only a search for a defect needs that.
+  const write = (message: unknown) => log.debug({ database: message }, 'knex');
+  return {
+    // An error's text would otherwise hold the values of the query: names, hashes, amounts.
+    compileSqlOnError: false,
+    log: { warn: write, error: write, deprecate: write, debug: () => undefined },
+  };
+}
+
+/** Host, port and database of a URL, never its user or password. */
+function placeOf(databaseUrl: string): string {
+  let url: URL;
+  try {
+    url = new URL(databaseUrl);
+  } catch {
+    throw new StartFailure('DATABASE_URL is not a URL. Write it as postgres://user:password@host:5432/database.');
+  }
+  if (!['postgres:', 'postgresql:'].includes(url.protocol)) {
+    throw new StartFailure(
+      `DATABASE_URL begins with ${url.protocol}//, but it must be postgres://user:password@host:5432/database.`,
+    );
+  }
+  const host = url.hostname || url.searchParams.get('host') || 'localhost';
+  return `Postgres at ${host}:${url.port || '5432'}, database "${decodeURIComponent(url.pathname.slice(1))}"`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  '3D000': 'there is no such database; create it first (createdb)',
+  '28P01': 'the user or the password was refused; look at DATABASE_URL',
+  '28000': 'this user may not connect from here; look at DATABASE_URL and pg_hba.conf',
+  '53300': 'it has too many connections already',
+  '57P03': 'it is still starting',
+};
+
+/** @throws Error that says where the database was looked for, why it was not found, and what to do. */
+export async function checkDatabase(database: Knex): Promise<void> {
+  try {
+    await database.raw('SELECT 1');
+  } catch (cause) {
+    const code = (cause as { code?: string }).code;
+    const reason =
+      (code === undefined ? undefined : REASONS[code]) ??
+      `is it running, and is DATABASE_URL right? (${code ?? (cause as Error).name})`;
+    throw new StartFailure(`Cannot use ${places.get(database) ?? 'the database'}: ${reason}`, { cause });
+  }
+}

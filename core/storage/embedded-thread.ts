@@ -1,0 +1,32 @@
+/** The program of the embedded database's thread: one PGlite, which answers queries in the order in which they come. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { PGlite } from '@electric-sql/pglite';
+import { BIGINT_OID, type FromThread, OPENING, type ToThread } from './embedded';
+
+const { folder } = workerData as { readonly folder: string };
+const pglite = new PGlite(folder, { parsers: { [BIGINT_OID]: BigInt } });
+
+const send = (message: FromThread) => parentPort?.postMessage(message);
+
+function answer(id: number, work: Promise<unknown>): void {
+  work.then(
+    (result) => send({ id, result }),
+    (thrown: unknown) => {
+      const { name, message, stack, ...fields } = thrown as Error & Record<string, unknown>;
+      const plain = Object.entries(fields).filter(([, value]) => ['string', 'number'].includes(typeof value));
+      send({ id, error: { ...Object.fromEntries(plain), name, message, stack } });
+    },
+  );
+}
+
+/** Does the work. PGlite does one thing at a time, in the order in which it is asked. */
+async function perform(asked: ToThread): Promise<unknown> {
+  if (asked.is === 'query') return pglite.query(asked.sql, asked.bindings as unknown[]);
+  if (asked.is === 'close') return pglite.close();
+  const { channel } = asked;
+  await pglite.listen(channel, (payload) => send({ channel, payload }));
+  return undefined;
+}
+
+answer(OPENING, pglite.waitReady);
+parentPort?.on('message', (asked: ToThread) => answer(asked.id, perform(asked)));

@@ -1,0 +1,110 @@
+import { Worker } from 'node:worker_threads';
+import { ownProgram } from '../own-program';
+import type { Stop } from '../resources';
+
+/** Postgres' number for the type BIGINT. */
+export const BIGINT_OID = 20;
+
+/** What knex-pglite asks of a PGlite. */
+export interface EmbeddedDatabase {
+  readonly waitReady: Promise<void>;
+  readonly closed: boolean;
+  query(sql: string, bindings?: readonly unknown[]): Promise<unknown>;
+  /** Calls the listener with the payload of each notification. Returns what ends that. */
+  listen(channel: string, listener: (payload: string) => void): Promise<Stop>;
+  close(): Promise<void>;
+}
+
+/** What the thread is asked. */
+export type Work =
+  | { readonly is: 'query'; readonly sql: string; readonly bindings: readonly unknown[] | undefined }
+  | { readonly is: 'listen'; readonly channel: string }
+  | { readonly is: 'close' };
+
+export type ToThread = Work & { readonly id: number };
+
+/** What the thread answers: the result, or the fields of the error. Notifications come by themselves. */
+export type FromThread =
+  | { readonly channel: string; readonly payload: string }
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly error: Readonly<Record<string, unknown>> & { readonly message: string } };
+
+/** The id of the thread's first message: the database is open, or why it is not. */
+export const OPENING = 0;
+
+interface Waiting {
+  readonly resolve: (result: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Opens PGlite in a folder, in a thread of its own: it is WebAssembly, and a statement would hold the event loop until it is done.
+ * The thread does not keep the process alive, except while a query waits for its answer.
+ */
+export function openInThread(folder: string): EmbeddedDatabase {
+  const { file, execArgv } = ownProgram(require.resolve('./embedded-thread'));
+  const thread = new Worker(file, { workerData: { folder }, execArgv, name: 'embedded database' });
+  const waiting = new Map<number, Waiting>();
+  const listeners = new Map<string, (payload: string) => void>();
+  let lastId = OPENING;
+  let ended: Error | undefined;
+  let isClosed = false;
+
+  const answerOf = <T>(id: number) => {
+    thread.ref();
+    return new Promise<T>((resolve, reject) => waiting.set(id, { resolve, reject }));
+  };
+  const settle = (id: number): Waiting | undefined => {
+    const found = waiting.get(id);
+    waiting.delete(id);
+    if (waiting.size === 0) thread.unref();
+    return found;
+  };
+  const ask = async (work: Work): Promise<unknown> => {
+    if (ended !== undefined) throw ended;
+    lastId += 1;
+    const message: ToThread = { ...work, id: lastId };
+    thread.postMessage(message);
+    return answerOf(lastId);
+  };
+  const end = (error: Error) => {
+    ended = error;
+    for (const id of [...waiting.keys()]) settle(id)?.reject(error);
+  };
+  /** A process that cannot remember anything more does not go on. */
+  const endUnexpectedly = (error: Error) => {
+    end(error);
+    throw error;
+  };
+
+  const waitReady = answerOf<void>(OPENING);
+  thread.on('message', (answer: FromThread) => {
+    if ('channel' in answer) return listeners.get(answer.channel)?.(answer.payload);
+    const found = settle(answer.id);
+    if ('result' in answer) found?.resolve(answer.result as never);
+    else found?.reject(Object.assign(new Error(answer.error.message), answer.error));
+  });
+  thread.on('error', endUnexpectedly);
+  thread.on('exit', () => {
+    const error = new Error('The thread of the embedded database has ended.');
+    if (isClosed) end(error);
+    else if (ended === undefined) endUnexpectedly(error);
+  });
+  return {
+    waitReady,
+    get closed() {
+      return isClosed;
+    },
+    query: (sql, bindings) => ask({ is: 'query', sql, bindings }),
+    listen: async (channel, listener) => {
+      listeners.set(channel, listener);
+      await ask({ is: 'listen', channel });
+      return async () => void listeners.delete(channel);
+    },
+    close: async () => {
+      isClosed = true;
+      await ask({ is: 'close' });
+      await thread.terminate();
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import { StartFailure } from '../start-failure';
+import { SQUASHED, takeOver } from './take-over';
+
+const MIGRATIONS = join(__dirname, '../../migrations');
+
+/** Any number, the same in every process: the process that migrates holds this advisory lock. */
+const ADVISORY_LOCK = 7_041_776;
+
+/** Migrations by name without extension: `.ts` when run from source, `.js` when built, the same row in the database. */
+const source: Knex.MigrationSource<string> = {
+  getMigrations: namesInFolder,
+  getMigrationName: (name) => name,
+  getMigration: async (name) => ({ down: refuseDown, ...require(join(MIGRATIONS, name)) }),
+};
+
+async function namesInFolder(): Promise<string[]> {
+  const files = await readdir(MIGRATIONS);
+  return files.flatMap((file) => /^(\d{4}-[a-z].*?)(?<!\.d)\.(?:ts|js)$/.exec(file)?.[1] ?? []).sort();
+}
+
+/** Knex demands it. The way back from an upgrade is a backup. */
+async function refuseDown(): Promise<void> {
+  throw new Error('migrations only go forward');
+}
+
+/**
+ * Brings the database to this program's version, all or nothing, in one transaction that holds an advisory lock: nodes
+ * that start at once wait for the first, and a killed one leaves nothing behind.
+ * @throws StartFailure when the database is newer than this program, or older than the versions it can take over.
+ */
+export async function migrate(database: Knex): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await transaction.raw('SET LOCAL statement_timeout = 0');
+    await transaction.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
+    await transaction.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
+    const recorded = await namesInDatabase(transaction);
+    refuseNewer(recorded, await namesInFolder());
+    await takeOver(transaction, recorded, join(MIGRATIONS, 'before-squash'));
+    await transaction.migrate.latest({ migrationSource: source });
+  });
+}
+
+/** Returns the names of the migrations that the database has, in the order they ran. */
+async function namesInDatabase(transaction: Knex.Transaction): Promise<readonly string[]> {
+  if (!(await transaction.schema.hasTable('knex_migrations'))) return [];
+  const rows = await transaction('knex_migrations').select<{ name: string }[]>('name').orderBy('id');
+  return rows.map(({ name }) => name);
+}
+
+function refuseNewer(recorded: readonly string[], known: readonly string[]): void {
+  const unknown = recorded.filter((name) => !known.includes(name) && !SQUASHED.includes(name));
+  if (unknown.length === 0) return;
+  throw new StartFailure(
+    `The database is at version ${unknown.at(-1)}, newer than this program, which knows up to ${known.at(-1)}. ` +
+      'Start the release that last used this database or a newer one, or restore a backup from before that upgrade.',
+  );
+}

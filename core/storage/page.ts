@@ -1,0 +1,59 @@
+import { fail } from '../errors';
+
+/** One page of a list, and what to ask with for the next one; null at the end. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
+}
+
+export interface PageRequest {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+/**
+ * The page of rows that were read one further than `limit`. `keyOf` is the place of a row in the list's order: the next page
+ * begins after it, however many rows have come or gone before it.
+ */
+export function toPage<Row, T>(
+  rows: readonly Row[],
+  limit: number,
+  keyOf: (row: Row) => readonly string[],
+  toItem: (row: Row) => T,
+): Page<T> {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return { items: items.map(toItem), nextCursor: more ? encodeCursor(keyOf(last)) : null };
+}
+
+export function encodeCursor(key: readonly string[]): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url');
+}
+
+/** @throws GatewayError INVALID_FIELD when it is not a cursor whose parts pass the tests of `shape`. */
+export function decodeCursor(cursor: string, shape: readonly Pick<RegExp, 'test'>[]): readonly string[] {
+  const key = parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+  if (Array.isArray(key) && key.length === shape.length) {
+    const parts: unknown[] = key;
+    if (shape.every((pattern, index) => typeof parts[index] === 'string' && pattern.test(parts[index]))) {
+      return parts as string[];
+    }
+  }
+  throw fail('INVALID_FIELD', { param: 'cursor', message: 'cursor: expected the nextCursor of an earlier answer' });
+}
+
+/** The cursor of lists in the order of their UUIDv7 ids. */
+export function decodeIdCursor(cursor: string | undefined): string | undefined {
+  return cursor === undefined ? undefined : decodeCursor(cursor, [UUID])[0];
+}
+
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,181 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type { Logger } from 'pino';
+import { StartFailure } from '../start-failure';
+import { parseRedisUrl, type RedisAddress } from './redis-address';
+import { readBeforeGivingUp } from './redis-patience';
+
+readBeforeGivingUp();
+
+/** A command that has no answer by now has none: the caller is told within 300 ms that the ledger is unavailable. */
+export const COMMAND_TIMEOUT_MS = 250;
+
+/** A connection that was written to and says nothing for this long is replaced. */
+const SILENCE_MS = 1_000;
+const OLDEST_MAJOR_VERSION = 7;
+
+/** A single Redis, the master that sentinels name, or a Cluster: the ledger's commands have keys with one hash tag each. */
+export type RedisClient = Redis | Cluster;
+
+/** How one connection behaves; a Cluster has one to each of its nodes. */
+const CONNECTION = {
+  commandTimeout: COMMAND_TIMEOUT_MS,
+  connectTimeout: 1_000,
+  socketTimeout: SILENCE_MS,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+} as const;
+
+const waitBeforeAttempt = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt - 1, 5), 1_000);
+
+/** While a slot moves or a replica is promoted, a command is tried again within the time there is for it. */
+const CLUSTER = {
+  maxRedirections: 8,
+  retryDelayOnFailover: 30,
+  retryDelayOnClusterDown: 30,
+  retryDelayOnTryAgain: 15,
+  retryDelayOnMoved: 0,
+  slotsRefreshTimeout: 1_000,
+  slotsRefreshInterval: 5_000,
+};
+
+/**
+ * Our client: it fails closed. Nothing is queued while there is no connection, nothing is sent a second time by itself but for
+ * what a Cluster has refused, and it reconnects for ever, after 50 ms at first and every second at last.
+ * @throws StartFailure when `url` is none
+ */
+export function connectRedis(url: string, log: Logger): RedisClient {
+  const client = open(parseRedisUrl(url));
+  reportChanges(client, describe(parseRedisUrl(url)), log);
+  return client;
+}
+
+function open(address: RedisAddress): RedisClient {
+  if (address.kind === 'single') return new Redis(address.url, { ...CONNECTION, retryStrategy: waitBeforeAttempt });
+  const { nodes, tls, username, password } = address;
+  const access = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls ? { tls: {} } : {}),
+  };
+  if (address.kind === 'cluster') {
+    return new Cluster([...nodes], {
+      ...CLUSTER,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: waitBeforeAttempt,
+      redisOptions: { ...CONNECTION, ...access },
+    });
+  }
+  const { master, sentinelPassword } = address;
+  return new Redis({
+    ...CONNECTION,
+    ...access,
+    retryStrategy: waitBeforeAttempt,
+    sentinelRetryStrategy: waitBeforeAttempt,
+    sentinels: [...nodes],
+    name: master,
+    enableTLSForSentinelMode: tls,
+    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+  });
+}
+
+export type DuplicateOptions = Pick<
+  RedisOptions,
+  'commandTimeout' | 'socketTimeout' | 'enableOfflineQueue' | 'autoResubscribe'
+>;
+
+/** Another client of the same Redis, for what may wait longer than a call. */
+export function duplicateRedis(client: RedisClient, options: DuplicateOptions): RedisClient {
+  if (client instanceof Redis) return client.duplicate(options);
+  const { enableOfflineQueue = false, ...connection } = options;
+  return client.duplicate([], { enableOfflineQueue, redisOptions: { ...client.options.redisOptions, ...connection } });
+}
+
+/** The Redis itself, or of a Cluster those that take writes. */
+export function mastersOf(client: RedisClient): readonly Redis[] {
+  return client instanceof Redis ? [client] : client.nodes('master');
+}
+
+/** One line when it is lost and one when it is back, not one per attempt. */
+function reportChanges(redis: RedisClient, address: string, log: Logger): void {
+  addresses.set(redis, address);
+  let lost = false;
+  redis.on('error', (error: Error) => {
+    if (!lost) log.error({ address, reason: error.message }, 'Redis is not reachable; calls are refused until it is');
+    lost = true;
+  });
+  redis.on('ready', () => {
+    if (lost) log.info({ address }, 'Redis is reachable again');
+    lost = false;
+  });
+}
+
+/**
+ * Waits until Redis answers, and looks whether it can keep a ledger.
+ * @throws {Error} that names the address, the reason and what to do; never a password.
+ */
+export async function checkRedis(redis: RedisClient, withinMs = 3_000): Promise<void> {
+  const address = describeAddress(redis);
+  await waitUntilReady(redis, withinMs).catch((reason: Error) => {
+    throw new StartFailure(
+      `Redis at ${address} is not reachable (${reason.message}). Start it, or correct REDIS_URL; ` +
+        'without REDIS_URL and DATABASE_URL Tollgate runs with its embedded stores.',
+    );
+  });
+  for (const master of mastersOf(redis)) await checkMaster(master, address);
+}
+
+async function checkMaster(redis: Redis, address: string): Promise<void> {
+  const facts = readInfo(await redis.info());
+  const version = facts.get('redis_version') ?? '0';
+  if (Number.parseInt(version, 10) < OLDEST_MAJOR_VERSION) {
+    throw new StartFailure(`Redis at ${address} is version ${version}. The ledger's scripts need Redis 7 or newer.`);
+  }
+  const policy = facts.get('maxmemory_policy') ?? 'noeviction';
+  if (policy.startsWith('allkeys-')) {
+    throw new StartFailure(
+      `Redis at ${address} may evict balances: set its maxmemory-policy to noeviction, not ${policy}.`,
+    );
+  }
+}
+
+function waitUntilReady(redis: RedisClient, withinMs: number): Promise<void> {
+  if (redis.status === 'ready') return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    let reason = new Error(`no answer within ${withinMs} ms`);
+    const noteReason = (error: Error) => {
+      reason = error;
+    };
+    const finish = (settle: () => void) => () => {
+      clearTimeout(timer);
+      redis.off('error', noteReason).off('ready', succeed);
+      settle();
+    };
+    const succeed = finish(resolve);
+    const timer = setTimeout(
+      finish(() => reject(reason)),
+      withinMs,
+    );
+    redis.on('error', noteReason).on('ready', succeed);
+  });
+}
+
+function readInfo(info: string): ReadonlyMap<string, string> {
+  return new Map(info.split('\r\n').map((line) => [line.split(':', 1)[0] ?? '', line.slice(line.indexOf(':') + 1)]));
+}
+
+const addresses = new WeakMap<RedisClient, string>();
+
+function describeAddress(redis: RedisClient): string {
+  return addresses.get(redis) ?? 'an address of its own';
+}
+
+/** Hosts and ports, never a user or a password. */
+function describe(address: RedisAddress): string {
+  if (address.kind === 'single') {
+    const { hostname, port, pathname } = new URL(address.url);
+    return hostname === '' ? pathname : `${hostname}:${port || '6379'}`;
+  }
+  const nodes = address.nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
+  return address.kind === 'cluster' ? `${nodes} (Cluster)` : `${nodes} (sentinels of ${address.master})`;
+}

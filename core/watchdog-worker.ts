@@ -1,0 +1,104 @@
+/** The thread of watchdog.ts. */
+import { Session } from 'node:inspector';
+import { sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parentPort, workerData } from 'node:worker_threads';
+import { log } from './log';
+import { BEAT, type Block, BOUND_MS, OWNER, type ToWatchdog, type Watched } from './watchdog';
+
+const LOOK_EVERY_MS = 50;
+/** Code outside of JavaScript cannot be asked where it is. */
+const STACK_WITHIN_MS = 1_000;
+const FRAMES_TOLD = 8;
+
+interface Frame {
+  readonly functionName: string;
+  readonly file: string;
+  readonly line: number;
+}
+
+const { shared, owners: given } = workerData as Watched;
+const owners = [...given];
+const folders = new Map<string, string>();
+
+parentPort?.on('message', (message: ToWatchdog) => {
+  if ('owner' in message) owners.push(message.owner);
+  else folders.set(message.plugin, message.folder + sep);
+});
+
+let beat = shared[BEAT];
+let lookedMs = performance.now();
+let blockedMs = 0;
+/** Logged next when it has lasted so long: a loop without end does not fill the log. */
+let tellAtMs: number | undefined;
+/** Set once a block was logged. */
+let by: string | undefined;
+
+setInterval(() => {
+  const nowMs = performance.now();
+  // A process that was stopped as a whole was not blocked.
+  blockedMs += Math.min(nowMs - lookedMs, 4 * LOOK_EVERY_MS);
+  lookedMs = nowMs;
+  if (shared[BEAT] !== beat) {
+    if (by !== undefined) parentPort?.postMessage({ by, blockedMs: Math.round(blockedMs) } satisfies Block);
+    beat = shared[BEAT];
+    blockedMs = 0;
+    tellAtMs = undefined;
+    by = undefined;
+    return;
+  }
+  if (blockedMs < (tellAtMs ?? (shared[BOUND_MS] as number))) return;
+  tellAtMs = blockedMs * 2;
+  // The stack may come after the end; whose code was entered is known now.
+  by ??= owners[shared[OWNER] as number];
+  void tellBlock(Math.round(blockedMs), owners[shared[OWNER] as number] as string, beat);
+}, LOOK_EVERY_MS);
+
+async function tellBlock(forMs: number, entered: string, atBeat: number | undefined): Promise<void> {
+  const taken = await stackOfProcess();
+  // One that was taken too late shows other code.
+  const stack = shared[BEAT] === atBeat ? taken : [];
+  const owner = entered === owners[0] ? (pluginIn(stack) ?? entered) : entered;
+  if (beat === atBeat) by = owner;
+  const at = stack.slice(0, FRAMES_TOLD).map(({ functionName, file, line }) => `${functionName} (${file}:${line})`);
+  log.error({ by: owner, blockedMs: forMs, at }, 'the event loop is blocked: no request is served');
+}
+
+/** The plugin whose code is the innermost. What was entered is noted for adapters and policies alone, and not after they waited. */
+function pluginIn(stack: readonly Frame[]): string | undefined {
+  for (const { file } of stack)
+    for (const [plugin, folder] of folders) if (file.startsWith(folder)) return `plugin ${plugin}`;
+  return undefined;
+}
+
+/** Where the process is, innermost first: it is interrupted for a moment, as by a debugger. Empty when it cannot be. */
+function stackOfProcess(): Promise<readonly Frame[]> {
+  const session = new Session();
+  session.connectToMainThread();
+  return new Promise((resolve) => {
+    const finish = (stack: readonly Frame[]) => {
+      clearTimeout(timer);
+      session.disconnect();
+      resolve(stack);
+    };
+    const timer = setTimeout(finish, STACK_WITHIN_MS, []);
+    const files = new Map<string, string>();
+    session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => files.set(scriptId, url));
+    session.on('Debugger.paused', ({ params }) => {
+      session.post('Debugger.resume');
+      finish(
+        params.callFrames.map(({ functionName, location: { scriptId, lineNumber } }) => ({
+          functionName: functionName || '(anonymous)',
+          file: pathOf(files.get(scriptId) ?? ''),
+          line: lineNumber + 1,
+        })),
+      );
+    });
+    session.post('Debugger.enable');
+    session.post('Debugger.pause');
+  });
+}
+
+function pathOf(url: string): string {
+  return url.startsWith('file:') ? fileURLToPath(url) : url;
+}

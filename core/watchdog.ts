@@ -1,0 +1,120 @@
+import { url as inspectorUrl } from 'node:inspector';
+import { dirname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { metrics } from './metrics';
+import type { Stop } from './resources';
+
+/**
+ * A thread that notices when the event loop of the process stands still, and logs whose code holds it: the process itself can log
+ * nothing then. The process counts up a number in shared memory and notes there whose code it enters.
+ */
+
+/** The places in the shared memory. */
+export const BEAT = 0;
+export const OWNER = 1;
+export const BOUND_MS = 2;
+
+const shared = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+
+const BEAT_EVERY_MS = 50;
+/** Modules are loaded and configurations compiled before the first client is served. */
+const START_BOUND_MS = 10_000;
+const SERVING_BOUND_MS = 500;
+/** For a process that a person debugs: it stands still at breakpoints. */
+const NEVER_MS = 2 ** 31 - 1;
+
+/** What the thread is given at first, and told later. */
+export interface Watched {
+  readonly shared: Int32Array;
+  readonly owners: readonly string[];
+}
+export type ToWatchdog = { readonly owner: string } | { readonly plugin: string; readonly folder: string };
+/** What the thread reports when the event loop turns again. */
+export interface Block {
+  readonly by: string;
+  readonly blockedMs: number;
+}
+
+const blockedSeconds = new Counter({
+  name: 'tollgate_event_loop_blocked_seconds_total',
+  help: 'How long the event loop stood still, over half a second at once, by the plugin, policy or adapter that held it.',
+  labelNames: ['by'],
+  registers: [metrics],
+});
+
+/** By number. The first is everything that has no other owner. */
+const owners = ['Tollgate'];
+let worker: Worker | undefined;
+
+/** Returns the number by which `enter` knows a plugin, policy or adapter. */
+export function ownerNumber(owner: string): number {
+  const known = owners.indexOf(owner);
+  if (known !== -1) return known;
+  tell({ owner });
+  return owners.push(owner) - 1;
+}
+
+/** Notes whose code the process enters; returns whose it was in, to be entered again afterwards. Costs a load and a store. */
+export function enter(owner: number): number {
+  const outer = shared[OWNER] as number;
+  shared[OWNER] = owner;
+  return outer;
+}
+
+/** Does the work of an owner. */
+export function within<T>(owner: number, work: () => T): T {
+  const outer = enter(owner);
+  try {
+    return work();
+  } finally {
+    enter(outer);
+  }
+}
+
+/** Tells the watchdog where the files of a plugin are, so that it knows them in a stack. */
+export function watchPlugin(plugin: string, file: string): void {
+  tell({ plugin, folder: dirname(file) });
+}
+
+export interface Watchdog {
+  /** From now on clients are served: they notice what is short. */
+  serving(): void;
+  readonly stop: Stop;
+}
+
+/** Once per process. */
+export function startWatchdog(log: Logger): Watchdog {
+  let boundMs = START_BOUND_MS;
+  const beat = () => {
+    shared[BEAT] = ((shared[BEAT] as number) + 1) | 0;
+    shared[BOUND_MS] = inspectorUrl() === undefined ? boundMs : NEVER_MS;
+  };
+  beat();
+  const beats = setInterval(beat, BEAT_EVERY_MS).unref();
+  const workerData: Watched = { shared, owners };
+  const thread = new Worker(require.resolve('./watchdog-worker'), { workerData, name: 'watchdog' });
+  worker = thread;
+  thread.on('message', ({ by, blockedMs }: Block) => {
+    blockedSeconds.inc({ by }, blockedMs / 1_000);
+    log.warn({ by, blockedMs }, 'the event loop was blocked');
+  });
+  thread.on('error', (reason) =>
+    log.error({ reason: String(reason) }, 'the watchdog broke: what blocks the event loop is named no more'),
+  );
+  return {
+    serving: () => {
+      boundMs = SERVING_BOUND_MS;
+    },
+    stop: async () => {
+      clearInterval(beats);
+      worker = undefined;
+      await thread.terminate();
+    },
+  };
+}
+
+function tell(message: ToWatchdog): void {
+  worker?.postMessage(message);
+}

@@ -1,0 +1,189 @@
+import type { BodyEdit } from '../catalog/upstream';
+import type { MemberPlace } from './json-members';
+
+/** The request body as it came, with the places of its top-level members. */
+export interface RequestBody {
+  readonly chunks: readonly Buffer[];
+  readonly byteLength: number;
+  readonly members: ReadonlyMap<string, MemberPlace>;
+}
+
+export interface EditedBody {
+  readonly chunks: readonly Buffer[];
+  readonly byteLength: number;
+}
+
+/** Bytes `from`..`to` of the text before become `text`. */
+export interface Splice {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+/**
+ * Applies edits to the top level of a body. Bytes that no edit names stay the very same memory; nothing is parsed and
+ * nothing is copied. Of several edits of one member the last counts.
+ */
+export function applyBodyEdits(body: RequestBody, edits: readonly BodyEdit[]): EditedBody {
+  const splices = planSplices(body, edits);
+  return splices.length === 0 ? body : spliceChunks(body, splices);
+}
+
+/** The edits as splices, in the order of the text and without overlap. */
+export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Splice[] {
+  const last = new Map<string, BodyEdit>();
+  for (const edit of edits) last.set(edit.member, edit);
+
+  const splices: Splice[] = [];
+  const drops: MemberPlace[] = [];
+  const appended: string[] = [];
+  for (const edit of last.values()) {
+    const place = body.members.get(edit.member);
+    if ('drop' in edit) {
+      if (place !== undefined) drops.push(place);
+    } else if ('push' in edit) {
+      if (place !== undefined) splices.push(planPush(body.chunks, place, edit.push));
+    } else if (place === undefined) {
+      appended.push(`${JSON.stringify(edit.member)}:${edit.set}`);
+    } else {
+      splices.push({ from: place.valueStart, to: place.end, text: edit.set });
+    }
+  }
+  if (drops.length === 0 && appended.length === 0) return splices.sort(byPlace);
+  const lastEnd = endOfLastMember(body);
+  const cuts = planCuts(body.chunks, drops.sort(byStart), lastEnd);
+  splices.push(...cuts);
+  if (appended.length > 0) splices.push(planAppend(body, cuts, lastEnd, appended.join(',')));
+  return splices.sort(byPlace);
+}
+
+/** One more item before the bracket that ends an array. */
+function planPush(chunks: readonly Buffer[], { end }: MemberPlace, item: string): Splice {
+  const last = lastSignificantByte(chunks, end - 1);
+  return { from: end - 1, to: end - 1, text: last.byte === OPEN_BRACKET ? item : `,${item}` };
+}
+
+/**
+ * A dropped member goes with the comma behind it; members dropped at the end go with the comma before the first of
+ * them. Neighbours that are dropped together make one cut.
+ */
+function planCuts(chunks: readonly Buffer[], drops: readonly MemberPlace[], lastEnd: number): Splice[] {
+  const cuts: { from: number; to: number; text: string }[] = [];
+  for (const drop of drops) {
+    const to = drop.end === lastEnd ? lastEnd : startOfNextMember(chunks, drop.end);
+    const before = cuts.at(-1);
+    if (before !== undefined && before.to === drop.start) before.to = to;
+    else cuts.push({ from: drop.start, to, text: '' });
+  }
+  const final = cuts.at(-1);
+  if (final !== undefined && final.to === lastEnd) final.from = startOfTail(chunks, final.from);
+  return cuts;
+}
+
+/** Appends behind the last member, or as the only one when nothing else is left. */
+function planAppend(body: RequestBody, cuts: readonly Splice[], lastEnd: number, text: string): Splice {
+  const tail = cuts.find((cut) => cut.to === lastEnd);
+  const before = lastSignificantByte(body.chunks, tail === undefined ? lastEnd : tail.from);
+  return { from: lastEnd, to: lastEnd, text: before.byte === OPEN_BRACE ? text : `,${text}` };
+}
+
+/** The last member of the text is always in the map, for of a repeated key the last place is kept. */
+function endOfLastMember(body: RequestBody): number {
+  let end = 0;
+  for (const place of body.members.values()) if (place.end > end) end = place.end;
+  return end === 0 ? afterOpeningBrace(body.chunks) : end;
+}
+
+function afterOpeningBrace(chunks: readonly Buffer[]): number {
+  return nextSignificantByte(chunks, 0).at + 1;
+}
+
+/** Behind the comma that follows a member. */
+function startOfNextMember(chunks: readonly Buffer[], end: number): number {
+  const comma = nextSignificantByte(chunks, end);
+  return nextSignificantByte(chunks, comma.at + 1).at;
+}
+
+/** Where a cut of the last members has to begin: at the comma before them, when there is one. */
+function startOfTail(chunks: readonly Buffer[], from: number): number {
+  const before = lastSignificantByte(chunks, from);
+  return before.byte === COMMA ? before.at : from;
+}
+
+const COMMA = 0x2c;
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
+
+interface FoundByte {
+  readonly at: number;
+  readonly byte: number;
+}
+
+function nextSignificantByte(chunks: readonly Buffer[], from: number): FoundByte {
+  let base = 0;
+  for (const chunk of chunks) {
+    for (let at = Math.max(from - base, 0); at < chunk.length; at += 1) {
+      const byte = chunk[at] as number;
+      if (!isWhiteSpace(byte)) return { at: base + at, byte };
+    }
+    base += chunk.length;
+  }
+  return { at: base, byte: 0 };
+}
+
+/** The last byte before `end` that is not white space. */
+function lastSignificantByte(chunks: readonly Buffer[], end: number): FoundByte {
+  let base = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  for (let index = chunks.length - 1; index >= 0; index -= 1) {
+    const chunk = chunks[index] as Buffer;
+    base -= chunk.length;
+    for (let at = Math.min(end - base, chunk.length) - 1; at >= 0; at -= 1) {
+      const byte = chunk[at] as number;
+      if (!isWhiteSpace(byte)) return { at: base + at, byte };
+    }
+  }
+  return { at: 0, byte: 0 };
+}
+
+function isWhiteSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function byPlace(one: Splice, other: Splice): number {
+  // A cut up to the end and what is appended there: the cut comes first.
+  return one.from - other.from || one.to - other.to;
+}
+
+function byStart(one: MemberPlace, other: MemberPlace): number {
+  return one.start - other.start;
+}
+
+/** Puts splices (in order, without overlap) into a text; what stays is not copied. */
+export function spliceChunks(before: EditedBody, splices: readonly Splice[]): EditedBody {
+  const out: Buffer[] = [];
+  let byteLength = 0;
+  const push = (bytes: Buffer): void => {
+    if (bytes.length === 0) return;
+    out.push(bytes);
+    byteLength += bytes.length;
+  };
+  let index = 0;
+  let base = 0;
+  let done = 0;
+  const copyUpTo = (end: number): void => {
+    while (index < before.chunks.length) {
+      const chunk = before.chunks[index] as Buffer;
+      push(chunk.subarray(Math.max(done - base, 0), Math.max(end - base, 0)));
+      if (base + chunk.length > end) return;
+      base += chunk.length;
+      index += 1;
+    }
+  };
+  for (const splice of splices) {
+    copyUpTo(splice.from);
+    push(Buffer.from(splice.text));
+    done = splice.to;
+  }
+  copyUpTo(before.byteLength);
+  return { chunks: out, byteLength };
+}

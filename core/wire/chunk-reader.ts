@@ -1,0 +1,115 @@
+import type { Readable } from 'node:stream';
+
+/** The end of a body happened between these times, on the clock of `performance.now()`. */
+export interface Over {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Reads a body piece by piece, one reader after the other: who waits for the next piece can leave it for somebody else. */
+export interface ChunkReader {
+  /** There is a piece, the end or a failure, and nobody has to wait. */
+  readonly isReady: boolean;
+  /** Resolves when it is. Never rejects. */
+  ready(): Promise<void>;
+  /**
+   * The next piece once it is ready; undefined at the end.
+   * @throws when the body broke off.
+   */
+  take(): Buffer | undefined;
+  /** Reads no further: whoever sends is told to stop. */
+  cancel(): void;
+  /** When the sender ended or broke off the body: earlier than `take` tells, where pieces wait. Undefined before. */
+  readonly over?: Over | undefined;
+}
+
+/** The pieces to the end; who stops early tells the sender to stop. */
+export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
+  try {
+    for (;;) {
+      if (!chunks.isReady) await chunks.ready();
+      const chunk = chunks.take();
+      if (chunk === undefined) return;
+      yield chunk;
+    }
+  } finally {
+    chunks.cancel();
+  }
+}
+
+/**
+ * A whole body, without the generator's promises: every call that is not streamed comes by.
+ * @throws when it broke off, or has more than `atMost` bytes.
+ */
+export async function readAll(chunks: ChunkReader, atMost: number): Promise<Buffer> {
+  const read: Buffer[] = [];
+  let byteLength = 0;
+  for (;;) {
+    if (!chunks.isReady) await chunks.ready();
+    const chunk = chunks.take();
+    if (chunk === undefined) break;
+    read.push(chunk);
+    byteLength += chunk.length;
+    if (byteLength > atMost) {
+      chunks.cancel();
+      throw new Error(`the answer has more than ${atMost} bytes`);
+    }
+  }
+  return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);
+}
+
+/** What `take` throws of somebody who did not wait: nothing may look like the end of a body. */
+export function notReady(): Error {
+  return new Error('a piece was taken before there was one');
+}
+
+/** Reads what comes out of a Node stream, such as a decoder. */
+export class StreamChunks implements ChunkReader {
+  readonly #stream: Readable;
+  readonly #iterator: AsyncIterator<Buffer>;
+  #coming: Promise<void> | undefined;
+  #next: IteratorResult<Buffer> | { readonly failure: unknown } | undefined;
+
+  /** `source`: the body that the stream decodes. */
+  constructor(
+    stream: Readable,
+    private readonly source?: Pick<ChunkReader, 'over'>,
+  ) {
+    this.#stream = stream;
+    // It may fail before anybody reads; `take` gives the failure then.
+    stream.on('error', () => undefined);
+    this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  }
+
+  get over(): Over | undefined {
+    return this.source?.over;
+  }
+
+  get isReady(): boolean {
+    return this.#next !== undefined;
+  }
+
+  ready(): Promise<void> {
+    if (this.#next !== undefined) return Promise.resolve();
+    this.#coming ??= this.#read();
+    return this.#coming;
+  }
+
+  async #read(): Promise<void> {
+    this.#next = await this.#iterator.next().catch((failure: unknown) => ({ failure }));
+    this.#coming = undefined;
+  }
+
+  take(): Buffer | undefined {
+    const next = this.#next;
+    if (next === undefined) throw notReady();
+    if ('failure' in next) throw next.failure;
+    if (next.done === true) return undefined;
+    this.#next = undefined;
+    return next.value;
+  }
+
+  cancel(): void {
+    this.#stream.destroy();
+  }
+}

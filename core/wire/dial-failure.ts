@@ -1,0 +1,102 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+
+/**
+ * Why no answer, or no whole one, came from an upstream:
+ * `connect_failed`: no connection was made (DNS, TCP, TLS, refused address); nothing was sent.
+ * `timeout`: connecting, the response's head or the next byte took too long.
+ * `reset`: the connection broke, or what came over it was not HTTP.
+ * `cancelled`: we gave up ourselves.
+ */
+export type DialFailure = 'connect_failed' | 'timeout' | 'reset' | 'cancelled';
+
+/** How an attempt that did not answer ended. */
+export type AttemptOutcome = DialFailure | 'status' | 'error_event' | 'adapter_fault';
+
+const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
+  UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  ETIMEDOUT: 'timeout',
+  UND_ERR_ABORTED: 'cancelled',
+  UND_ERR_ABORT: 'cancelled',
+  ABORT_ERR: 'cancelled',
+  ADDRESS_REFUSED: 'connect_failed',
+  // The pool was retired between asking for it and using it.
+  UND_ERR_CLOSED: 'connect_failed',
+  ECONNREFUSED: 'connect_failed',
+  ENOTFOUND: 'connect_failed',
+  EAI_AGAIN: 'connect_failed',
+  EHOSTUNREACH: 'connect_failed',
+  ENETUNREACH: 'connect_failed',
+  EADDRNOTAVAIL: 'connect_failed',
+  EMFILE: 'connect_failed',
+};
+
+const KIND_BY_NAME: Readonly<Record<string, DialFailure>> = { AbortError: 'cancelled', TimeoutError: 'timeout' };
+
+/** Takes what a request, or the body of its answer, was rejected with. */
+export function classifyDialFailure(error: unknown): DialFailure {
+  const { code, name } = described(error);
+  const kind = KIND_BY_CODE[code] ?? KIND_BY_NAME[name];
+  if (kind !== undefined) return kind;
+  // TLS errors have a hundred codes, and a reset means something else before there was a connection than after.
+  return nothingWasSent(error) ? 'connect_failed' : 'reset';
+}
+
+/** True when it is known that no byte of the request left: asking again, anywhere, cannot do it twice. */
+export function nothingWasSent(error: unknown): boolean {
+  if (described(error).code === 'UND_ERR_CLOSED') return true;
+  return progressOf(error)?.sent === false;
+}
+
+/**
+ * True when the request went out on a connection that had answered before. If it then broke before the head of an answer
+ * came, the upstream had most likely closed the idle connection at that moment and never saw the request.
+ */
+export function wasReusedConnection(error: unknown): boolean {
+  return progressOf(error)?.reused === true;
+}
+
+interface Progress {
+  readonly sent: boolean;
+  readonly reused: boolean;
+}
+
+/** undici's errors do not say how far a request had come; its diagnostics channels do. */
+const progressOfError = new WeakMap<object, Progress>();
+const progressOfRequest = new WeakMap<object, Progress>();
+const usedSockets = new WeakSet<Socket>();
+
+const NOT_SENT: Progress = { sent: false, reused: false };
+const SENT: Progress = { sent: true, reused: false };
+const SENT_ON_REUSED: Progress = { sent: true, reused: true };
+
+subscribe('undici:client:sendHeaders', (message) => {
+  const { request, socket } = message as { request: object; socket: Socket };
+  progressOfRequest.set(request, usedSockets.has(socket) ? SENT_ON_REUSED : SENT);
+  usedSockets.add(socket);
+});
+
+subscribe('undici:request:error', (message) => {
+  const { request, error } = message as { request: object; error: unknown };
+  if (typeof error !== 'object' || error === null) return;
+  const progress = progressOfRequest.get(request) ?? NOT_SENT;
+  // One error may end several requests: then what is true of all of them counts.
+  const before = progressOfError.get(error);
+  progressOfError.set(error, before === undefined ? progress : both(before, progress));
+});
+
+function both(one: Progress, other: Progress): Progress {
+  return { sent: one.sent || other.sent, reused: one.reused && other.reused };
+}
+
+function progressOf(error: unknown): Progress | undefined {
+  return typeof error === 'object' && error !== null ? progressOfError.get(error) : undefined;
+}
+
+function described(error: unknown): { readonly code: string; readonly name: string } {
+  if (typeof error !== 'object' || error === null) return { code: '', name: '' };
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  return { code: typeof code === 'string' ? code : '', name: typeof name === 'string' ? name : '' };
+}

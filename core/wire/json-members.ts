@@ -1,0 +1,91 @@
+import { JsonError, type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
+
+/** Byte offsets into the body: the member with its key, and its value alone. `end`s are exclusive. */
+export interface MemberPlace {
+  readonly start: number;
+  readonly valueStart: number;
+  readonly end: number;
+}
+
+/** More members than any call or answer has at its top level; keeps the map from growing with a hostile body. */
+const MAX_MEMBERS = 4_096;
+
+/** Notes where the members of a JSON object stand, by unescaped key. Of a repeated key the last one counts. */
+export class TopLevelMembers implements JsonObserver {
+  readonly places = new Map<string, MemberPlace>();
+  /** False while nothing has been read, and when the text is something else than an object. */
+  isObject = false;
+  /** The first key that stood there twice and may not; see the constructor. */
+  repeated: string | undefined;
+  /** The member under way. */
+  name = '';
+
+  readonly #once: ReadonlySet<string>;
+  #start = 0;
+  #valueStart = 0;
+
+  /** @param once keys that may not be repeated */
+  constructor(once: ReadonlySet<string> = new Set()) {
+    this.#once = once;
+  }
+
+  open(depth: number, isObject: boolean, token: JsonToken): void {
+    if (depth === 1) this.isObject = isObject;
+    else if (depth === 2) this.#valueStart = token.start;
+  }
+
+  close(depth: number, token: JsonToken): void {
+    if (depth === 2) this.#end(token);
+  }
+
+  key(depth: number, token: JsonToken): void {
+    if (depth !== 1) return;
+    const name = token.text();
+    if (name === undefined) throw new JsonError('JSON has a key of more than 4 KiB', token.start);
+    if (this.places.size === MAX_MEMBERS) throw new JsonError(`JSON has more than ${MAX_MEMBERS} members`, token.start);
+    if (this.places.has(name) && this.#once.has(name)) this.repeated ??= name;
+    this.name = name;
+    this.#start = token.start;
+  }
+
+  scalar(depth: number, _firstByte: number, token: JsonToken): void {
+    if (depth !== 1) return;
+    this.#valueStart = token.start;
+    this.#end(token);
+  }
+
+  #end(token: JsonToken): void {
+    if (!this.isObject) return;
+    this.places.set(this.name, { start: this.#start, valueStart: this.#valueStart, end: token.end });
+  }
+}
+
+/**
+ * The places of the members of a JSON object that is already here, in one piece or several.
+ * Undefined when it is not a JSON object.
+ */
+export function findMembers(chunks: readonly Buffer[]): ReadonlyMap<string, MemberPlace> | undefined {
+  const members = new TopLevelMembers();
+  const scanner = new JsonScanner(members);
+  try {
+    for (const chunk of chunks) scanner.feed(chunk);
+    scanner.finish();
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
+  return members.isObject ? members.places : undefined;
+}
+
+/** The bytes from `start` to `end` of a text in pieces; copied only when they are spread over several. */
+export function sliceChunks(chunks: readonly Buffer[], start: number, end: number): Buffer {
+  const parts: Buffer[] = [];
+  let base = 0;
+  for (const chunk of chunks) {
+    if (base >= end) break;
+    if (base + chunk.length > start) parts.push(chunk.subarray(Math.max(start - base, 0), end - base));
+    base += chunk.length;
+  }
+  const [first] = parts;
+  return parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
+}

@@ -1,0 +1,41 @@
+/** A shorter pause does not make a sender give up. */
+const LONG_MS = 1_000;
+/** The bytes that were on their way during a pause are read within this time. */
+const BACKLOG_MS = 5_000;
+
+/**
+ * Remembers when a body was not read. The end of a connection is seen only behind the bytes before it, so an end that comes soon
+ * after a long pause has probably happened in it.
+ */
+export class Pauses {
+  #beganMs: number | undefined;
+  #longBeganMs: number | undefined;
+  /** For how long was read since that pause. */
+  #readMs = 0;
+  #resumedMs = 0;
+
+  begin(nowMs: number): void {
+    this.#readMs += nowMs - this.#resumedMs;
+    this.#beganMs = nowMs;
+  }
+
+  end(nowMs: number): void {
+    const beganMs = this.#beganMs ?? nowMs;
+    this.#beganMs = undefined;
+    this.#resumedMs = nowMs;
+    if (nowMs - beganMs < LONG_MS || this.#isRecent(this.#readMs)) return;
+    this.#longBeganMs = beganMs;
+    this.#readMs = 0;
+  }
+
+  /** Returns the earliest time at which an end that is seen now can have happened. */
+  endedSince(nowMs: number): number {
+    if (this.#beganMs !== undefined) return nowMs;
+    const isRecent = this.#isRecent(this.#readMs + nowMs - this.#resumedMs);
+    return isRecent ? (this.#longBeganMs ?? nowMs) : nowMs;
+  }
+
+  #isRecent(readMs: number): boolean {
+    return this.#longBeganMs !== undefined && readMs < BACKLOG_MS;
+  }
+}

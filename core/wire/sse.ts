@@ -1,0 +1,174 @@
+import type { SseEvent } from '../catalog/upstream';
+
+/** One event with the very bytes it came in, its blank line included. */
+export interface SseFrame extends SseEvent {
+  readonly raw: Buffer;
+}
+
+/** No event of either protocol comes near it; an upstream that never ends a line must not fill the memory. */
+const MAX_SSE_EVENT_BYTES = 8 * 1_024 * 1_024;
+
+export class SseEventTooLarge extends Error {
+  override readonly name = 'SseEventTooLarge';
+
+  constructor(readonly maxBytes: number) {
+    super(`an event of the stream has more than ${maxBytes} bytes`);
+  }
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+const COLON = 0x3a;
+const SPACE = 0x20;
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/**
+ * Cuts a byte stream into server-sent events as they arrive. Lines end with LF, CRLF or CR. An event is given out as soon
+ * as its blank line is seen; the LF of a CRLF that comes later stands at the beginning of the next raw. The raws, and what
+ * `end` gives, put together are the bytes that were fed.
+ */
+export class SseSplitter {
+  readonly #maxEventBytes: number;
+  /** The event under way, as far as it came in earlier chunks. */
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+  /** Nothing of the current line has been seen. */
+  #lineIsEmpty = true;
+  /** The last byte was a CR: an LF now belongs to it. */
+  #afterCr = false;
+  #isFirst = true;
+
+  constructor(maxEventBytes = MAX_SSE_EVENT_BYTES) {
+    this.#maxEventBytes = maxEventBytes;
+  }
+
+  /** @throws {SseEventTooLarge} */
+  push(chunk: Buffer): SseFrame[] {
+    const frames: SseFrame[] = [];
+    let eventStart = 0;
+    let lineStart = this.#skipLateLf(chunk);
+    let lf = indexOrEnd(chunk, LF, lineStart);
+    let cr = indexOrEnd(chunk, CR, lineStart);
+    while (lineStart < chunk.length) {
+      if (lf < lineStart) lf = indexOrEnd(chunk, LF, lineStart);
+      if (cr < lineStart) cr = indexOrEnd(chunk, CR, lineStart);
+      const lineEnd = Math.min(lf, cr);
+      if (lineEnd > lineStart && !this.#isOnlyMark(chunk, eventStart, lineEnd)) this.#lineIsEmpty = false;
+      if (lineEnd === chunk.length) break;
+      const next = lineEnd === cr && chunk[cr + 1] === LF ? cr + 2 : lineEnd + 1;
+      this.#afterCr = next === chunk.length && chunk[next - 1] === CR;
+      if (this.#lineIsEmpty) {
+        frames.push(this.#take(chunk.subarray(eventStart, next)));
+        eventStart = next;
+      }
+      this.#lineIsEmpty = true;
+      lineStart = next;
+    }
+    this.#keep(chunk.subarray(eventStart));
+    return frames;
+  }
+
+  /** What stands behind the last blank line: an event that was broken off, or nothing. */
+  end(): SseFrame | undefined {
+    return this.#pendingBytes === 0 ? undefined : this.#take(Buffer.alloc(0));
+  }
+
+  #skipLateLf(chunk: Buffer): number {
+    const skip = this.#afterCr && chunk[0] === LF ? 1 : 0;
+    if (chunk.length > 0) this.#afterCr = false;
+    return skip;
+  }
+
+  /** A byte order mark at the beginning of the stream is no content of its line. */
+  #isOnlyMark(chunk: Buffer, eventStart: number, lineEnd: number): boolean {
+    if (!this.#isFirst || this.#pendingBytes + lineEnd - eventStart > BYTE_ORDER_MARK.length) return false;
+    const line = Buffer.concat([...this.#pending, chunk.subarray(eventStart, lineEnd)]);
+    return BYTE_ORDER_MARK.subarray(0, line.length).equals(line);
+  }
+
+  #keep(rest: Buffer): void {
+    if (rest.length === 0) return;
+    this.#pending.push(rest);
+    this.#pendingBytes += rest.length;
+    if (this.#pendingBytes > this.#maxEventBytes) throw new SseEventTooLarge(this.#maxEventBytes);
+    if (this.#pending.length === MAX_PENDING_PIECES) this.#pending = [Buffer.concat(this.#pending)];
+  }
+
+  #take(last: Buffer): SseFrame {
+    const raw = this.#pendingBytes === 0 ? last : Buffer.concat([...this.#pending, last]);
+    if (raw.length > this.#maxEventBytes) throw new SseEventTooLarge(this.#maxEventBytes);
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    const hasMark = this.#isFirst && raw.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    this.#isFirst = false;
+    return readFrame(raw, hasMark ? BYTE_ORDER_MARK.length : 0);
+  }
+}
+
+/** An event that comes byte by byte is put together now and then, so that its pieces do not outweigh it. */
+const MAX_PENDING_PIECES = 1_024;
+
+function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
+  const index = chunk.indexOf(byte, from);
+  return index === -1 ? chunk.length : index;
+}
+
+/** Goes through the lines of one event's raw bytes: `start`..`end` is the line under way, without its line end. */
+export class EventLines {
+  start = 0;
+  end = 0;
+
+  readonly #raw: Buffer;
+  #next: number;
+  #lf: number;
+  #cr: number;
+
+  constructor(raw: Buffer, from = 0) {
+    this.#raw = raw;
+    this.#next = from;
+    this.#lf = indexOrEnd(raw, LF, from);
+    this.#cr = indexOrEnd(raw, CR, from);
+  }
+
+  /** False behind the last line. */
+  next(): boolean {
+    const raw = this.#raw;
+    this.start = this.#next;
+    if (this.start >= raw.length) return false;
+    if (this.#lf < this.start) this.#lf = indexOrEnd(raw, LF, this.start);
+    if (this.#cr < this.start) this.#cr = indexOrEnd(raw, CR, this.start);
+    this.end = Math.min(this.#lf, this.#cr);
+    this.#next = this.end === this.#cr && raw[this.#cr + 1] === LF ? this.#cr + 2 : this.end + 1;
+    return true;
+  }
+}
+
+/** Where the value of a line's field begins, when the line has the field: behind the colon and one space. */
+export function fieldValueStart(raw: Buffer, line: EventLines, field: Buffer): number | undefined {
+  const colon = line.start + field.length;
+  if (line.end < colon) return undefined;
+  for (let at = 0; at < field.length; at += 1) if (raw[line.start + at] !== field[at]) return undefined;
+  if (line.end === colon) return colon;
+  if (raw[colon] !== COLON) return undefined;
+  return colon + 1 < line.end && raw[colon + 1] === SPACE ? colon + 2 : colon + 1;
+}
+
+export const DATA = Buffer.from('data');
+const EVENT = Buffer.from('event');
+
+function readFrame(raw: Buffer, from: number): SseFrame {
+  let name: string | undefined;
+  let data: string | undefined;
+  const line = new EventLines(raw, from);
+  while (line.next()) {
+    const dataStart = fieldValueStart(raw, line, DATA);
+    if (dataStart !== undefined) {
+      const text = raw.toString('utf8', dataStart, line.end);
+      data = data === undefined ? text : `${data}\n${text}`;
+      continue;
+    }
+    const nameStart = fieldValueStart(raw, line, EVENT);
+    if (nameStart !== undefined) name = raw.toString('utf8', nameStart, line.end);
+  }
+  return { raw, name, data };
+}

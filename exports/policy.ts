@@ -1,0 +1,11 @@
+/** `tollgate/policy`: what a policy of a pipeline is written with. */
+export type { Call, CallField, CallFields, Foretold } from '../core/calls/call';
+export type { Gateway } from '../core/gateway/gateway';
+export {
+  type CallWith,
+  definePolicy,
+  type MaybeLater,
+  type Policy,
+  type PolicyDefinition,
+  type Step,
+} from '../core/gateway/policy';

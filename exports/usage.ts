@@ -1,0 +1,17 @@
+/** `tollgate/usage`: the counts that an adapter reports. */
+export {
+  type Counts,
+  countsOf,
+  INPUT_METERS,
+  type Meter,
+  mergeUsage,
+  OUTPUT_METERS,
+  outputTokens,
+  type Pass,
+  type TokenCounts,
+  tokensOf,
+  totalInputTokens,
+  UNKNOWN_USAGE,
+  type Usage,
+  usageOf,
+} from '../core/catalog/usage';

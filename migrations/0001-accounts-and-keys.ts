@@ -1,0 +1,50 @@
+import type { Knex } from 'knex';
+
+/** Creates accounts, their API keys and their credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.schema.createTable('accounts', (table) => {
+    table.uuid('id').primary();
+    table.text('name').notNullable();
+    table.text('status').notNullable().defaultTo('active').checkIn(['active', 'frozen']);
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    // The status that the ledger knows. Another process sends the ledger a status that the changing process did not.
+    table.text('told_status');
+    table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+  });
+  await knex.schema.createTable('api_keys', (table) => {
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.text('name').notNullable();
+    table.specificType('hash', 'char(64)').notNullable().unique();
+    table.text('prefix').notNullable();
+    table.text('suffix').notNullable();
+    table.text('status').notNullable().defaultTo('active').checkIn(['active', 'revoked']);
+    table.bigInteger('limit_e8');
+    table.integer('rev').notNullable().defaultTo(0);
+    table.jsonb('allowed_models');
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.timestamp('revoked_at', { useTz: true });
+    // Days and months are those of UTC.
+    table.bigInteger('daily_limit_e8');
+    table.bigInteger('monthly_limit_e8');
+    table.bigInteger('calls_per_minute');
+    table.bigInteger('tokens_per_minute');
+    // The `rev` that the ledger knows, as `told_status` of accounts.
+    table.integer('told_rev').notNullable().defaultTo(-1);
+    table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    // Whether the key may see how its calls are routed.
+    table.boolean('debug').notNullable().defaultTo(false);
+    table.index(['account_id', 'id']);
+  });
+  await knex.schema.createTable('credits', (table) => {
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.bigInteger('amount_e8').notNullable();
+    table.text('idempotency_key').notNullable();
+    table.text('note');
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    // The balance after a credit whose entry was dropped with its month. Without it the credit would look like one that was never sent.
+    table.bigInteger('dropped_posted_e8');
+    table.unique(['account_id', 'idempotency_key']);
+  });
+}

@@ -1,0 +1,54 @@
+import type { Knex } from 'knex';
+
+/**
+ * Creates the users of the console, their sessions, the links that sign a user in once, and the counts of attempts to sign in. The
+ * database keeps only SHA-256 of session tokens, of links, and of the e-mail and network addresses that attempts are counted by.
+ *
+ * A user may be bound to one identity of a provider, and an identity to one user.
+ */
+export async function up(knex: Knex): Promise<void> {
+  await knex.schema.createTable('users', (table) => {
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.text('email').notNullable().unique();
+    table.text('password_hash').notNullable();
+    table.text('status').notNullable().defaultTo('active').checkIn(['active', 'disabled']);
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.timestamp('password_changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.text('identity_issuer');
+    table.text('identity_subject');
+    table.timestamp('identity_bound_at', { useTz: true });
+    table.index(['account_id', 'id']);
+    table.unique(['identity_issuer', 'identity_subject']);
+    table.check(
+      'num_nulls(identity_issuer, identity_subject, identity_bound_at) IN (0, 3)',
+      [],
+      'users_identity_whole',
+    );
+  });
+  await knex.schema.createTable('user_sessions', (table) => {
+    table.specificType('token_hash', 'char(64)').primary();
+    table.uuid('user_id').notNullable().references('users.id').onDelete('CASCADE');
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.timestamp('expires_at', { useTz: true }).notNullable();
+    table.timestamp('used_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.integer('idle_seconds').notNullable().defaultTo(43_200);
+    table.index(['user_id']);
+    table.index(['expires_at']);
+  });
+  await knex.schema.createTable('sign_in_links', (table) => {
+    table.specificType('token_hash', 'char(64)').primary();
+    table.uuid('user_id').notNullable().references('users.id').onDelete('CASCADE');
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.timestamp('expires_at', { useTz: true }).notNullable();
+    table.index(['user_id']);
+    table.index(['expires_at']);
+  });
+  await knex.schema.createTable('sign_in_attempts', (table) => {
+    table.specificType('subject', 'char(64)').primary();
+    table.integer('tries').notNullable();
+    table.timestamp('tried_at', { useTz: true }).notNullable();
+    table.timestamp('next_at', { useTz: true }).notNullable();
+    table.index(['tried_at']);
+  });
+}

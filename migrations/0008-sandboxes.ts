@@ -1,0 +1,211 @@
+import type { Knex } from 'knex';
+
+const LIFECYCLE = "('CREATE', 'SUSPEND', 'RESUME', 'TERMINATE')";
+const NOT_ENDED = "observed_state NOT IN ('FAILED', 'TERMINATED')";
+const OBSERVED = ['PROVISIONING', 'RUNNING', 'SUSPENDED', 'FAILED', 'TERMINATED', 'UNKNOWN'];
+
+/**
+ * Creates sandboxes, their history, their bill, and where their instances are. Amounts are E8 (1e-8 USD). Times have the milliseconds
+ * that are billed. Unique indexes allow one sandbox per idempotency key of an account, and one open lifecycle operation, one open
+ * segment and one open period per sandbox.
+ */
+export async function up(knex: Knex): Promise<void> {
+  const time = (table: Knex.CreateTableBuilder, name: string) => table.timestamp(name, { useTz: true, precision: 3 });
+
+  await knex.schema.createTable('offerings_seen', (table) => {
+    table.uuid('offering_id').notNullable();
+    table.text('revision').notNullable();
+    table.jsonb('offering').notNullable();
+    time(table, 'seen_at').notNullable();
+    table.primary(['offering_id', 'revision']);
+  });
+  await knex.schema.createTable('quotes', (table) => {
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.uuid('offering_id').notNullable();
+    table.text('offering_revision').notNullable();
+    table.jsonb('offering').notNullable();
+    time(table, 'created_at').notNullable();
+    time(table, 'expires_at').notNullable();
+    table.uuid('used_by');
+    table.index(['expires_at']);
+  });
+  await knex.schema.createTable('sandbox_create_rates', (table) => {
+    table.uuid('account_id').primary().references('accounts.id');
+    time(table, 'window_started_at').notNullable();
+    table.integer('creates').notNullable();
+  });
+  await knex.schema.createTable('sandboxes', (table) => {
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.uuid('key_id').notNullable();
+    table.text('idempotency_key').notNullable();
+    table.specificType('request_hash', 'char(64)').notNullable();
+    table.text('admission').notNullable().checkIn(['PENDING', 'ACCEPTED', 'CANCELLED']);
+    table.uuid('quote_id');
+    table.uuid('offering_id').notNullable();
+    table.jsonb('offering').notNullable();
+    table.text('supplier').notNullable();
+    table.jsonb('spec').notNullable();
+    table.integer('provisioning_limit_ms').notNullable();
+    table.jsonb('policy').notNullable();
+    table.jsonb('metadata').notNullable();
+    table.text('observed_state').notNullable().checkIn(OBSERVED);
+    table.text('desired_state').checkIn(['RUNNING', 'SUSPENDED', 'TERMINATED']);
+    table.text('last_confirmed_state').checkIn(OBSERVED.filter((state) => state !== 'UNKNOWN'));
+    table.text('final_state').checkIn(['FAILED', 'TERMINATED']);
+    table.jsonb('failure');
+    table.integer('state_version').notNullable();
+    table.integer('revision').notNullable().defaultTo(0);
+    table.integer('event_sequence').notNullable().defaultTo(0);
+    table.integer('segment_sequence').notNullable().defaultTo(0);
+    table.jsonb('supplier_ref');
+    time(table, 'create_sent_at');
+    time(table, 'action_sent_at');
+    time(table, 'confirmed_at');
+    table.integer('silent_tries').notNullable().defaultTo(0);
+    time(table, 'gone_since');
+    time(table, 'stopped_at');
+    table.integer('attempts').notNullable().defaultTo(0);
+    time(table, 'last_used_at').notNullable();
+    table.bigInteger('total_cost_e8').notNullable().defaultTo(0);
+    time(table, 'reserved_until');
+    time(table, 'created_at').notNullable();
+    time(table, 'accepted_at');
+    time(table, 'ended_at');
+    time(table, 'terminated_at');
+    time(table, 'next_at').notNullable();
+    table.integer('lease_epoch').notNullable().defaultTo(0);
+    time(table, 'lease_until');
+    // Which incarnation of the instance was confirmed last. An instance that was replaced or started anew has another.
+    table.text('incarnation');
+    table.text('place');
+    table.unique(['account_id', 'idempotency_key']);
+    table.index(['account_id', 'created_at', 'id']);
+  });
+  await knex.schema.raw(`CREATE INDEX sandboxes_due ON sandboxes (next_at) WHERE ${NOT_ENDED}`);
+  await knex.schema.raw(`CREATE INDEX sandboxes_place ON sandboxes (place) WHERE ${NOT_ENDED}`);
+  await knex.schema.createTable('sandbox_operations', (table) => {
+    table.uuid('id').primary();
+    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.text('type').notNullable();
+    table.text('status').notNullable().checkIn(['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED']);
+    table.text('cause').notNullable();
+    table.text('idempotency_key');
+    time(table, 'requested_at').notNullable();
+    time(table, 'started_at');
+    time(table, 'ended_at');
+    table.jsonb('error');
+    table.jsonb('result');
+    table.boolean('noop').notNullable().defaultTo(false);
+    table.index(['sandbox_id', 'id']);
+  });
+  await knex.schema.raw(
+    `CREATE UNIQUE INDEX sandbox_operations_open ON sandbox_operations (sandbox_id)
+     WHERE type IN ${LIFECYCLE} AND status IN ('PENDING', 'RUNNING')`,
+  );
+  // The idempotency key of a creation may be used once more for the operation that ends the sandbox.
+  await knex.schema.raw(
+    `CREATE UNIQUE INDEX sandbox_operations_key ON sandbox_operations (sandbox_id, type, idempotency_key)
+     WHERE idempotency_key IS NOT NULL`,
+  );
+  await knex.schema.createTable('sandbox_supplier_calls', (table) => {
+    table.uuid('id').primary();
+    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.text('supplier').notNullable();
+    table.text('verb').notNullable();
+    table.text('name').notNullable();
+    table.text('outcome').notNullable().checkIn(['OK', 'REJECTED', 'NOT_SENT', 'AMBIGUOUS']);
+    table.text('message');
+    time(table, 'started_at').notNullable();
+    time(table, 'ended_at').notNullable();
+    table.index(['sandbox_id', 'id']);
+  });
+  await knex.schema.createTable('sandbox_events', (table) => {
+    table.uuid('id').primary();
+    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.integer('sequence').notNullable();
+    table.text('type').notNullable();
+    table.text('status').notNullable();
+    table.text('previous_state');
+    table.text('current_state').notNullable();
+    table.text('lifecycle_phase').notNullable();
+    table.integer('state_version').notNullable();
+    table.uuid('operation_id');
+    table.text('source').notNullable();
+    table.text('message');
+    time(table, 'created_at').notNullable();
+    table.unique(['sandbox_id', 'sequence']);
+  });
+  await knex.schema.createTable('usage_segments', (table) => {
+    table.uuid('id').primary();
+    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.integer('sequence').notNullable();
+    table.text('state').notNullable();
+    table.bigInteger('hourly_e8').notNullable();
+    time(table, 'starts_at').notNullable();
+    time(table, 'ends_at');
+    table.unique(['sandbox_id', 'sequence']);
+  });
+  await knex.schema.raw('CREATE UNIQUE INDEX usage_segments_open ON usage_segments (sandbox_id) WHERE ends_at IS NULL');
+  await knex.schema.createTable('billing_periods', (table) => {
+    table.uuid('id').primary();
+    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.uuid('account_id').notNullable();
+    table.uuid('key_id').notNullable();
+    table.integer('sequence').notNullable();
+    table.uuid('hold_id').notNullable().unique();
+    table.text('status').notNullable().checkIn(['OPEN', 'SETTLING', 'SETTLED']);
+    table.bigInteger('reserved_e8').notNullable();
+    table.bigInteger('due_e8');
+    table.bigInteger('amount_e8');
+    table.bigInteger('shortfall_e8').notNullable().defaultTo(0);
+    time(table, 'started_at').notNullable();
+    time(table, 'covers_until').notNullable();
+    time(table, 'ended_at');
+    time(table, 'settled_at');
+    table.unique(['sandbox_id', 'sequence']);
+    table.index(['account_id']);
+  });
+  await knex.schema.raw(
+    `CREATE UNIQUE INDEX billing_periods_open ON billing_periods (sandbox_id) WHERE status = 'OPEN'`,
+  );
+  await knex.schema.raw(`CREATE INDEX billing_periods_held ON billing_periods (account_id) WHERE status <> 'SETTLED'`);
+  await knex.schema.createTable('billing_lines', (table) => {
+    table.uuid('period_id').notNullable().references('billing_periods.id').onDelete('CASCADE');
+    table.uuid('segment_id').notNullable().references('usage_segments.id').onDelete('CASCADE');
+    time(table, 'starts_at').notNullable();
+    time(table, 'ends_at').notNullable();
+    table.bigInteger('amount_e8').notNullable();
+    table.primary(['period_id', 'segment_id']);
+    table.index(['segment_id']);
+  });
+  await knex.schema.createTable('supplier_cleanup', (table) => {
+    table.uuid('id').primary();
+    table.text('supplier').notNullable();
+    table.jsonb('ref').notNullable();
+    table.text('name').notNullable();
+    table.uuid('sandbox_id');
+    table.text('reason').notNullable();
+    time(table, 'created_at').notNullable();
+    time(table, 'next_at').notNullable();
+    table.integer('attempts').notNullable().defaultTo(0);
+    time(table, 'done_at');
+    table.text('place');
+  });
+  await knex.schema.raw(
+    'CREATE UNIQUE INDEX supplier_cleanup_open ON supplier_cleanup (supplier, name) WHERE done_at IS NULL',
+  );
+  // A place is a driver's own word for where its instances live, such as the id of a data folder. Every node reaches instances without one.
+  await knex.schema.createTable('sandbox_places', (table) => {
+    table.text('id').primary();
+    table.text('supplier').notNullable();
+    table.text('host').notNullable();
+    time(table, 'seen_at').notNullable();
+    time(table, 'lost_at');
+  });
+  await knex.schema.createTable('sandbox_installation', (table) => {
+    table.uuid('id').primary();
+  });
+  await knex.raw('INSERT INTO sandbox_installation (id) VALUES (gen_random_uuid())');
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http';
+import { RATES_PER_MILLION, showDearestRates } from '../../../core/api/show-price';
+import { TIERS } from '../../../core/catalog/catalog';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { routableEntries } from '../../../core/health/routable-entries';
+import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
+import { publicUrlOf } from '../../../core/http/public-url';
+import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
+
+export type Parts = Pick<PluginGateway, 'catalog' | 'health'>;
+
+/** Shows what can be called, where it goes, and how it is reached; asks no store. */
+export function showCatalog({ catalog, health }: Parts, request: IncomingMessage) {
+  const nowMs = health.now();
+  return {
+    publicUrl: publicUrlOf(request),
+    models: catalog.models.flatMap((model) => {
+      const entries = routableEntries(model, health);
+      if (entries.length === 0) return [];
+      const protocols = new Set(entries.flatMap(({ upstream }) => upstream.adapters.flatMap((each) => each.protocols)));
+      return {
+        name: model.name,
+        aliases: model.aliases,
+        protocols: [...protocols],
+        context: Math.max(...entries.map((entry) => entry.model.context)),
+        maxOutput: Math.max(...entries.map((entry) => entry.model.maxOutput)),
+        upstreams: entries.map(({ upstream }) => upstream.name),
+        pricePerMillion: showDearestRates(entries.map((entry) => entry.model.price)),
+      };
+    }),
+    upstreams: catalog.upstreams.map((upstream) => {
+      const gauge = health.upstream(upstream.name);
+      return {
+        name: upstream.name,
+        tier: upstream.tier,
+        state: upstreamState(upstream, gauge, nowMs),
+        successRate: gauge.answers === 0 && gauge.failures.size === 0 ? null : rounded(1 - gauge.failureRate(nowMs), 3),
+        firstTokenMs: rounded(gauge.latencies.stream.value),
+        models: catalog.models
+          .filter(({ entries }) => entries.some((entry) => entry.upstream === upstream))
+          .map(({ name }) => name),
+      };
+    }),
+  };
+}
+
+/** The members of what `showCatalog` answers. */
+export const CATALOG_FIELDS = {
+  publicUrl: shape.text,
+  models: listOf(
+    object({
+      name: shape.text,
+      aliases: shape.texts,
+      protocols: listOf(oneOf('messages', 'chat')),
+      context: shape.integer,
+      maxOutput: shape.integer,
+      upstreams: shape.texts,
+      pricePerMillion: RATES_PER_MILLION,
+    }),
+  ),
+  upstreams: listOf(
+    object({
+      name: shape.text,
+      tier: oneOf(...TIERS),
+      state: oneOf(...UPSTREAM_STATES),
+      successRate: orNull(shape.number),
+      firstTokenMs: orNull(shape.number),
+      models: shape.texts,
+    }),
+  ),
+} satisfies Record<keyof ReturnType<typeof showCatalog>, object>;

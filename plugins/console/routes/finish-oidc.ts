@@ -1,0 +1,68 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Route } from '../../../core/api/route';
+import { publicUrlOf } from '../../../core/http/public-url';
+import { recogniseIdentity } from '../../../core/sign-in/identities';
+import { beginSession } from '../../../core/sign-in/sessions';
+import {
+  AWAY_AT_MOST_MS,
+  forgetAway,
+  type OidcParts,
+  type Reason,
+  readAway,
+  reasonOf,
+  redirect,
+  requireProvider,
+  signInAgain,
+} from './oidc-journey';
+import { giveSession } from './sign-in';
+
+export function finishOidcRoute(parts: OidcParts): Route {
+  return {
+    listener: 'public',
+    auth: 'page',
+    method: 'GET',
+    path: '/console/api/oidc/callback',
+    summary: 'Where the identity provider sends the browser back to.',
+    answers: {
+      303: {
+        description: 'The person is signed in, or the sign-in says why not.',
+        headers: { Location: 'A path of the page.', 'Set-Cookie': 'The session, where there is one.' },
+      },
+    },
+    errors: ['NOT_FOUND'],
+    handle: async (_visit, request, response) => {
+      requireProvider(parts);
+      forgetAway(response);
+      const next = await finish(parts, request, response).catch((error: unknown): { reason: Reason } => {
+        parts.log.warn({ reason: reasonOf(error) }, 'signing in with the identity provider failed');
+        return { reason: 'failed' };
+      });
+      if (typeof next === 'string') redirect(response, 303, next);
+      else signInAgain(response, next.reason);
+    },
+  };
+}
+
+/** @returns where to go on, or why not */
+async function finish(
+  parts: OidcParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<string | { readonly reason: Reason }> {
+  const { database, log, times } = parts;
+  const callback = new URL(publicUrlOf(request) + request.url);
+  const away = readAway(request);
+  const isOurs = away !== undefined && callback.searchParams.get('state') === away.state;
+  if (!isOurs || Date.now() - away.sinceMs > AWAY_AT_MOST_MS) return { reason: 'expired' };
+  if (callback.searchParams.has('error')) return { reason: 'denied' };
+  const { identity, verifiedEmail } = await requireProvider(parts).finish(callback, away);
+  const user = await recogniseIdentity(database, identity, verifiedEmail);
+  if ('refused' in user) {
+    const { refused: reason, userId } = user;
+    if (reason === 'bound')
+      log.warn({ userId, ...identity }, 'a sign-in is refused: the user of its address is bound to another identity');
+    return { reason };
+  }
+  giveSession(response, await beginSession(database, user, 'oidc', times));
+  return away.returnTo;
+}

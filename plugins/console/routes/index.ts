@@ -1,0 +1,62 @@
+import type { Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import type { SessionTimes } from '../../../core/sign-in/sessions';
+import type { IdentityProvider } from '../oidc';
+import { servePage } from '../page';
+import { changeKeyRoute } from './change-key';
+import { changePasswordRoute } from './change-password';
+import { createKeyRoute } from './create-key';
+import { endAllSessionsRoute } from './end-all-sessions';
+import { endSessionRoute } from './end-session';
+import { finishOidcRoute } from './finish-oidc';
+import { listKeysRoute } from './list-keys';
+import { listSignInWaysRoute } from './list-sign-in-ways';
+import { revokeKeyRoute } from './revoke-key';
+import { showCatalogRoute } from './show-catalog';
+import { showKeyRoute } from './show-key';
+import { showOverviewRoute } from './show-overview';
+import { showPageRoute } from './show-page';
+import { showSessionRoute } from './show-session';
+import { signInWithLinkRoute } from './sign-in-with-link';
+import { signInWithPasswordRoute } from './sign-in-with-password';
+import { startOidcRoute } from './start-oidc';
+
+export interface ConsoleSettings {
+  readonly times: SessionTimes;
+  readonly passwordSignIn: boolean;
+  readonly provider: IdentityProvider | undefined;
+}
+
+/** One endpoint per file: docs/console.md. */
+export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings): readonly Route[] {
+  const { database, ledger, log, proxies, keys } = gateway;
+  const { times, passwordSignIn, provider } = settings;
+  const stores = { database, ledger };
+  const signIn = { database, times, proxies, insteadOfPasswords: passwordSignIn ? undefined : provider?.name };
+  const oidc = { database, log, times, provider };
+  return [
+    ...pageRoutes(),
+    listSignInWaysRoute({ passwordSignIn, provider }),
+    signInWithPasswordRoute(signIn),
+    signInWithLinkRoute(signIn),
+    showSessionRoute(signIn),
+    endSessionRoute(signIn),
+    endAllSessionsRoute(signIn),
+    changePasswordRoute(signIn),
+    startOidcRoute(oidc),
+    finishOidcRoute(oidc),
+    showOverviewRoute(gateway),
+    showCatalogRoute(gateway),
+    listKeysRoute(stores),
+    showKeyRoute(stores),
+    createKeyRoute({ ...stores, keys }),
+    changeKeyRoute(stores),
+    revokeKeyRoute(stores),
+  ];
+}
+
+/** The page that is built into `folder`, at all of its paths. */
+export function pageRoutes(folder?: string): readonly Route[] {
+  const handle = servePage(folder);
+  return [showPageRoute('/console', handle), showPageRoute('/console/{path...}', handle)];
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { fail } from '../../../core/errors';
+import { cookieOf, setCookie } from '../../../core/http/cookies';
+import { type Reader, reader } from '../../../core/http/query';
+import type { IdentityRefusal } from '../../../core/sign-in/identities';
+import type { SessionTimes } from '../../../core/sign-in/sessions';
+import type { IdentityProvider, Journey } from '../oidc';
+
+/** The browser goes to the provider and comes back; what it has to remember meanwhile is in a cookie of its own. */
+
+const COOKIE = 'tollgate-oidc';
+export const AWAY_AT_MOST_MS = 600_000;
+
+/** Why nobody is signed in, as the page is told. */
+export type Reason = IdentityRefusal | 'denied' | 'expired' | 'failed';
+
+interface Away extends Journey {
+  readonly returnTo: string;
+  readonly sinceMs: number;
+}
+
+export interface OidcParts {
+  readonly database: Knex;
+  readonly log: Logger;
+  readonly times: SessionTimes;
+  readonly provider: IdentityProvider | undefined;
+}
+
+/** @throws NOT_FOUND where no identity provider is configured */
+export function requireProvider({ provider }: OidcParts): IdentityProvider {
+  if (provider === undefined) throw fail('NOT_FOUND', { message: 'No identity provider is configured here.' });
+  return provider;
+}
+
+/** A place of our own page; nothing that a browser could read as another host's. */
+export const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) => {
+  if (/^\/console(\/[\w\-./]*)?(\?[\w\-.=&%:+]*)?$/.test(text) && !/\/\/|\.\./.test(text)) return text;
+  throw new RangeError('expected a path under /console');
+});
+
+export function rememberAway(response: ServerResponse, journey: Journey, returnTo: string): void {
+  const away: Away = { ...journey, returnTo, sinceMs: Date.now() };
+  const value = Buffer.from(JSON.stringify(away)).toString('base64url');
+  // The way back begins at another site: a strict cookie would not come along.
+  setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: AWAY_AT_MOST_MS / 1_000 });
+}
+
+export function forgetAway(response: ServerResponse): void {
+  setCookie(response, COOKIE, '', { sameSite: 'Lax' });
+}
+
+/** The cookie is the browser's own: what stands in it is checked before it is believed. */
+export function readAway(request: IncomingMessage): Away | undefined {
+  try {
+    const read = JSON.parse(Buffer.from(cookieOf(request, COOKIE) ?? '', 'base64url').toString()) as Partial<Away>;
+    const { state, nonce, verifier, returnTo, sinceMs } = read;
+    if (typeof state !== 'string' || typeof nonce !== 'string' || typeof verifier !== 'string') return undefined;
+    if (typeof returnTo !== 'string' || typeof sinceMs !== 'number') return undefined;
+    return { state, nonce, verifier, returnTo: readReturnTo(returnTo), sinceMs };
+  } catch {
+    return undefined;
+  }
+}
+
+export function signInAgain(response: ServerResponse, reason: Reason): void {
+  redirect(response, 303, `/console/sign-in#error=${reason}`);
+}
+
+export function redirect(response: ServerResponse, status: 302 | 303, location: string): void {
+  response.writeHead(status, { location });
+  response.end();
+}
+
+/** Causes are where libraries say what happened; none of them holds a token. */
+export function reasonOf(error: unknown): string {
+  const { message = String(error), code, cause } = error as Error & { code?: string };
+  const inner = cause instanceof Error ? `: ${cause.message}` : '';
+  return `${code === undefined ? '' : `${code} `}${message}${inner}`;
+}

@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Knex } from 'knex';
+import { readAccountRow } from '../../../core/accounts/accounts';
+import { fail } from '../../../core/errors';
+import { SESSION_COOKIE, setCookie } from '../../../core/http/cookies';
+import { object, oneOf, shape } from '../../../core/http/shape';
+import { beginAttempt } from '../../../core/sign-in/attempts';
+import {
+  beginSession,
+  csrfTokenOf,
+  type Session,
+  type SessionTimes,
+  type SignInWay,
+} from '../../../core/sign-in/sessions';
+import { findBySignIn, type User } from '../../../core/sign-in/users';
+import { clientPlace } from '../client-place';
+
+/** What the endpoints that begin, show and end sessions have in common. */
+
+export interface SignIn {
+  readonly database: Knex;
+  readonly times: SessionTimes;
+  /** Proxies of ours in front, each of which adds to `X-Forwarded-For`. */
+  readonly proxies: number;
+  /** Name of the identity provider where password sign-in is switched off; undefined where passwords are taken. */
+  readonly insteadOfPasswords: string | undefined;
+}
+
+/** A password or a token that is tried: a guesser learns nothing of what they may look like. */
+export const GUESS = { type: 'string', maxLength: 1_000 } as const;
+
+/** @throws FORBIDDEN where passwords are not taken */
+export function requirePasswords({ insteadOfPasswords }: SignIn): void {
+  if (insteadOfPasswords === undefined) return;
+  const message = `Password sign-in is switched off here. Sign in with ${insteadOfPasswords}.`;
+  throw fail('FORBIDDEN', { message });
+}
+
+/** @throws SIGN_IN_FAILED, SIGN_IN_SLOWED */
+export async function recognise(
+  { database, proxies }: SignIn,
+  request: IncomingMessage,
+  email: string,
+  password: string,
+): Promise<User> {
+  const attempt = await beginAttempt(database, { email, place: clientPlace(request, proxies) });
+  const user = await findBySignIn(database, email, password);
+  if (user === undefined) throw fail('SIGN_IN_FAILED');
+  await attempt.succeeded();
+  return user;
+}
+
+/** Begins a session of a user and returns it as the page is told; the cookie goes with the response. */
+export async function signIn(parts: SignIn, response: ServerResponse, user: User, way: SignInWay): Promise<object> {
+  const session = await beginSession(parts.database, user, way, parts.times);
+  giveSession(response, session);
+  return showSession(parts, session);
+}
+
+export function giveSession(response: ServerResponse, { token, createdAt, expiresAt }: Session): void {
+  const maxAgeSeconds = Math.floor((expiresAt.getTime() - createdAt.getTime()) / 1_000);
+  setCookie(response, SESSION_COOKIE, token, { sameSite: 'Strict', maxAgeSeconds });
+}
+
+/** Answers without a body and takes the cookie back. */
+export function signOut(response: ServerResponse): void {
+  setCookie(response, SESSION_COOKIE, '', { sameSite: 'Strict' });
+  response.writeHead(204);
+  response.end();
+}
+
+export async function showSession({ database, insteadOfPasswords }: SignIn, session: Session): Promise<object> {
+  const { user, createdAt, expiresAt } = session;
+  const account = await readAccountRow(database, user.accountId);
+  return {
+    user: { id: user.id, email: user.email, passwordChangedAt: user.passwordChangedAt.toISOString() },
+    account: { id: account.id, name: account.name, status: account.status },
+    csrfToken: csrfTokenOf(session),
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    passwordSignIn: insteadOfPasswords === undefined,
+  };
+}
+
+/** What `showSession` answers. */
+export const SESSION = object({
+  user: object({ id: shape.uuid, email: shape.text, passwordChangedAt: shape.time }),
+  account: object({ id: shape.uuid, name: shape.text, status: oneOf('active', 'frozen') }),
+  csrfToken: shape.text,
+  createdAt: shape.time,
+  expiresAt: shape.time,
+  passwordSignIn: shape.yes,
+});
+
+/** The headers of an answer that begins a session. */
+export const SESSION_HEADERS = { 'Set-Cookie': 'The session, which no script can read.' };
+
+/** The answer that ends a session. */
+export const SIGNED_OUT = { 204: { description: 'It has ended.', headers: { 'Set-Cookie': 'No session any more.' } } };

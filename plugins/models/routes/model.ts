@@ -1,0 +1,76 @@
+import { dearestPrice } from '../../../core/api/show-price';
+import type { Model } from '../../../core/catalog/catalog';
+import type { UpstreamHealth } from '../../../core/health/health';
+import { mapOf, object, objectWith, oneOf, shape } from '../../../core/http/shape';
+import { mapValues } from '../../../core/map-values';
+
+/** Says in the field that both SDKs expect that the release date is not known. */
+const UNKNOWN_DATE = '1970-01-01';
+
+/** Those that would be asked at this moment; of a model whose upstreams are all ejected, all of them. */
+function available(entries: Model['entries'], health: UpstreamHealth): number {
+  const nowMs = health.now();
+  const isIn = ({ upstream }: Model['entries'][number]) =>
+    health.upstream(upstream.name).ejection.state(nowMs) === 'in';
+  return entries.filter(isIn).length || entries.length;
+}
+
+/** The fields both SDKs read, then ours. Prices are the dearest of the upstreams that can be asked: no call costs more. */
+export function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth) {
+  const price = dearestPrice(entries.map((entry) => entry.model.price));
+  const dates = entries.flatMap((entry) => entry.model.created ?? []).sort();
+  const created = new Date(dates[0] ?? UNKNOWN_DATE);
+  return {
+    id: model.name,
+    object: 'model',
+    type: 'model',
+    created: created.getTime() / 1_000,
+    created_at: created.toISOString(),
+    display_name: model.name,
+    owned_by: 'tollgate',
+    aliases: model.aliases,
+    context: Math.max(...entries.map((entry) => entry.model.context)),
+    max_output: Math.max(...entries.map((entry) => entry.model.maxOutput)),
+    upstreams: available(entries, health),
+    price_per_million: inSnakeCase(price.rates),
+    ...(isEmpty(price.pieces) ? {} : { price_per_piece: inSnakeCase(price.pieces) }),
+    ...(isEmpty(price.variants) ? {} : { price_variants: mapValues(price.variants, inSnakeCase) }),
+  };
+}
+
+function isEmpty(value: object): boolean {
+  return Object.keys(value).length === 0;
+}
+
+/** `cacheWrite1h` as `cache_write_1h`. */
+function inSnakeCase(amounts: object): Record<string, string> {
+  const named = (name: string) => name.replace(/[A-Z]|(?<=[a-z])\d/g, (each) => `_${each.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [named(name), amount as string]));
+}
+
+const PER_MILLION = {
+  input: shape.usd,
+  output: shape.usd,
+  cache_write: shape.usd,
+  cache_write_1h: shape.usd,
+  cache_read: shape.usd,
+};
+const RATES = { ...object(PER_MILLION), additionalProperties: shape.usd };
+
+export const MODEL = objectWith(
+  {
+    id: shape.text,
+    object: oneOf('model'),
+    type: oneOf('model'),
+    created: shape.integer,
+    created_at: shape.time,
+    display_name: shape.text,
+    owned_by: shape.text,
+    aliases: shape.texts,
+    context: shape.integer,
+    max_output: shape.integer,
+    upstreams: shape.integer,
+    price_per_million: RATES,
+  },
+  { price_per_piece: mapOf(shape.usd), price_variants: mapOf(RATES) },
+);

@@ -1,0 +1,108 @@
+import type { Route, RouteAnswer } from '../../core/api/route';
+import type { ErrorCode } from '../../core/errors';
+import { mapValues } from '../../core/map-values';
+import { errorResponses } from './errors';
+import { header } from './header';
+import { operationId } from './operation-id';
+import { toOpenApi } from './schema';
+
+/** The paths of our own endpoints on one listener. */
+export function routePaths(routes: readonly Route[], listener: Route['listener']): Record<string, object> {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes.filter((each) => each.listener === listener && !isOfConsole(each))) {
+    const path = route.path.replaceAll('...}', '}');
+    // What answers to every method is told as the one that clients would use.
+    const method = route.method === '*' ? 'post' : route.method.toLowerCase();
+    paths[path] = { ...paths[path], [method]: operation(route, method) };
+  }
+  return paths;
+}
+
+/** The console's interface changes with its page, and is described in docs/console.md. */
+function isOfConsole(route: Route): boolean {
+  return route.listener === 'public' && (route.auth === 'page' || route.auth === 'session');
+}
+
+function operation(route: Route, method: string): object {
+  const { path, summary, body, bodyType = JSON_TYPE, answers, billing = { type: 'FREE' } } = route;
+  return {
+    operationId: operationId(method, path),
+    summary,
+    tags: [tagOf(path)],
+    ...(route.listener === 'public' && route.auth === 'none' && { security: [] }),
+    parameters: [...pathParameters(path), ...queryParameters(route), ...headerParameters(route)],
+    ...(body !== undefined && {
+      requestBody: { required: isRequired(body), content: { [bodyType]: { schema: toOpenApi(body) } } },
+    }),
+    responses: { ...mapValues(answers as Record<string, RouteAnswer>, response), ...errorResponses(errorsOf(route)) },
+    'x-billing': billing,
+  };
+}
+
+const JSON_TYPE = 'application/json';
+
+/** The noun: `/admin/v1/accounts/{id}` and `/v1/usage.csv` are of `accounts` and `usage`. */
+function tagOf(path: string): string {
+  const [noun] = /(?<=\/v1\/)[a-z-]+/.exec(path) ?? ['service'];
+  return noun;
+}
+
+function pathParameters(path: string): object[] {
+  return [...path.matchAll(/\{(\w+)(?:\.\.\.)?\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters({ query = {} }: Route): object[] {
+  return Object.entries(query).map(([name, { schema = { type: 'string' }, isRequired: required = false }]) => {
+    const { description, ...rest } = schema as { description?: string };
+    return { name, in: 'query', required, ...(description !== undefined && { description }), schema: toOpenApi(rest) };
+  });
+}
+
+function headerParameters({ headers = {} }: Route): object[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  }));
+}
+
+function isRequired(body: object): boolean {
+  return ((body as { required?: readonly string[] }).required ?? []).length > 0;
+}
+
+function response({ description, schema, mediaType = JSON_TYPE, orAs = {}, headers }: RouteAnswer): object {
+  const bodies = { ...(schema !== undefined && { [mediaType]: schema }), ...orAs };
+  return {
+    description,
+    ...(headers !== undefined && { headers: mapValues(headers, (says) => header(says, 'string')) }),
+    ...(Object.keys(bodies).length > 0 && { content: mapValues(bodies, (each) => ({ schema: toOpenApi(each) })) }),
+  };
+}
+
+function errorsOf(route: Route): readonly ErrorCode[] {
+  const needsKey = route.listener === 'admin' || route.auth === 'key';
+  const isPublic = route.listener === 'public' && route.auth === 'key';
+  return [
+    // Of a filter, a field of the body, or two Host headers.
+    'INVALID_FIELD',
+    ...(route.body === undefined ? [] : (['UNSUPPORTED_MEDIA_TYPE'] as const)),
+    ...(readsJson(route) ? (['INVALID_JSON', 'BODY_TOO_LARGE'] as const) : []),
+    ...(needsKey ? (['INVALID_API_KEY'] as const) : []),
+    ...(route.listener === 'admin' ? (['ADMIN_TOKEN_SLOWED'] as const) : []),
+    ...(route.path.includes('{') ? (['NOT_FOUND'] as const) : []),
+    ...(isPublic ? (['LEDGER_UNAVAILABLE'] as const) : []),
+    ...(route.errors ?? []),
+    'INTERNAL_ERROR',
+    'DATABASE_UNAVAILABLE',
+  ];
+}
+
+function readsJson({ body, bodyType }: Route): boolean {
+  return body !== undefined && bodyType === undefined;
+}

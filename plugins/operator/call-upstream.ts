@@ -1,0 +1,89 @@
+import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
+import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
+import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
+import { readAll } from '../../core/wire/chunk-reader';
+import { classifyDialFailure, type Egress } from '../../core/wire/egress';
+import { decodedChunks } from '../../core/wire/exchange';
+import type { MemberPlace } from '../../core/wire/json-members';
+import { findMembers } from '../../core/wire/json-members';
+import { isAnswer, parseJson } from '../../core/wire/read-answer';
+
+/** What came of one tiny real call. */
+export interface TestResult {
+  readonly upstream: string;
+  readonly model: string;
+  readonly protocol: Protocol;
+  readonly ok: boolean;
+  /** HTTP status of the answer; null when there was none. */
+  readonly status: number | null;
+  readonly ms: number;
+  /** In words, for whoever has to mend it; null when it answered. */
+  readonly problem: string | null;
+}
+
+const PATIENCE_MS = 30_000;
+const LARGEST_ANSWER_BYTES = 256 * 1024;
+const SHOWN_AT_MOST = 300;
+
+const MESSAGES = [{ role: 'user', content: 'Answer with the word OK.' }];
+const QUESTION: Readonly<Record<Protocol, object>> = {
+  messages: { max_tokens: 16, messages: MESSAGES },
+  chat: { max_completion_tokens: 16, messages: MESSAGES },
+};
+
+/** Asks an upstream the way calls do, with the platform's credential. Nobody is charged; the upstream charges the platform. */
+export async function callUpstream(
+  egress: Egress,
+  upstream: Upstream,
+  model: ModelEntry,
+  { adapter, protocol }: { readonly adapter: UpstreamAdapter; readonly protocol: Protocol },
+): Promise<TestResult> {
+  const startedMs = performance.now();
+  const exchange = askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
+  const patience = setTimeout(
+    () => exchange.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
+    PATIENCE_MS,
+  );
+  const result = (status: number | null, problem: string | null): TestResult => ({
+    upstream: upstream.name,
+    model: model.name,
+    protocol,
+    ok: problem === null,
+    status,
+    ms: Math.round(performance.now() - startedMs),
+    problem,
+  });
+  try {
+    const head = await exchange.head;
+    const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
+    const isFine = head.status < 300 && isAnswer(parseJson(text));
+    return result(
+      head.status,
+      isFine ? null : `it answered ${head.status}: ${without(upstream.credential, text).slice(0, SHOWN_AT_MOST)}`,
+    );
+  } catch (error) {
+    return result(null, `${classifyDialFailure(error)}: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    clearTimeout(patience);
+    exchange.cancel();
+  }
+}
+
+/** Some upstreams repeat the key they were shown, and what they answer is written into the audit log. */
+function without(credential: string | undefined, text: string): string {
+  return credential === undefined ? text : text.replaceAll(credential, '[credential]');
+}
+
+/** The question as a client would have sent it. */
+function question(protocol: Protocol, model: string): UpstreamCall {
+  const bytes = Buffer.from(JSON.stringify({ model, ...QUESTION[protocol] }));
+  const places = findMembers([bytes]) ?? new Map<string, MemberPlace>();
+  return {
+    protocol,
+    stream: false,
+    query: '',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    members: new Map([...places].map(([name, { valueStart, end }]) => [name, bytes.toString('utf8', valueStart, end)])),
+    body: { chunks: [bytes], byteLength: bytes.length, members: places },
+  };
+}

@@ -1,0 +1,27 @@
+import type { Account } from '../../../core/accounts/accounts';
+import { showUsd } from '../../../core/api/fields';
+import { object, oneOf, orNull, shape } from '../../../core/http/shape';
+
+/** Shows an account to operators. */
+export function showAccount({ id, name, status, createdAt, money }: Account): object {
+  return {
+    id,
+    name,
+    status,
+    createdAt: createdAt.toISOString(),
+    balanceUsd: showUsd(money?.postedE8),
+    heldUsd: showUsd(money?.heldE8),
+    availableUsd: showUsd(money?.availableE8),
+  };
+}
+
+/** What `showAccount` answers, as the OpenAPI document says it. */
+export const ACCOUNT = object({
+  id: shape.uuid,
+  name: shape.text,
+  status: oneOf('active', 'frozen'),
+  createdAt: shape.time,
+  balanceUsd: orNull(shape.usd),
+  heldUsd: orNull(shape.usd),
+  availableUsd: orNull(shape.usd),
+});

@@ -1,0 +1,29 @@
+import { type Stores, setAccountStatus } from '../../../core/accounts/accounts';
+import { NOTHING } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import { ADMIN } from '../../../core/storage/audit';
+import { ACCOUNT, showAccount } from './account';
+
+/** One table of endpoints: they differ in the status that they set, and in nothing else. */
+const CHANGES = {
+  freeze: { status: 'frozen', summary: 'Refuse every further call of an account.' },
+  unfreeze: { status: 'active', summary: 'Take calls of a frozen account again.' },
+} as const;
+
+export function changeAccountStatusRoute(stores: Stores, verb: keyof typeof CHANGES): Route {
+  const { status, summary } = CHANGES[verb];
+  const readNothing = jsonBody<object>(NOTHING);
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: `/admin/v1/accounts/{accountId}/${verb}`,
+    summary,
+    body: NOTHING,
+    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
+    handle: async ({ params }, request, response) => {
+      await readNothing(request);
+      sendJson(response, 200, showAccount(await setAccountStatus(stores, params['accountId'] ?? '', status, ADMIN)));
+    },
+  };
+}

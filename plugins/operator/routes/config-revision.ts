@@ -1,0 +1,36 @@
+import { type AppliedRevision, findRevision } from '../../../core/configuration/revisions';
+import { fail } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { versionTag } from '../../../core/http/etag';
+import { oneOf, orNull, shape } from '../../../core/http/shape';
+
+/** What the endpoints say of revisions of the configuration, as the OpenAPI document says it. */
+
+export const SOURCE = oneOf('file', 'database');
+
+export const PROBLEM = {
+  type: 'object',
+  required: ['file', 'message'],
+  properties: { file: shape.text, line: shape.integer, column: shape.integer, message: shape.text },
+};
+
+export const REVISION = {
+  number: shape.integer,
+  revision: shape.text,
+  createdAt: shape.time,
+  actor: shape.text,
+  note: orNull(shape.text),
+  restores: orNull(shape.integer),
+};
+
+/** Returns the header that tells a client the number of a revision. */
+export function etagOf(number: number): { ETag: string } {
+  return { ETag: versionTag(number) };
+}
+
+/** Finds an applied revision by its number or its revision. @throws NOT_FOUND */
+export async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {
+  const found = await findRevision(database, name ?? '');
+  if (found === undefined) throw fail('NOT_FOUND', { message: 'There is no such revision of the configuration.' });
+  return found;
+}

@@ -1,0 +1,31 @@
+import { createAccount, type Stores } from '../../../core/accounts/accounts';
+import { TEXT } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import type { Settings } from '../../../core/settings';
+import { ADMIN } from '../../../core/storage/audit';
+import { ACCOUNT, showAccount } from './account';
+
+const NEW_ACCOUNT = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: { name: TEXT },
+  example: { name: 'acme' },
+} as const;
+
+export function createAccountRoute(stores: Stores): Route {
+  const readNewAccount = jsonBody<Settings<typeof NEW_ACCOUNT>>(NEW_ACCOUNT);
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: '/admin/v1/accounts',
+    summary: 'Create an account.',
+    body: NEW_ACCOUNT,
+    answers: { 201: { description: 'The account.', schema: ACCOUNT } },
+    handle: async (_visit, request, response) => {
+      const { name } = await readNewAccount(request);
+      sendJson(response, 201, showAccount(await createAccount(stores, name, ADMIN)));
+    },
+  };
+}

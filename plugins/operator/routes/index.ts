@@ -1,0 +1,70 @@
+import type { Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { applyConfigRoute } from './apply-config';
+import { bookCreditRoute } from './book-credit';
+import { changeAccountStatusRoute } from './change-account-status';
+import { changeKeyRoute } from './change-key';
+import { changeUserRoute } from './change-user';
+import { createAccountRoute } from './create-account';
+import { createKeyRoute } from './create-key';
+import { createUserRoute } from './create-user';
+import { ejectUpstreamRoute } from './eject-upstream';
+import { listAccountsRoute } from './list-accounts';
+import { listAuditRoute } from './list-audit';
+import { listConfigRevisionsRoute } from './list-config-revisions';
+import { listKeysRoute } from './list-keys';
+import { listUpstreamsRoute } from './list-upstreams';
+import { listUsersRoute } from './list-users';
+import { makeSignInLinkRoute } from './make-sign-in-link';
+import { reloadConfigRoute } from './reload-config';
+import { repairLedgerRoute } from './repair-ledger';
+import { restoreUpstreamRoute } from './restore-upstream';
+import { revokeKeyRoute } from './revoke-key';
+import { rollBackConfigRoute } from './roll-back-config';
+import { showAccountRoute } from './show-account';
+import { showConfigRoute } from './show-config';
+import { showConfigRevisionRoute } from './show-config-revision';
+import { showConfigStatusRoute } from './show-config-status';
+import { showUpstreamRoute } from './show-upstream';
+import { testUpstreamRoute } from './test-upstream';
+import { unbindIdentityRoute } from './unbind-identity';
+import { verifyLedgerRoute } from './verify-ledger';
+
+/** One endpoint per file; docs/contract.md, section 7. */
+export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
+  const { database, ledger, keys } = gateway;
+  const stores = { database, ledger };
+  return [
+    createAccountRoute(stores),
+    listAccountsRoute(stores),
+    showAccountRoute(stores),
+    changeAccountStatusRoute(stores, 'freeze'),
+    changeAccountStatusRoute(stores, 'unfreeze'),
+    bookCreditRoute(stores, 'credits'),
+    bookCreditRoute(stores, 'debits'),
+    createKeyRoute({ ...stores, keys }),
+    listKeysRoute(stores),
+    changeKeyRoute(stores),
+    revokeKeyRoute(stores),
+    createUserRoute(database),
+    listUsersRoute(database),
+    changeUserRoute(database),
+    unbindIdentityRoute(database),
+    makeSignInLinkRoute(database),
+    listAuditRoute(database),
+    verifyLedgerRoute(stores),
+    repairLedgerRoute(stores),
+    reloadConfigRoute(gateway),
+    showConfigRoute(gateway),
+    applyConfigRoute(gateway),
+    rollBackConfigRoute(gateway),
+    listConfigRevisionsRoute(database),
+    showConfigRevisionRoute(gateway),
+    showConfigStatusRoute(gateway),
+    listUpstreamsRoute(gateway),
+    showUpstreamRoute(gateway),
+    ejectUpstreamRoute(gateway),
+    restoreUpstreamRoute(gateway),
+    testUpstreamRoute(gateway),
+  ];
+}

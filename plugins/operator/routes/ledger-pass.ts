@@ -1,0 +1,57 @@
+import { requireAccount, type Stores } from '../../../core/accounts/accounts';
+import type { Repair } from '../../../core/accounts/repair';
+import { integerReader, PAGE_READERS, pageOf, readQuery, readUuid } from '../../../core/http/query';
+import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
+import { askLedger } from '../../../core/ledger/unavailable';
+import { INVARIANTS, type Violation } from '../../../core/ledger/verify/invariants';
+import { verify, verifyOutbox } from '../../../core/ledger/verify/verify';
+import { decodeIdCursor, encodeCursor } from '../../../core/storage/page';
+
+/** Usage records of how many days are compared with their entries, unless the question names another number. */
+const DAYS = 7;
+const MOST_DAYS = 400;
+
+export const PASS_READERS = {
+  ...PAGE_READERS,
+  account: readUuid,
+  days: integerReader(1, MOST_DAYS, { default: DAYS }),
+};
+
+/**
+ * Goes over one page of accounts. `items` are the places where an invariant does not hold, each with what `mend` did; none is
+ * what everybody hopes for.
+ */
+export async function passLedger(
+  stores: Stores,
+  query: URLSearchParams,
+  mend: (each: Violation) => Promise<Repair>,
+): Promise<object> {
+  const { account, days = DAYS, ...filters } = readQuery(query, PASS_READERS);
+  const { limit, cursor } = pageOf(filters);
+  if (account !== undefined) await requireAccount(stores.database, account);
+  const after = decodeIdCursor(cursor);
+  const outbox = after === undefined && account === undefined ? await askLedger(() => verifyOutbox(stores)) : [];
+  const done = await askLedger(() => verify(stores, { limit, after, accountId: account, days }));
+  const items: object[] = [];
+  for (const each of [...outbox, ...done.violations]) {
+    items.push({ ...each, holds: INVARIANTS[each.invariant], repair: await askLedger(() => mend(each)) });
+  }
+  const nextCursor = done.next === undefined ? null : encodeCursor([done.next]);
+  return { items, nextCursor, accounts: done.accounts, entries: done.entries };
+}
+
+/** What `passLedger` answers, as the OpenAPI document says it. */
+export const VERIFIED = object({
+  items: listOf({
+    type: 'object',
+    required: ['invariant', 'holds'],
+    properties: {
+      invariant: shape.text,
+      holds: shape.text,
+      repair: orNull(oneOf('expired', 'credit_sent', 'charge_credited')),
+    },
+  }),
+  nextCursor: orNull(shape.text),
+  accounts: shape.integer,
+  entries: shape.integer,
+});

@@ -1,0 +1,33 @@
+import { NOTHING } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import { fail } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import { object, shape } from '../../../core/http/shape';
+import { ADMIN } from '../../../core/storage/audit';
+
+export function reloadConfigRoute({ liveConfiguration: live }: PluginGateway): Route {
+  const readNothing = jsonBody<object>(NOTHING);
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: '/admin/v1/config/reload',
+    summary: 'Read gateway.config.yml, or the newest applied revision, again; one with mistakes changes nothing.',
+    body: NOTHING,
+    answers: {
+      200: {
+        description: 'It is in force.',
+        schema: object({ revision: shape.text, before: shape.text, restartNeeded: shape.texts }),
+      },
+    },
+    errors: ['CONFIGURATION_INVALID'],
+    handle: async (_visit, request, response) => {
+      await readNothing(request);
+      const outcome = await live.reload(ADMIN);
+      if (outcome.outcome === 'refused')
+        throw fail('CONFIGURATION_INVALID', { details: { revision: outcome.revision, problems: outcome.problems } });
+      const { before, revision, restartNeeded } = outcome;
+      sendJson(response, 200, { revision, before, restartNeeded });
+    },
+  };
+}

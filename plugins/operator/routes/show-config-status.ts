@@ -1,0 +1,47 @@
+import type { Route } from '../../../core/api/route';
+import { listConfigurationNodes } from '../../../core/configuration/nodes';
+import { newestRevision } from '../../../core/configuration/revisions';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { sendJson } from '../../../core/http/http';
+import { listOf, object, orNull, shape } from '../../../core/http/shape';
+import { PROBLEM, SOURCE } from './config-revision';
+
+export function showConfigStatusRoute({ database, configurationSource: source }: PluginGateway): Route {
+  return {
+    listener: 'admin',
+    method: 'GET',
+    path: '/admin/v1/config/status',
+    summary: 'Which configuration each node has in force, and what it could not take.',
+    answers: {
+      200: {
+        description: 'The newest applied revision, null with files, and every node that is there.',
+        schema: object({
+          source: SOURCE,
+          newest: orNull(object({ number: shape.integer, revision: shape.text })),
+          nodes: listOf(NODE),
+        }),
+      },
+    },
+    handle: async (_visit, _request, response) => {
+      const newest = source.is === 'file' ? undefined : await newestRevision(database);
+      sendJson(response, 200, {
+        source: source.is,
+        newest: newest === undefined ? null : { number: newest.number, revision: newest.revision },
+        nodes: await listConfigurationNodes(database),
+      });
+    },
+  };
+}
+
+const NODE = object({
+  node: shape.uuid,
+  name: shape.text,
+  startedAt: shape.time,
+  seenAt: shape.time,
+  source: SOURCE,
+  number: orNull(shape.integer),
+  revision: shape.text,
+  since: shape.time,
+  restartNeeded: shape.texts,
+  failure: orNull(object({ at: shape.time, number: orNull(shape.integer), problems: listOf(PROBLEM) })),
+});

@@ -1,0 +1,81 @@
+import { TEXT } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import type { ModelEntry, Upstream } from '../../../core/catalog/catalog';
+import type { Protocol, UpstreamAdapter } from '../../../core/catalog/upstream';
+import { fail, type GatewayError } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import { object, oneOf, orNull, shape } from '../../../core/http/shape';
+import type { Settings } from '../../../core/settings';
+import { ADMIN, writeAudit } from '../../../core/storage/audit';
+import { callUpstream } from '../call-upstream';
+import { requireUpstream } from './upstream';
+
+const TEST = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { model: TEXT, protocol: { enum: ['messages', 'chat'] } },
+  example: { model: 'demo-model', protocol: 'messages' },
+} as const;
+
+const TESTED = object({
+  upstream: shape.text,
+  model: shape.text,
+  protocol: oneOf('messages', 'chat'),
+  ok: shape.yes,
+  status: orNull(shape.integer),
+  ms: shape.integer,
+  problem: orNull(shape.text),
+});
+
+export function testUpstreamRoute(gateway: PluginGateway): Route {
+  const { database } = gateway;
+  const readTest = jsonBody<Settings<typeof TEST>>(TEST);
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: '/admin/v1/upstreams/{name}/test',
+    summary: 'Make one tiny real call to an upstream and say what came of it.',
+    body: TEST,
+    answers: { 200: { description: 'What came of it.', schema: TESTED } },
+    errors: ['CONFLICT'],
+    handle: async ({ params }, request, response) => {
+      const upstream = requireUpstream(gateway, params['name']);
+      const { model, protocol } = await readTest(request);
+      const asked = { model: findModel(upstream, model), speaking: findAdapter(upstream, protocol) };
+      const result = await callUpstream(gateway.egress, upstream, asked.model, asked.speaking);
+      const { ok, status, problem } = result;
+      // It changes nothing here, and costs money there.
+      const after = { model: result.model, ok, status, problem };
+      const subject = `upstream:${upstream.name}`;
+      await database.transaction((transaction) =>
+        writeAudit(transaction, { actor: ADMIN, action: 'upstream.test', subject, after }),
+      );
+      sendJson(response, 200, result);
+    },
+  };
+}
+
+/** Its cheapest, when none is named. */
+function findModel({ name, models }: Upstream, wanted: string | undefined): ModelEntry {
+  const [cheapest] = [...models].sort((one, two) => Number(one.price.rates.output - two.price.rates.output));
+  const model = wanted === undefined ? cheapest : models.find((each) => each.name === wanted);
+  if (model === undefined) throw invalid('model', `"${name}" has ${models.map((each) => each.name).join(', ')}`);
+  return model;
+}
+
+function findAdapter(
+  { name, adapters, disabled }: Upstream,
+  wanted: Protocol | undefined,
+): { readonly adapter: UpstreamAdapter; readonly protocol: Protocol } {
+  if (disabled !== undefined) throw fail('CONFLICT', { message: `"${name}" is disabled: ${disabled}.` });
+  for (const adapter of adapters) {
+    const protocol = wanted ?? adapter.protocols[0];
+    if (protocol !== undefined && adapter.protocols.includes(protocol)) return { adapter, protocol };
+  }
+  throw invalid('protocol', `"${name}" does not speak it`);
+}
+
+function invalid(param: string, problem: string): GatewayError {
+  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+}

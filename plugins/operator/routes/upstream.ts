@@ -1,0 +1,100 @@
+import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
+import { TIERS, type Upstream } from '../../../core/catalog/catalog';
+import { fail } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import type { UpstreamGauge } from '../../../core/health/gauge';
+import type { UpstreamHealth } from '../../../core/health/health';
+import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
+import { listTakenOut, type TakenOut } from '../../../core/health/taken-out-upstreams';
+import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
+
+/** Finds an upstream of the configuration in force. @throws NOT_FOUND */
+export function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
+  const upstream = catalog.upstreams.find((each) => each.name === name);
+  if (upstream === undefined) throw fail('NOT_FOUND', { message: 'There is no such upstream.' });
+  return upstream;
+}
+
+/** Shows an upstream as it is now: health is what this node knows, and that operators took it out is what nodes tell each other. */
+export async function readUpstream({ database, health }: PluginGateway, upstream: Upstream): Promise<object> {
+  return showUpstream(upstream, health, (await listTakenOut(database)).get(upstream.name));
+}
+
+/** An upstream as operators see it: configuration, health as this node knows it, prices. */
+export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOut: TakenOut | undefined): object {
+  const gauge = health.upstream(upstream.name);
+  const nowMs = health.now();
+  const { ejection, latencies } = gauge;
+  return {
+    name: upstream.name,
+    url: upstream.url.href,
+    adapters: upstream.adapters.map(({ name }) => name),
+    tier: upstream.tier,
+    weight: upstream.weight,
+    state: upstreamState(upstream, gauge, nowMs),
+    disabledReason: upstream.disabled ?? null,
+    takenOut:
+      takenOut === undefined
+        ? null
+        : { since: takenOut.since.toISOString(), by: takenOut.actor, reason: takenOut.reason ?? null },
+    ejectedUntil: toTime(ejection.outUntilMs, nowMs),
+    restsUntil: toTime(gauge.restsUntilMs > nowMs ? gauge.restsUntilMs : undefined, nowMs),
+    successRate: rounded(1 - gauge.failureRate(nowMs), 3),
+    consecutiveFailures: ejection.consecutiveFailures,
+    lastFailureAt: toTime(Number.isFinite(gauge.lastFailureMs) ? gauge.lastFailureMs : undefined, nowMs),
+    attempts: { answered: gauge.answers, failed: failuresOf(gauge) },
+    firstTokenMs: rounded(latencies.stream.value),
+    wholeAnswerMs: rounded(latencies.whole.value),
+    models: upstream.models.map((model) => ({
+      name: model.name,
+      aliases: model.aliases,
+      context: model.context,
+      maxOutput: model.maxOutput,
+      firstTokenMs: rounded(gauge.models.get(model.name)?.latencies.stream.value),
+      wholeAnswerMs: rounded(gauge.models.get(model.name)?.latencies.whole.value),
+      pricePerMillion: showPrice(model.price),
+    })),
+  };
+}
+
+function failuresOf({ failures }: UpstreamGauge): number {
+  let all = 0;
+  for (const count of failures.values()) all += count;
+  return all;
+}
+
+/** A moment of the monotonic clock as people read it. */
+function toTime(atMs: number | undefined, nowMs: number): string | null {
+  return atMs === undefined ? null : new Date(Date.now() + atMs - nowMs).toISOString();
+}
+
+/** What `showUpstream` answers, as the OpenAPI document says it. */
+export const UPSTREAM = object({
+  name: shape.text,
+  url: shape.text,
+  adapters: shape.texts,
+  tier: oneOf(...TIERS),
+  weight: shape.number,
+  state: oneOf(...UPSTREAM_STATES),
+  disabledReason: orNull(shape.text),
+  takenOut: orNull(object({ since: shape.time, by: shape.text, reason: orNull(shape.text) })),
+  ejectedUntil: orNull(shape.time),
+  restsUntil: orNull(shape.time),
+  successRate: orNull(shape.number),
+  consecutiveFailures: shape.integer,
+  lastFailureAt: orNull(shape.time),
+  attempts: object({ answered: shape.integer, failed: shape.integer }),
+  firstTokenMs: orNull(shape.number),
+  wholeAnswerMs: orNull(shape.number),
+  models: listOf(
+    object({
+      name: shape.text,
+      aliases: shape.texts,
+      context: shape.integer,
+      maxOutput: shape.integer,
+      firstTokenMs: orNull(shape.number),
+      wholeAnswerMs: orNull(shape.number),
+      pricePerMillion: PRICE_PER_MILLION,
+    }),
+  ),
+});

@@ -1,0 +1,53 @@
+import { TEXT } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import type { Settings } from '../../../core/settings';
+import { ADMIN } from '../../../core/storage/audit';
+import type { Engine } from '../engine';
+import { give, type Order } from '../orders';
+import { SHOWN_ROLLOUT } from '../show';
+import { readRollouts, requireRollout } from './rollout';
+
+const GIVEN = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    reason: TEXT,
+    stage: {
+      description: 'Only if it is at this stage: otherwise 409.',
+      type: 'integer',
+      minimum: 1,
+    },
+  },
+  example: { reason: 'too slow at noon' },
+} as const;
+
+/** One table of endpoints: they differ in the order that they give, and in nothing else. */
+const ORDERS: Readonly<Record<Order, string>> = {
+  pause: 'Stop the clock of a rollout: its share stays, its guards watch on.',
+  resume: 'Go on with a rollout that was paused or held; one that was rolled back begins anew.',
+  promote: 'Begin the next stage of a rollout now; after the last one it is completed.',
+  rollback: 'Serve everybody as before, from the next call on.',
+};
+
+export function orderRolloutRoute(gateway: PluginGateway, engine: Engine, order: Order): Route {
+  const readGiven = jsonBody<Settings<typeof GIVEN>>(GIVEN);
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: `/admin/v1/rollouts/{name}/${order}`,
+    summary: ORDERS[order],
+    body: GIVEN,
+    answers: { 200: { description: 'The rollout.', schema: SHOWN_ROLLOUT } },
+    errors: ['CONFLICT'],
+    handle: async ({ params }, request, response) => {
+      const rollout = requireRollout(gateway, params['name']);
+      const { reason, stage } = await readGiven(request);
+      await give(gateway.database, rollout, { order, actor: ADMIN, reason, stage });
+      await engine.follow();
+      const [shown] = await readRollouts(gateway.database, [rollout]);
+      sendJson(response, 200, shown);
+    },
+  };
+}

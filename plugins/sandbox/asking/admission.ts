@@ -1,0 +1,233 @@
+import type { Knex } from 'knex';
+import type { CallKey } from '../../../core/accounts/identify';
+import { type ErrorCode, fail, type GatewayError } from '../../../core/errors';
+import { newId } from '../../../core/ids';
+import type { ReserveOutcome } from '../../../core/ledger/ledger';
+import { ledgerUnavailable } from '../../../core/ledger/unavailable';
+import { formatUsd } from '../../../core/money';
+import { claimQuote, redeemable, returnQuote } from '../books/quotes';
+import { fromRow, toRow } from '../books/rows';
+import { newOperation } from '../life/lifecycle';
+import type { Period, Sandbox, SandboxEvent } from '../life/sandbox';
+import type { OfferedInstance } from '../offers/offering';
+import { matchOffering } from '../offers/requirements';
+import type { SandboxService } from '../service';
+import type { Creation } from './creation';
+import { firstPeriod, newSandbox } from './new-sandbox';
+import { limitCreates } from './rate-limit';
+
+/** Sandboxes of one account that may be active at once. */
+export const ACTIVE_AT_MOST = 20;
+
+/**
+ * Makes a sandbox once per idempotency key. Intent first, money second, supplier last: the row is written while nobody sees it,
+ * its hold is taken in the ledger, and only then it is accepted; every step may be repeated, by the same key or by whoever clears
+ * up. Answers its id.
+ */
+export async function admit(service: SandboxService, key: CallKey, creation: Creation): Promise<string> {
+  const { database } = service;
+  const before = await findByKey(database, key.accountId, creation.idempotencyKey);
+  if (before !== undefined) return goOn(service, key, sameCreation(before, creation));
+  await limitCreates(database, key.accountId, service.now());
+  const chosen = await choose(service, key.accountId, creation);
+  supportsPolicy(chosen, creation);
+  return goOn(service, key, sameCreation(await begin(service, key, creation, chosen), creation));
+}
+
+async function findByKey(database: Knex, accountId: string, idempotencyKey: string): Promise<Sandbox | undefined> {
+  const [row]: Record<string, unknown>[] = await database('sandboxes').where({
+    account_id: accountId,
+    idempotency_key: idempotencyKey,
+  });
+  return row === undefined ? undefined : fromRow<Sandbox>(row);
+}
+
+function sameCreation(sandbox: Sandbox, { requestHash }: Creation): Sandbox {
+  if (sandbox.requestHash !== requestHash) throw fail('IDEMPOTENCY_CONFLICT', { param: 'idempotencyKey' });
+  return sandbox;
+}
+
+async function choose(service: SandboxService, accountId: string, { selection }: Creation): Promise<OfferedInstance> {
+  const offered = service.offerings();
+  if ('quoteId' in selection) return redeemable(service.database, accountId, selection.quoteId, offered, service.now());
+  if ('requirements' in selection) {
+    const match = matchOffering(offered, selection.requirements, selection.maxEstimatedHourlyUsd);
+    if (match === undefined) throw fail('NO_MATCHING_OFFERING', { param: 'selection.requirements' });
+    return match;
+  }
+  const found = offered.find(({ offering }) => offering.id === selection.offeringId);
+  if (found === undefined || !found.isEnabled) throw fail('OFFERING_NOT_FOUND', { param: 'selection.offeringId' });
+  return found;
+}
+
+function supportsPolicy({ offering }: OfferedInstance, { policy }: Creation): void {
+  const { resumeOnAccess, suspension } = offering.lifecycle;
+  if (policy.resumeOnAccess && !resumeOnAccess) {
+    throw fail('POLICY_UNSUPPORTED', { param: 'policy.resumeOnAccess' });
+  }
+  if (policy.onFundsExhausted === 'suspend' && !suspension.supported) {
+    throw fail('POLICY_UNSUPPORTED', { param: 'policy.onFundsExhausted' });
+  }
+}
+
+/** T1. Creations of one account come one after the other; one that had the same key meanwhile is answered instead. */
+async function begin(
+  service: SandboxService,
+  key: CallKey,
+  creation: Creation,
+  chosen: OfferedInstance,
+): Promise<Sandbox> {
+  return service.database.transaction(async (transaction) => {
+    await transaction('accounts').where({ id: key.accountId }).forUpdate().select('id');
+    const raced = await findByKey(transaction, key.accountId, creation.idempotencyKey);
+    if (raced !== undefined) return raced;
+    if ((await countActive(transaction, key.accountId)) >= ACTIVE_AT_MOST) {
+      throw fail('ACTIVE_INSTANCE_LIMIT', { details: { limit: ACTIVE_AT_MOST } });
+    }
+    service.requireSupplier(chosen.offering.supplier);
+    const nowMs = service.now();
+    const place = service.isWorker ? service.places.homeOf(chosen.offering.supplier) : null;
+    const sandbox = { ...newSandbox(key, creation, chosen, nowMs), place };
+    const { selection } = creation;
+    if ('quoteId' in selection && !(await claimQuote(transaction, selection.quoteId, sandbox.id, nowMs))) {
+      throw fail('QUOTE_USED', { param: 'selection.quoteId' });
+    }
+    await rememberOffering(transaction, chosen, nowMs);
+    await transaction('sandboxes').insert(toRow(sandbox));
+    const operation = newOperation(sandbox.id, 'CREATE', {
+      cause: 'caller',
+      idempotencyKey: creation.idempotencyKey,
+      nowMs,
+    });
+    await transaction('sandbox_operations').insert(toRow(operation));
+    await transaction('billing_periods').insert(toRow(firstPeriod(sandbox, service.timings.holdAheadMs)));
+    return sandbox;
+  });
+}
+
+async function countActive(transaction: Knex, accountId: string): Promise<number> {
+  const [row] = await transaction('sandboxes')
+    .where({ account_id: accountId })
+    .whereNotIn('observed_state', ['FAILED', 'TERMINATED'])
+    .whereNot({ admission: 'CANCELLED' })
+    .count({ count: '*' });
+  return Number(row?.['count'] ?? 0);
+}
+
+async function rememberOffering(
+  transaction: Knex,
+  { offering, revision }: OfferedInstance,
+  nowMs: number,
+): Promise<void> {
+  const seen = { offeringId: offering.id, revision, offering, seenAtMs: nowMs };
+  await transaction('offerings_seen').insert(toRow(seen)).onConflict(['offering_id', 'revision']).ignore();
+}
+
+/** From the row on: the hold, then the acceptance. Repetitions come through here together and do it once. */
+async function goOn(service: SandboxService, key: CallKey, sandbox: Sandbox): Promise<string> {
+  if (sandbox.admission === 'ACCEPTED') return sandbox.id;
+  if (sandbox.admission === 'CANCELLED') throw ledgerUnavailable();
+  const period = await readHold(service.database, sandbox.id);
+  if (period === undefined) throw ledgerUnavailable();
+  const outcome = await reserve(service, key, period);
+  if (outcome.outcome !== 'reserved') {
+    if (await withdraw(service.database, sandbox.id)) throw refusalOf(outcome, period.reservedE8);
+  } else if (await accept(service, sandbox, period)) {
+    return sandbox.id;
+  }
+  return afterAll(service, period);
+}
+
+async function readHold(database: Knex, sandboxId: string): Promise<Period | undefined> {
+  const [row]: Record<string, unknown>[] = await database('billing_periods').where({
+    sandbox_id: sandboxId,
+    sequence: 1,
+  });
+  return row === undefined ? undefined : fromRow<Period>(row);
+}
+
+/** The one who pays is the key that has created it, whoever of the account repeats. @throws LEDGER_UNAVAILABLE: the row stays, and a repetition goes on. */
+async function reserve({ gateway }: SandboxService, key: CallKey, period: Period): Promise<ReserveOutcome> {
+  const { accountId, keyId, holdId: rid, reservedE8: amountE8 } = period;
+  const request = { accountId, keyId, rid, amountE8, lifetimeMs: undefined, record: '' };
+  const own = key.keyId === keyId ? key.settings.rev : Number.MAX_SAFE_INTEGER;
+  const outcome = await gateway.ledger.reserve({ ...request, keyRev: own });
+  if (outcome.outcome === 'not_ready') throw ledgerUnavailable();
+  if (outcome.outcome !== 'stale_key') return outcome;
+  gateway.keys.remember(key, outcome.settings);
+  return gateway.ledger.reserve({ ...request, keyRev: outcome.settings.rev });
+}
+
+/** T2. false when it was not pending any more. */
+async function accept({ database, changes, now }: SandboxService, sandbox: Sandbox, period: Period): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const nowMs = now();
+    const set = { admission: 'ACCEPTED', acceptedAtMs: nowMs, reservedUntilMs: period.coversUntilMs, nextAtMs: nowMs };
+    const accepted = await transaction('sandboxes')
+      .where({ id: sandbox.id, admission: 'PENDING' })
+      .update(toRow({ ...set, stateVersion: 1, revision: 1, eventSequence: 1 }));
+    if (accepted !== 1) return false;
+    const event: SandboxEvent = {
+      id: newId(),
+      sandboxId: sandbox.id,
+      sequence: 1,
+      type: 'ACCEPTED',
+      status: 'SUCCEEDED',
+      previousState: null,
+      currentState: 'PROVISIONING',
+      lifecyclePhase: 'PROVISIONING',
+      stateVersion: 1,
+      operationId: null,
+      source: 'caller',
+      message: null,
+      createdAtMs: nowMs,
+    };
+    await transaction('sandbox_events').insert(toRow(event));
+    await changes.announce(transaction, sandbox.id);
+    return true;
+  });
+}
+
+/** Refused: it was never there, and its quote may be used again. false when somebody else has decided otherwise. */
+async function withdraw(database: Knex, sandboxId: string): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const gone = await transaction('sandboxes').where({ id: sandboxId, admission: 'PENDING' }).delete();
+    if (gone === 1) await returnQuote(transaction, sandboxId);
+    return gone === 1;
+  });
+}
+
+/** Another repetition was faster, or it was cancelled: what is there now counts. A hold without a sandbox goes back. */
+async function afterAll({ database, gateway }: SandboxService, period: Period): Promise<string> {
+  const [row] = await database('sandboxes').where({ id: period.sandboxId }).select('admission');
+  if (row?.admission === 'ACCEPTED') return period.sandboxId;
+  const { accountId, keyId, holdId: rid } = period;
+  await gateway.ledger.release({ accountId, keyId, rid, record: '' });
+  throw ledgerUnavailable();
+}
+
+const REFUSED_AS: Readonly<Partial<Record<ReserveOutcome['outcome'], ErrorCode>>> = {
+  unknown_account: 'INVALID_API_KEY',
+  unknown_key: 'INVALID_API_KEY',
+  revoked: 'INVALID_API_KEY',
+};
+
+function refusalOf(outcome: ReserveOutcome, requiredE8: bigint): GatewayError {
+  if (outcome.outcome === 'insufficient_balance' || outcome.outcome === 'key_limit_exceeded') {
+    return unpaid(outcome, requiredE8);
+  }
+  if (outcome.outcome === 'frozen') return fail('FORBIDDEN', { message: 'This account is frozen.' });
+  const code = REFUSED_AS[outcome.outcome];
+  return code === undefined ? ledgerUnavailable() : fail(code);
+}
+
+export function unpaid(
+  { outcome, availableE8 }: { outcome: 'insufficient_balance' | 'key_limit_exceeded'; availableE8: bigint },
+  requiredE8: bigint,
+): GatewayError {
+  const isBalance = outcome === 'insufficient_balance';
+  return fail(isBalance ? 'INSUFFICIENT_BALANCE' : 'KEY_LIMIT_EXCEEDED', {
+    message: `${isBalance ? "The account's available balance" : "The key's own spending limit"} does not cover the time ahead and the end of the sandbox.`,
+    details: { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) },
+  });
+}

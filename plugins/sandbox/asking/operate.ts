@@ -1,0 +1,30 @@
+import { GatewayError } from '../../../core/errors';
+import { beginOperation, finishOperation, type Timed } from '../books/store';
+import type { OperationType } from '../life/states';
+import { toCallerError } from '../suppliers/failure';
+import type { RunningSandbox } from './access';
+
+/** Does one thing in a running sandbox and writes down that it was done, or why not. @throws what the caller is told */
+export async function operate<T>(
+  timed: Timed,
+  { sandbox }: RunningSandbox,
+  type: OperationType,
+  work: () => Promise<T>,
+): Promise<T> {
+  const operationId = await beginOperation(timed, sandbox.id, { type });
+  try {
+    const value = await work();
+    await finishOperation(timed, operationId, { status: 'SUCCEEDED' });
+    return value;
+  } catch (error) {
+    const shown = toCallerError(error);
+    await finishOperation(timed, operationId, { status: 'FAILED', error: failureOf(shown) });
+    throw shown;
+  }
+}
+
+/** What an operation keeps of an error: nothing the caller is not told. */
+export function failureOf(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof GatewayError) return { code: error.code, message: error.message };
+  return { code: 'INTERNAL_ERROR', message: 'A fault of the gateway itself.' };
+}

@@ -1,0 +1,152 @@
+import type { CallKey } from '../../../core/accounts/identify';
+import { fail } from '../../../core/errors';
+import { newId } from '../../../core/ids';
+import { ledgerUnavailable } from '../../../core/ledger/unavailable';
+import { fromRow, toRow } from '../books/rows';
+import { findSandbox } from '../books/store';
+import type { Aggregate, Change } from '../life/aggregate';
+import { coverFor, dueE8 } from '../life/billing';
+import { request } from '../life/lifecycle';
+import type { Operation } from '../life/sandbox';
+import { isFinal, type LifecycleVerb } from '../life/states';
+import { hourlyE8 } from '../offers/offering';
+import type { SandboxService } from '../service';
+import { unpaid } from './admission';
+
+export type Verb = Exclude<LifecycleVerb, 'CREATE'>;
+
+export interface Asked {
+  readonly verb: Verb;
+  readonly idempotencyKey?: string | undefined;
+  /** The versions of which the caller lets it be one; undefined: any. */
+  readonly ifMatch?: readonly number[] | undefined;
+  readonly cause?: string;
+}
+
+/** A worker writes while it visits: what was read is soon old, and is read again. */
+const TRIES = 40;
+const TRY_AGAIN_MS = 25;
+
+/**
+ * Asks for another state. Answers the operation; one that is already there is a `noop`, one that is under way is answered again.
+ * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, PRECONDITION_FAILED, STATE_CHANGE_IN_PROGRESS, SANDBOX_NOT_RUNNING, NOT_SUPPORTED,
+ * INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, LEDGER_UNAVAILABLE
+ */
+export async function ask(
+  service: SandboxService,
+  key: Pick<CallKey, 'accountId'>,
+  id: string,
+  asked: Asked,
+): Promise<Operation> {
+  await findSandbox(service.database, key.accountId, id);
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const aggregate = await service.books.load(id);
+    if (aggregate === undefined) throw fail('SANDBOX_NOT_FOUND');
+    const before = await findOperation(service, id, asked);
+    if (before !== undefined) return before;
+    requireVersion(aggregate, asked);
+    const answer = answerNow(aggregate, asked.verb);
+    if (answer !== undefined && answer !== 'noop') return answer;
+    const operation =
+      answer === 'noop' ? await insertNoop(service, id, asked) : await tryRequest(service, aggregate, asked);
+    if (operation !== undefined) return operation;
+    await new Promise((wake) => setTimeout(wake, TRY_AGAIN_MS));
+  }
+  throw fail('STATE_CHANGE_IN_PROGRESS', { retryable: true, retryAfterSeconds: 1 });
+}
+
+async function findOperation({ database }: SandboxService, sandboxId: string, { idempotencyKey, verb }: Asked) {
+  if (idempotencyKey === undefined) return undefined;
+  const [row]: Record<string, unknown>[] = await database('sandbox_operations').where({
+    sandbox_id: sandboxId,
+    type: verb,
+    idempotency_key: idempotencyKey,
+  });
+  return row === undefined ? undefined : fromRow<Operation>(row);
+}
+
+function requireVersion({ sandbox }: Aggregate, { ifMatch }: Asked): void {
+  if (ifMatch === undefined || ifMatch.includes(sandbox.stateVersion)) return;
+  throw fail('PRECONDITION_FAILED', { details: { stateVersion: sandbox.stateVersion } });
+}
+
+/** What can be answered without a change. */
+function answerNow({ sandbox, operation }: Aggregate, verb: Verb): 'noop' | Operation | undefined {
+  const { observedState, desiredState } = sandbox;
+  if (isFinal(observedState)) {
+    if (verb === 'TERMINATE') return 'noop';
+    throw fail('SANDBOX_FINAL');
+  }
+  if (operation?.type === verb) return operation;
+  if (verb === 'TERMINATE') return undefined;
+  if (desiredState !== null || sandbox.finalState !== null)
+    throw fail('STATE_CHANGE_IN_PROGRESS', { retryable: true, retryAfterSeconds: 2 });
+  if (!sandbox.offering.lifecycle.suspension.supported) throw fail('NOT_SUPPORTED');
+  if (observedState === (verb === 'SUSPEND' ? 'SUSPENDED' : 'RUNNING')) return 'noop';
+  if (observedState === 'UNKNOWN') throw fail('SANDBOX_NOT_RUNNING', { details: { observedState } });
+  return undefined;
+}
+
+/** undefined when the same request was faster. */
+async function insertNoop(
+  { database, now }: SandboxService,
+  sandboxId: string,
+  asked: Asked,
+): Promise<Operation | undefined> {
+  const nowMs = now();
+  const operation: Operation = {
+    id: newId(),
+    sandboxId,
+    type: asked.verb,
+    status: 'SUCCEEDED',
+    cause: asked.cause ?? 'caller',
+    idempotencyKey: asked.idempotencyKey ?? null,
+    requestedAtMs: nowMs,
+    startedAtMs: nowMs,
+    endedAtMs: nowMs,
+    error: null,
+    result: null,
+    noop: true,
+  };
+  const inserted = await database('sandbox_operations').insert(toRow(operation)).onConflict().ignore().returning('id');
+  return inserted.length === 0 ? undefined : operation;
+}
+
+/** undefined when somebody else was faster. */
+async function tryRequest(
+  service: SandboxService,
+  aggregate: Aggregate,
+  { verb, idempotencyKey, cause = 'caller' }: Asked,
+): Promise<Operation | undefined> {
+  const paid = verb === 'RESUME' ? await payAhead(service, aggregate) : {};
+  if (paid === undefined) return undefined;
+  const nowMs = service.now();
+  const asked = request(aggregate, verb, { cause, source: 'caller', idempotencyKey: idempotencyKey ?? null, nowMs });
+  const written = await service.books.commit(aggregate, { ...asked, ...paid }, nowMs);
+  return written === undefined ? undefined : written.operation;
+}
+
+/** Running costs more than being suspended: its hold comes first. undefined while the period is being settled. */
+async function payAhead(service: SandboxService, aggregate: Aggregate): Promise<Pick<Change, 'periods'> | undefined> {
+  const { period, sandbox } = aggregate;
+  if (period === undefined) return undefined;
+  const nowMs = service.now();
+  const cover = coverFor(dueE8(aggregate, nowMs), hourlyE8(sandbox.offering, 'RUNNING'), nowMs, service.timings);
+  if (cover.reservedE8 <= period.reservedE8) return {};
+  const { accountId, keyId, holdId: rid } = period;
+  const hold = { accountId, keyId, rid, lifetimeMs: undefined, amountE8: cover.reservedE8 };
+  const answer = await service.gateway.ledger.renew(hold);
+  switch (answer.outcome) {
+    case 'renewed':
+      return { periods: [{ ...period, reservedE8: cover.reservedE8 }] };
+    case 'insufficient_balance':
+    case 'key_limit_exceeded':
+      throw unpaid(answer, cover.reservedE8 - period.reservedE8);
+    case 'frozen':
+      throw fail('FORBIDDEN', { message: 'This account is frozen.' });
+    case 'not_ready':
+      throw ledgerUnavailable();
+    default:
+      return undefined;
+  }
+}

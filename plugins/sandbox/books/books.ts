@@ -1,0 +1,263 @@
+import type { Knex } from 'knex';
+import { newId } from '../../../core/ids';
+import { type Aggregate, applyChange, type Change } from '../life/aggregate';
+import type { Line, Operation, Period, Sandbox, Segment } from '../life/sandbox';
+import { isFinal } from '../life/states';
+import type { Charge, SupplierCall } from './charge';
+import { gather } from './gather';
+import type { Places } from './places';
+import { fromRow, toRow } from './rows';
+
+/** Where sandboxes are kept, for whoever changes them. Every change is written only if nobody else has changed it since it was read. */
+export interface Books {
+  load(id: string): Promise<Aggregate | undefined>;
+  /** Answers what is there then; undefined when somebody else went on: nothing is written. */
+  commit(before: Aggregate, change: Change, nowMs: number): Promise<Aggregate | undefined>;
+  /**
+   * Takes up to `limit` sandboxes that are due, for so long. Only accepted ones that have not ended, and that this node reaches or the
+   * node that does is away.
+   */
+  claim(nowMs: number, leaseMs: number, limit: number): Promise<readonly Lease[]>;
+  /** Holds on to it for longer; false when the lease is lost. */
+  keep(lease: Lease, untilMs: number): Promise<boolean>;
+  /** Gives it back until then; unless `revision` is undefined, somebody who changed it meanwhile has said when. */
+  release(lease: Lease, revision: number | undefined, nextAtMs: number): Promise<void>;
+  noteCall(call: SupplierCall): Promise<void>;
+  /** How many of a supplier's instances it says are gone without having been ended, and of how many. */
+  countGone(supplier: string): Promise<{ readonly gone: number; readonly all: number }>;
+  /** What the ledger has charged from this hold, once its entry is written; the ledger itself forgets it after a while. */
+  chargeOf(period: Period): Promise<Charge | undefined>;
+}
+
+export interface Lease {
+  readonly id: string;
+  readonly epoch: number;
+}
+
+const LOAD = `
+  SELECT to_jsonb(sandbox) AS sandbox,
+    (SELECT to_jsonb(operation) FROM sandbox_operations AS operation
+     WHERE operation.sandbox_id = sandbox.id AND operation.type IN ('CREATE', 'SUSPEND', 'RESUME', 'TERMINATE')
+       AND operation.status IN ('PENDING', 'RUNNING')) AS operation,
+    (SELECT to_jsonb(segment) FROM usage_segments AS segment
+     WHERE segment.sandbox_id = sandbox.id AND segment.ends_at IS NULL) AS segment,
+    (SELECT coalesce(jsonb_agg(to_jsonb(period) ORDER BY period.sequence), '[]') FROM billing_periods AS period
+     WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS periods,
+    (SELECT coalesce(jsonb_agg(to_jsonb(line)), '[]') FROM billing_lines AS line
+     JOIN billing_periods AS period ON period.id = line.period_id
+     WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS lines,
+    EXISTS (SELECT FROM sandbox_commands AS command
+            WHERE command.sandbox_id = sandbox.id AND command.status = 'RUNNING' AND NOT command.background) AS busy
+  FROM sandboxes AS sandbox JOIN jsonb_array_elements_text(:ids::jsonb) AS wanted ON sandbox.id = wanted.value::uuid`;
+
+type Json = Record<string, unknown>;
+
+interface Loaded {
+  readonly sandbox: Json;
+  readonly operation: Json | null;
+  readonly segment: Json | null;
+  readonly periods: readonly Json[];
+  readonly lines: readonly Json[];
+  readonly busy: boolean;
+}
+
+/** One query, so that all of each is of one moment. */
+async function loadAll(database: Knex, ids: readonly string[]): Promise<readonly (Aggregate | undefined)[]> {
+  const { rows } = await database.raw<{ rows: Loaded[] }>(LOAD, { ids: JSON.stringify([...new Set(ids)]) });
+  const found = new Map(rows.map((row) => [row.sandbox['id'], row]));
+  return ids.map((id) => {
+    const row = found.get(id);
+    return row === undefined ? undefined : toAggregate(row);
+  });
+}
+
+function toAggregate({ sandbox, operation, segment, busy, ...row }: Loaded): Aggregate {
+  const periods = row.periods.map((each) => fromRow<Period>(each));
+  return {
+    sandbox: fromRow<Sandbox>(sandbox),
+    operation: operation === null ? undefined : fromRow<Operation>(operation),
+    segment: segment === null ? undefined : fromRow<Segment>(segment),
+    period: periods.find(({ status }) => status === 'OPEN'),
+    settling: periods.filter(({ status }) => status === 'SETTLING'),
+    lines: row.lines.map((each) => fromRow<Line>(each)),
+    isBusy: busy,
+  };
+}
+
+/** Writes a change in a transaction that is open already; false when somebody else went on. */
+async function writeChange(
+  transaction: Knex.Transaction,
+  before: Aggregate,
+  change: Change,
+  nowMs: number,
+): Promise<Aggregate | undefined> {
+  const { after, event } = applyChange(before, change, nowMs);
+  const { id, revision, leaseEpoch } = before.sandbox;
+  const changed = await transaction('sandboxes')
+    .where({ id, revision, lease_epoch: leaseEpoch, state_version: before.sandbox.stateVersion })
+    .update(toRow(differences(before.sandbox, after.sandbox)));
+  if (changed !== 1) return undefined;
+  for (const row of change.operations ?? []) await put(transaction, 'sandbox_operations', row);
+  if (change.dropLines !== undefined) await dropLines(transaction, change.dropLines);
+  if (change.dropPeriods !== undefined) await transaction('billing_periods').whereIn('id', change.dropPeriods).delete();
+  for (const row of change.segments ?? []) await put(transaction, 'usage_segments', row);
+  for (const row of change.periods ?? []) await put(transaction, 'billing_periods', row);
+  for (const row of change.lines ?? []) await put(transaction, 'billing_lines', row, ['period_id', 'segment_id']);
+  if (event !== undefined) await transaction('sandbox_events').insert(toRow(event));
+  if (isFinal(after.sandbox.observedState)) await cancelOperations(transaction, id, nowMs);
+  return after;
+}
+
+function differences(before: Sandbox, after: Sandbox): Partial<Sandbox> {
+  return Object.fromEntries(
+    Object.entries(after).filter(([field, value]) => !isSame(before[field as keyof Sandbox], value)),
+  );
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  const areObjects = typeof one === 'object' && typeof other === 'object';
+  return one === other || (areObjects && JSON.stringify(one) === JSON.stringify(other));
+}
+
+/** It was seen, and is as it was: what looks at instances at rest write. */
+const SEEN = `
+  UPDATE sandboxes SET confirmed_at = seen.at, revision = sandboxes.revision + 1
+  FROM jsonb_to_recordset(:all::jsonb) AS seen(id uuid, revision int, version int, epoch int, at timestamptz)
+  WHERE sandboxes.id = seen.id AND sandboxes.revision = seen.revision AND sandboxes.state_version = seen.version
+    AND sandboxes.lease_epoch = seen.epoch
+  RETURNING sandboxes.id::text`;
+
+async function writeSeen(database: Knex, all: readonly Seen[]): Promise<readonly (Aggregate | undefined)[]> {
+  const values = all.map(({ before: { sandbox }, after }) => ({
+    id: sandbox.id,
+    revision: sandbox.revision,
+    version: sandbox.stateVersion,
+    epoch: sandbox.leaseEpoch,
+    at: timeOf(after.sandbox.confirmedAtMs),
+  }));
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(SEEN, { all: JSON.stringify(values) });
+  const written = new Set(rows.map(({ id }) => id));
+  return all.map(({ after }) => (written.has(after.sandbox.id) ? after : undefined));
+}
+
+interface Seen {
+  readonly before: Aggregate;
+  readonly after: Aggregate;
+}
+
+function isOnlySeen({ before, after }: Seen): boolean {
+  const fields = Object.keys(differences(before.sandbox, after.sandbox));
+  return fields.every((field) => field === 'confirmedAtMs' || field === 'revision');
+}
+
+function timeOf(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
+}
+
+async function put(transaction: Knex.Transaction, table: string, row: object, key: string[] = ['id']): Promise<void> {
+  await transaction(table).insert(toRow(row)).onConflict(key).merge();
+}
+
+/** Whoever did something in it may have been killed meanwhile; when it has ended nothing is being done. */
+async function cancelOperations(transaction: Knex.Transaction, sandboxId: string, nowMs: number): Promise<void> {
+  const error = { code: 'SANDBOX_FINAL', message: 'The sandbox ended first.' };
+  await transaction('sandbox_operations')
+    .where({ sandbox_id: sandboxId })
+    .whereIn('status', ['PENDING', 'RUNNING'])
+    .update(toRow({ status: 'CANCELLED', error, endedAtMs: nowMs }));
+}
+
+async function dropLines(
+  transaction: Knex.Transaction,
+  lines: readonly Pick<Line, 'periodId' | 'segmentId'>[],
+): Promise<void> {
+  for (const { periodId, segmentId } of lines) {
+    await transaction('billing_lines').where({ period_id: periodId, segment_id: segmentId }).delete();
+  }
+}
+
+const CLAIM = `
+  UPDATE sandboxes SET lease_epoch = lease_epoch + 1, lease_until = :until
+  WHERE id IN (
+    SELECT id FROM sandboxes
+    WHERE admission = 'ACCEPTED' AND observed_state NOT IN ('FAILED', 'TERMINATED')
+      AND next_at <= :now AND (lease_until IS NULL OR lease_until < :now)
+      AND (place IS NULL OR place IN (SELECT jsonb_array_elements_text(:own::jsonb))
+           OR place NOT IN (SELECT id FROM sandbox_places WHERE seen_at >= :silentBefore))
+    ORDER BY next_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+  RETURNING id::text, lease_epoch AS epoch`;
+
+const RELEASE = `
+  UPDATE sandboxes SET lease_until = NULL,
+    next_at = CASE WHEN sandboxes.revision = coalesce(given.revision, sandboxes.revision) THEN given.next ELSE next_at END
+  FROM jsonb_to_recordset(:all::jsonb) AS given(id uuid, epoch int, revision int, next timestamptz)
+  WHERE sandboxes.id = given.id AND sandboxes.lease_epoch = given.epoch`;
+
+interface Released extends Lease {
+  readonly revision: number | undefined;
+  readonly next: string;
+}
+
+/** How long what many visits write alike may wait for each other. */
+const WRITE_TOGETHER_MS = 20;
+
+export function openBooks(
+  database: Knex,
+  announce: (transaction: Knex, id: string) => Promise<void>,
+  places: Pick<Places, 'own' | 'silentBefore'>,
+): Books {
+  const load = gather((ids: readonly string[]) => loadAll(database, ids), 0);
+  const seen = gather((all: readonly Seen[]) => writeSeen(database, all), WRITE_TOGETHER_MS);
+  const release = gather(async (all: readonly Released[]) => {
+    await database.raw(RELEASE, { all: JSON.stringify(all) });
+    return all;
+  }, WRITE_TOGETHER_MS);
+  return {
+    load,
+    commit: async (before, change, nowMs) => {
+      const isOneRow = Object.keys(change).length === 1;
+      const looked = { before, after: applyChange(before, change, nowMs).after };
+      if (isOneRow && isOnlySeen(looked)) return seen(looked);
+      if (isOneRow) return writeChange(database as Knex.Transaction, before, change, nowMs);
+      return database.transaction(async (transaction) => {
+        const after = await writeChange(transaction, before, change, nowMs);
+        if (after !== undefined && change.event !== undefined) await announce(transaction, after.sandbox.id);
+        return after;
+      });
+    },
+    claim: async (nowMs, leaseMs, limit) => {
+      const times = { now: new Date(nowMs), until: new Date(nowMs + leaseMs) };
+      const { rows } = await database.raw<{ rows: Lease[] }>(CLAIM, {
+        ...times,
+        limit,
+        own: JSON.stringify(places.own()),
+        silentBefore: places.silentBefore(),
+      });
+      return rows;
+    },
+    keep: async ({ id, epoch }, untilMs) => {
+      const kept = database('sandboxes').where({ id, lease_epoch: epoch });
+      return (await kept.update({ lease_until: new Date(untilMs) })) === 1;
+    },
+    release: async (lease, revision, nextAtMs) => {
+      await release({ ...lease, revision, next: new Date(nextAtMs).toISOString() });
+    },
+    noteCall: async (call) => {
+      await database('sandbox_supplier_calls').insert(toRow({ id: newId(), ...call }));
+    },
+    countGone: async (supplier) => {
+      const { rows } = await database.raw<{ rows: { gone: number; all: number }[] }>(
+        `SELECT count(gone_since)::int AS gone, count(*)::int AS all FROM sandboxes
+         WHERE supplier = ? AND supplier_ref IS NOT NULL AND observed_state NOT IN ('FAILED', 'TERMINATED')`,
+        [supplier],
+      );
+      return rows[0] ?? { gone: 0, all: 0 };
+    },
+    chargeOf: async ({ accountId, holdId }) => {
+      const [entry] = await database('ledger_entries')
+        .where({ account_id: accountId, rid: holdId, kind: 'charge' })
+        .select({ amountE8: 'amount_e8', shortfallE8: 'shortfall_e8' });
+      return entry && { chargedE8: -BigInt(entry.amountE8), shortfallE8: BigInt(entry.shortfallE8) };
+    },
+  };
+}

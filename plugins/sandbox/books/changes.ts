@@ -1,0 +1,112 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import type { Stop } from '../../../core/resources';
+
+/** News of sandboxes between the processes that share a database. News may be lost: whoever waits looks again by itself. */
+export interface Changes {
+  /** Told to all once the transaction is committed. */
+  announce(transaction: Knex, sandboxId: string): Promise<void>;
+  /** Resolves at the next news of this sandbox, or after this time. */
+  next(sandboxId: string, withinMs: number): Promise<void>;
+  /** Called at any news; answers what ends that. */
+  onAny(listener: () => void): () => void;
+  /** From here on news are heard. */
+  listen(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const CHANNEL = 'tollgate_sandboxes';
+const CONNECT_AGAIN_MS = 1_000;
+
+export function openChanges(database: Knex, log: Logger): Changes {
+  const waiting = new Map<string, Set<() => void>>();
+  const listeners = new Set<() => void>();
+  const tell = (sandboxId: string) => {
+    for (const wake of waiting.get(sandboxId) ?? []) wake();
+    for (const listener of listeners) listener();
+  };
+  let stop = async () => {};
+  return {
+    announce: async (transaction, sandboxId) => {
+      await transaction.raw('SELECT pg_notify(?, ?)', [CHANNEL, sandboxId]);
+    },
+    next: (sandboxId, withinMs) =>
+      new Promise((resolve) => {
+        const wakers = waiting.get(sandboxId) ?? new Set();
+        waiting.set(sandboxId, wakers);
+        const wake = () => {
+          clearTimeout(timer);
+          wakers.delete(wake);
+          if (wakers.size === 0) waiting.delete(sandboxId);
+          resolve();
+        };
+        const timer = setTimeout(wake, withinMs);
+        wakers.add(wake);
+      }),
+    onAny: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    listen: async () => {
+      stop = await listen(database, log, tell);
+    },
+    close: () => stop(),
+  };
+}
+
+/** What is used of `pg`'s client and of PGlite. */
+interface PostgresConnection {
+  on(event: 'notification', listener: (message: { payload?: string }) => void): void;
+  on(event: 'error' | 'end', listener: () => void): void;
+  query(sql: string): Promise<unknown>;
+  end(): Promise<void>;
+}
+interface EmbeddedClient {
+  readonly pglite: { listen(channel: string, listener: (payload: string) => void): Promise<Stop> };
+}
+
+async function listen(database: Knex, log: Logger, tell: (payload: string) => void): Promise<Stop> {
+  const client = database.client as Partial<EmbeddedClient> & { acquireRawConnection(): Promise<PostgresConnection> };
+  if (client.pglite !== undefined) {
+    // The queries of the pool make its one connection ready.
+    await database.raw('SELECT 1');
+    return client.pglite.listen(CHANNEL, tell);
+  }
+  return listenOnPostgres(() => client.acquireRawConnection(), log, tell);
+}
+
+/** A connection of its own, outside the pool, opened anew when it is lost. */
+async function listenOnPostgres(
+  connect: () => Promise<PostgresConnection>,
+  log: Logger,
+  tell: (payload: string) => void,
+): Promise<Stop> {
+  let connection: PostgresConnection | undefined;
+  let stopped = false;
+  let again: NodeJS.Timeout | undefined;
+  const open = async (): Promise<void> => {
+    try {
+      const opened = await connect();
+      connection = opened;
+      opened.on('notification', ({ payload }) => tell(payload ?? ''));
+      opened.on('error', () => undefined);
+      opened.on('end', later);
+      await opened.query(`LISTEN ${CHANNEL}`);
+      if (stopped) await opened.end();
+    } catch (error) {
+      log.warn({ reason: String(error) }, 'news of sandboxes cannot be heard; they are looked for instead');
+      later();
+    }
+  };
+  const later = () => {
+    if (stopped) return;
+    clearTimeout(again);
+    again = setTimeout(open, CONNECT_AGAIN_MS);
+  };
+  await open();
+  return async () => {
+    stopped = true;
+    clearTimeout(again);
+    await connection?.end().catch(() => undefined);
+  };
+}

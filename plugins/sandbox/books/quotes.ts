@@ -1,0 +1,79 @@
+import type { Knex } from 'knex';
+import { fail } from '../../../core/errors';
+import { newId } from '../../../core/ids';
+import type { OfferedInstance, Offering } from '../offers/offering';
+import { fromRow, toRow } from './rows';
+
+/** A promise of an offering at its price, for one creation. */
+export interface Quote {
+  readonly id: string;
+  readonly accountId: string;
+  readonly offeringId: string;
+  readonly offeringRevision: string;
+  readonly offering: Offering;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  /** The sandbox that was made by it. */
+  readonly usedBy: string | null;
+}
+
+export async function insertQuote(
+  database: Knex,
+  accountId: string,
+  { offering, revision }: OfferedInstance,
+  { nowMs, quoteForMs }: { nowMs: number; quoteForMs: number },
+): Promise<Quote> {
+  const quote: Quote = {
+    id: newId(),
+    accountId,
+    offeringId: offering.id,
+    offeringRevision: revision,
+    offering,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + quoteForMs,
+    usedBy: null,
+  };
+  await database('quotes').insert(toRow(quote));
+  return quote;
+}
+
+/** What a quote promises, as long as it holds. @throws QUOTE_INVALID, QUOTE_USED, QUOTE_EXPIRED, OFFERING_CHANGED */
+export async function redeemable(
+  database: Knex,
+  accountId: string,
+  quoteId: string,
+  offered: readonly OfferedInstance[],
+  nowMs: number,
+): Promise<OfferedInstance> {
+  const [row]: Record<string, unknown>[] = await database('quotes').where({ id: quoteId, account_id: accountId });
+  if (row === undefined) throw fail('QUOTE_INVALID', { param: 'selection.quoteId' });
+  const quote = fromRow<Quote>(row);
+  if (quote.usedBy !== null) throw fail('QUOTE_USED', { param: 'selection.quoteId' });
+  if (quote.expiresAtMs <= nowMs) throw fail('QUOTE_EXPIRED', { param: 'selection.quoteId' });
+  const now = offered.find(({ offering }) => offering.id === quote.offeringId);
+  if (now?.isEnabled !== true || now.revision !== quote.offeringRevision) throw fail('OFFERING_CHANGED');
+  return now;
+}
+
+/** Single use: false when another creation was faster, or its time has just ended. */
+export async function claimQuote(
+  transaction: Knex,
+  quoteId: string,
+  sandboxId: string,
+  nowMs: number,
+): Promise<boolean> {
+  const claimed = transaction('quotes').where({ id: quoteId, used_by: null }).where('expires_at', '>', new Date(nowMs));
+  return (await claimed.update({ used_by: sandboxId })) === 1;
+}
+
+export async function returnQuote(transaction: Knex, sandboxId: string): Promise<void> {
+  await transaction('quotes').where({ used_by: sandboxId }).update({ used_by: null });
+}
+
+/** Quotes nobody has used are of no use a day later. */
+export async function forgetQuotes(database: Knex, nowMs: number): Promise<void> {
+  await database('quotes')
+    .whereNull('used_by')
+    .where('expires_at', '<', new Date(nowMs - 86_400_000))
+    .delete();
+}

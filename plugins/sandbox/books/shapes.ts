@@ -1,0 +1,156 @@
+import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
+import { LIFECYCLE_PHASES, OBSERVED_STATES, OPERATION_STATUSES, OPERATION_TYPES } from '../life/states';
+import { CAPABILITIES } from '../offers/offering';
+
+/** What callers are shown, as the OpenAPI document describes it; docs/contract.md, section 8.2. */
+
+const STATE = oneOf(...OBSERVED_STATES);
+const PHASE = oneOf(...LIFECYCLE_PHASES);
+const FAILURE = orNull(object({ code: shape.text, message: shape.text }));
+const OPENED = oneOf('OPEN', 'SETTLED');
+
+const RESOURCES = object({
+  cpu: shape.number,
+  memoryGiB: shape.number,
+  volumeGiB: shape.number,
+  gpu: listOf(object({ model: shape.text, count: shape.integer })),
+});
+
+export const OFFERING = object({
+  id: shape.uuid,
+  name: shape.text,
+  supplier: shape.text,
+  status: oneOf('AVAILABLE', 'UNAVAILABLE'),
+  region: shape.text,
+  isolation: {
+    ...oneOf('virtual-machine', 'container', 'namespaces', 'none'),
+    description:
+      'What separates a sandbox from its host. none: nothing that holds against an attacker; commands may see the host at ' +
+      'absolute paths, where the files API sees the sandbox, so use relative paths.',
+  },
+  resources: RESOURCES,
+  capabilities: object(Object.fromEntries(CAPABILITIES.map((each) => [each, shape.yes]))),
+  lifecycle: object({
+    suspension: object({ supported: shape.yes, preserves: orNull(oneOf('memory', 'filesystem')) }),
+    resumeOnAccess: shape.yes,
+    maxContinuousRuntimeSeconds: shape.integer,
+  }),
+  billing: object({
+    currency: oneOf('USD'),
+    estimatedHourlyUsdByState: object({ PROVISIONING: shape.usd, RUNNING: shape.usd, SUSPENDED: shape.usd }),
+    initialReservationUsd: shape.usd,
+  }),
+});
+
+export const OPERATION = object({
+  id: shape.uuid,
+  type: oneOf(...OPERATION_TYPES),
+  status: oneOf(...OPERATION_STATUSES),
+  cause: { type: 'string', description: 'Who asked for it: `caller`, or the rule that did.' },
+  idempotencyKey: orNull(shape.text),
+  requestedAt: shape.time,
+  startedAt: orNull(shape.time),
+  endedAt: orNull(shape.time),
+  error: FAILURE,
+  result: orNull({ type: 'object' }),
+  noop: { type: 'boolean', description: 'It was so already.' },
+});
+
+export const EVENT = object({
+  id: shape.uuid,
+  sequence: shape.integer,
+  type: shape.text,
+  status: oneOf('PENDING', 'SUCCEEDED', 'FAILED'),
+  previousState: orNull(STATE),
+  currentState: STATE,
+  lifecyclePhase: PHASE,
+  stateVersion: shape.integer,
+  operationId: orNull(shape.uuid),
+  source: oneOf('caller', 'supplier', 'policy', 'gateway'),
+  message: orNull(shape.text),
+  createdAt: shape.time,
+});
+
+export const SEGMENT = object({
+  id: shape.uuid,
+  sequence: shape.integer,
+  state: oneOf('PROVISIONING', 'RUNNING', 'SUSPENDED'),
+  startsAt: shape.time,
+  endsAt: orNull(shape.time),
+  status: OPENED,
+  hourlyUsd: shape.usd,
+  seconds: orNull(shape.number),
+  amount: shape.usd,
+});
+
+export const PERIOD = object({
+  id: shape.uuid,
+  sequence: shape.integer,
+  startedAt: shape.time,
+  endedAt: orNull(shape.time),
+  coversUntil: shape.time,
+  status: OPENED,
+  reservedAmount: shape.usd,
+  amount: orNull(shape.usd),
+  settledAt: orNull(shape.time),
+});
+
+/** What everybody may see who may see the sandbox. */
+const SEEN_BY_ALL = {
+  id: shape.uuid,
+  offeringId: shape.uuid,
+  offeringName: shape.text,
+  observedState: STATE,
+  desiredState: orNull(oneOf('RUNNING', 'SUSPENDED', 'TERMINATED')),
+  lifecyclePhase: PHASE,
+  lastConfirmedState: orNull(oneOf(...OBSERVED_STATES.filter((each) => each !== 'UNKNOWN'))),
+  stateVersion: shape.integer,
+  totalCost: shape.usd,
+  resources: RESOURCES,
+  reservedUntil: orNull(shape.time),
+  createdAt: shape.time,
+  terminatedAt: orNull(shape.time),
+  policy: object({
+    resumeOnAccess: shape.yes,
+    idleTimeoutSeconds: orNull(shape.integer),
+    maxLifetimeSeconds: orNull(shape.integer),
+    maxTotalCostUsd: orNull(shape.usd),
+    onFundsExhausted: oneOf('suspend', 'terminate'),
+  }),
+  autoResume: { ...shape.yes, deprecated: true, description: 'Use policy.resumeOnAccess.' },
+  failure: FAILURE,
+};
+
+const LISTED = { ...SEEN_BY_ALL, idempotencyKey: shape.text, metadata: { type: 'object' } };
+
+/** As lists show it. */
+export const SANDBOX = object(LISTED);
+
+/** As operators see those of all accounts. */
+export const SANDBOX_OF_ANY = object({
+  ...SEEN_BY_ALL,
+  accountId: shape.uuid,
+  keyId: shape.uuid,
+  supplier: shape.text,
+  place: orNull(shape.text),
+  supplierRef: orNull({ type: 'object' }),
+});
+
+/** The headers of an answer that is a record, as the OpenAPI document says it. */
+export const RECORD_HEADERS = { ETag: 'Changes with its state; for `If-Match`.' };
+
+/** The whole record. */
+export const RECORD = object({
+  ...LISTED,
+  offering: OFFERING,
+  operations: listOf(OPERATION),
+  events: listOf(EVENT),
+  usageSegments: listOf(SEGMENT),
+  billingPeriods: listOf(PERIOD),
+  auditCounts: object({
+    operations: shape.integer,
+    events: shape.integer,
+    usageSegments: shape.integer,
+    billingPeriods: shape.integer,
+  }),
+});

@@ -1,0 +1,142 @@
+import { newId } from '../../../core/ids';
+import { type BilledState, costE8, dearer, hourlyE8 } from '../offers/offering';
+import type { Aggregate, Change } from './aggregate';
+import type { Line, Period, Segment } from './sandbox';
+import type { Timings } from './timings';
+
+/** The open segment's part of the OPEN period up to a time. */
+function openLine({ segment, period }: Aggregate, untilMs: number): Line | undefined {
+  if (segment === undefined || period === undefined) return undefined;
+  const startsAtMs = Math.max(segment.startsAtMs, period.startedAtMs);
+  if (untilMs <= startsAtMs) return undefined;
+  const amountE8 = costE8(segment.hourlyE8, untilMs - startsAtMs);
+  return { periodId: period.id, segmentId: segment.id, startsAtMs, endsAtMs: untilMs, amountE8 };
+}
+
+function sumOf(lines: readonly Line[], periodId: string): bigint {
+  return lines.filter((line) => line.periodId === periodId).reduce((sum, { amountE8 }) => sum + amountE8, 0n);
+}
+
+/** What the OPEN period would cost if it ended now. */
+export function dueE8(aggregate: Aggregate, untilMs: number): bigint {
+  const { period, lines } = aggregate;
+  if (period === undefined) return 0n;
+  return sumOf(lines, period.id) + (openLine(aggregate, untilMs)?.amountE8 ?? 0n);
+}
+
+/** The price of what runs now; before it runs, that of running. */
+export function currentHourlyE8({ sandbox, segment }: Aggregate): bigint {
+  const running = hourlyE8(sandbox.offering, 'RUNNING');
+  if (sandbox.observedState === 'PROVISIONING') {
+    const provisioning = hourlyE8(sandbox.offering, 'PROVISIONING');
+    return dearer(provisioning, running);
+  }
+  return segment?.hourlyE8 ?? running;
+}
+
+/** Closes the open segment, with its line. */
+export function closeSegment(aggregate: Aggregate, atMs: number): Pick<Change, 'segments' | 'lines'> {
+  const { segment } = aggregate;
+  if (segment === undefined) return {};
+  const endsAtMs = Math.max(atMs, segment.startsAtMs);
+  const line = openLine(aggregate, endsAtMs);
+  return { segments: [{ ...segment, endsAtMs }], lines: line === undefined ? [] : [line] };
+}
+
+/** Time in a state has its price from here on. Provisioning without a price has no segment. */
+export function newSegment({ sandbox }: Aggregate, state: BilledState, atMs: number): Segment | undefined {
+  const hourly = hourlyE8(sandbox.offering, state);
+  if (state === 'PROVISIONING' && hourly === 0n) return undefined;
+  return {
+    id: newId(),
+    sandboxId: sandbox.id,
+    sequence: sandbox.segmentSequence + 1,
+    state,
+    hourlyE8: hourly,
+    startsAtMs: atMs,
+    endsAtMs: null,
+  };
+}
+
+/** A hold, and how far ahead it pays beside what ending takes. */
+export interface Cover {
+  readonly reservedE8: bigint;
+  readonly coversUntilMs: number;
+}
+
+/** The hold that pays what is due and the time ahead at this price. */
+export function coverFor(dueNowE8: bigint, hourly: bigint, nowMs: number, timings: Timings): Cover {
+  const { holdAheadMs, endingReserveMs } = timings;
+  return { reservedE8: dueNowE8 + costE8(hourly, holdAheadMs + endingReserveMs), coversUntilMs: nowMs + holdAheadMs };
+}
+
+/** How far the hold there is reaches at another price; never past the longest period. */
+export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs: number, timings: Timings): number {
+  const longestMs = Math.max(nowMs, period.startedAtMs + timings.longestPeriodMs);
+  if (hourly === 0n) return longestMs;
+  const leftE8 = period.reservedE8 - dueNowE8;
+  const paidMs = leftE8 <= 0n ? 0 : Number((leftE8 * 3_600_000n) / hourly);
+  return Math.min(longestMs, nowMs + Math.max(0, paidMs - timings.endingReserveMs));
+}
+
+/**
+ * First step of a period's end while the instance goes on: what is due up to the last confirmation, and the next period with a
+ * hold of its own. Nothing past the last confirmation is ever due.
+ */
+export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings): Change {
+  const { sandbox, period, segment, lines } = aggregate;
+  if (period === undefined) throw new Error('there is no open period to roll');
+  const lastLineMs = Math.max(
+    period.startedAtMs,
+    ...lines.filter(({ periodId }) => periodId === period.id).map(({ endsAtMs }) => endsAtMs),
+  );
+  const confirmedMs = Math.min(sandbox.confirmedAtMs ?? 0, period.startedAtMs + timings.longestPeriodMs);
+  const endedAtMs = Math.max(lastLineMs, confirmedMs);
+  const line = openLine(aggregate, endedAtMs);
+  const rate = currentHourlyE8(aggregate);
+  const carriedMs = segment === undefined ? 0 : nowMs - Math.max(endedAtMs, segment.startsAtMs);
+  const cover = coverFor(costE8(rate, carriedMs), rate, nowMs, timings);
+  const next: Period = {
+    ...period,
+    ...cover,
+    id: newId(),
+    sequence: period.sequence + 1,
+    holdId: newId(),
+    startedAtMs: endedAtMs,
+  };
+  return {
+    set: { reservedUntilMs: cover.coversUntilMs },
+    lines: line === undefined ? [] : [line],
+    periods: [{ ...period, status: 'SETTLING', dueE8: dueE8(aggregate, endedAtMs), endedAtMs }, next],
+  };
+}
+
+/** The ledger refused the next hold: the period goes on as if its end had not been tried. What has ended meanwhile is its own. */
+export function unrollPeriod({ settling, period, segment, lines }: Aggregate): Change {
+  const [ending] = settling;
+  if (ending === undefined || period === undefined) throw new Error('there is no roll to take back');
+  const moved = lines
+    .filter(({ periodId }) => periodId === period.id)
+    .map((line) => {
+      const begun = lines.find(({ periodId, segmentId }) => periodId === ending.id && segmentId === line.segmentId);
+      const { startsAtMs, amountE8 } = begun ?? { startsAtMs: line.startsAtMs, amountE8: 0n };
+      return { ...line, periodId: ending.id, startsAtMs, amountE8: amountE8 + line.amountE8 };
+    });
+  return {
+    set: { reservedUntilMs: ending.coversUntilMs },
+    lines: moved,
+    dropLines: segment === undefined ? [] : [{ periodId: ending.id, segmentId: segment.id }],
+    dropPeriods: [period.id],
+    periods: [{ ...ending, status: 'OPEN', dueE8: null, endedAtMs: null }],
+  };
+}
+
+/** First step of the last period's end. */
+export function endPeriod(aggregate: Aggregate, endedAtMs: number): Pick<Change, 'segments' | 'lines' | 'periods'> {
+  const { period } = aggregate;
+  if (period === undefined) return {};
+  const closed = closeSegment(aggregate, endedAtMs);
+  const due = sumOf([...aggregate.lines, ...(closed.lines ?? [])], period.id);
+  const ended = { status: 'SETTLING' as const, dueE8: due, endedAtMs: Math.max(endedAtMs, period.startedAtMs) };
+  return { ...closed, periods: [{ ...period, ...ended }] };
+}

@@ -1,0 +1,315 @@
+import { parseUsd } from '../../../core/money';
+import { costE8 } from '../offers/offering';
+import type { Found, Inspection } from '../suppliers/supplier';
+import type { Aggregate, Change } from './aggregate';
+import { coverFor, currentHourlyE8, dueE8, rollPeriod } from './billing';
+import { confirm, endInstance, giveUp, mustEnd, postponed, refuseOperation, request, silence } from './lifecycle';
+import type { Period } from './sandbox';
+import { isFinal } from './states';
+import type { Timings } from './timings';
+
+/** Calls of the supplier. */
+export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'terminate';
+
+/** What one call of the supplier has shown. `asked`: it follows a call of ours that was answered with yes, and was not sent before. */
+export type Observation =
+  | {
+      readonly seen: 'instance';
+      readonly inspection: Inspection;
+      readonly asked: boolean;
+      /** Where it was found, when not every node reaches it. */
+      readonly place?: string | null;
+    }
+  | { readonly seen: 'silence'; readonly verb: SupplierVerb; readonly message: string }
+  | {
+      readonly seen: 'refusal';
+      readonly verb: SupplierVerb;
+      readonly message: string;
+      readonly isTemporary: boolean;
+      /** The supplier's word that nothing was made; otherwise it may not even have looked. */
+      readonly isRejected: boolean;
+    };
+
+/** What this visit knows beside the row. */
+export interface Seen {
+  readonly observation?: Observation;
+  /** Who did not do its part of what pays the time ahead; everything else goes on. */
+  readonly moneyWaits?: 'ledger' | 'supplier';
+  /** The ledger refused to pay for the time ahead. */
+  readonly refused?: boolean;
+}
+
+export type Action =
+  | { readonly kind: SupplierVerb }
+  | { readonly kind: 'renew'; readonly period: Period; readonly reservedE8: bigint; readonly coversUntilMs: number }
+  | { readonly kind: 'settle'; readonly period: Period }
+  | { readonly kind: 'record'; readonly change: Change };
+
+/** What is to be done now with one sandbox, in this order; nothing when it is to be left alone until `nextVisit`. Pure. */
+export function plan(aggregate: Aggregate, seen: Seen, nowMs: number, timings: Timings): readonly Action[] {
+  const { sandbox, settling } = aggregate;
+  if (isFinal(sandbox.observedState)) return [];
+  const [first] = settling;
+  if (first !== undefined && seen.moneyWaits !== 'ledger') return [{ kind: 'settle', period: first }];
+  if (seen.observation !== undefined) return [record(absorb(aggregate, seen.observation, nowMs, timings))];
+  if (sandbox.endedAtMs !== null) return [];
+  if (sandbox.nextAtMs > nowMs) return [];
+  if (mustEnd(aggregate)) return planEnd(aggregate, nowMs, timings);
+  const byRule = planRules(aggregate, nowMs, timings);
+  if (byRule !== undefined) return [record(byRule)];
+  const money = seen.moneyWaits !== undefined ? undefined : planMoney(aggregate, nowMs, timings);
+  if (money !== undefined && seen.refused !== true) return [money];
+  const wayOut = seen.refused === true ? unpaid(aggregate, nowMs, timings) : undefined;
+  if (wayOut !== undefined) return [record(wayOut)];
+  return planSupplier(aggregate, nowMs, timings);
+}
+
+function record(change: Change): Action {
+  return { kind: 'record', change };
+}
+
+/** Folds what was seen into the books. */
+function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, timings: Timings): Change {
+  const { sandbox } = aggregate;
+  if (observation.seen === 'silence') return silence(aggregate, nowMs, timings, observation.message);
+  if (observation.seen === 'refusal') return absorbRefusal(aggregate, observation, nowMs);
+  const { inspection, asked } = observation;
+  if (inspection.kind === 'gone') return absorbAbsence(aggregate, inspection.endedAt?.getTime(), asked, nowMs, timings);
+  const { reference, state } = inspection;
+  const isOther = isAnother(aggregate, inspection);
+  if (state === 'ended' || isOther) {
+    const change = { confirmedAtMs: sandbox.confirmedAtMs ?? nowMs, supplierRef: sandbox.supplierRef ?? reference };
+    const stoppedAtMs = sandbox.stoppedAtMs ?? within(sandbox.confirmedAtMs, inspection.endedAt?.getTime(), nowMs);
+    if (mustEnd(aggregate)) {
+      const later = sandbox.actionSentAtMs === null ? {} : postponed(sandbox.attempts, nowMs);
+      return { set: { ...change, stoppedAtMs, ...later } };
+    }
+    const message = isOther ? 'The instance was replaced or started anew.' : 'The instance stopped by itself.';
+    const lost = giveUp({ code: 'SUPPLIER_LOST', message }, stoppedAtMs);
+    return { ...lost, set: { ...lost.set, ...change } };
+  }
+  const seen = confirm(aggregate, BILLED[state], { inspection, asked, nowMs, timings });
+  const place = sandbox.place ?? observation.place ?? null;
+  const confirmed = { ...seen, set: { ...seen.set, place } };
+  // Still there although it was ended, or not yet in the state that was asked for: later again.
+  const isInVain = asked && state !== 'starting' && sandbox.desiredState !== BILLED[state];
+  const isStillThere = mustEnd(aggregate) && sandbox.actionSentAtMs !== null;
+  return sandbox.supplierRef !== null && (isStillThere || isInVain)
+    ? { ...confirmed, set: { ...confirmed.set, ...postponed(sandbox.attempts, nowMs) } }
+    : confirmed;
+}
+
+const BILLED = { starting: 'PROVISIONING', running: 'RUNNING', suspended: 'SUSPENDED' } as const;
+
+/**
+ * Not the instance that was confirmed last: replaced, or started anew, so that what was in its memory is lost and what it
+ * did meanwhile is not known. Only a suspension that keeps no memory lets it be started anew, by its resumption.
+ */
+function isAnother({ sandbox, segment }: Aggregate, { reference, state, incarnation }: Found): boolean {
+  if (sandbox.supplierRef === null || sandbox.incarnation === null) return false;
+  if (sandbox.supplierRef.id !== reference.id) return true;
+  const hasRun = segment?.state === 'RUNNING';
+  if (state === 'starting') return hasRun;
+  const keepsMemory = sandbox.offering.lifecycle.suspension.preserves === 'memory';
+  const isSame = incarnation === '' || incarnation === sandbox.incarnation;
+  return !isSame && (keepsMemory || (hasRun && state === 'running'));
+}
+
+function absorbRefusal(
+  aggregate: Aggregate,
+  { verb, message, isTemporary, isRejected }: Extract<Observation, { seen: 'refusal' }>,
+  nowMs: number,
+): Change {
+  const { sandbox } = aggregate;
+  const endedAtMs = sandbox.confirmedAtMs ?? nowMs;
+  if (verb === 'create' && isRejected && mustEnd(aggregate))
+    return endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs });
+  if (verb === 'create' && !isTemporary) {
+    return endInstance(aggregate, { finalState: 'FAILED', failure: { code: 'SUPPLIER_REJECTED', message }, endedAtMs });
+  }
+  if ((verb === 'suspend' || verb === 'resume') && !isTemporary) {
+    return refuseOperation(aggregate, { code: 'SUPPLIER_ERROR', message }, nowMs);
+  }
+  return { set: postponed(sandbox.attempts, nowMs) };
+}
+
+/** The supplier's word that there is no such instance. Unasked it must be repeated before it is believed. */
+function absorbAbsence(
+  aggregate: Aggregate,
+  endedAtMs: number | undefined,
+  asked: boolean,
+  nowMs: number,
+  { goneAfterMs }: Timings,
+): Change {
+  const { sandbox } = aggregate;
+  const provenMs = within(sandbox.confirmedAtMs, endedAtMs, nowMs);
+  if (mustEnd(aggregate)) {
+    const stoppedMs = sandbox.stoppedAtMs ?? (asked && sandbox.observedState !== 'UNKNOWN' ? nowMs : provenMs);
+    return endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: stoppedMs });
+  }
+  if (sandbox.goneSinceMs === null)
+    return { set: { goneSinceMs: nowMs, silentTries: 0, nextAtMs: nowMs + goneAfterMs } };
+  if (nowMs < sandbox.goneSinceMs + goneAfterMs) return { set: { nextAtMs: sandbox.goneSinceMs + goneAfterMs } };
+  const failure = { code: 'SUPPLIER_LOST', message: 'The supplier no longer has the instance, and nobody ended it.' };
+  return endInstance(aggregate, { finalState: 'FAILED', failure, endedAtMs: provenMs });
+}
+
+/** When it ended, as far as that can be proven: the supplier's word between the last confirmation and now, else that confirmation. */
+function within(confirmedAtMs: number | null, endedAtMs: number | undefined, nowMs: number): number {
+  const confirmedMs = confirmedAtMs ?? nowMs;
+  return endedAtMs === undefined ? confirmedMs : Math.min(nowMs, Math.max(confirmedMs, endedAtMs));
+}
+
+function planEnd(aggregate: Aggregate, nowMs: number, { observeMovingMs }: Timings): readonly Action[] {
+  const { sandbox } = aggregate;
+  // No create was ever sent, so nothing can be there.
+  if (sandbox.createSentAtMs === null) {
+    return [record(endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: nowMs }))];
+  }
+  // A create without an answer: the same create again says what is there, and an empty list would not.
+  if (sandbox.supplierRef === null) return [{ kind: 'create' }];
+  // One last look: what stopped by itself since the last one is not billed until now.
+  const isOld = nowMs - (sandbox.confirmedAtMs ?? nowMs) > observeMovingMs;
+  const mayLook = sandbox.actionSentAtMs === null && sandbox.stoppedAtMs === null && sandbox.silentTries === 0;
+  return [{ kind: isOld && mayLook ? 'inspect' : 'terminate' }];
+}
+
+/** Limits of time and cost that the caller, the offering or patience have set. */
+function planRules(aggregate: Aggregate, nowMs: number, timings: Timings): Change | undefined {
+  const { sandbox, segment } = aggregate;
+  const { policy, offering } = sandbox;
+  if (sandbox.lastConfirmedState === null || sandbox.lastConfirmedState === 'PROVISIONING') {
+    if (nowMs < provisionBy(aggregate)) return undefined;
+    return giveUp({ code: 'PROVISIONING_TIMEOUT', message: 'The supplier did not have it running in time.' }, null);
+  }
+  if (sandbox.observedState === 'UNKNOWN') return undefined;
+  const end = (cause: string) => request(aggregate, 'TERMINATE', { cause, source: 'policy', nowMs });
+  if (nowMs >= lifetimeEnd(aggregate)) return end('MAX_LIFETIME');
+  if (nowMs >= runtimeEnd(aggregate)) return end('MAX_CONTINUOUS_RUNTIME');
+  if (policy.maxTotalCostUsd !== null) {
+    const ending = costE8(segment?.hourlyE8 ?? 0n, timings.endingReserveMs);
+    const soFar = sandbox.totalCostE8 + dueE8(aggregate, nowMs);
+    if (soFar + ending >= parseUsd(policy.maxTotalCostUsd)) return end('MAX_TOTAL_COST');
+  }
+  if (sandbox.desiredState !== null || nowMs < idleEnd(aggregate, nowMs)) return undefined;
+  if (!offering.lifecycle.suspension.supported) return end('IDLE_TIMEOUT');
+  return request(aggregate, 'SUSPEND', { cause: 'IDLE_TIMEOUT', source: 'policy', nowMs });
+}
+
+function provisionBy({ sandbox }: Aggregate): number {
+  return (sandbox.acceptedAtMs ?? sandbox.createdAtMs) + sandbox.provisioningLimitMs;
+}
+
+function lifetimeEnd({ sandbox }: Aggregate): number {
+  const { maxLifetimeSeconds } = sandbox.policy;
+  return maxLifetimeSeconds === null
+    ? Number.POSITIVE_INFINITY
+    : (sandbox.acceptedAtMs ?? sandbox.createdAtMs) + maxLifetimeSeconds * 1_000;
+}
+
+function runtimeEnd({ sandbox, segment }: Aggregate): number {
+  return segment?.state === 'RUNNING'
+    ? segment.startsAtMs + sandbox.offering.lifecycle.maxContinuousRuntimeSeconds * 1_000
+    : Number.POSITIVE_INFINITY;
+}
+
+function idleEnd({ sandbox, segment, isBusy }: Aggregate, nowMs: number): number {
+  const { idleTimeoutSeconds } = sandbox.policy;
+  if (idleTimeoutSeconds === null || segment?.state !== 'RUNNING') return Number.POSITIVE_INFINITY;
+  const lastUsedAtMs = isBusy ? nowMs : Math.max(sandbox.lastUsedAtMs, segment.startsAtMs);
+  return lastUsedAtMs + idleTimeoutSeconds * 1_000;
+}
+
+/** When the cost reaches the ceiling at this price. */
+function costEnd(aggregate: Aggregate, nowMs: number, { endingReserveMs }: Timings): number {
+  const { sandbox, segment } = aggregate;
+  const { maxTotalCostUsd } = sandbox.policy;
+  if (maxTotalCostUsd === null || segment === undefined || segment.hourlyE8 === 0n) return Number.POSITIVE_INFINITY;
+  const leftE8 = parseUsd(maxTotalCostUsd) - sandbox.totalCostE8 - dueE8(aggregate, nowMs);
+  return nowMs + Number((leftE8 * 3_600_000n) / segment.hourlyE8) - endingReserveMs;
+}
+
+function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Action | undefined {
+  const { sandbox, period } = aggregate;
+  if (period === undefined || period.coversUntilMs - nowMs > timings.renewBeforeMs) return undefined;
+  const isLong = nowMs + timings.holdAheadMs > period.startedAtMs + timings.longestPeriodMs;
+  const isUnknown = sandbox.observedState === 'UNKNOWN';
+  // Nothing can be settled without evidence, and money is not held for ever on a guess.
+  if (isLong && isUnknown) return undefined;
+  const isConfirmed = sandbox.confirmedAtMs !== null && sandbox.confirmedAtMs > period.startedAtMs;
+  if (isLong && isConfirmed) return record(rollPeriod(aggregate, nowMs, timings));
+  const cover = coverFor(dueE8(aggregate, nowMs), currentHourlyE8(aggregate), nowMs, timings);
+  return { kind: 'renew', period, ...cover };
+}
+
+/** The money ends: the policy's way out, before the paid time does. undefined: there is time yet, and it is tried again, or the way out is under way. */
+function unpaid(aggregate: Aggregate, nowMs: number, timings: Timings): Change | undefined {
+  const { sandbox, period } = aggregate;
+  const coversUntilMs = period?.coversUntilMs ?? nowMs;
+  if (nowMs < coversUntilMs - timings.endingReserveMs) return undefined;
+  const mayWait =
+    sandbox.policy.onFundsExhausted === 'suspend' &&
+    sandbox.offering.lifecycle.suspension.supported &&
+    sandbox.observedState === 'RUNNING' &&
+    nowMs < coversUntilMs;
+  if (mayWait && sandbox.desiredState === 'SUSPENDED') return undefined;
+  const verb = mayWait ? 'SUSPEND' : 'TERMINATE';
+  return request(aggregate, verb, { cause: 'FUNDS_EXHAUSTED', source: 'policy', nowMs });
+}
+
+function planSupplier(aggregate: Aggregate, nowMs: number, timings: Timings): readonly Action[] {
+  const { sandbox } = aggregate;
+  if (sandbox.supplierRef === null) return [{ kind: 'create' }];
+  if (sandbox.observedState === 'RUNNING' && sandbox.desiredState === 'SUSPENDED') return [{ kind: 'suspend' }];
+  if (sandbox.observedState === 'SUSPENDED' && sandbox.desiredState === 'RUNNING') return [{ kind: 'resume' }];
+  if (nowMs < observeAt(aggregate, nowMs, timings)) return [];
+  return [{ kind: 'inspect' }];
+}
+
+function isMoving({ sandbox }: Aggregate): boolean {
+  const { observedState, desiredState, goneSinceMs } = sandbox;
+  return (
+    observedState === 'PROVISIONING' || observedState === 'UNKNOWN' || desiredState !== null || goneSinceMs !== null
+  );
+}
+
+/** An instance that has just been made is looked at more often: most are ready within a second. */
+const YOUNG_MS = 5_000;
+const OBSERVE_YOUNG_MS = 200;
+
+function observeAt(aggregate: Aggregate, nowMs: number, timings: Timings): number {
+  const { sandbox } = aggregate;
+  const { confirmedAtMs, createSentAtMs } = sandbox;
+  if (confirmedAtMs === null) return nowMs;
+  const isYoung = sandbox.observedState === 'PROVISIONING' && nowMs - (createSentAtMs ?? 0) < YOUNG_MS;
+  if (isYoung) return confirmedAtMs + Math.min(OBSERVE_YOUNG_MS, timings.observeMovingMs);
+  return confirmedAtMs + (isMoving(aggregate) ? timings.observeMovingMs : timings.observeSteadyMs);
+}
+
+/** When this sandbox is to be looked at again, unless something happens before. Pure. */
+export function nextVisit(aggregate: Aggregate, nowMs: number, timings: Timings): number {
+  const { sandbox, settling, period } = aggregate;
+  if (settling.length > 0) return nowMs + SETTLE_AGAIN_MS;
+  if (sandbox.nextAtMs > nowMs) return sandbox.nextAtMs;
+  const times = [observeAt(aggregate, nowMs, timings), nowMs + timings.observeSteadyMs];
+  if (sandbox.lastConfirmedState === null || sandbox.lastConfirmedState === 'PROVISIONING')
+    times.push(provisionBy(aggregate));
+  else
+    times.push(
+      lifetimeEnd(aggregate),
+      runtimeEnd(aggregate),
+      idleEnd(aggregate, nowMs),
+      costEnd(aggregate, nowMs, timings),
+    );
+  if (period !== undefined) {
+    const renewAtMs = period.coversUntilMs - timings.renewBeforeMs;
+    // A renewal that came to nothing is tried again, and at the latest when the way out is to be taken.
+    times.push(renewAtMs > nowMs ? renewAtMs : nowMs + timings.renewBeforeMs / 18);
+    times.push(period.coversUntilMs - timings.endingReserveMs);
+  }
+  // What is past and was not acted on waits for something else.
+  return Math.min(...times.filter((time) => time > nowMs).map((time) => Math.max(time, nowMs + SHORTEST_PAUSE_MS)));
+}
+
+const SETTLE_AGAIN_MS = 5_000;
+const SHORTEST_PAUSE_MS = 50;

@@ -1,0 +1,249 @@
+import { createHash } from 'node:crypto';
+import { v5 } from 'uuid';
+import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../../../core/money';
+import { DURATION, parseDuration, type Settings } from '../../../core/settings';
+import type { InstanceSpec } from '../suppliers/supplier';
+
+export const CAPABILITIES = ['exec', 'backgroundExec', 'files', 'ports'] as const;
+export type Capability = (typeof CAPABILITIES)[number];
+
+const USD_PER_HOUR = {
+  description: 'Decimal USD per hour, at most 8 decimals.',
+  type: ['number', 'string'],
+} as const;
+
+const OFFERING = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['supplier', 'resources', 'hourlyUsd'],
+  properties: {
+    supplier: { description: 'A supplier of the sandbox plugin in system.config.yml.', type: 'string', minLength: 1 },
+    supplierSettings: {
+      description: "What the supplier's driver wants to know: an image, a template.",
+      type: 'object',
+    },
+    enabled: { description: 'false: existing sandboxes go on, no new ones are made.', type: 'boolean', default: true },
+    region: { description: 'Where it runs; callers may ask for it.', type: 'string', minLength: 1, default: 'local' },
+    isolation: {
+      description: "What keeps it from others; default: as its supplier's driver says.",
+      type: 'string',
+      enum: ['virtual-machine', 'container', 'namespaces', 'none'],
+    },
+    resources: {
+      description: 'How large it is.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['cpu', 'memoryGiB'],
+      properties: {
+        cpu: { description: 'Cores.', type: 'number', exclusiveMinimum: 0 },
+        memoryGiB: { description: 'Memory in GiB.', type: 'number', exclusiveMinimum: 0 },
+        volumeGiB: { description: 'Disk in GiB.', type: 'number', minimum: 0, default: 0 },
+        gpu: {
+          description: 'Graphics processors by model.',
+          type: 'array',
+          default: [],
+          items: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['model', 'count'],
+            properties: {
+              model: { description: 'Its name.', type: 'string', minLength: 1 },
+              count: { description: 'How many.', type: 'integer', minimum: 1 },
+            },
+          },
+        },
+      },
+    },
+    capabilities: {
+      description: 'What callers may do with it.',
+      type: 'array',
+      items: { enum: CAPABILITIES },
+      uniqueItems: true,
+      default: [...CAPABILITIES],
+    },
+    suspension: {
+      description: 'What a suspended sandbox keeps; none: it cannot be suspended.',
+      enum: ['memory', 'filesystem', 'none'],
+      default: 'none',
+    },
+    resumeOnAccess: {
+      description: 'A command, a file or a port may resume it; needs suspension.',
+      type: 'boolean',
+      default: false,
+    },
+    maxContinuousRuntime: { ...DURATION, description: 'It is ended after running this long.', default: '24h' },
+    provisioningLimit: { ...DURATION, description: 'Not running after this: given up.', default: '120s' },
+    hourlyUsd: {
+      description: 'Its price in each state.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['RUNNING'],
+      properties: {
+        PROVISIONING: { ...USD_PER_HOUR, default: 0 },
+        RUNNING: USD_PER_HOUR,
+        SUSPENDED: { ...USD_PER_HOUR, default: 0 },
+      },
+    },
+  },
+} as const;
+
+/** `offerings:` of gateway.config.yml. */
+export const OFFERINGS = {
+  description: 'Sandboxes that can be made, by name; one per supplier and size.',
+  type: 'object',
+  propertyNames: { pattern: '^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$' },
+  additionalProperties: OFFERING,
+} as const;
+
+type OfferingSettings = Settings<typeof OFFERING>;
+export type OfferingsSection = Readonly<Record<string, OfferingSettings>>;
+
+/** States that have a price. */
+export type BilledState = 'PROVISIONING' | 'RUNNING' | 'SUSPENDED';
+
+/** What is offered, as callers see it; a sandbox keeps the one it was made with. */
+export interface Offering {
+  readonly id: string;
+  readonly name: string;
+  readonly supplier: string;
+  readonly status: 'AVAILABLE' | 'UNAVAILABLE';
+  readonly region: string;
+  readonly isolation: string;
+  readonly resources: {
+    readonly cpu: number;
+    readonly memoryGiB: number;
+    readonly volumeGiB: number;
+    readonly gpu: readonly { readonly model: string; readonly count: number }[];
+  };
+  readonly capabilities: Readonly<Record<Capability, boolean>>;
+  readonly lifecycle: {
+    readonly suspension: { readonly supported: boolean; readonly preserves: 'memory' | 'filesystem' | null };
+    readonly resumeOnAccess: boolean;
+    readonly maxContinuousRuntimeSeconds: number;
+  };
+  readonly billing: {
+    readonly currency: 'USD';
+    readonly estimatedHourlyUsdByState: Readonly<Record<BilledState, string>>;
+    readonly initialReservationUsd: string;
+  };
+}
+
+/** An offering with what only the supplier and the reconciler need to know. */
+export interface OfferedInstance {
+  readonly offering: Offering;
+  /** Changes when anything of it changes that a quote has promised. */
+  readonly revision: string;
+  readonly spec: InstanceSpec;
+  readonly provisioningLimitMs: number;
+  /** Sandboxes may be made of it, once its supplier is there. */
+  readonly isEnabled: boolean;
+}
+
+/** Ids of offerings are made from their names with this, so that they are the same everywhere and for ever. */
+const NAMESPACE = 'b6a7a4b0-5f0e-5d5a-9c55-3f0a1e8a2c11';
+
+export function offeringId(name: string): string {
+  return v5(name, NAMESPACE);
+}
+
+export function readOffering(
+  name: string,
+  settings: OfferingSettings,
+  { isOpen, isolation, holdSeconds }: { isOpen: boolean; isolation: string; holdSeconds: number },
+): OfferedInstance {
+  const { resources, suspension, hourlyUsd } = settings;
+  const rates: Record<BilledState, string> = {
+    PROVISIONING: usd(hourlyUsd.PROVISIONING),
+    RUNNING: usd(hourlyUsd.RUNNING),
+    SUSPENDED: usd(hourlyUsd.SUSPENDED),
+  };
+  const promised = {
+    id: offeringId(name),
+    name,
+    supplier: settings.supplier,
+    region: settings.region,
+    isolation: settings.isolation ?? isolation,
+    resources,
+    capabilities: Object.fromEntries(
+      CAPABILITIES.map((each) => [each, settings.capabilities.includes(each)]),
+    ) as Record<Capability, boolean>,
+    lifecycle: {
+      suspension: { supported: suspension !== 'none', preserves: suspension === 'none' ? null : suspension },
+      resumeOnAccess: settings.resumeOnAccess,
+      maxContinuousRuntimeSeconds: Math.floor(parseDuration(settings.maxContinuousRuntime) / 1_000),
+    },
+    billing: {
+      currency: 'USD' as const,
+      estimatedHourlyUsdByState: rates,
+      initialReservationUsd: formatUsd(costE8(dearestE8(rates), holdSeconds * 1_000)),
+    },
+  };
+  const spec: InstanceSpec = {
+    ...resources,
+    ports: settings.capabilities.includes('ports'),
+    settings: settings.supplierSettings ?? {},
+  };
+  return {
+    offering: { ...promised, status: settings.enabled && isOpen ? 'AVAILABLE' : 'UNAVAILABLE' },
+    revision: createHash('sha256')
+      .update(JSON.stringify([promised, spec]))
+      .digest('hex')
+      .slice(0, 16),
+    spec,
+    provisioningLimitMs: parseDuration(settings.provisioningLimit),
+    isEnabled: settings.enabled,
+  };
+}
+
+/** YAML reads an amount as a number; what it cannot hold exactly is written as text. */
+function usd(value: number | string): string {
+  return formatUsd(parseUsd(typeof value === 'number' ? decimal(value) : value));
+}
+
+function decimal(value: number): string {
+  const text = value.toFixed(8);
+  if (Number(text) !== value) throw new RangeError('expected at most 8 decimals');
+  return text;
+}
+
+/** So that what a sandbox costs in a year fits into one amount of the ledger. */
+const MOST_HOURLY_E8 = MAX_AMOUNT_E8 / (366n * 24n);
+const TOO_MUCH = `expected at most USD ${formatUsd(MOST_HOURLY_E8)} an hour`;
+
+/** Why an offering's section cannot be, beyond its schema. */
+export function checkOfferings(section: OfferingsSection): readonly { path: (string | number)[]; message: string }[] {
+  return Object.entries(section).flatMap(([name, settings]) => {
+    const problems = Object.entries(settings.hourlyUsd).flatMap(([state, value]) => {
+      try {
+        const isTooMuch = parseUsd(usd(value)) > MOST_HOURLY_E8;
+        return isTooMuch ? [{ path: [name, 'hourlyUsd', state], message: TOO_MUCH }] : [];
+      } catch (error) {
+        return [{ path: [name, 'hourlyUsd', state], message: (error as Error).message }];
+      }
+    });
+    if (settings.resumeOnAccess && settings.suspension === 'none') {
+      problems.push({ path: [name, 'resumeOnAccess'], message: 'needs a suspension that is not none' });
+    }
+    return problems;
+  });
+}
+
+export function hourlyE8(offering: Offering, state: BilledState): bigint {
+  return parseUsd(offering.billing.estimatedHourlyUsdByState[state]);
+}
+
+function dearestE8(rates: Readonly<Record<BilledState, string>>): bigint {
+  return Object.values(rates).map(parseUsd).reduce(dearer, 0n);
+}
+
+export function dearer(one: bigint, other: bigint): bigint {
+  if (one > other) return one;
+  return other;
+}
+
+const MS_PER_HOUR = 3_600_000n;
+
+/** What some time costs: exact, rounded up once to the unit. */
+export function costE8(hourly: bigint, ms: number): bigint {
+  return (hourly * BigInt(Math.max(0, ms)) + MS_PER_HOUR - 1n) / MS_PER_HOUR;
+}

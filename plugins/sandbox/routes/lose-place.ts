@@ -1,0 +1,38 @@
+import { NOTHING } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import { fail } from '../../../core/errors';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import { ADMIN, writeAudit } from '../../../core/storage/audit';
+import type { SandboxService } from '../service';
+import { PLACE, showPlace } from './place';
+
+/** An operator says that the node of a place, which alone reaches its sandboxes, will not come back. */
+export function losePlaceRoute({ database, places }: SandboxService): Route {
+  const readNothing = jsonBody<object>(NOTHING);
+  const find = async (id: string) => {
+    const place = await places.find(id);
+    if (place === undefined) throw fail('NOT_FOUND', { message: 'There is no such place.' });
+    return place;
+  };
+  return {
+    listener: 'admin',
+    method: 'POST',
+    path: '/admin/v1/sandboxes/places/{id}/lose',
+    summary:
+      'Say that the node of a place is gone for good: its sandboxes end as lost, billed to their last confirmation.',
+    body: NOTHING,
+    answers: { 200: { description: 'The place.', schema: PLACE } },
+    errors: ['NOT_FOUND', 'CONFLICT'],
+    handle: async ({ params }, request, response) => {
+      await readNothing(request);
+      const { id, activeSandboxes } = await find(params['id'] ?? '');
+      await database.transaction(async (transaction) => {
+        if (!(await places.lose(transaction, id)))
+          throw fail('CONFLICT', { message: 'A node has reached this place lately. Stop that node first.' });
+        const subject = `place:${id}`;
+        await writeAudit(transaction, { actor: ADMIN, action: 'place.lose', subject, after: { activeSandboxes } });
+      });
+      sendJson(response, 200, showPlace(places, await find(id)));
+    },
+  };
+}

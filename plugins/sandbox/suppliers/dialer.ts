@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+import { PATH } from './process/launcher';
+import { PortClosed } from './supplier';
+
+/** The network of one instance. */
+export interface JoinedNetwork {
+  /** Tells it from every other, of instances that have ended too. */
+  readonly name: string;
+  /** The words before a program's own that start it there. */
+  readonly words: readonly string[];
+}
+
+/**
+ * Runs in the network of an instance: connects as it is told, and hands the connection over. The socket is paused, because
+ * what it reads here would be lost.
+ */
+const PROGRAM = `
+process.on('disconnect', () => process.exit());
+process.on('message', ({ id, host, port }) => {
+  const socket = new (require('node:net').Socket)().pause();
+  socket.once('error', ({ code }) => process.send({ id, code }));
+  socket.connect(port, host, () => process.send({ id }, socket));
+});`;
+
+const IDLE_MS = 60_000;
+
+interface Answer {
+  readonly id: number;
+  readonly code?: string;
+}
+
+interface Dialling {
+  readonly child: ChildProcess;
+  readonly waiting: Map<number, { resolve(socket: Socket): void; reject(error: Error): void }>;
+  readonly idle: NodeJS.Timeout;
+}
+
+/** Opens connections in the networks of instances, by one process per instance that has been used lately. */
+export class Dialer {
+  readonly #dialling = new Map<string, Dialling>();
+  #lastId = 0;
+
+  /** @throws PortClosed */
+  dial(network: JoinedNetwork, host: string, port: number): Promise<Socket> {
+    const { child, waiting, idle } = this.#dialling.get(network.name) ?? this.#start(network);
+    idle.refresh();
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      child.send({ id, host, port }, (error) => {
+        if (error !== null) reject(new PortClosed('the network of the instance cannot be joined', { cause: error }));
+      });
+    });
+  }
+
+  #start({ name, words }: JoinedNetwork): Dialling {
+    const [program = '', ...rest] = [...words, process.execPath, '-e', PROGRAM];
+    const child = spawn(program, rest, { cwd: '/', env: { PATH }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    const waiting: Dialling['waiting'] = new Map();
+    const idle = setTimeout(() => child.kill(), IDLE_MS).unref();
+    const dialling = { child, waiting, idle };
+    this.#dialling.set(name, dialling);
+    const end = () => {
+      clearTimeout(idle);
+      if (this.#dialling.get(name) === dialling) this.#dialling.delete(name);
+      for (const { reject } of waiting.values()) reject(new PortClosed('the network of the instance is gone'));
+    };
+    child.once('exit', end);
+    child.once('error', end);
+    child.on('message', ({ id, code }: Answer, socket) => {
+      if (socket instanceof Socket) waiting.get(id)?.resolve(socket);
+      else waiting.get(id)?.reject(new PortClosed(`the connection was refused: ${code}`));
+      waiting.delete(id);
+    });
+    child.unref();
+    child.channel?.unref();
+    return dialling;
+  }
+
+  /** Ends the process for an instance that is being ended. */
+  end({ name }: Pick<JoinedNetwork, 'name'>): void {
+    this.#dialling.get(name)?.child.kill();
+  }
+
+  /** Ends the processes; open connections go on. */
+  async close(): Promise<void> {
+    const ends = [...this.#dialling.values()].map(({ child }) => {
+      const end = once(child, 'exit');
+      child.kill();
+      return end;
+    });
+    await Promise.all(ends);
+  }
+}

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server, Socket } from 'node:net';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Writable } from 'node:stream';
+import type { CommandExit } from '../supplier';
+
+export interface Program {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** All of its environment: nothing of the gateway's own. */
+  readonly env: Readonly<Record<string, string>>;
+  /** How many of its descriptors, from 0, are connected with the gateway. */
+  readonly streams: number;
+  /** What the program reads from the descriptor after those. */
+  readonly words?: readonly string[];
+}
+
+export type Asked = Program & { readonly id: number };
+
+/** What is told of a program, in this order: its streams, each with a socket, that it was started, and how it has ended. */
+export type Told = { readonly id: number } & (
+  | { readonly is: 'stream' }
+  | { readonly is: 'started'; readonly pid: number }
+  | { readonly is: 'ended'; readonly exit: CommandExit }
+  | { readonly is: 'failed'; readonly message: string; readonly code: string | undefined }
+);
+
+function tell(told: Told, socket?: Socket): void {
+  process.send?.(told, socket);
+}
+
+/** Connects two sockets. Neither is read here: what was read would be lost. */
+async function connectPair(server: Server, path: string): Promise<readonly [Socket, Socket]> {
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const socket = new Socket().pause().connect(path);
+  const [[other]] = await Promise.all([accepted, once(socket, 'connect')]);
+  return [socket, other];
+}
+
+async function start(server: Server, path: string, { id, argv, cwd, env, streams, words }: Asked): Promise<void> {
+  const pairs: (readonly [Socket, Socket])[] = [];
+  try {
+    while (pairs.length < streams) pairs.push(await connectPair(server, path));
+    const [program = '', ...rest] = argv;
+    const theirs = pairs.map(([, socket]) => socket);
+    const stdio = words === undefined ? theirs : [...theirs, 'pipe' as const];
+    const child = spawn(program, rest, { cwd, env, detached: true, stdio });
+    const exit = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+    exit.catch(() => undefined);
+    await once(child, 'spawn');
+    const descriptor = child.stdio[streams] as Writable | undefined;
+    descriptor?.on('error', () => undefined);
+    descriptor?.end(words?.map((word) => `${word}\0`).join(''));
+    for (const [socket] of pairs) tell({ id, is: 'stream' }, socket);
+    tell({ id, is: 'started', pid: child.pid ?? 0 });
+    void exit.then(([code, signal]) =>
+      tell({ id, is: 'ended', exit: { exitCode: code ?? 128 + constants.signals[signal ?? 'SIGKILL'] } }),
+    );
+  } catch (error) {
+    const { message, code } = error as NodeJS.ErrnoException;
+    for (const [socket] of pairs) socket.destroy();
+    tell({ id, is: 'failed', message, code });
+  } finally {
+    for (const [, socket] of pairs) socket.destroy();
+  }
+}
+
+function main(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
+  const path = join(folder, 'pairs');
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  process.once('disconnect', () => process.exit());
+  const server = createServer({ pauseOnConnect: true }).listen(path);
+  // One after the other: which two sockets belong together is known by their order.
+  let turn: Promise<unknown> = once(server, 'listening');
+  process.on('message', (asked: Asked) => {
+    turn = turn.then(() => start(server, path, asked));
+  });
+}
+
+main();

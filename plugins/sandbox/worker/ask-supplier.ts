@@ -1,0 +1,94 @@
+import type { SupplierCall } from '../books/charge';
+import type { Observation, SupplierVerb } from '../life/plan';
+import type { Sandbox } from '../life/sandbox';
+import {
+  AlreadyExists,
+  InstanceGone,
+  type InstanceReference,
+  NotRunning,
+  NotSent,
+  NotSupported,
+  RateLimited,
+  Rejected,
+  type SupplierDriver,
+} from '../suppliers/supplier';
+import { instanceName } from '../suppliers/tags';
+import type { World } from './world';
+
+/** Sends one call, then looks: what is seen counts, not what was answered. Every ending of a call is an observation. */
+export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
+  const reach = await world.places.reachOf(sandbox);
+  if (reach !== 'here') return observeAway(reach, verb);
+  const startedAtMs = world.now();
+  const note = async (outcome: SupplierCall['outcome'], message: string | null) => {
+    const call = {
+      sandboxId: sandbox.id,
+      supplier: sandbox.supplier,
+      verb,
+      name: instanceName(sandbox.id),
+      outcome,
+      message,
+    };
+    await world.noteCall({ ...call, startedAtMs, endedAtMs: world.now() });
+  };
+  try {
+    const reference = await send(world, sandbox, verb);
+    await note('OK', null);
+    const inspection = await world.driverOf(sandbox).inspect(reference);
+    const isEnding = sandbox.desiredState === 'TERMINATED' || sandbox.finalState !== null;
+    const isLost = inspection.kind === 'gone' && sandbox.goneSinceMs !== null && !isEnding;
+    if (isLost && (await world.areTooManyGone(sandbox.supplier)))
+      return { seen: 'silence', verb, message: 'Too many instances of this supplier are gone at once.' };
+    const place = world.places.homeOf(sandbox.supplier);
+    return { seen: 'instance', inspection, asked: verb !== 'inspect', place };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof InstanceGone) {
+      await note('REJECTED', message);
+      return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };
+    }
+    if (error instanceof Rejected || error instanceof NotSupported || error instanceof NotRunning) {
+      await note('REJECTED', message);
+      const isTemporary = error instanceof NotRunning || (error instanceof Rejected && error.isTemporary);
+      return { seen: 'refusal', verb, message, isTemporary, isRejected: error instanceof Rejected };
+    }
+    if (error instanceof RateLimited) {
+      await note('NOT_SENT', message);
+      return { seen: 'refusal', verb, message, isTemporary: true, isRejected: false };
+    }
+    // Also a fault of the driver: nobody knows then what was done.
+    await note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
+    return { seen: 'silence', verb, message };
+  }
+}
+
+/** Nothing is sent where only another node can ask. An instance whose place is lost is gone, at no time that anybody knows. */
+function observeAway(reach: 'silent' | 'lost', verb: SupplierVerb): Observation {
+  if (reach === 'silent') return { seen: 'silence', verb, message: 'The node where the sandbox lives is away.' };
+  if (verb !== 'create') return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };
+  const message = 'The node where the sandbox was being made is gone for good.';
+  return { seen: 'refusal', verb, message, isTemporary: false, isRejected: true };
+}
+
+async function send(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<InstanceReference> {
+  const driver = world.driverOf(sandbox);
+  if (verb === 'create') return createOrAdopt(world, driver, sandbox);
+  const reference = sandbox.supplierRef;
+  if (reference === null) throw new Error(`${verb} of an instance that is not known`);
+  if (verb !== 'inspect') await driver[verb](reference);
+  return reference;
+}
+
+async function createOrAdopt(world: World, driver: SupplierDriver, sandbox: Sandbox): Promise<InstanceReference> {
+  const { holdAheadMs, endingReserveMs } = world.timings;
+  try {
+    return await driver.create(sandbox.spec, {
+      name: instanceName(sandbox.id),
+      tags: world.tagsOf(sandbox),
+      birthTtlSeconds: (holdAheadMs + endingReserveMs) / 1_000,
+    });
+  } catch (error) {
+    if (error instanceof AlreadyExists) return error.reference;
+    throw error;
+  }
+}

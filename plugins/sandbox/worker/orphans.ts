@@ -1,0 +1,105 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { UUID } from '../../../core/storage/page';
+import { isFinal, type ObservedState } from '../life/states';
+import type { Timings } from '../life/timings';
+import type { InstanceSummary, SupplierDriver } from '../suppliers/supplier';
+import { environmentTags, SANDBOX_TAG } from '../suppliers/tags';
+import { insertCleanup } from './cleanup';
+
+/** More of them at once is no leak but a mistake, perhaps ours: nothing is removed, and somebody must look. */
+const AT_MOST = 5;
+const SHARE_AT_MOST = 0.1;
+
+export interface Orphan {
+  readonly summary: InstanceSummary;
+  readonly sandboxId: string | null;
+  readonly reason: 'NO_SANDBOX' | 'SANDBOX_ENDED' | 'ANOTHER_INSTANCE';
+}
+
+export interface KnownSandbox {
+  readonly id: string;
+  readonly observedState: ObservedState;
+  readonly supplierRef: { readonly id: string } | null;
+}
+
+/** Instances of ours that no sandbox accounts for. Pure. */
+function findOrphans(
+  listed: readonly InstanceSummary[],
+  known: ReadonlyMap<string, KnownSandbox>,
+  nowMs: number,
+  orphanAfterMs: number,
+): readonly Orphan[] {
+  return listed
+    .filter(({ createdAt }) => nowMs - createdAt.getTime() > orphanAfterMs)
+    .flatMap((summary): readonly Orphan[] => {
+      const sandboxId = summary.tags[SANDBOX_TAG] ?? null;
+      const sandbox = sandboxId === null ? undefined : known.get(sandboxId);
+      if (sandbox === undefined) return [{ summary, sandboxId: null, reason: 'NO_SANDBOX' }];
+      if (isFinal(sandbox.observedState)) return [{ summary, sandboxId, reason: 'SANDBOX_ENDED' }];
+      const isOther = sandbox.supplierRef !== null && sandbox.supplierRef.id !== summary.reference.id;
+      return isOther ? [{ summary, sandboxId, reason: 'ANOTHER_INSTANCE' }] : [];
+    });
+}
+
+/** Too many at once. Pure. */
+export function isTooMany(orphans: number, listed: number): boolean {
+  return orphans > Math.max(AT_MOST, listed * SHARE_AT_MOST);
+}
+
+export interface SweepResult {
+  readonly found: number;
+  /** They were too many, and nothing was removed. */
+  readonly stopped: boolean;
+}
+
+/** Compares suppliers with the books. An orphan is removed when two sweeps have seen it. */
+export class OrphanSweep {
+  readonly #seen = new Map<string, ReadonlySet<string>>();
+
+  constructor(
+    readonly options: {
+      readonly database: Knex;
+      readonly log: Logger;
+      readonly environment: string;
+      readonly timings: Pick<Timings, 'orphanAfterMs'>;
+    },
+  ) {}
+
+  /** @throws SupplierError: a list that is not whole is no list */
+  async sweep(supplier: string, driver: SupplierDriver, nowMs: number): Promise<SweepResult> {
+    const { database, log, environment, timings } = this.options;
+    const listed: InstanceSummary[] = [];
+    for await (const summary of driver.list(environmentTags(environment))) listed.push(summary);
+    // The books are read after the list: whatever is in the list had its row before.
+    const known = await readKnown(database, listed);
+    const orphans = findOrphans(listed, known, nowMs, timings.orphanAfterMs);
+    const before = this.#seen.get(supplier) ?? new Set();
+    this.#seen.set(supplier, new Set(orphans.map(({ summary }) => summary.reference.id)));
+    if (isTooMany(orphans.length, listed.length)) {
+      log.error(
+        { supplier, orphans: orphans.length, listed: listed.length },
+        'too many orphans at once; none is removed',
+      );
+      return { found: orphans.length, stopped: true };
+    }
+    for (const { summary, sandboxId, reason } of orphans) {
+      if (!before.has(summary.reference.id)) continue;
+      log.warn(
+        { supplier, name: summary.reference.name, reason },
+        'an instance that no sandbox accounts for is removed',
+      );
+      const found = { supplier, place: driver.place ?? null, ref: summary.reference, sandboxId, reason };
+      await insertCleanup(database, found, nowMs);
+    }
+    return { found: orphans.length, stopped: false };
+  }
+}
+
+async function readKnown(database: Knex, listed: readonly InstanceSummary[]): Promise<Map<string, KnownSandbox>> {
+  const ids = listed.map(({ tags }) => tags[SANDBOX_TAG] ?? '').filter((id) => UUID.test(id));
+  const rows: KnownSandbox[] = await database('sandboxes')
+    .whereIn('id', ids)
+    .select('id', { observedState: 'observed_state', supplierRef: 'supplier_ref' });
+  return new Map(rows.map((row) => [row.id, row]));
+}

@@ -1,0 +1,139 @@
+import { LedgerUnavailable } from '../../../core/ledger/ledger';
+import type { Payer } from '../../../core/ledger/payer';
+import type { Charge } from '../books/charge';
+import type { Aggregate } from '../life/aggregate';
+import { unrollPeriod } from '../life/billing';
+import { settlePeriod } from '../life/lifecycle';
+import type { Action, Seen } from '../life/plan';
+import type { Period, Sandbox } from '../life/sandbox';
+import { type Step, stepAfter, type World } from './world';
+
+function payerOf({ accountId, keyId }: Period): Payer {
+  return { accountId, keyId };
+}
+
+/** undefined when the ledger did not answer. */
+async function answerOf<T extends { readonly outcome: string }>(
+  question: Promise<T>,
+): Promise<Exclude<T, { outcome: 'not_ready' }> | undefined> {
+  try {
+    const answer = await question;
+    return answer.outcome === 'not_ready' ? undefined : (answer as Exclude<T, { outcome: 'not_ready' }>);
+  } catch (error) {
+    if (error instanceof LedgerUnavailable) return undefined;
+    throw error;
+  }
+}
+
+/** Enlarges the hold, then the time it covers. */
+export async function renew(
+  world: World,
+  aggregate: Aggregate,
+  { period, reservedE8, coversUntilMs }: Extract<Action, { kind: 'renew' }>,
+  seen: Seen,
+): Promise<Step | undefined> {
+  const amountE8 = reservedE8 > period.reservedE8 ? reservedE8 : period.reservedE8;
+  const request = { ...payerOf(period), rid: period.holdId, lifetimeMs: undefined, amountE8 };
+  const answer = await answerOf(world.ledger.renew(request));
+  if (answer === undefined) return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
+  if (answer.outcome === 'not_open')
+    return { aggregate, seen: (await reserveAgain(world, period, amountE8)) ? seen : { ...seen, refused: true } };
+  if (answer.outcome !== 'renewed') return { aggregate, seen: { ...seen, refused: true } };
+  // Money first, then longer life at the supplier; without it, it is not paid for as long.
+  const isLonger = await prolong(world, aggregate.sandbox, coversUntilMs);
+  const cover = isLonger ? { coversUntilMs } : {};
+  const written = await world.commit(aggregate, {
+    set: isLonger ? { reservedUntilMs: coversUntilMs } : {},
+    periods: [{ ...period, reservedE8: amountE8, ...cover }],
+  });
+  return stepAfter(written, isLonger ? seen : { ...seen, moneyWaits: 'supplier' });
+}
+
+/** False when the supplier may end it before. */
+async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): Promise<boolean> {
+  if (sandbox.supplierRef === null) return true;
+  try {
+    if ((await world.places.reachOf(sandbox)) !== 'here') return false;
+    const driver = world.driverOf(sandbox);
+    if (driver.capabilities.ttl === 'none') return true;
+    await driver.setDeadline(sandbox.supplierRef, new Date(coversUntilMs + world.timings.endingReserveMs));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The ledger has lost the hold, which recovery did not know of either: it is taken anew. */
+async function reserveAgain({ ledger }: World, period: Period, amountE8: bigint): Promise<boolean> {
+  const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
+  const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined, record: '' }));
+  return answer?.outcome === 'reserved';
+}
+
+/** Has the ledger charge what a period is due, and take the hold of the next in the same step where there is one. */
+export async function settle(
+  world: World,
+  aggregate: Aggregate,
+  period: Period,
+  seen: Seen,
+): Promise<Step | undefined> {
+  const due = period.dueE8 ?? 0n;
+  const next = nextOf(aggregate, period);
+  const outcome = next === undefined ? await charge(world, period, due) : await roll(world, period, due, next);
+  if (outcome === 'silent') return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
+  if (outcome !== 'refused') {
+    const change = settlePeriod(aggregate, outcome, world.now());
+    if (next?.status !== 'OPEN' || (await prolong(world, aggregate.sandbox, next.coversUntilMs)))
+      return stepAfter(await world.commit(aggregate, change), seen);
+    // The next period's hold is there, its longer life is not: as after a renewal that came to nothing.
+    const { coversUntilMs } = period;
+    const periods = [...(change.periods ?? []), { ...next, coversUntilMs }];
+    const set = { ...change.set, reservedUntilMs: coversUntilMs };
+    return stepAfter(await world.commit(aggregate, { ...change, set, periods }), { ...seen, moneyWaits: 'supplier' });
+  }
+  if (next?.status === 'OPEN')
+    return stepAfter(await world.commit(aggregate, unrollPeriod(aggregate)), { ...seen, refused: true });
+  const alone = await charge(world, period, due);
+  if (alone === 'silent') return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
+  return stepAfter(await world.commit(aggregate, settlePeriod(aggregate, alone, world.now())), seen);
+}
+
+function nextOf({ settling, period }: Aggregate, { sequence }: Period): Period | undefined {
+  return [...settling, ...(period === undefined ? [] : [period])].find((each) => each.sequence === sequence + 1);
+}
+
+async function charge(world: World, period: Period, costE8: bigint): Promise<Charge | 'silent'> {
+  const request = { ...payerOf(period), rid: period.holdId, record: '' };
+  if (costE8 === 0n) {
+    const released = await answerOf(world.ledger.release(request));
+    return released === undefined ? 'silent' : { chargedE8: 0n, shortfallE8: 0n };
+  }
+  const answer = await answerOf(world.ledger.settle({ ...request, costE8 }));
+  if (answer === undefined) return 'silent';
+  if (answer.outcome === 'settled') return answer;
+  if (answer.outcome !== 'unknown_reservation') return { chargedE8: 0n, shortfallE8: costE8 };
+  // Charged so long ago that the ledger has forgotten it, or else the hold was lost with a ledger.
+  const before = await world.chargeOf(period);
+  if (before !== undefined) return before;
+  const late = await answerOf(world.ledger.settle({ ...request, costE8, isLate: true }));
+  if (late === undefined) return 'silent';
+  return late.outcome === 'settled' ? late : { chargedE8: 0n, shortfallE8: costE8 };
+}
+
+async function roll(
+  world: World,
+  period: Period,
+  costE8: bigint,
+  next: Period,
+): Promise<Charge | 'silent' | 'refused'> {
+  const request = { ...payerOf(period), rid: period.holdId, record: '', costE8 };
+  const answer = await answerOf(
+    world.ledger.roll({ ...request, next: { rid: next.holdId, amountE8: next.reservedE8 } }),
+  );
+  if (answer === undefined) return 'silent';
+  if (answer.outcome === 'rolled' || answer.outcome === 'settled') return answer;
+  if (answer.outcome !== 'unknown_reservation') return 'refused';
+  const before = await world.chargeOf(period);
+  if (before !== undefined) return before;
+  return (await reserveAgain(world, period, period.reservedE8)) ? roll(world, period, costE8, next) : 'refused';
+}

@@ -1,0 +1,136 @@
+import type { Logger } from 'pino';
+import { startLoop, tellFirst } from '../../../core/loop';
+import type { Stop } from '../../../core/resources';
+import { describeFault } from '../../../core/thrown';
+import type { Books, Lease } from '../books/books';
+import { nextVisit, plan, type Seen } from '../life/plan';
+import { isFinal } from '../life/states';
+import { apply } from './apply';
+import { lossesStopped } from './figures';
+import { isTooMany } from './orphans';
+import type { World } from './world';
+
+/** Steps of one visit at most; what is left is done by the next. */
+const STEPS_AT_MOST = 30;
+const FAILED_VISIT_AGAIN_MS = 5_000;
+const MONEY_AGAIN_MS = 2_000;
+
+export interface Reconciler {
+  /** Whoever waits for something due is woken. */
+  wake(): void;
+  readonly stop: Stop;
+}
+
+export interface ReconcilerOptions {
+  readonly books: Books;
+  readonly world: Omit<World, 'commit' | 'noteCall' | 'chargeOf' | 'areTooManyGone'>;
+  readonly log: Logger;
+  readonly atOnce?: number;
+}
+
+/** Does for one sandbox, under a lease, what is to be done now. Safe to be cut off anywhere. Answers when to come again. */
+export async function visit(
+  { books, world: given }: Omit<ReconcilerOptions, 'log'>,
+  lease: Lease,
+): Promise<number | undefined> {
+  const first = await books.load(lease.id);
+  if (first === undefined || first.sandbox.leaseEpoch !== lease.epoch) return undefined;
+  let aggregate = first;
+  let seen: Seen = {};
+  const world: World = {
+    ...given,
+    noteCall: (call) => books.noteCall(call),
+    chargeOf: (period) => books.chargeOf(period),
+    areTooManyGone: async (supplier) => {
+      const { gone, all } = await books.countGone(supplier);
+      if (!isTooMany(gone, all)) return false;
+      lossesStopped.inc({ supplier });
+      return true;
+    },
+    commit: async (before, change) => {
+      const written = await books.commit(before, change, given.now());
+      if (written !== undefined) return written;
+      // Changed from outside meanwhile: what is there now is decided anew, as long as the lease is ours.
+      const there = await books.load(lease.id);
+      return there?.sandbox.leaseEpoch === lease.epoch ? there : undefined;
+    },
+  };
+  for (let step = 0; step < STEPS_AT_MOST; step += 1) {
+    const [action] = plan(aggregate, seen, given.now(), given.timings);
+    if (action === undefined) break;
+    const next = await apply(world, aggregate, action, seen);
+    if (next === undefined) return undefined;
+    ({ aggregate, seen } = next);
+  }
+  const nowMs = given.now();
+  const nextAtMs = isFinal(aggregate.sandbox.observedState) ? nowMs : nextVisit(aggregate, nowMs, given.timings);
+  const soonestMs = seen.moneyWaits === 'ledger' ? Math.min(nextAtMs, nowMs + MONEY_AGAIN_MS) : nextAtMs;
+  await books.release(lease, aggregate.sandbox.revision, soonestMs);
+  return soonestMs;
+}
+
+const LOOK_EVERY_MS = 1_000;
+
+/** One of any number of workers: takes what is due, a few at once, and sleeps until something is. */
+export function startReconciler(options: ReconcilerOptions): Reconciler {
+  const { books, world, log, atOnce = 32 } = options;
+  const { leaseMs } = world.timings;
+  const underWay = new Set<Promise<void>>();
+  const timers = new Set<NodeJS.Timeout>();
+  const wakeAt = (atMs: number) => {
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer);
+        loop.wake();
+      },
+      Math.max(0, atMs - world.now()),
+    );
+    timers.add(timer);
+  };
+
+  const work = async (lease: Lease) => {
+    const keep = setInterval(() => {
+      books.keep(lease, world.now() + leaseMs).catch(() => undefined);
+    }, leaseMs / 3);
+    try {
+      const againAtMs = await visit(options, lease);
+      if (againAtMs !== undefined && againAtMs < world.now() + LOOK_EVERY_MS) wakeAt(againAtMs);
+    } catch (error) {
+      log.error({ sandboxId: lease.id, error: describeFault(error) }, 'a sandbox could not be looked after');
+      await books.release(lease, undefined, world.now() + FAILED_VISIT_AGAIN_MS).catch(() => undefined);
+    } finally {
+      clearInterval(keep);
+    }
+  };
+
+  const begin = (lease: Lease) => {
+    const isFull = underWay.size + 1 >= atOnce;
+    const visiting = work(lease).finally(() => {
+      underWay.delete(visiting);
+      if (isFull) loop.wake();
+    });
+    underWay.add(visiting);
+  };
+
+  const loop = startLoop(
+    async () => {
+      const room = atOnce - underWay.size;
+      const leases = room > 0 ? await books.claim(world.now(), leaseMs, room) : [];
+      for (const lease of leases) begin(lease);
+    },
+    {
+      everyMs: LOOK_EVERY_MS,
+      whenFailed: tellFirst((error) =>
+        log.error({ error: describeFault(error) }, 'sandboxes cannot be looked after; the database fails'),
+      ),
+    },
+  );
+  return {
+    wake: loop.wake,
+    stop: async () => {
+      for (const timer of timers) clearTimeout(timer);
+      await loop.stop();
+      await Promise.allSettled(underWay);
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { startLoop, tellFirst } from '../../../core/loop';
+import type { Stop } from '../../../core/resources';
+import { describeFault } from '../../../core/thrown';
+import type { Books } from '../books/books';
+import { checkInvariants } from '../books/invariants';
+import { forgetQuotes } from '../books/quotes';
+import { forgetEnded } from '../books/retention';
+import { StrayHolds } from '../books/stray-holds';
+import type { SandboxService } from '../service';
+import { instanceTags } from '../suppliers/tags';
+import { cancelStale } from './admission-sweep';
+import { cleanUp } from './cleanup';
+import {
+  invariantsBroken,
+  orphansFound,
+  silentPlaceSandboxes,
+  supplierCallSeconds,
+  supplierCalls,
+  sweepsStopped,
+} from './figures';
+import { OrphanSweep } from './orphans';
+import { startReconciler } from './reconciler';
+
+const ADMISSIONS_EVERY_MS = 5_000;
+const CLEANUP_EVERY_MS = 5_000;
+const FORGET_EVERY_MS = 300_000;
+const REPORT_EVERY_MS = 5_000;
+const DAY_MS = 86_400_000;
+
+/** What keeps sandboxes true: in every process, or in those with ROLE=worker alone; any number at once. */
+export function startWorker(
+  service: SandboxService,
+  { environment, endedDays }: { readonly environment: string; readonly endedDays?: number | undefined },
+): Stop {
+  const { database, gateway, log, timings, changes, drivers, places, now } = service;
+  const reconciler = startReconciler({
+    books: countingCalls(service),
+    log,
+    world: {
+      ledger: gateway.ledger,
+      timings,
+      now,
+      driverOf: ({ supplier }) => service.driverOf(supplier),
+      tagsOf: ({ id }) => instanceTags(environment, id),
+      places,
+    },
+  });
+  const strayHolds = new StrayHolds(database, gateway.ledger);
+  const sweep = new OrphanSweep({ database, log, environment, timings });
+  const loop = (name: string, everyMs: number, work: () => Promise<void>) =>
+    startLoop(work, {
+      everyMs,
+      whenFailed: tellFirst((error) =>
+        log.error({ loop: name, error: describeFault(error) }, 'a loop of the sandboxes fails'),
+      ),
+    });
+  const loops = [
+    loop('admissions', ADMISSIONS_EVERY_MS, async () => {
+      const cancelled = await cancelStale(database, gateway.ledger, now() - timings.admissionWithinMs);
+      if (cancelled > 0) log.warn({ cancelled }, 'creations that nobody finished were cancelled');
+    }),
+    loop('places', Math.min(REPORT_EVERY_MS, timings.silentAfterMs / 3), () => watchPlaces(service)),
+    loop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep)),
+    loop('cleanup', CLEANUP_EVERY_MS, async () => {
+      await cleanUp(database, (supplier) => drivers.get(supplier), places.own(), now());
+    }),
+    loop('invariants', timings.invariantsEveryMs, () => audit(service, strayHolds)),
+    loop('retention', FORGET_EVERY_MS, async () => {
+      await forgetQuotes(database, now());
+      await places.forgetOld();
+      if (endedDays !== undefined) await forgetEnded(database, now() - endedDays * DAY_MS);
+    }),
+  ];
+  const stopListening = changes.onAny(reconciler.wake);
+  return async () => {
+    stopListening();
+    await Promise.all([reconciler.stop(), ...loops.map((each) => each.stop())]);
+  };
+}
+
+/** How suppliers answer is counted, and decides whether they get new instances. */
+function countingCalls({ books, health }: SandboxService): Books {
+  return {
+    ...books,
+    noteCall: async (call) => {
+      const { supplier, verb, outcome, startedAtMs, endedAtMs } = call;
+      // A look that was answered is no news, but that the supplier is there.
+      if (verb === 'inspect' && outcome === 'OK') return health.answered(supplier);
+      supplierCalls.inc({ supplier, verb, outcome });
+      supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
+      if (outcome === 'NOT_SENT' || outcome === 'AMBIGUOUS') health.failed(supplier);
+      else health.answered(supplier);
+      await books.noteCall(call);
+    },
+  };
+}
+
+/** A supplier that never had a sandbox is left alone: it need not even be there, such as Docker in a first trial. */
+async function sweepAll({ drivers, health, log, database, now }: SandboxService, sweep: OrphanSweep): Promise<void> {
+  for (const [supplier, driver] of drivers) {
+    const used: unknown = await database('offerings_seen').whereRaw("offering->>'supplier' = ?", [supplier]).first();
+    if (used === undefined) continue;
+    try {
+      const { found, stopped } = await sweep.sweep(supplier, driver, now());
+      orphansFound.set({ supplier }, found);
+      if (stopped) sweepsStopped.inc({ supplier });
+      health.answered(supplier);
+    } catch (error) {
+      health.failed(supplier);
+      log.warn({ supplier, reason: String(error) }, 'the instances of a supplier could not be listed');
+    }
+  }
+}
+
+async function watchPlaces({ places }: SandboxService): Promise<void> {
+  await places.report();
+  const silent = (await places.list()).filter((place) => places.isSilent(place));
+  silentPlaceSandboxes.set(silent.reduce((sum, { activeSandboxes }) => sum + activeSandboxes, 0));
+}
+
+async function audit({ database, log, now }: SandboxService, strayHolds: StrayHolds): Promise<void> {
+  const broken = new Map<string, number>(await checkInvariants(database, now()));
+  const stray = await strayHolds.look();
+  broken.set('hold_without_sandbox', stray.length);
+  for (const [invariant, count] of broken) {
+    invariantsBroken.set({ invariant }, count);
+    if (count > 0) log.error({ invariant, count }, 'the books of the sandboxes contradict themselves');
+  }
+  if (stray.length > 0) log.error({ holds: stray.slice(0, 20) }, 'holds that belong to no sandbox');
+}

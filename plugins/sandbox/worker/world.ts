@@ -1,0 +1,33 @@
+import type { Ledger } from '../../../core/ledger/ledger';
+import type { Charge, SupplierCall } from '../books/charge';
+import type { Places } from '../books/places';
+import type { Aggregate, Change } from '../life/aggregate';
+import type { Seen } from '../life/plan';
+import type { Period, Sandbox } from '../life/sandbox';
+import type { Timings } from '../life/timings';
+import type { SupplierDriver, Tags } from '../suppliers/supplier';
+
+/** What a step needs of the world; tests have their own clock, supplier and books. */
+export interface World {
+  readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release' | 'renew' | 'roll'>;
+  readonly timings: Timings;
+  now(): number;
+  driverOf(sandbox: Sandbox): SupplierDriver;
+  tagsOf(sandbox: Sandbox): Tags;
+  readonly places: Pick<Places, 'homeOf' | 'reachOf'>;
+  /** Writes a change; answers what is there then, or undefined when the lease is lost. */
+  commit(aggregate: Aggregate, change: Change): Promise<Aggregate | undefined>;
+  noteCall(call: SupplierCall): Promise<void>;
+  chargeOf(period: Period): Promise<Charge | undefined>;
+  /** So many instances of this supplier are gone at once that it is believed of none. */
+  areTooManyGone(supplier: string): Promise<boolean>;
+}
+
+export interface Step {
+  readonly aggregate: Aggregate;
+  readonly seen: Seen;
+}
+
+export function stepAfter(aggregate: Aggregate | undefined, seen: Seen): Step | undefined {
+  return aggregate === undefined ? undefined : { aggregate, seen };
+}

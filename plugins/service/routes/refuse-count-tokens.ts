@@ -1,0 +1,19 @@
+import type { Route } from '../../../core/api/route';
+import { fail } from '../../../core/errors';
+
+/** The one endpoint of the protocols that is not offered; clients ask it below each base address. */
+export function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens`): Route {
+  return {
+    listener: 'public',
+    auth: 'none',
+    method: '*',
+    anyHost: true,
+    path,
+    summary: 'Counting tokens is not offered.',
+    answers: {},
+    errors: ['ENDPOINT_NOT_IMPLEMENTED'],
+    handle: async () => {
+      throw fail('ENDPOINT_NOT_IMPLEMENTED', { message: 'Counting tokens is not offered here.' });
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
+import { object, oneOf } from '../../../core/http/shape';
+
+export function showHealthRoute(): Route {
+  return {
+    listener: 'public',
+    auth: 'none',
+    method: 'GET',
+    path: '/healthz',
+    inWorkers: true,
+    summary: 'Says that the process is alive.',
+    answers: { 200: { description: 'It is alive.', schema: object({ status: oneOf('alive') }) } },
+    handle: async (_visit, _request, response) => sendJson(response, 200, { status: 'alive' }),
+  };
+}

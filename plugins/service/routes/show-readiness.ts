@@ -1,0 +1,70 @@
+import type { Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { sendJson } from '../../../core/http/http';
+import { object, oneOf, shape } from '../../../core/http/shape';
+import { remembered } from '../../../core/remembered';
+
+export function showReadinessRoute(gateway: PluginGateway): Route {
+  const readStores = remembered(STORES_FOR_MS, async () => ({
+    ledger: await gateway.ledger.isReady().catch(() => false),
+    database: await answers(gateway.database.raw('select 1')),
+  }));
+  return {
+    listener: 'public',
+    auth: 'none',
+    method: 'GET',
+    path: '/readyz',
+    inWorkers: true,
+    summary: 'Says whether calls can be taken.',
+    answers: {
+      200: { description: 'They can.', schema: READINESS },
+      503: { description: 'They cannot, for now.', schema: READINESS },
+    },
+    handle: async (_visit, _request, response) => {
+      const { ledger, database } = await readStores();
+      const draining = gateway.isDraining();
+      const outbox = !gateway.isOutboxFull();
+      const ready = ledger && outbox && !draining;
+      sendJson(
+        response,
+        ready ? 200 : 503,
+        {
+          status: ready ? 'ready' : 'not ready',
+          checks: { ledger: state(ledger), outbox: outbox ? 'ok' : 'full', database: state(database), draining },
+        },
+        ready ? {} : { 'retry-after': '1' },
+      );
+    },
+  };
+}
+
+/** How long `/readyz` repeats what it found of the stores. That the process stops, it says at once. */
+const STORES_FOR_MS = 1_000;
+
+const DATABASE_PATIENCE_MS = 1_000;
+
+/** The database's state is shown, not decisive: calls go on without it. */
+function answers(query: PromiseLike<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const patience = setTimeout(resolve, DATABASE_PATIENCE_MS, false);
+    const answer = (value: boolean) => {
+      clearTimeout(patience);
+      resolve(value);
+    };
+    query.then(
+      () => answer(true),
+      () => answer(false),
+    );
+  });
+}
+
+function state(ok: boolean): 'ok' | 'unavailable' {
+  return ok ? 'ok' : 'unavailable';
+}
+
+const CHECK = oneOf('ok', 'unavailable');
+
+const READINESS = object({
+  status: oneOf('ready', 'not ready'),
+  checks: object({ ledger: CHECK, outbox: oneOf('ok', 'full'), database: CHECK, draining: shape.yes }),
+});

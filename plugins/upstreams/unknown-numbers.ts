@@ -1,0 +1,26 @@
+import { asObject, type JsonObject } from './json';
+
+/** Members of lists are looked at alike: `iterations.input_tokens` stands for each of them. */
+const MOST_PATHS = 20;
+
+/**
+ * Returns the paths of the numbers in a report that are not among those known; undefined when there are none. A vendor that counts
+ * something new may charge for it. Zeros say nothing.
+ */
+export function unknownNumbers(report: JsonObject, known: ReadonlySet<string>): readonly string[] | undefined {
+  const found: string[] = [];
+  look(report, '', known, found);
+  return found.length === 0 ? undefined : [...new Set(found)];
+}
+
+function look(value: unknown, path: string, known: ReadonlySet<string>, found: string[]): void {
+  if (found.length === MOST_PATHS) return;
+  if (typeof value === 'number') {
+    if (value !== 0 && !known.has(path)) found.push(path);
+  } else if (Array.isArray(value)) {
+    for (const each of value) look(each, path, known, found);
+  } else {
+    const object = asObject(value);
+    for (const name in object) look(object[name], path === '' ? name : `${path}.${name}`, known, found);
+  }
+}

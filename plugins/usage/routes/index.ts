@@ -1,0 +1,32 @@
+import { asSessionRoute } from '../../../core/api/console-route';
+import type { Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { adminExportRecordsRoute } from './admin-export-records';
+import { adminListRecordsRoute } from './admin-list-records';
+import { adminShowRecordRoute } from './admin-show-record';
+import { consoleListRecordsRoute } from './console-list-records';
+import { consoleShowRecordRoute } from './console-show-record';
+import { exportRecordsRoute } from './export-records';
+import { listRecordsRoute } from './list-records';
+import { showBalanceRoute } from './show-balance';
+import { showRecordRoute } from './show-record';
+import { showSeriesRoute } from './show-series';
+import { showTotalsRoute } from './show-totals';
+
+/** One endpoint per file; docs/contract.md, sections 1 and 6. */
+export function usageRoutes(gateway: PluginGateway): readonly Route[] {
+  return [
+    showBalanceRoute(gateway.ledger),
+    listRecordsRoute(gateway),
+    exportRecordsRoute(gateway),
+    showRecordRoute(gateway),
+    adminListRecordsRoute(gateway),
+    adminExportRecordsRoute(gateway),
+    adminShowRecordRoute(gateway),
+    consoleListRecordsRoute(gateway),
+    showTotalsRoute(gateway),
+    showSeriesRoute(gateway),
+    asSessionRoute(exportRecordsRoute(gateway), '/console/api/usage.csv'),
+    consoleShowRecordRoute(gateway),
+  ];
+}

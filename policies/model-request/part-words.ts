@@ -1,0 +1,28 @@
+import type { Protocol } from '../../core/catalog/upstream';
+import type { PartRule } from '../../core/dialects/dialect';
+import { DIALECTS } from '../../core/dialects/dialects';
+
+/** A word and its bytes: bytes are compared while the body arrives, without making a string of each token. */
+export interface PartWord {
+  readonly word: string;
+  readonly bytes: Buffer;
+  /** The rule of a part without sources. */
+  readonly rule: PartRule | undefined;
+  /** The rules by the way in which the part brings its content. */
+  readonly sources: ReadonlyMap<string, PartRule> | undefined;
+}
+
+/** The content parts of each protocol. */
+export const PART_WORDS: Readonly<Record<Protocol, readonly PartWord[]>> = {
+  messages: wordsOf('messages'),
+  chat: wordsOf('chat'),
+};
+
+function wordsOf(protocol: Protocol): readonly PartWord[] {
+  return Object.entries(DIALECTS[protocol].parts).map(([word, part]) => ({
+    word,
+    bytes: Buffer.from(word),
+    rule: 'sources' in part ? undefined : part,
+    sources: 'sources' in part ? new Map(Object.entries(part.sources)) : undefined,
+  }));
+}

@@ -1,0 +1,31 @@
+import { Counter } from 'prom-client';
+import type { Protocol } from '../../core/catalog/upstream';
+import type { Reading } from '../../core/dialects/reading';
+import { log } from '../../core/log';
+import { metrics } from '../../core/metrics';
+
+/** Members and content parts that no table has. An alarm: a vendor, or a client, has something new. */
+const unknownMembers = new Counter({
+  name: 'tollgate_unknown_members_total',
+  help: 'Request members and content parts that the gateway does not know, by protocol and by what they were taken for.',
+  labelNames: ['protocol', 'treatment'],
+  registers: [metrics],
+});
+
+/** Each is logged once; names come from clients, so only so many are. */
+const MOST_LOGGED = 200;
+const logged = new Set<string>();
+
+/** A name that cannot hold a secret or a sentence. */
+const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_.() -]{0,63}$/;
+
+/** Raises the alarm for one member, or content part, of a request. */
+export function noteUnknown(protocol: Protocol, member: string, { heldMembers }: Reading): void {
+  const treatment = member.startsWith('content.') || heldMembers.includes(member) ? 'outside' : 'free';
+  unknownMembers.inc({ protocol, treatment });
+  const shown = PLAIN_NAME.test(member) ? member : '(a name that is not shown)';
+  const key = `${protocol} ${shown}`;
+  if (logged.has(key) || logged.size >= MOST_LOGGED) return;
+  logged.add(key);
+  log.warn({ protocol, member: shown, treatment }, 'a request has a member that the gateway does not know');
+}

@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { filesUnder, textOf } from '../support/sources';
+
+const FOLDERS = [
+  'core',
+  'policies',
+  'plugins',
+  'cli',
+  'console',
+  'conformance',
+  'exports',
+  'demo',
+  'bench',
+  'migrations',
+  'test',
+  'docs',
+];
+const SELF = 'test/agreement/citations.test.ts';
+const cited = [...FOLDERS.flatMap(filesUnder), ...filesUnder('.').filter((path) => !path.includes('/'))].filter(
+  (path) => /\.([cm]?[jt]sx?|lua|md|ya?ml)$/.test(path) && path !== SELF,
+);
+
+const sections = new Set(
+  [...textOf('docs/contract.md').matchAll(/^#{2,3} (\d+(?:\.\d+)?)\.? /gm)].map(([, number = '']) => number),
+);
+
+/** A contract or a specification, a section and its numbers; before it the folder where it names one. */
+const CITATION =
+  /(docs\/)?\b(contract|spec(?:ification)?)(?:\.md)?`?,? (?:sections? )?(\d+(?:\.\d+)?(?:(?:, | and |, and )\d+(?:\.\d+)?)*)/gi;
+
+/** Returns what is wrong with the citations in a text. */
+function problemsIn(text: string, known: ReadonlySet<string>): readonly string[] {
+  return [...unwrapped(text).matchAll(CITATION)].flatMap(([whole, folder, document, numbers = '']) => {
+    if (folder === undefined || document !== 'contract')
+      return [`"${whole}": write docs/contract.md, section ${numbers}`];
+    return numbers
+      .split(/, and | and |, /)
+      .filter((number) => !known.has(number))
+      .map((number) => `"${whole}": docs/contract.md has no section ${number}`);
+  });
+}
+
+/** Joins the lines of a comment or paragraph, because a citation may stand in two of them. */
+function unwrapped(text: string): string {
+  return text.replaceAll(/[ \t]*\n[ \t]*(?:\*(?!\/)|\/\/|--)?[ \t]*/g, ' ');
+}
+
+describe('citations of the contract', () => {
+  it('name the file and a section that it has', () => {
+    const wrong = cited.flatMap((path) => problemsIn(textOf(path), sections).map((problem) => `${path}: ${problem}`));
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('are found in many files', () => {
+    const citing = cited.filter(
+      (path) => /\.ts$/.test(path) && unwrapped(textOf(path)).includes('docs/contract.md, s'),
+    );
+    expect(citing.length).to.be.greaterThan(15);
+    expect([...sections]).to.include.members(['1', '1.3', '4.1', '8.2', '12']);
+  });
+
+  describe('this test itself', () => {
+    const known = new Set(['3', '6', '8.1']);
+    for (const [text, wrong] of [
+      ['/** The envelope of docs/contract.md, section 3. */', 0],
+      ['/** What calls cost; docs/contract.md, sections 3 and 6. */', 0],
+      ['/**\n * What calls cost; docs/contract.md,\n * section 8.1.\n */', 0],
+      ['The contract has sections of its own.', 0],
+      ['contract: "upstream/1"', 0],
+      ['/** The envelope of contract section 3. */', 1],
+      ['/** The envelope; contract.md, section 3. */', 1],
+      ['/** The envelope of the\n * contract, section 3. */', 1],
+      ['/** Its record; spec 2.8. */', 1],
+      ['/** Its record; spec sections 2.1 and 2.2. */', 1],
+      ['/** The envelope of docs/contract.md, section 4. */', 1],
+      ['/** docs/contract.md, sections 3, 4 and 5. */', 2],
+    ] as const) {
+      it(`finds ${wrong} wrong in ${JSON.stringify(text)}`, () =>
+        expect(problemsIn(text, known), problemsIn(text, known).join('\n')).to.have.length(wrong));
+    }
+  });
+});

@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { ERRORS } from '../../core/errors';
+import { ACTIVE_AT_MOST } from '../../plugins/sandbox/asking/admission';
+import { EVENT, OPERATION, PERIOD, SANDBOX, SEGMENT } from '../../plugins/sandbox/books/shapes';
+import { LIMITS } from '../../plugins/sandbox/life/limits';
+import { LIFECYCLE_PHASES, OBSERVED_STATES, OPERATION_STATUSES } from '../../plugins/sandbox/life/states';
+import { RECORD_COLUMNS } from '../../plugins/usage/record';
+import keyAuth from '../../policies/key-auth';
+import { textOf } from '../support/sources';
+
+const contract = textOf('docs/contract.md');
+const rows = contract
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .map((line) => line.split('|').map((cell) => cell.trim()));
+
+/** The words in code style behind the first cell of the row that begins with `name`. */
+function wordsOf(name: string): readonly string[] {
+  const row = rows.find(([, first]) => first === name) ?? [];
+  return [
+    ...row
+      .slice(2)
+      .join(' ')
+      .matchAll(/`([^`]+)`/g),
+  ].flatMap(([, words = '']) => words.split(', '));
+}
+
+function membersOf(schema: object): readonly string[] {
+  return Object.keys((schema as { readonly properties: object }).properties);
+}
+
+describe('docs/contract.md', () => {
+  it('has the fields of a usage record in the order of the CSV', () => {
+    const [fields = ''] = /`requestId,[^`]+`/.exec(contract) ?? [];
+    expect(fields.replaceAll('`', '').split(/,\s+/)).to.deep.equal(RECORD_COLUMNS);
+  });
+
+  it('has the fields of every part of a sandbox', () => {
+    const parts = { record: SANDBOX, operation: OPERATION, event: EVENT, segment: SEGMENT, period: PERIOD };
+    for (const [name, schema] of Object.entries(parts)) expect(wordsOf(name), name).to.have.members(membersOf(schema));
+    const { policy } = (SANDBOX as unknown as { properties: { policy: object } }).properties;
+    expect(wordsOf('policy')).to.have.members(membersOf(policy));
+  });
+
+  it('has every state of a sandbox and of an operation', () => {
+    expect(wordsOf('`observedState`')).to.have.members(OBSERVED_STATES);
+    expect(wordsOf('`lifecyclePhase`')).to.have.members(LIFECYCLE_PHASES);
+    for (const status of OPERATION_STATUSES) expect(contract).to.contain(`\`${status}\``);
+  });
+
+  it('names errors of the catalogue, under their status', () => {
+    const wrong = rows.flatMap(([, statuses = '', codes = '']) =>
+      /^\d{3}(, \d{3})*$/.test(statuses)
+        ? [...codes.matchAll(/[A-Z]+(?:_[A-Z]+)+|DRAINING|OVERLOADED|FORBIDDEN/g)]
+            .filter(([code]) => !statuses.includes(String(ERRORS[code as keyof typeof ERRORS]?.status)))
+            .map(([code]) => `${code} is not ${statuses}`)
+        : [],
+    );
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('has the limits of calls, sandboxes and commands', () => {
+    const limits = contract.slice(contract.indexOf('\n## 10.'), contract.indexOf('\n## 11.'));
+    const { concurrentCallsPerKey: perKey, concurrentCallsPerAccount: perAccount } = (
+      keyAuth.schema as unknown as { properties: Record<string, { default: number }> }
+    ).properties;
+    const inDigits = (limit: number | undefined) => limit?.toLocaleString('en-GB');
+    expect(limits).to.contain(`${inDigits(perKey?.default)} of a key, ${inDigits(perAccount?.default)} of an account`);
+    const { commandsPerSandbox, commandsPerAccount, followersPerSandbox } = LIMITS;
+    expect(limits).to.contain(
+      `${commandsPerSandbox.default} of a sandbox, ${commandsPerAccount.default} of an account`,
+    );
+    expect(limits).to.contain(`${followersPerSandbox.default} at one process`);
+    expect(limits).to.match(new RegExp(`active sandboxes +\\| ${ACTIVE_AT_MOST} of an account`));
+  });
+});

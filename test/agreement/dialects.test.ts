@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { CHAT_DIALECT } from '../../core/dialects/chat';
+import type { Dialect } from '../../core/dialects/dialect';
+import { toolRule } from '../../core/dialects/dialects';
+import { MESSAGES_DIALECT } from '../../core/dialects/messages';
+import { requestMembersPage } from '../support/request-members-page';
+import { PROJECT, textOf } from '../support/sources';
+
+const MESSAGES_TYPES = typesOf('@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
+const CHAT_TYPES = typesOf('openai/resources/chat/completions/completions.d.ts');
+
+function typesOf(file: string): string {
+  return readFileSync(`${PROJECT}/node_modules/${file}`, 'utf8');
+}
+
+/** The text between the braces of an interface. */
+function interfaceOf(types: string, name: string): string {
+  const start = types.search(new RegExp(`^ *(?:export )?interface ${name} \\{`, 'm'));
+  if (start === -1) throw new Error(`there is no interface ${name}`);
+  const indent = /^ */.exec(types.slice(start))?.[0] ?? '';
+  return types.slice(start, types.indexOf(`\n${indent}}`, start));
+}
+
+/** The members that go into the body; a comment marks those that the SDK sends as headers. */
+function bodyMembers(types: string, name: string): string[] {
+  const text = interfaceOf(types, name);
+  return [...text.matchAll(/(\/\*\*(?:[^*]|\*(?!\/))*\*\/)?\n {4}([a-z_]+)\??:/g)]
+    .filter(([, comment = '']) => !comment.includes('Header param'))
+    .map(([, , member = '']) => member);
+}
+
+/** The values of `type` of every interface in a union. */
+function typesIn(types: string, union: string): string[] {
+  const members = new RegExp(`export type ${union} = ([^;]+);`).exec(types)?.[1]?.split(' | ') ?? [];
+  return members.flatMap((name) => {
+    const [, values = ''] = /\n\s+type\??: ([^;]+);/.exec(interfaceOf(types, name.split('.').pop() ?? '')) ?? [];
+    return [...values.matchAll(/'([a-z0-9_]+)'/g)].map(([, value = '']) => value);
+  });
+}
+
+function withoutTool(dialect: Dialect, types: readonly string[]): string[] {
+  return types.filter((type) => toolRule(dialect, type) === undefined);
+}
+
+describe("the tables of request members and the vendors' published types", () => {
+  it('agree on every member of a Messages request', () => {
+    const members = bodyMembers(MESSAGES_TYPES, 'MessageCreateParamsBase');
+    expect(members).to.include.members(['thread', 'mcp_servers', 'tools']).and.have.length.above(20);
+    expect(members.filter((name) => !(name in MESSAGES_DIALECT.members))).to.deep.equal([]);
+  });
+
+  it('agree on every content block and tool of a Messages request', () => {
+    const blocks = typesIn(MESSAGES_TYPES, 'BetaContentBlockParam');
+    expect(blocks).to.have.length.above(20);
+    expect(blocks.filter((type) => !(type in MESSAGES_DIALECT.parts))).to.deep.equal([]);
+    const tools = typesIn(MESSAGES_TYPES, 'BetaToolUnion');
+    expect(tools).to.have.length.above(20);
+    expect(withoutTool(MESSAGES_DIALECT, tools)).to.deep.equal([]);
+  });
+
+  it('agree on every member of a Chat request', () => {
+    const members = bodyMembers(CHAT_TYPES, 'ChatCompletionCreateParamsBase');
+    expect(members).to.include.members(['prediction', 'web_search_options']).and.have.length.above(30);
+    expect(members.filter((name) => !(name in CHAT_DIALECT.members))).to.deep.equal([]);
+  });
+
+  it('agree on every content part and tool of a Chat request', () => {
+    const parts = typesIn(CHAT_TYPES, 'ChatCompletionContentPart');
+    expect(parts).to.include.members(['image_url', 'file']);
+    expect(parts.filter((type) => !(type in CHAT_DIALECT.parts))).to.deep.equal([]);
+    expect(withoutTool(CHAT_DIALECT, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
+  });
+
+  it('are what docs/request-members.md shows; `npm run members > docs/request-members.md` renews it', () => {
+    expect(textOf('docs/request-members.md')).to.equal(requestMembersPage());
+  });
+});

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { bodies } from '../fuzz/targets/bodies';
+import { events } from '../fuzz/targets/events';
+import { heads } from '../fuzz/targets/heads';
+import { answers, frames } from '../fuzz/targets/ports';
+import type { Target } from '../fuzz/targets/target';
+import { ask } from '../support/calls';
+import { MODEL } from '../support/gateway';
+import type { Random } from '../support/random';
+import { type Scene, WILD_MODEL } from './scene';
+
+/** One way to take the house down. It is done again and again; each time takes some seconds at most. */
+export interface Attack {
+  readonly name: string;
+  run(scene: Scene, random: Random): Promise<void>;
+}
+
+const LARGEST_BYTES = 20 * 1_048_576;
+
+export const ATTACKS: readonly Attack[] = [
+  {
+    name: 'unfinished heads',
+    run: (scene) => holdOpen(scene, 200, 'POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-a: ', 8_000),
+  },
+  {
+    name: 'announced bodies',
+    run: async (scene) => {
+      const announced = (key: string) => postHead('/v1/messages', key, LARGEST_BYTES);
+      await Promise.all([scene.penniless, scene.rich].map((key) => holdOpen(scene, 13, `${announced(key)}{`, 5_000)));
+    },
+  },
+  {
+    name: 'whole bodies of 20 MB',
+    run: async (scene) => {
+      const paths = ['/v1/messages', `/v1/sandboxes/${scene.sandboxId}/commands`];
+      await Promise.all(paths.map((path) => post(scene, path, scene.rich, Buffer.alloc(LARGEST_BYTES, ' '))));
+    },
+  },
+  { name: 'JSON that is slow to read', run: (scene, random) => postBomb(scene, random.pick(BOMBS)) },
+  {
+    name: 'refused calls',
+    run: async (scene) => {
+      const keys = [scene.penniless, `sk-svc-${'0'.repeat(48)}`];
+      const calls = Array.from({ length: 40 }, (_, index) => callOnce(scene, keys[index % 2] ?? '', MODEL));
+      await Promise.all([...calls, ...Array.from({ length: 10 }, () => get(scene, '/readyz'))]);
+    },
+  },
+  {
+    name: 'many calls at once',
+    run: async (scene) => {
+      await Promise.all(Array.from({ length: 150 }, () => callOnce(scene, scene.rich, WILD_MODEL)));
+    },
+  },
+  {
+    name: 'clients that read nothing, or leave',
+    run: async (scene, random) => {
+      const clients = Array.from({ length: 20 }, async () => {
+        const socket = await openCall(scene, scene.rich, WILD_MODEL, true);
+        socket.pause();
+        await pause(random.below(4_000));
+        socket.destroy();
+      });
+      await Promise.all(clients);
+    },
+  },
+  {
+    name: 'commands and followers',
+    run: async (scene) => {
+      const path = `/v1/sandboxes/${scene.sandboxId}/commands`;
+      const command = JSON.stringify({ command: 'yes | head -c 1000000; sleep 2', background: true });
+      const begun = await Promise.all(Array.from({ length: 10 }, () => post(scene, path, scene.key, command)));
+      const [id] = begun.flatMap((answer) => /"commandId":"([^"]+)"/.exec(answer)?.[1] ?? []);
+      const follow = `GET ${path}/${id}/logs?follow=true HTTP/1.1\r\nhost: x\r\nx-api-key: ${scene.key}\r\n\r\n`;
+      await holdOpen(scene, 30, follow, 3_000);
+    },
+  },
+  ...[heads, bodies, events, answers, frames].map(mutated),
+];
+
+/** The fuzzer's input, many at once. */
+function mutated(target: Target): Attack {
+  return {
+    name: `mutated: ${target.summary}`,
+    run: async (scene, random) => {
+      for (let each = 0; each < 10; each += 1) await target.run(scene, random);
+    },
+  };
+}
+
+/** What takes long to parse, to check or to tell; each at most 8 MB. */
+const BOMBS: readonly (() => string)[] = [
+  () => `{${Array.from({ length: 550_000 }, (_, index) => `"k${index}":0`).join(',')}}`,
+  () => '['.repeat(8_000_000),
+  () => `{"command":"true","env":{${Array.from({ length: 280_000 }, (_, index) => `"K${index}":""`).join(',')}}}`,
+  () => `{"command":"${'\\u0041'.repeat(1_300_000)}"}`,
+  () => JSON.stringify({ metadata: { a: 'a.'.repeat(8_000) }, selection: {}, idempotencyKey: 'bomb' }),
+];
+
+async function postBomb(scene: Scene, bomb: () => string): Promise<void> {
+  const body = bomb();
+  const paths = [`/v1/sandboxes/${scene.sandboxId}/commands`, '/v1/sandboxes', '/v1/messages'];
+  for (const path of paths) await post(scene, path, scene.rich, body);
+}
+
+/** Opens that many connections, sends the same on each and leaves them open for a while. */
+async function holdOpen(scene: Scene, count: number, sent: string, forMs: number): Promise<void> {
+  const sockets = await Promise.all(Array.from({ length: count }, () => scene.connect()));
+  for (const socket of sockets) socket.write(sent);
+  await pause(forMs);
+  for (const socket of sockets) socket.destroy();
+}
+
+function postHead(path: string, key: string, bytes: number): string {
+  const lines = [`POST ${path} HTTP/1.1`, 'host: x', `x-api-key: ${key}`, 'content-type: application/json'];
+  return `${[...lines, `content-length: ${bytes}`, 'connection: close'].join('\r\n')}\r\n\r\n`;
+}
+
+/** The answer to a body, which may come while the body is still being sent. */
+async function post(scene: Scene, path: string, key: string, body: string | Buffer): Promise<string> {
+  const socket = await scene.connect();
+  socket.write(postHead(path, key, Buffer.byteLength(body)));
+  socket.write(body);
+  return answerOn(socket);
+}
+
+async function get(scene: Scene, path: string): Promise<string> {
+  const socket = await scene.connect();
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  return answerOn(socket);
+}
+
+async function openCall(scene: Scene, key: string, model: string, stream: boolean): Promise<Socket> {
+  const socket = await scene.connect();
+  const body = JSON.stringify(ask({ model, stream }));
+  socket.write(postHead('/v1/messages', key, Buffer.byteLength(body)) + body);
+  return socket;
+}
+
+async function callOnce(scene: Scene, key: string, model: string): Promise<string> {
+  return answerOn(await openCall(scene, key, model, false));
+}
+
+async function answerOn(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk) => {
+    if (text.length < 10_000) text += chunk.toString('latin1');
+  });
+  socket.setTimeout(10_000, () => socket.destroy());
+  if (!socket.closed) await once(socket, 'close').catch(() => undefined);
+  return text;
+}

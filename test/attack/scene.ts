@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { openRig, type Rig } from '../fuzz/rig';
+import type { TestEndpoint } from '../support/gateway';
+import type { Random } from '../support/random';
+import { messagesAsAsked, startUpstream } from '../support/upstream';
+import { startWildUpstream } from './wild-upstream';
+
+/** A gateway with honest customers and hostile ones. The rig's own upstream and sandbox are the hostile ones'. */
+export interface Scene extends Rig {
+  /** Have money, little or none of it. */
+  readonly rich: string;
+  readonly penniless: string;
+  /** A connection from an address that is not that of the honest customers. */
+  connect(): Promise<Socket>;
+}
+
+/** Served by a sound upstream; asked for by honest customers. */
+export const HONEST_MODEL = 'honest-large';
+/** Served by an upstream that answers each call with another harm. */
+export const WILD_MODEL = 'wild-large';
+
+const HOSTILE_ADDRESS = '127.0.0.2';
+
+export async function openScene(random: Random): Promise<Scene> {
+  const [honest, wild] = [await startUpstream(), await startWildUpstream(random)];
+  honest.always(messagesAsAsked());
+  // It remembers what it was asked: for a quarter of an hour of calls, nothing of it.
+  const forgetting = setInterval(() => (honest.calls as unknown[]).splice(0), 10_000);
+  const timeouts = { connect: '1s', headers: '2s', idle: '2s' };
+  const upstreams: Record<string, TestEndpoint> = {
+    honest: { url: honest.url, adapter: 'messages', models: { [HONEST_MODEL]: {} } },
+    wild: { url: wild.url, timeouts, models: { [WILD_MODEL]: {} } },
+  };
+  const rig = await openRig(upstreams);
+  const sockets = new Set<Socket>();
+  return {
+    ...rig,
+    rich: (await rig.gateway.newCustomer('100000')).key,
+    penniless: (await rig.gateway.newCustomer('0')).key,
+    connect: async () => {
+      const { port } = new URL(rig.gateway.url);
+      const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: HOSTILE_ADDRESS });
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('close', () => sockets.delete(socket));
+      await Promise.race([once(socket, 'connect').catch(() => undefined), pause(2_000)]);
+      return socket;
+    },
+    close: async () => {
+      clearInterval(forgetting);
+      for (const socket of sockets) socket.destroy();
+      await rig.close();
+      wild.stop();
+      await honest.stop();
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runTollgate } from '../support/command-line';
+import { temporaryFolder } from '../support/configuration-folder';
+import { textOf } from '../support/sources';
+
+const SYSTEM = textOf('system.config.yml');
+
+/** The shipped configuration, with a model of the vendor that says everything itself. */
+function folderWith(model: string): string {
+  const text = textOf('gateway.config.yml').replace(/^ {6}claude-opus-5-5: .*$/m, `      claude-opus-5-5: ${model}`);
+  return temporaryFolder({ 'gateway.config.yml': text, 'system.config.yml': SYSTEM });
+}
+
+const OWN =
+  '{ context: 1000000, maxOutput: 64000, price: { input: 5, output: 20, cacheWrite: 5, cacheWrite1h: 8, cacheRead: 0.2, pieces: { webSearch: 0.01 }, geos: { us: { factor: 1.1 } } } } # ours';
+
+describe('tollgate prices', () => {
+  it('check: finds nothing in the shipped configuration', async () => {
+    const { status, notes } = await runTollgate(['prices', 'check', folderWith('{ from: anthropic }')]);
+    expect(notes).to.match(/6 models with published prices: no difference/);
+    expect(status).to.equal(0);
+  });
+
+  it('check: names every difference, with the day and the page, and exits with 1', async () => {
+    const { status, out } = await runTollgate(['prices', 'check', folderWith(OWN), '--json']);
+    expect(status).to.equal(1);
+    const { items } = JSON.parse(out) as { items: Record<string, unknown>[] };
+    expect(items.map(({ what, configured, published }) => [what, configured, published])).to.deep.equal([
+      ['maxOutput', '64000', '128000'],
+      ['price.input', '5.00000000', '4.00000000'],
+      [
+        'price (us)',
+        'input 5.50000000, cacheRead 0.22000000, cacheWrite 5.50000000, cacheWrite1h 8.80000000, output 22.00000000',
+        'input 4.40000000, cacheRead 0.22000000, cacheWrite 5.50000000, cacheWrite1h 8.80000000, output 22.00000000',
+      ],
+    ]);
+    expect(items[0]).to.include({ upstream: 'anthropic', model: 'claude-opus-5-5', date: '2026-10-24' });
+  });
+
+  it('update: writes what is published, keeps comments, and leaves a sound file', async () => {
+    const folder = folderWith(OWN);
+    const { status } = await runTollgate(['prices', 'update', folder, '--yes']);
+    expect(status).to.equal(0);
+    expect(readFileSync(join(folder, 'gateway.config.yml'), 'utf8')).to.include('# ours');
+    expect((await runTollgate(['prices', 'check', folder])).status).to.equal(0);
+  });
+
+  it('update: leaves a model with `from` to its list', async () => {
+    const folder = folderWith('{ from: anthropic, maxOutput: 1000 }');
+    await runTollgate(['prices', 'update', folder, '--yes']);
+    expect(readFileSync(join(folder, 'gateway.config.yml'), 'utf8')).to.match(
+      /claude-opus-5-5: \{ ?from: anthropic ?\}/,
+    );
+  });
+
+  it('update: writes nothing where nobody can be asked', async () => {
+    const folder = folderWith(OWN);
+    const before = readFileSync(join(folder, 'gateway.config.yml'), 'utf8');
+    const { status } = await runTollgate(['prices', 'update', folder]);
+    expect(status).to.equal(2);
+    expect(readFileSync(join(folder, 'gateway.config.yml'), 'utf8')).to.equal(before);
+  });
+});

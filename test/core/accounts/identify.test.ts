@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { openApiKeys } from '../../../core/accounts/identify';
+import { hashApiKey, makeApiKey } from '../../../core/accounts/key-format';
+import { UnknownKeys } from '../../../core/accounts/unknown-keys';
+import { GatewayError } from '../../../core/errors';
+import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../../core/ledger/ledger';
+import { quiet } from '../../support/databases';
+import { rejection } from '../../support/rejection';
+
+const payer = { accountId: 'account', keyId: 'key' };
+const settings = { rev: 0, name: '', allowedModels: undefined };
+
+function requestWith(...rawHeaders: string[]): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  request.rawHeaders = rawHeaders;
+  return request;
+}
+
+/** Keys over a ledger that counts how often it is asked. */
+function keysOver(
+  known: ReadonlyMap<string, FindKeyOutcome>,
+  state?: Partial<KeyState>,
+  maxRemembered = 10,
+  unknown = new UnknownKeys(),
+) {
+  const asked: string[] = [];
+  const ledger = {
+    findKey: async (hash: string) => {
+      asked.push(hash);
+      return known.get(hash) ?? ({ outcome: 'unknown' } as const);
+    },
+    readKey: async () => state as KeyState | undefined,
+    countRefused: async () => {
+      asked.push('count');
+      return { outcome: 'rate_limited', retryAfterMs: 1_500 } as const;
+    },
+  };
+  return { asked, keys: openApiKeys({ ledger, log: quiet, maxRemembered, unknown }) };
+}
+
+function known(key: string, keyId = 'key'): [string, FindKeyOutcome] {
+  return [hashApiKey(key), { outcome: 'found', accountId: 'account', keyId }];
+}
+
+async function code(promise: Promise<unknown>): Promise<string> {
+  const error = await rejection(promise);
+  assert.ok(error instanceof GatewayError, String(error));
+  return error.code;
+}
+
+describe('API keys', () => {
+  const key = makeApiKey();
+  const other = makeApiKey();
+  const unknown = makeApiKey();
+  const { keys, asked } = keysOver(new Map([known(key), known(other, 'other')]));
+
+  for (const headers of [
+    ['x-api-key', key],
+    ['X-API-Key', key],
+    ['svc-key', key],
+    ['Authorization', `Bearer ${key}`],
+    ['authorization', `bEARER ${key}`],
+    ['x-api-key', key, 'authorization', `Bearer ${key}`, 'SVC-KEY', key],
+    ['x-api-key', key, 'x-api-key', key],
+    ['x-api-key', 'sk-of-another-service', 'authorization', `Bearer ${key}`],
+    ['x-api-key', key, 'authorization', 'Basic abc'],
+  ]) {
+    it(`are found in ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
+      assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings });
+    });
+  }
+
+  it('that were found once are not asked for again', async () => {
+    await keys.identify(requestWith('x-api-key', key));
+    assert.equal(asked.length, 1);
+  });
+
+  for (const [what, ...headers] of [
+    ['are missing'],
+    ['are empty', 'x-api-key', ''],
+    ['are shown without a scheme', 'authorization', key],
+    ['are shown with another scheme', 'authorization', `Basic ${key}`],
+    ['differ between two headers', 'x-api-key', key, 'authorization', `Bearer ${other}`],
+    ['differ in one header given twice', 'x-api-key', key, 'x-api-key', other],
+    ['differ in two authorization headers', 'authorization', `Bearer ${key}`, 'authorization', `Bearer ${other}`],
+    ['stand beside the same key without a scheme', 'x-api-key', key, 'authorization', key],
+    ['stand beside a malformed one', 'x-api-key', key, 'authorization', 'Bearer sk-svc-1'],
+    ['have a space before them', 'x-api-key', ` ${key}`],
+    ['are of another service', 'x-api-key', 'sk-of-another-service'],
+    ['have a space inside', 'x-api-key', `${key.slice(0, 20)} ${key.slice(21)}`],
+    ['have a wrong checksum', 'x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`],
+    ['are unknown', 'x-api-key', unknown],
+  ] as string[][]) {
+    it(`are refused with 401 when they ${what}`, async () => {
+      const error = await rejection(keys.identify(requestWith(...headers)));
+      assert.ok(error instanceof GatewayError);
+      assert.equal(error.status, 401);
+      assert.equal(error.message, 'The API key is missing, malformed, unknown or revoked.');
+    });
+  }
+
+  it('that are malformed are refused without asking the ledger', async () => {
+    const counted = keysOver(new Map());
+    await rejection(counted.keys.identify(requestWith('x-api-key', `${key.slice(0, -6)}000000`)));
+    assert.deepEqual(counted.asked, []);
+  });
+
+  describe('that are unknown', () => {
+    const ask = (over: ReturnType<typeof keysOver>, shown = key) => over.keys.identify(requestWith('x-api-key', shown));
+
+    it('are asked for once in 5 s, and are found then when they were made elsewhere', async () => {
+      let nowMs = 0;
+      const table = new Map<string, FindKeyOutcome>();
+      const over = keysOver(table, undefined, 10, new UnknownKeys(() => nowMs));
+      for (let call = 0; call < 100; call += 1) assert.equal(await code(ask(over)), 'INVALID_API_KEY');
+      assert.equal(over.asked.length, 1);
+      table.set(...known(key));
+      nowMs = 5_000;
+      await ask(over);
+      assert.equal(over.asked.length, 2);
+    });
+
+    it('are found at once when they were made here', async () => {
+      const table = new Map<string, FindKeyOutcome>();
+      const over = keysOver(table);
+      assert.equal(await code(ask(over)), 'INVALID_API_KEY');
+      table.set(...known(key));
+      over.keys.made(key);
+      await ask(over);
+    });
+
+    it('are remembered up to 10,000, the newest ones', () => {
+      const unknownKeys = new UnknownKeys(() => 0);
+      for (let index = 0; index <= 10_000; index += 1) unknownKeys.add(String(index));
+      assert.deepEqual([unknownKeys.has('0'), unknownKeys.has('1'), unknownKeys.has('10000')], [false, true, true]);
+    });
+
+    it('are not remembered while the ledger is being filled', async () => {
+      const table = new Map<string, FindKeyOutcome>([[hashApiKey(key), { outcome: 'not_ready' }]]);
+      const over = keysOver(table);
+      assert.equal(await code(ask(over)), 'LEDGER_UNAVAILABLE');
+      table.set(...known(key));
+      await ask(over);
+    });
+  });
+
+  it('cannot be told while the index is being rebuilt: 503, not 401', async () => {
+    const rebuilding = keysOver(new Map([[hashApiKey(key), { outcome: 'not_ready' }]]));
+    assert.equal(await code(rebuilding.keys.identify(requestWith('x-api-key', key))), 'LEDGER_UNAVAILABLE');
+  });
+
+  it('count a refused call only for a key with a limit by the minute', async () => {
+    const plain = keysOver(new Map(), { status: 'active', settings });
+    await plain.keys.countRefused({ ...payer, settings });
+    assert.deepEqual(plain.asked, []);
+    const limited = keysOver(new Map(), { status: 'active', settings, callsPerMinute: 1 });
+    const error = await rejection(limited.keys.countRefused({ ...payer, settings }));
+    assert.ok(error instanceof GatewayError);
+    assert.deepEqual([error.code, error.options.retryAfterSeconds], ['KEY_RATE_LIMITED', 2]);
+  });
+
+  it('are refused with 503 and a time to come back when the ledger does not answer', async () => {
+    const down = async () => {
+      throw new LedgerUnavailable('no answer');
+    };
+    const dark = openApiKeys({ ledger: { findKey: down, readKey: down, countRefused: down }, log: quiet });
+    for (const question of [dark.identify(requestWith('x-api-key', key)), dark.confirm({ ...payer, settings })]) {
+      const error = await rejection(question);
+      assert.ok(error instanceof GatewayError);
+      assert.equal(error.code, 'LEDGER_UNAVAILABLE');
+      assert.equal(error.options.retryAfterSeconds, 1);
+    }
+  });
+
+  it('are confirmed only while they are active', async () => {
+    const newer = { rev: 3, name: 'app', allowedModels: ['large'] };
+    const active = keysOver(new Map(), { status: 'active', settings: newer }).keys;
+    assert.deepEqual((await active.confirm({ ...payer, settings })).settings, newer);
+    assert.equal(
+      await code(keysOver(new Map(), { status: 'revoked' }).keys.confirm({ ...payer, settings })),
+      'INVALID_API_KEY',
+    );
+    assert.equal(await code(keysOver(new Map()).keys.confirm({ ...payer, settings })), 'INVALID_API_KEY');
+  });
+
+  it('are remembered in a bounded number, the one not used for longest is forgotten', async () => {
+    const three = [makeApiKey(), makeApiKey(), makeApiKey()] as const;
+    const small = keysOver(new Map(three.map((each, index) => known(each, `key-${index}`))), undefined, 2);
+    const show = (index: 0 | 1 | 2) => small.keys.identify(requestWith('x-api-key', three[index]));
+    for (const index of [0, 1, 0, 2, 0, 1] as const) await show(index);
+    assert.deepEqual(
+      small.asked,
+      [0, 1, 2, 1].map((index) => hashApiKey(three[index as 0 | 1 | 2])),
+    );
+  });
+
+  it('take newer settings for the next call, and never older ones again', async () => {
+    const { keys: fresh } = keysOver(new Map([known(key)]));
+    const first = await fresh.identify(requestWith('x-api-key', key));
+    const newer = { rev: 2, name: 'app', allowedModels: ['large'] };
+    assert.deepEqual(fresh.remember(first, newer), { ...payer, settings: newer });
+    assert.deepEqual(fresh.remember(first, { rev: 1, name: 'old', allowedModels: undefined }).settings, newer);
+    assert.deepEqual((await fresh.identify(requestWith('x-api-key', key))).settings, newer);
+  });
+});

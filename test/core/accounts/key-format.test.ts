@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { crc32 } from 'node:zlib';
+import { displayParts, hashApiKey, isApiKey, makeApiKey } from '../../../core/accounts/key-format';
+
+describe('the format of an API key', () => {
+  it('is the prefix, 40 random characters and a checksum of 6', () => {
+    const key = makeApiKey();
+    assert.match(key, /^sk-svc-[0-9A-Za-z]{46}$/);
+    assert.ok(isApiKey(key));
+    assert.notEqual(key, makeApiKey());
+  });
+
+  it('has the CRC-32 of what stands before as base62, padded with zeros', () => {
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    for (let round = 0; round < 200; round += 1) {
+      const key = makeApiKey();
+      const value = [...key.slice(-6)].reduce((sum, character) => sum * 62 + digits.indexOf(character), 0);
+      assert.equal(value, crc32(key.slice(0, -6)));
+    }
+  });
+
+  it('is known by heart: this key stays valid for ever', () => {
+    assert.ok(isApiKey('sk-svc-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcd36XqiH'));
+  });
+
+  it('is refused with one character changed, wherever it is', () => {
+    const key = makeApiKey();
+    for (let place = 0; place < key.length; place += 1) {
+      const other = key[place] === 'x' ? 'y' : 'x';
+      assert.ok(!isApiKey(key.slice(0, place) + other + key.slice(place + 1)), `changed at ${place}`);
+    }
+  });
+
+  it('is refused with spaces, invisible characters, another length or another prefix', () => {
+    const key = makeApiKey();
+    const rest = key.slice(7);
+    for (const wrong of [
+      '',
+      ` ${key}`,
+      `${key} `,
+      `${key}\u200b`,
+      `${key}\n`,
+      key.slice(1),
+      `${key}0`,
+      `sk-abc-${rest}`,
+    ]) {
+      assert.ok(!isApiKey(wrong), JSON.stringify(wrong));
+    }
+  });
+
+  it('takes every character equally often', () => {
+    const counts = new Map<string, number>();
+    const keys = 5_000;
+    for (let round = 0; round < keys; round += 1) {
+      for (const character of makeApiKey().slice(7, 47)) counts.set(character, (counts.get(character) ?? 0) + 1);
+    }
+    assert.equal(counts.size, 62);
+    const expected = (keys * 40) / 62;
+    // Six standard deviations: bytes taken modulo 62 without refusal would be off by a quarter for eight characters.
+    for (const [character, count] of counts) {
+      assert.ok(Math.abs(count - expected) < 6 * Math.sqrt(expected), `${character}: ${count} of ${expected}`);
+    }
+  });
+
+  it('keeps a hash, and the first 11 and last 4 characters to recognise it by', () => {
+    assert.equal(hashApiKey('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+    assert.deepEqual(displayParts('sk-svc-0123456789'), { prefix: 'sk-svc-0123', suffix: '6789' });
+  });
+});

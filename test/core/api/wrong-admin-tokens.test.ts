@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { pino } from 'pino';
+import { WrongAdminTokens } from '../../../core/api/wrong-admin-tokens';
+import type { GatewayError } from '../../../core/errors';
+
+describe('wrong admin tokens', () => {
+  let nowMs: number;
+  let lines: { place: string; slowed: number }[];
+  let wrong: WrongAdminTokens;
+  beforeEach(() => {
+    nowMs = 1_000_000;
+    lines = [];
+    const log = pino({}, { write: (text: string) => lines.push(JSON.parse(text)) });
+    wrong = new WrongAdminTokens(log, () => nowMs);
+  });
+
+  function show(remoteAddress = '192.0.2.1', authorization: string | undefined = 'Bearer wrong'): GatewayError {
+    const headers = authorization === '' ? {} : { authorization };
+    return wrong.refuse({ headers, socket: { remoteAddress } } as unknown as IncomingMessage);
+  }
+  const showMany = (count: number, address?: string) => Array.from({ length: count }, () => show(address));
+  const statusesOf = (errors: readonly GatewayError[]) => errors.map(({ status }) => status);
+
+  it('get 401 twenty times and then 429 with the seconds to wait', () => {
+    assert.deepEqual(new Set(statusesOf(showMany(20))), new Set([401]));
+    const { status, code, retryable, options } = show();
+    assert.deepEqual([status, code, retryable], [429, 'ADMIN_TOKEN_SLOWED', true]);
+    assert.equal(options.retryAfterSeconds, 1);
+    assert.deepEqual(options.headers, { connection: 'close' });
+  });
+
+  it('wait twice as long after each further one, up to five minutes', () => {
+    showMany(20);
+    const waits: number[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const wait = show().options.retryAfterSeconds ?? 0;
+      waits.push(wait);
+      nowMs += wait * 1_000;
+      assert.equal(show().status, 401);
+    }
+    assert.deepEqual(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
+  });
+
+  it('are forgotten after a quarter of an hour without one', () => {
+    showMany(25);
+    nowMs += 15 * 60_000;
+    assert.deepEqual(new Set(statusesOf(showMany(20))), new Set([401]));
+  });
+
+  it('are counted for each IPv4 address and each /64 of IPv6', () => {
+    showMany(21);
+    assert.equal(show('192.0.2.2').status, 401);
+    showMany(20, '2001:db8::1');
+    assert.equal(show('2001:db8::2').status, 429);
+    assert.equal(show('2001:db8:0:1::1').status, 401);
+  });
+
+  it('are counted only where a token was shown', () => {
+    for (let request = 0; request < 100; request += 1) assert.equal(show('192.0.2.1', '').status, 401);
+    showMany(21);
+    assert.equal(show('192.0.2.1', '').status, 401);
+  });
+
+  it('are forgotten of the address that was quiet longest when 10,000 others show some', () => {
+    showMany(21, '192.0.2.1');
+    for (let address = 0; address < 9_999; address += 1) show(`10.0.${address >> 8}.${address & 255}`);
+    assert.equal(show('192.0.2.1').status, 429);
+    for (let address = 0; address < 10_000; address += 1) show(`10.0.${address >> 8}.${address & 255}`);
+    assert.equal(show('192.0.2.1').status, 401);
+  });
+
+  it('keep an address that goes on in memory while others come', () => {
+    showMany(21, '192.0.2.1');
+    for (let address = 0; address < 20_000; address += 1) {
+      show(`10.0.${address >> 8}.${address & 255}`);
+      if (address % 1_000 === 0) assert.equal(show('192.0.2.1').status, 429);
+    }
+  });
+
+  it('are logged once a minute, with the address and how many were slowed since', () => {
+    showMany(30);
+    assert.deepEqual(
+      lines.map(({ place, slowed }) => [place, slowed]),
+      [['192.0.2.1', 1]],
+    );
+    nowMs += 500;
+    showMany(5);
+    nowMs += 60_000;
+    show();
+    const [{ retryAfterSeconds = 0 }] = [show().options];
+    assert.ok(retryAfterSeconds > 0);
+    assert.deepEqual(lines.map(({ place, slowed }) => [place, slowed]).slice(1), [['192.0.2.1', 15]]);
+  });
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { AnswerStore } from '../../../core/calls/answer-store';
+
+const answer = (bytes: number) => ({ status: 200, headers: [], body: Buffer.alloc(bytes) });
+const keep = (store: AnswerStore, rid: string, bytes: number) => store.begin(rid)(answer(bytes));
+
+describe('the store of answers', () => {
+  it('drops the oldest answers when a new one needs their room', () => {
+    const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
+    for (const rid of ['one', 'two', 'three']) keep(store, rid, 3_000);
+    assert.equal(store.find('one'), undefined);
+    assert.equal(store.find('two')?.body.length, 3_000);
+    assert.equal(store.find('three')?.body.length, 3_000);
+    assert.ok(store.bytes > 6_000 && store.bytes <= 10_000);
+  });
+
+  it('keeps no answer that is larger than all it may take, and drops none for it', () => {
+    const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
+    keep(store, 'small', 100);
+    keep(store, 'large', 10_001);
+    assert.equal(store.find('large'), undefined);
+    assert.equal(store.find('small')?.body.length, 100);
+  });
+
+  it('counts what an answer takes beside its bytes', () => {
+    const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
+    for (let each = 0; each < 1_000; each += 1) keep(store, `rid-${each}`, 0);
+    assert.equal(store.find('rid-0'), undefined);
+    assert.notEqual(store.find('rid-999'), undefined);
+    assert.ok(store.bytes <= 10_000);
+  });
+
+  it('drops an answer that is too old, and gives its room back', () => {
+    let now = 0;
+    const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 }, () => now);
+    keep(store, 'one', 100);
+    now = 999;
+    assert.notEqual(store.find('one'), undefined);
+    now = 1_000;
+    assert.equal(store.find('one'), undefined);
+    assert.equal(store.bytes, 0);
+  });
+
+  it('tells when a call has ended, with its answer there already', async () => {
+    const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
+    assert.equal(store.whenEnded('one'), undefined);
+    const end = store.begin('one');
+    const found = store.whenEnded('one')?.then(() => store.find('one'));
+    end(answer(100));
+    assert.equal((await found)?.body.length, 100);
+    assert.equal(store.whenEnded('one'), undefined);
+  });
+
+  it('tells when a call has ended without an answer to keep, and takes none after that', async () => {
+    const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
+    const end = store.begin('one');
+    const found = store.whenEnded('one')?.then(() => store.find('one'));
+    end(undefined);
+    end(answer(100));
+    assert.equal(await found, undefined);
+    assert.equal(store.find('one'), undefined);
+  });
+});

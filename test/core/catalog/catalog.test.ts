@@ -1,0 +1,245 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import {
+  buildCatalog,
+  type Catalog,
+  CatalogProblem,
+  isAllowed,
+  type Lookup,
+  type Upstream,
+} from '../../../core/catalog/catalog';
+import { normaliseModelName } from '../../../core/catalog/model-names';
+import { sampleAdapter, sampleModel, sampleUpstream } from '../../support/catalog-samples';
+
+type Names = Readonly<Record<string, readonly string[]>>;
+
+/** Upstreams from `{ upstream: { model: [aliases] } }`. */
+function catalogOf(upstreams: Readonly<Record<string, Names>>): Catalog {
+  return buildCatalog(
+    Object.entries(upstreams).map(([name, models]) =>
+      sampleUpstream(
+        name,
+        Object.entries(models).map(([model, aliases]) => sampleModel(model, { aliases })),
+      ),
+    ),
+  );
+}
+
+/** The entries of what was found, as `upstream:model`. */
+function entriesOf(lookup: Lookup): readonly string[] {
+  return 'found' in lookup ? lookup.found.entries.map(({ upstream, model }) => `${upstream.name}:${model.name}`) : [];
+}
+
+function refusalOf(make: () => unknown): CatalogProblem {
+  try {
+    make();
+  } catch (error) {
+    if (error instanceof CatalogProblem) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('the catalog', () => {
+  describe('joins entries of different upstreams', () => {
+    it('that have the same name', () => {
+      const catalog = catalogOf({ a: { large: [] }, b: { large: [] } });
+      expect(entriesOf(catalog.find('large'))).to.have.members(['a:large', 'b:large']);
+      expect(catalog.models).to.have.length(1);
+    });
+
+    it('when one is called by an alias of the other', () => {
+      const catalog = catalogOf({ a: { 'big-one': ['vendor.large'] }, b: { 'vendor.large': [] } });
+      for (const name of ['big-one', 'vendor.large']) expect(entriesOf(catalog.find(name))).to.have.length(2);
+    });
+
+    it('when they share an alias, and then all their names mean the same model', () => {
+      const catalog = catalogOf({ a: { one: ['large'] }, b: { two: ['large'] }, c: { three: ['two'] } });
+      for (const name of ['one', 'two', 'three', 'large']) expect(entriesOf(catalog.find(name))).to.have.length(3);
+    });
+
+    it('whose names differ in spelling only', () => {
+      const catalog = catalogOf({
+        a: { 'large-4.5': [] },
+        b: { 'Vendor/Large-4-5-20251101': [] },
+        c: { large_4_5: [] },
+      });
+      expect(catalog.models).to.have.length(1);
+      for (const name of ['LARGE-4.5', 'other/large_4_5', 'large-4-5-latest', 'large-4-5-2026-01-01'])
+        expect(entriesOf(catalog.find(name))).to.have.length(3);
+    });
+
+    it('whatever their order in the file', () => {
+      void fc.assert(
+        fc.property(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 4, maxLength: 4 }), (order) => {
+          const all: Record<string, Names> = { a: { x: ['p'] }, b: { y: ['q'] }, c: { z: ['p', 'q'] }, d: { w: [] } };
+          const catalog = catalogOf(Object.fromEntries(order.map((name) => [name, all[name] ?? {}])));
+          expect(entriesOf(catalog.find('x'))).to.have.members(['a:x', 'b:y', 'c:z']);
+          expect(entriesOf(catalog.find('w'))).to.deep.equal(['d:w']);
+        }),
+      );
+    });
+  });
+
+  describe('never makes one model of two at one upstream', () => {
+    it('but refuses an alias that would', () => {
+      const problem = refusalOf(() => catalogOf({ a: { one: ['same'], two: ['same'] } }));
+      expect(problem.message).to.equal('"same" makes "one" and "two" of upstream "a" the same model');
+      expect([problem.upstream, problem.model]).to.deep.equal(['a', 'two']);
+    });
+
+    it('nor by way of another upstream', () => {
+      const problem = refusalOf(() => catalogOf({ a: { one: [], two: [] }, b: { both: ['one', 'two'] } }));
+      expect(problem.message).to.equal('"two" makes "two" and "one" of upstream "a" the same model');
+    });
+
+    it('nor by spelling: both keep their exact names, and the common name is ambiguous', () => {
+      const catalog = catalogOf({ a: { 'large-20250101': [], 'large-20251101': [] }, b: { 'large-20251101': [] } });
+      expect(entriesOf(catalog.find('large-20250101'))).to.deep.equal(['a:large-20250101']);
+      expect(entriesOf(catalog.find('large-20251101'))).to.have.members(['a:large-20251101', 'b:large-20251101']);
+      expect(catalog.find('large')).to.deep.equal({ ambiguous: ['large-20250101', 'large-20251101'] });
+    });
+
+    it('for any set of upstreams, models and aliases', () => {
+      const word = fc.constantFrom('m', 'M', 'v/m', 'm-latest', 'n', 'N_1', 'n-1', 'n.1', 'o');
+      const models = fc.dictionary(word, fc.uniqueArray(word, { maxLength: 2 }), { minKeys: 1, maxKeys: 3 });
+      void fc.assert(
+        fc.property(fc.tuple(models, models, models), ([a, b, c]) => {
+          let catalog: Catalog;
+          try {
+            catalog = catalogOf({ a, b, c });
+          } catch (error) {
+            expect(error).to.be.instanceOf(CatalogProblem);
+            return;
+          }
+          const entries = catalog.models.flatMap((model) => model.entries);
+          expect(new Set(entries.map(({ model }) => model)).size).to.equal(entries.length);
+          expect(entries).to.have.length([a, b, c].flatMap((each) => Object.keys(each)).length);
+          for (const model of catalog.models) {
+            expect(new Set(model.entries.map(({ upstream }) => upstream)).size).to.equal(model.entries.length);
+            for (const name of [model.name, ...model.aliases])
+              expect(catalog.find(name)).to.deep.equal({ found: model });
+          }
+        }),
+        { numRuns: 1_000 },
+      );
+    });
+  });
+
+  it('lists all meanings of an ambiguous name, and every meaning can be named', () => {
+    const spelling = fc.constantFrom('m-20250101', 'm-20251101', 'M', 'm-latest', 'v/m', 'w/m', 'n', 'n.1', 'N-1');
+    const models = fc.uniqueArray(spelling, { minLength: 1, maxLength: 4 });
+    void fc.assert(
+      fc.property(models, models, fc.constantFrom('m', 'x/M', 'm-20260101', 'n-1', 'N'), (one, two, asked) => {
+        const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, []]));
+        const catalog = catalogOf({ a: named(one), b: named(two) });
+        const lookup = catalog.find(asked);
+        if (!('ambiguous' in lookup)) return;
+        expect(lookup.ambiguous.length).to.be.greaterThan(1);
+        for (const name of lookup.ambiguous) expect(catalog.find(name)).to.have.property('found');
+        const meant = [...one, ...two].filter((name) => normaliseModelName(name) === normaliseModelName(asked));
+        const listed = catalog.models
+          .filter(({ name }) => lookup.ambiguous.includes(name))
+          .flatMap((each) => each.entries);
+        expect(listed.map(({ model }) => model.name)).to.have.members(meant);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('prefers the exact name to a spelling of it', () => {
+    const catalog = catalogOf({ a: { 'large-4.5': [], 'LARGE-4.5': [] } });
+    expect(entriesOf(catalog.find('LARGE-4.5'))).to.deep.equal(['a:LARGE-4.5']);
+    expect(catalog.find('Large-4.5')).to.have.property('ambiguous');
+  });
+
+  it("finds the model of one upstream by that upstream's own name alone", () => {
+    const catalog = catalogOf({ a: { 'large-4.5': ['large'] }, b: { 'vendor/large-4-5': [] } });
+    const model = catalog.findExact('a', 'large-4.5');
+    expect(model?.entries).to.have.length(2);
+    expect(catalog.findExact('b', 'vendor/large-4-5')).to.equal(model);
+    for (const [upstream, name] of [
+      ['a', 'large'],
+      ['a', 'LARGE-4.5'],
+      ['a', 'vendor/large-4-5'],
+      ['b', 'large-4.5'],
+      ['c', 'large-4.5'],
+      ['a', '__proto__'],
+    ] as const)
+      expect(catalog.findExact(upstream, name), `${upstream} ${name}`).to.equal(undefined);
+  });
+
+  it('suggests what an unknown name may have meant', () => {
+    const catalog = catalogOf({ a: { 'acme-large': ['acme-huge'] } });
+    expect(catalog.find('acme-lagre')).to.deep.equal({ unknown: true, nearest: ['acme-large', 'acme-huge'] });
+    expect(catalog.find('')).to.deep.equal({ unknown: true, nearest: [] });
+    for (const name of ['__proto__', 'constructor', 'toString']) expect(catalog.find(name)).to.have.property('unknown');
+  });
+
+  it('shows a model under the name its best tier gives it, the other names as aliases', () => {
+    const { models } = buildCatalog([
+      sampleUpstream('reseller', [sampleModel('vendor.large', { aliases: ['large'] })]),
+      sampleUpstream('vendor', [sampleModel('large')], { tier: 'official' }),
+    ]);
+    expect(models.map(({ name, aliases }) => ({ name, aliases }))).to.deep.equal([
+      { name: 'large', aliases: ['vendor.large'] },
+    ]);
+  });
+
+  describe('gives as candidates', () => {
+    const both = [sampleAdapter('messages', ['messages']), sampleAdapter('chat', ['chat'])];
+    const upstreams: readonly Upstream[] = [
+      sampleUpstream('both', [sampleModel('m')], { adapters: both }),
+      sampleUpstream('messages-only', [sampleModel('m')]),
+      sampleUpstream('off', [sampleModel('m')], { adapters: both, credential: undefined, disabled: 'KEY is not set' }),
+    ];
+    const catalog = buildCatalog(upstreams);
+    const lookup = catalog.find('m');
+    const namesFor = (protocol: 'messages' | 'chat') =>
+      'found' in lookup ? catalog.candidates(lookup.found, protocol).map(({ upstream }) => upstream.name) : [];
+
+    it('the enabled upstreams that speak the protocol', () => {
+      expect(namesFor('messages')).to.have.members(['both', 'messages-only']);
+      expect(namesFor('chat')).to.deep.equal(['both']);
+    });
+
+    it('each with the adapter of that protocol', () => {
+      const [candidate] = 'found' in lookup ? catalog.candidates(lookup.found, 'chat') : [];
+      expect(candidate?.adapter.name).to.equal('chat');
+    });
+  });
+
+  describe("lets a key's list allow", () => {
+    const catalog = catalogOf({
+      a: { 'large-4.5': ['large'], 'small-20250101': [], 'small-20251101': [] },
+      b: { 'vendor/Large-4-5': [] },
+    });
+    const allows = (allowed: readonly string[] | undefined, name: string): boolean => {
+      const lookup = catalog.find(name);
+      if (!('found' in lookup)) throw new Error(`${name} is not one model`);
+      return isAllowed(catalog, catalog.candidates(lookup.found, 'messages'), allowed);
+    };
+
+    it('everything when there is none, and nothing when it is empty', () => {
+      expect(allows(undefined, 'large')).to.equal(true);
+      expect(allows([], 'large')).to.equal(false);
+    });
+
+    it('a model by any of its names and spellings', () => {
+      for (const name of ['large', 'large-4.5', 'LARGE_4_5', 'vendor/Large-4-5'])
+        expect(allows(['other', name], 'large-4.5')).to.equal(true);
+      expect(allows(['other', 'larger'], 'large-4.5')).to.equal(false);
+    });
+
+    it('one snapshot without the other', () => {
+      expect(allows(['small-20250101'], 'small-20250101')).to.equal(true);
+      expect(allows(['small-20250101'], 'small-20251101')).to.equal(false);
+    });
+
+    it('every snapshot by the name they have in common', () => {
+      expect(allows(['small'], 'small-20250101')).to.equal(true);
+      expect(allows(['small'], 'small-20251101')).to.equal(true);
+      expect(allows(['small'], 'large')).to.equal(false);
+    });
+  });
+});

@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { nearestNames, normaliseModelName } from '../../../core/catalog/model-names';
+
+describe('model names', () => {
+  for (const [name, normalised] of [
+    ['acme-large-4.5', 'acme-large-4-5'],
+    ['ACME-Large_4.5', 'acme-large-4-5'],
+    ['acme/acme-large-4.5', 'acme-large-4-5'],
+    ['eu/acme/acme-large-4.5', 'acme-large-4-5'],
+    ['acme-large-4-5-20251101', 'acme-large-4-5'],
+    ['acme-large-4-5-2025-11-01', 'acme-large-4-5'],
+    ['acme-large-4-5-latest', 'acme-large-4-5'],
+    ['acme-large-4-5-20251101-latest', 'acme-large-4-5'],
+    ['latest', 'latest'],
+    ['acme-4', 'acme-4'],
+    ['acme-1234', 'acme-1234'],
+  ] as const) {
+    it(`reads "${name}" as "${normalised}"`, () => expect(normaliseModelName(name)).to.equal(normalised));
+  }
+
+  it('takes a vendor prefix, case, dots and underscores for spelling', () => {
+    void fc.assert(
+      fc.property(fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z]{1,8}){0,3}$/), (name) => {
+        const spelled = `vendor/${name.toUpperCase().replaceAll('-', '_')}`;
+        expect(normaliseModelName(spelled)).to.equal(normaliseModelName(name));
+      }),
+    );
+  });
+
+  it('suggests the nearest names first, at most three', () => {
+    const known = ['large', 'larger', 'largest', 'barge', 'small'];
+    expect(nearestNames('larg', known)).to.deep.equal(['large', 'barge', 'larger']);
+    expect(nearestNames('LARGE', known)[0]).to.equal('large');
+  });
+
+  it('suggests nothing when nothing is near', () => {
+    expect(nearestNames('gpt', ['acme-large-4-5'])).to.deep.equal([]);
+    expect(nearestNames('x'.repeat(5_000), ['acme-large-4-5'])).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,663 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { registerAdapter } from '../../../core/catalog/adapters';
+import { type Configuration, configurationReader } from '../../../core/configuration/configuration';
+import type { Section } from '../../../core/configuration/section';
+import { readSystemSettings } from '../../../core/configuration/system-settings';
+import { ConfigurationError } from '../../../core/configuration/yaml-file';
+import { definePolicy } from '../../../core/gateway/policy';
+import { sampleAdapter } from '../../support/catalog-samples';
+import { temporaryFolder } from '../../support/configuration-folder';
+
+const ADAPTERS = [sampleAdapter('sample-messages', ['messages']), sampleAdapter('sample-chat', ['chat'])];
+
+const nothing = { type: 'object', properties: {} } as const;
+const unused = async () => {
+  throw new Error('this step is never run');
+};
+
+/** Stand-ins for the real policies: what matters here is their names, settings, needs and provisions. */
+const POLICIES = [
+  definePolicy({ name: 'who', summary: '', schema: nothing, needs: [], provides: ['key'], prepare: () => unused }),
+  definePolicy({
+    name: 'what',
+    summary: '',
+    schema: { type: 'object', properties: { prefixes: { type: 'array', items: { type: 'string' }, default: ['x-'] } } },
+    needs: ['key'],
+    provides: ['request'],
+    prepare: () => unused,
+  }),
+  definePolicy({
+    name: 'where',
+    summary: '',
+    schema: {
+      type: 'object',
+      properties: {
+        strategy: { enum: ['quality', 'speed'], default: 'quality' },
+        patience: { type: 'integer' },
+        upstreams: { type: 'array', items: { type: 'string', 'x-names': 'upstream' } },
+      },
+    },
+    needs: ['key', 'request'],
+    provides: ['candidates'],
+    prepare: () => unused,
+  }),
+  definePolicy({
+    name: 'reply',
+    summary: '',
+    schema: nothing,
+    needs: ['candidates'],
+    provides: [],
+    answers: true,
+    prepare: () => unused,
+  }),
+];
+
+/** A plugin's own part of the file; `check` has the last word. */
+const OFFERINGS: Section = {
+  schema: {
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['model'],
+      properties: {
+        model: { type: 'string' },
+        also: { type: 'array', items: { type: 'string', 'x-names': 'model' } },
+        hourlyUsd: { type: 'number', minimum: 0, default: 1 },
+      },
+    },
+  },
+  check: (offerings: Readonly<Record<string, { model: string }>>, catalog) =>
+    Object.entries(offerings)
+      .filter(([, { model }]) => catalog !== undefined && !('found' in catalog.find(model)))
+      .map(([name, { model }]) => ({ path: [name, 'model'], message: `there is no model "${model}"` })),
+};
+
+const SOUND = `http: { port: 8080 }
+admin: { port: 9876 }
+apiEndpoints:
+  main: { paths: [/v1/messages, /main/v1/messages], methods: [POST] }
+  fast: { paths: [/fast/v1/messages], methods: [POST] }
+serviceEndpoints:
+  acme:
+    url: https://api.acme.example/base
+    adapter: sample-messages
+    credential: { env: ACME_KEY }
+    models:
+      large-4.5:
+        aliases: [large]
+        context: 200000
+        maxOutput: 2000
+        price: { input: 3, output: 15 }
+policies: [who, what, where, reply]
+pipelines:
+  normal:
+    apiEndpoints: [main]
+    policies:
+      - who:
+      - what:
+      - where: [{ action: { strategy: quality } }]
+      - reply:
+  quick:
+    apiEndpoints: [fast]
+    policies:
+      - who:
+      - what:
+      - where: [{ action: { strategy: speed } }]
+      - reply:
+`;
+
+const ENV = { ACME_KEY: 'hush' };
+
+const read = configurationReader({ policies: POLICIES, sections: new Map([['offerings', OFFERINGS]]) });
+
+function load(text: string, env: NodeJS.ProcessEnv = ENV): Configuration {
+  return read(temporaryFolder({ 'gateway.config.yml': text }), env);
+}
+
+/** The sound file with one text replaced by another. */
+function changed(from: string, to: string): string {
+  expect(SOUND).to.contain(from);
+  return SOUND.replace(from, () => to);
+}
+
+function problemsOf(text: string, env: NodeJS.ProcessEnv = ENV): readonly string[] {
+  try {
+    load(text, env);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message.split('\n');
+    throw error;
+  }
+  throw new Error('the configuration was taken');
+}
+
+/** None when the folder's configuration is taken. */
+function problemsOfFolder(folder: string, env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    read(folder, env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message.split('\n');
+    throw error;
+  }
+}
+
+describe('the configuration', () => {
+  let forget: (() => void)[] = [];
+  before(() => {
+    forget = ADAPTERS.map(registerAdapter);
+  });
+  after(() => {
+    for (const each of forget) each();
+  });
+
+  describe('that is sound', () => {
+    let configuration: Configuration;
+    before(() => {
+      configuration = load(SOUND);
+    });
+
+    it('gives the pipelines in order, each action with its defaults', () => {
+      const [normal] = configuration.pipelines;
+      expect(normal?.name).to.equal('normal');
+      expect(normal?.endpoints).to.deep.equal([
+        { name: 'main', host: undefined, paths: ['/v1/messages', '/main/v1/messages'], methods: ['POST'] },
+      ]);
+      expect(normal?.steps.map(({ policy, settings }) => [policy.name, settings])).to.deep.equal([
+        ['who', {}],
+        ['what', { prefixes: ['x-'] }],
+        ['where', { strategy: 'quality' }],
+        ['reply', {}],
+      ]);
+    });
+
+    it('gives the upstreams with their defaults', () => {
+      const [acme] = configuration.catalog.upstreams;
+      expect(acme).to.include({ name: 'acme', credential: 'hush', tier: 'standard', weight: 1, allowPrivate: false });
+      expect(acme?.disabled).to.equal(undefined);
+      expect(acme?.url.href).to.equal('https://api.acme.example/base');
+      expect(acme?.timeouts).to.deep.equal({
+        connectMs: 120_000,
+        headersMs: 120_000,
+        firstTokenMs: undefined,
+        idleMs: 300_000,
+      });
+    });
+
+    it('holds for 4096 output tokens when nothing is said, at most maxOutput', () => {
+      expect(configuration.catalog.models[0]?.entries[0]?.model.estimatedMaxTokens).to.equal(2_000);
+      const [model] = load(changed('maxOutput: 2000', 'maxOutput: 9000')).catalog.models;
+      expect(model?.entries[0]?.model.estimatedMaxTokens).to.equal(4_096);
+    });
+
+    it('takes cache prices from the input price where they are not given', () => {
+      const price = configuration.catalog.models[0]?.entries[0]?.model.price;
+      expect(price?.rates).to.include({
+        input: 300_000_000n,
+        output: 1_500_000_000n,
+        cacheWrite: 300_000_000n,
+        cacheWrite1h: 300_000_000n,
+        cacheRead: 300_000_000n,
+      });
+      expect(price?.above).to.equal(undefined);
+    });
+
+    it('reads every price exactly, down to 0.00000001 and with a tier above', () => {
+      const price =
+        '{ input: 0.00000001, output: 0.0000005, cacheWrite: "0.125", cacheWrite1h: 1e-7, cacheRead: 0.1, above: { tokens: 5, input: 0.3, output: 22.5 } }';
+      const [model] = load(changed('{ input: 3, output: 15 }', price)).catalog.models;
+      const read = model?.entries[0]?.model.price;
+      expect(read?.rates).to.include({
+        input: 1n,
+        output: 50n,
+        cacheWrite: 12_500_000n,
+        cacheWrite1h: 10n,
+        cacheRead: 10_000_000n,
+      });
+      expect(read?.above?.tokens).to.equal(5);
+      expect(read?.above?.rates).to.include({
+        input: 30_000_000n,
+        output: 2_250_000_000n,
+        cacheWrite: 30_000_000n,
+        cacheWrite1h: 30_000_000n,
+        cacheRead: 30_000_000n,
+      });
+    });
+
+    it('has a revision that changes with the file and with nothing else', () => {
+      expect(load(SOUND, {}).revision).to.equal(configuration.revision);
+      expect(load(`${SOUND}# a word\n`).revision).not.to.equal(configuration.revision);
+    });
+  });
+
+  describe("disables an upstream whose credential isn't there, and says why", () => {
+    const disabledOf = (text: string, env: NodeJS.ProcessEnv = {}, files: Record<string, string> = {}) => {
+      const folder = temporaryFolder({ 'gateway.config.yml': text, ...files });
+      const [acme] = read(folder, env).catalog.upstreams;
+      return [acme?.credential, acme?.disabled];
+    };
+    const fromFile = changed('{ env: ACME_KEY }', '{ file: keys/acme }');
+
+    it('when its variable is unset, empty or blank', () => {
+      for (const env of [{}, { ACME_KEY: '' }, { ACME_KEY: ' \n' }])
+        expect(disabledOf(SOUND, env)).to.deep.equal([undefined, 'ACME_KEY is not set']);
+    });
+
+    it('when its file is missing or empty', () => {
+      expect(disabledOf(fromFile)).to.deep.equal([undefined, 'the credential file keys/acme is missing']);
+      expect(disabledOf(fromFile, {}, { 'keys/acme': '\n' })).to.deep.equal([
+        undefined,
+        'the credential file keys/acme is empty',
+      ]);
+    });
+
+    it('and takes it from the file without its line end', () => {
+      expect(disabledOf(fromFile, {}, { 'keys/acme': 'hush\n' })).to.deep.equal(['hush', undefined]);
+    });
+  });
+
+  it('refuses prices at which one call could cost more than the ledger can count', () => {
+    const at = (price: number) => changed('price: { input: 3, output: 15 }', `price: { input: 3, output: ${price} }`);
+    // 202,000 tokens of output in each of 128 answers.
+    expect(load(at(3_000_000)).catalog.upstreams).to.have.length(1);
+    expect(problemsOf(at(4_000_000)).join('\n')).to.match(
+      /models\.large-4\.5\.price: one call could cost USD 103424000/,
+    );
+    const huge = changed('context: 200000', 'context: 9000000000000000');
+    expect(problemsOf(huge).join('\n')).to.match(/one call could cost/);
+  });
+
+  describe('reads credentials from their folder alone', () => {
+    const withFile = (file: string) => changed('{ env: ACME_KEY }', `{ file: ${file} }`);
+    /** A folder of secrets beside the configuration's, and one of credentials. */
+    const folders = (file: string) => {
+      const outside = temporaryFolder({ secret: 'hush', 'keys/acme': 'the key' });
+      const inside = temporaryFolder({ 'gateway.config.yml': withFile(file), '.tollgate/admin-token': 'hush' });
+      symlinkSync(join(outside, 'secret'), join(inside, 'link'));
+      symlinkSync(join(outside, 'keys'), join(inside, 'folder'));
+      return { inside, outside };
+    };
+    const problemsIn = (folder: string, env: NodeJS.ProcessEnv = {}) => problemsOfFolder(folder, env).join('\n');
+
+    for (const file of ['../secret', 'link', 'folder/acme', '/etc/hostname', '.tollgate/admin-token', 'a/../../x']) {
+      it(`${file} is refused`, () => {
+        const { inside } = folders(file);
+        expect(problemsIn(inside))
+          .to.match(/credential\.file: .*CREDENTIALS_DIR/)
+          .and.not.to.contain('hush');
+      });
+    }
+
+    it('CREDENTIALS_DIR says which folder it is', () => {
+      for (const file of ['keys/acme', 'folder/acme']) {
+        const { inside, outside } = folders(file);
+        symlinkSync(join(outside, 'keys'), join(outside, 'folder'));
+        const { catalog } = read(inside, { CREDENTIALS_DIR: outside });
+        expect(catalog.upstreams[0]?.credential).to.equal('the key');
+      }
+      const { inside, outside } = folders('link');
+      expect(problemsIn(inside, { CREDENTIALS_DIR: outside })).to.equal('');
+      expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.disabled).to.match(/link is missing/);
+    });
+
+    it('an absolute path within it is taken', () => {
+      const outside = temporaryFolder({ acme: 'the key' });
+      const inside = temporaryFolder({ 'gateway.config.yml': withFile(join(outside, 'acme')) });
+      expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.credential).to.equal('the key');
+    });
+
+    it('the data folder is no part of it, wherever it is', () => {
+      const folder = temporaryFolder({
+        'gateway.config.yml': withFile('data/admin-token'),
+        'data/admin-token': 'hush',
+      });
+      expect(problemsIn(folder, { DATA_DIR: join(folder, 'data') })).to.match(/CREDENTIALS_DIR/);
+    });
+  });
+
+  for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'REDIS_URL', 'TOLLGATE_TOKEN', 'PGPASSWORD']) {
+    it(`${name} is no credential of an upstream, and no variable of the configuration`, () => {
+      const env = { [name]: 'hush', ACME_KEY: 'hush' };
+      const texts = [
+        changed('{ env: ACME_KEY }', `{ env: ${name} }`),
+        changed('https://api.acme.example/base', `https://api.acme.example/\${${name}}`),
+      ];
+      for (const text of texts)
+        expect(problemsOf(text, env).join('\n')).to.contain(`${name} is a secret of the gateway`);
+    });
+  }
+
+  const WRONG: readonly (readonly [what: string, from: string, to: string, problem: string])[] = [
+    [
+      'an unknown policy in a pipeline, with the nearest name',
+      '      - where: [{ action: { strategy: quality } }]',
+      '      - were: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:24:9: pipelines.normal.policies[2]: there is no policy "were"; did you mean "where"?',
+    ],
+    [
+      'an unknown policy in the list',
+      'policies: [who, what, where, reply]',
+      'policies: [who, what, where, reply, weather]',
+      'gateway.config.yml:17:37: policies[4]: there is no policy "weather"; known: who, what, where, reply',
+    ],
+    [
+      'a policy that is used and not declared',
+      'policies: [who, what, where, reply]',
+      'policies: [who, what, where]',
+      'gateway.config.yml:25:9: pipelines.normal.policies[3]: "reply" must also stand under policies:',
+    ],
+    [
+      'a wrong order: pipeline, policy, missing field and remedy',
+      '      - who:\n      - what:\n      - where: [{ action: { strategy: quality } }]',
+      '      - what:\n      - who:\n      - where: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:22:9: pipelines.normal.policies[0]: "what" in pipeline "normal" needs `key` of the call, which nothing before it provides: put "who" before it',
+    ],
+    [
+      'an unknown setting of a policy, with the nearest name',
+      '{ strategy: quality }',
+      '{ stratgy: quality }',
+      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.stratgy: "stratgy" is not known here; did you mean "strategy"?',
+    ],
+    [
+      'a wrong value of a setting, with the nearest one',
+      '{ strategy: quality }',
+      '{ strategy: qualty }',
+      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.strategy: expected one of quality, speed; did you mean "quality"?',
+    ],
+    [
+      'a wrong type of a setting',
+      '{ strategy: quality }',
+      '{ patience: "5" }',
+      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.patience: expected integer, not a string',
+    ],
+    [
+      'a pipeline that ends without an answer',
+      '      - where: [{ action: { strategy: quality } }]\n      - reply:',
+      '      - where: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:24:9: pipelines.normal.policies[2]: pipeline "normal" ends without an answer: its last policy must be one that answers, such as "sse-relay"',
+    ],
+    [
+      'two policies in one entry',
+      '      - who:\n      - what:\n      - where: [{ action: { strategy: quality } }]',
+      '      - who:\n        what:\n      - where: [{ action: { strategy: quality } }]',
+      'gateway.config.yml:22:9: pipelines.normal.policies[0]: expected at most 1 field',
+    ],
+    [
+      'an endpoint that is not there',
+      'apiEndpoints: [main]',
+      'apiEndpoints: [mian]',
+      'gateway.config.yml:20:20: pipelines.normal.apiEndpoints[0]: there is no endpoint "mian"; did you mean "main"?',
+    ],
+    [
+      'an endpoint in two pipelines',
+      'apiEndpoints: [fast]',
+      'apiEndpoints: [fast, main]',
+      'gateway.config.yml:27:26: pipelines.quick.apiEndpoints[1]: endpoint "main" already belongs to pipeline "normal"',
+    ],
+    [
+      'two endpoints on one path',
+      '/fast/v1/messages]',
+      '/fast/v1/messages, /v1/messages]',
+      'gateway.config.yml:5:38: apiEndpoints.fast.paths[1]: "/v1/messages" is already served by endpoint "main"',
+    ],
+    [
+      'an endpoint that no pipeline serves',
+      '  fast: { paths:',
+      '  slow: { paths: [/slow] }\n  fast: { paths:',
+      'gateway.config.yml:5:3: apiEndpoints.slow: no pipeline serves endpoint "slow": name it under the apiEndpoints of one, or leave it out',
+    ],
+    [
+      'a path with a pattern, which nothing would reach',
+      '/fast/v1/messages]',
+      '/fast/v1/messages, /fast/:version/messages]',
+      'gateway.config.yml:5:38: apiEndpoints.fast.paths[1]: "/fast/:version/messages" is never reached: a path is compared as it is, and ":" stands in none',
+    ],
+    [
+      'an upstream that is not there, in the settings of a policy',
+      '{ strategy: quality }',
+      '{ upstreams: [acmee] }',
+      'gateway.config.yml:24:41: pipelines.normal.policies[2].where[0].action.upstreams[0]: there is no upstream "acmee"; did you mean "acme"?',
+    ],
+    [
+      'a model that is not there, in a section',
+      'policies: [who',
+      'offerings: { tiny: { model: large, also: [lareg] } }\npolicies: [who',
+      'gateway.config.yml:17:43: offerings.tiny.also[0]: there is no model "lareg"; did you mean "large"?',
+    ],
+    [
+      'a misspelt part of an endpoint, which would have caught everything',
+      'fast: { paths:',
+      'fast: { pathz: [/x], paths:',
+      'gateway.config.yml:5:11: apiEndpoints.fast.pathz: "pathz" is not known here; did you mean "paths"?',
+    ],
+    [
+      'a misspelt section',
+      'pipelines:',
+      'pipelinez: {}\npipelines:',
+      'gateway.config.yml:18:1: pipelinez: "pipelinez" is not known here; did you mean "pipelines"?',
+    ],
+    [
+      'an unknown adapter, with the known ones',
+      'adapter: sample-messages',
+      'adapter: sample-mesages',
+      'gateway.config.yml:9:5: serviceEndpoints.acme.adapter: there is no adapter "sample-mesages"; did you mean "sample-messages"?',
+    ],
+    [
+      'a setting its adapter does not know',
+      'adapter: sample-messages',
+      'adapter: sample-messages\n    adapterSettings: { shout: true }',
+      'gateway.config.yml:10:24: serviceEndpoints.acme.adapterSettings.shout: "shout" is not known here',
+    ],
+    [
+      'a model without a price',
+      '        price: { input: 3, output: 15 }\n',
+      '',
+      'gateway.config.yml:12:7: serviceEndpoints.acme.models.large-4.5: "price" is missing',
+    ],
+    [
+      'a price without its output',
+      '{ input: 3, output: 15 }',
+      '{ input: 3 }',
+      'gateway.config.yml:16:9: serviceEndpoints.acme.models.large-4.5.price: "output" is missing',
+    ],
+    [
+      'a price with nine decimals',
+      '{ input: 3, output: 15 }',
+      '{ input: 3, output: 0.123456789 }',
+      'gateway.config.yml:16:28: serviceEndpoints.acme.models.large-4.5.price.output: expected at most 8 decimals',
+    ],
+    [
+      'a tiny price with nine decimals, which would round to another',
+      '{ input: 3, output: 15 }',
+      '{ input: 3, output: 0.000000123 }',
+      'gateway.config.yml:16:28: serviceEndpoints.acme.models.large-4.5.price.output: expected at most 8 decimals',
+    ],
+    [
+      'a tiny price that would round to nothing',
+      '{ input: 3, output: 15 }',
+      '{ input: 1e-9, output: 15 }',
+      'gateway.config.yml:16:18: serviceEndpoints.acme.models.large-4.5.price.input: expected at most 8 decimals',
+    ],
+    [
+      'a negative price',
+      '{ input: 3, output: 15 }',
+      '{ input: -3, output: 15 }',
+      'gateway.config.yml:16:18: serviceEndpoints.acme.models.large-4.5.price.input: expected a decimal amount of USD such as "12.50"',
+    ],
+    [
+      'a wrong price in the tier above',
+      '{ input: 3, output: 15 }',
+      '{ input: 3, output: 15, above: { tokens: 5, input: 6, output: "dear" } }',
+      'gateway.config.yml:16:70: serviceEndpoints.acme.models.large-4.5.price.above.output: expected a decimal amount of USD such as "12.50"',
+    ],
+    [
+      'more held for than can be answered',
+      'maxOutput: 2000',
+      'maxOutput: 2000\n        estimatedMaxTokens: 2001',
+      'gateway.config.yml:16:9: serviceEndpoints.acme.models.large-4.5.estimatedMaxTokens: expected at most maxOutput (2000)',
+    ],
+    [
+      'a duration without a unit',
+      'adapter: sample-messages',
+      'adapter: sample-messages\n    timeouts: { connect: "10" }',
+      'gateway.config.yml:10:17: serviceEndpoints.acme.timeouts.connect: expected a duration such as 250ms, 10s, 5m or 1h',
+    ],
+    [
+      'a longer wait for a connection than two minutes',
+      'adapter: sample-messages',
+      'adapter: sample-messages\n    timeouts: { headers: 3m }',
+      'gateway.config.yml:10:17: serviceEndpoints.acme.timeouts.headers: expected at most 120s',
+    ],
+    [
+      'an address that is none',
+      'https://api.acme.example/base',
+      'https://api acme',
+      'gateway.config.yml:8:5: serviceEndpoints.acme.url: is not a valid address',
+    ],
+    [
+      'an address of another kind',
+      'https://api.acme.example/base',
+      'ftp://api.acme.example',
+      'gateway.config.yml:8:5: serviceEndpoints.acme.url: must match ^https?://',
+    ],
+    [
+      "an upstream's name that cannot be a host name",
+      '  acme:',
+      '  Acme_1:',
+      'gateway.config.yml:7:3: serviceEndpoints.Acme_1: must match ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+    ],
+    [
+      'an alias of two models of one upstream',
+      'policies: [who',
+      '      small: { aliases: [large], context: 9, maxOutput: 9, price: { input: 1, output: 1 } }\npolicies: [who',
+      'gateway.config.yml:17:7: serviceEndpoints.acme.models.small: "large" makes "large-4.5" and "small" of upstream "acme" the same model',
+    ],
+    [
+      'a name twice in one map',
+      '  fast: { paths',
+      '  main: { paths',
+      'gateway.config.yml:5:3: Map keys must be unique',
+    ],
+  ];
+
+  describe('has sections that plugins own', () => {
+    const withOffering = (text: string) => `${SOUND}offerings:\n  tiny: ${text}\n`;
+
+    it('which are given to them with their defaults', () => {
+      const { sections } = load(withOffering('{ model: large }'));
+      expect(sections.get('offerings')).to.deep.equal({ tiny: { model: 'large', hourlyUsd: 1 } });
+    });
+
+    it('and which need not be there', () => expect(load(SOUND).sections.has('offerings')).to.equal(false));
+
+    it('and which are checked by their schema, then by their plugin', () => {
+      expect(problemsOf(withOffering('{ model: large, hourlyUsd: -1 }'))).to.deep.equal([
+        'gateway.config.yml:34:25: offerings.tiny.hourlyUsd: expected at least 0',
+      ]);
+      expect(problemsOf(withOffering('{ model: huge }'))).to.deep.equal([
+        'gateway.config.yml:34:11: offerings.tiny.model: there is no model "huge"',
+      ]);
+    });
+  });
+
+  describe('is refused, with file, line and column, for', () => {
+    for (const [what, from, to, problem] of WRONG) {
+      it(what, () => expect(problemsOf(changed(from, to))).to.include(problem));
+    }
+  });
+
+  it('says one problem for one mistake', () => {
+    const alone = WRONG.filter(([what]) => !/wrong order|misspelt section|host name|not declared/.test(what));
+    for (const [what, from, to, problem] of alone) {
+      const others = problemsOf(changed(from, to)).filter((each) => each !== problem);
+      // What is declared in both pipelines is wrong in both.
+      expect(others, what).to.deep.equal([]);
+    }
+  });
+
+  it('says all problems at once, whatever kind they are of', () => {
+    const text = SOUND.replace('http: { port: 8080 }', 'http:\n  port: ${NO_SUCH_PORT}')
+      .replace('methods: [POST] }\n  fast', 'methods: [PUSH] }\n  fast')
+      .replace('[/fast/v1/messages]', '[/fast/v1/*]')
+      .replace('adapter: sample-messages', 'adapter: sample-nothing\n    tier: best')
+      .replace('        context: 200000\n', '')
+      .replace('- what:\n      - where: [{ action: { strategy: quality', '- where: [{ action: { stratgy: quality')
+      .replace('policies: [who', 'pipelinez: 1\npolicies: [who, weather');
+    // Which adapters there are depends on what else has been loaded.
+    const said = problemsOf(text).map((line) =>
+      line
+        .replace(/^gateway\.config\.yml:\d+:\d+: /, '')
+        .replace(/known: .*(sample-chat, sample-messages)/, 'known: $1'),
+    );
+    expect(said).to.have.members([
+      'the environment variable NO_SUCH_PORT is not set; set it, or give a default with ${NO_SUCH_PORT:-default}',
+      'pipelinez: "pipelinez" is not known here; did you mean "pipelines"?',
+      'apiEndpoints.main.methods[0]: expected one of GET, HEAD, POST, PUT, PATCH, DELETE; did you mean "POST"?',
+      'serviceEndpoints.acme.tier: expected one of official, high-sla, standard; known: official, high-sla, standard',
+      'serviceEndpoints.acme.models.large-4.5: "context" is missing',
+      'policies[1]: there is no policy "weather"; known: who, what, where, reply',
+      'apiEndpoints.fast.paths[0]: "/fast/v1/*" is never reached: a path is compared as it is, and "*" stands in none',
+      'pipelines.normal.policies[1]: "where" in pipeline "normal" needs `request` of the call, which nothing before it provides: put "what" before it',
+      'pipelines.normal.policies[1].where[0].action.stratgy: "stratgy" is not known here; did you mean "strategy"?',
+      'serviceEndpoints.acme.adapter: there is no adapter "sample-nothing"; known: sample-chat, sample-messages',
+    ]);
+  });
+
+  it('says in how many parts a file that is nearly empty is wanting', () => {
+    expect(problemsOf('http: { port: 1 }\n')).to.have.members(
+      ['admin', 'apiEndpoints', 'serviceEndpoints', 'policies', 'pipelines'].map(
+        (key) => `gateway.config.yml:1:1: "${key}" is missing`,
+      ),
+    );
+    expect(problemsOf('- a list\n')).to.include('gateway.config.yml:1:1: expected object, not an array');
+  });
+
+  it('says all problems of all parts at once', () => {
+    const text = SOUND.replace('apiEndpoints: [main]', 'apiEndpoints: [mian]')
+      .replace('adapter: sample-messages', 'adapter: sample-nothing')
+      .replace('{ strategy: quality }', '{ stratgy: quality }')
+      .replace('output: 15', 'output: 0.123456789')
+      .replace('https://api.acme.example/base', 'https://api.acme.example');
+    const lines = problemsOf(text).map((line) => Number(line.split(':')[1]));
+    expect(lines).to.have.members([20, 9, 24, 16]);
+  });
+
+  it('never shows a secret that stands at the wrong place', () => {
+    const misplaced: readonly (readonly [string, string])[] = [
+      ['credential: { env: ACME_KEY }', 'credential: ${ACME_KEY}'],
+      ['https://api.acme.example/base', 'https://user:${ACME_KEY}@'],
+      ['{ port: 9876 }', '{ port: "${ACME_KEY}" }'],
+      ['{ strategy: quality }', '{ strategy: "${ACME_KEY}" }'],
+      ['adapter: sample-messages', 'adapter: sample-messages\n    weight: ${ACME_KEY}'],
+      ['adapter: sample-messages', 'adapter: sample-messages\n    timeouts: { idle: "${ACME_KEY}" }'],
+    ];
+    for (const [from, to] of misplaced) {
+      for (const problem of problemsOf(changed(from, to), { ACME_KEY: 'hush-hush' }))
+        expect(problem).not.to.contain('hush');
+    }
+  });
+
+  it('that is an empty file is refused by what is missing', () => {
+    expect(problemsOf('')).to.include('gateway.config.yml:1:1: "http" is missing');
+  });
+
+  describe('of the system', () => {
+    const system = (text: string) => readSystemSettings(temporaryFolder({ 'system.config.yml': text }), {}).settings;
+
+    it('says which plugins are loaded and leaves their settings to them', () => {
+      const settings = system('plugins:\n  usage: { package: ./usage, days: 5 }\n');
+      expect(settings.plugins['usage']).to.deep.equal({ package: './usage', days: 5 });
+      expect(settings.fastLane).to.equal(true);
+    });
+
+    it('is refused for a plugin without a package and for an unknown name', () => {
+      expect(() => system('plugins:\n  usage: {}\nfastlane: false\n')).to.throw(
+        ConfigurationError,
+        /system\.config\.yml:3:1: fastlane: "fastlane" is not known here; did you mean "fastLane"\?\n?[\s\S]*system\.config\.yml:2:3: plugins\.usage: "package" is missing/,
+      );
+    });
+  });
+});

@@ -1,0 +1,171 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
+import { join } from 'node:path';
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { ConfigurationError, readYamlFile, type YamlFile } from '../../../core/configuration/yaml-file';
+import { temporaryFolder } from '../../support/configuration-folder';
+
+function read(text: string, env: NodeJS.ProcessEnv = {}): YamlFile {
+  return readYamlFile(join(temporaryFolder({ 'a.yml': text }), 'a.yml'), env);
+}
+
+function valueRead(text: string, env: NodeJS.ProcessEnv = {}): unknown {
+  return read(text, env).value;
+}
+
+function refusalOf(text: string, env: NodeJS.ProcessEnv = {}): string {
+  try {
+    read(text, env);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message;
+    throw error;
+  }
+  throw new Error('the file was read');
+}
+
+describe('a YAML file', () => {
+  describe('with variables', () => {
+    it('has their values where their names stand, also inside a text', () => {
+      expect(valueRead('a: ${X}\nb: http://${HOST}:${PORT}/x', { X: 'hello', HOST: 'h', PORT: '81' })).to.deep.equal({
+        a: 'hello',
+        b: 'http://h:81/x',
+      });
+    });
+
+    it('reads a plain one as YAML would and leaves a quoted one text', () => {
+      expect(valueRead('a: ${N}\nb: "${N}"\nc: \'${N}\'\nd: ${T}', { N: '8080', T: 'true' })).to.deep.equal({
+        a: 8080,
+        b: '8080',
+        c: '8080',
+        d: true,
+      });
+    });
+
+    it('takes the default when the variable is unset or empty', () => {
+      const text = 'a: ${X:-5}\nb: ${X:-}\nc: ${X:-a:b}';
+      expect(valueRead(text)).to.deep.equal({ a: 5, b: null, c: 'a:b' });
+      expect(valueRead(text, { X: '' })).to.deep.equal({ a: 5, b: null, c: 'a:b' });
+      expect(valueRead(text, { X: '7' })).to.deep.equal({ a: 7, b: 7, c: 7 });
+    });
+
+    it('is empty where an empty one has no default', () => {
+      expect(valueRead('a: ${X}\nb: "${X}"', { X: '' })).to.deep.equal({ a: null, b: '' });
+    });
+
+    it('names each one that is not set, with line and column', () => {
+      expect(refusalOf('a: 1\nb:\n  - ${ONE}\n  - x${TWO}${THREE}')).to.equal(
+        [
+          'a.yml:3:5: the environment variable ONE is not set; set it, or give a default with ${ONE:-default}',
+          'a.yml:4:5: the environment variable TWO is not set; set it, or give a default with ${TWO:-default}',
+          'a.yml:4:5: the environment variable THREE is not set; set it, or give a default with ${THREE:-default}',
+        ].join('\n'),
+      );
+    });
+
+    it('leaves $${NAME} as ${NAME}', () => {
+      expect(valueRead('a: $${X}\nb: "$${X} and ${X}"', { X: 'x' })).to.deep.equal({ a: '${X}', b: '${X} and x' });
+    });
+
+    it('does not read them in comments', () => {
+      expect(valueRead('a: 1 # ${NOT_SET}')).to.deep.equal({ a: 1 });
+    });
+
+    for (const secret of [
+      '[1, 2]',
+      '{ b: c }',
+      'b: c',
+      '- b',
+      'abc #def',
+      '"open',
+      '*anchor',
+      '&anchor b',
+      '!!int 5',
+      '|',
+      '? b',
+      '%x',
+      '@x',
+      'b\nc: d',
+      '12345678901234567890',
+      '${OTHER}',
+      '$&',
+    ]) {
+      it(`keeps the value ${JSON.stringify(secret)} one text`, () => {
+        expect(valueRead('a: ${X}\nz: 1', { X: secret })).to.deep.equal({ a: secret, z: 1 });
+      });
+    }
+
+    it('never changes its structure and never shows a value, whatever that is', () => {
+      void fc.assert(
+        fc.property(fc.string({ unit: 'binary', minLength: 1 }), (value) => {
+          const read = valueRead('a: ${X}\nb: "${X}"\nc: [1, 2]', { X: value }) as Record<string, unknown>;
+          expect(Object.keys(read)).to.deep.equal(['a', 'b', 'c']);
+          expect(read['b']).to.equal(value);
+          expect(typeof read['a'] === 'object' && read['a'] !== null).to.equal(false);
+        }),
+      );
+    });
+
+    it('does not show a secret when another part of the file is wrong', () => {
+      expect(refusalOf('a: ${SECRET}\nb: ${NOT_SET}', { SECRET: 'hush' })).not.to.contain('hush');
+      expect(refusalOf('a: ${SECRET}\nb: [1', { SECRET: 'hush' })).not.to.contain('hush');
+    });
+  });
+
+  it('that is not YAML is refused with line and column', () => {
+    expect(refusalOf('a: 1\nb: [1, 2\n')).to.match(/^a\.yml:3:1: /);
+    expect(refusalOf('a:\n\t- 1\n')).to.match(/^a\.yml:2:1: .*[Tt]ab/);
+  });
+
+  it('with a name twice is refused at the second', () => {
+    expect(refusalOf('a: 1\nb: 2\na: 3\n')).to.equal('a.yml:3:1: Map keys must be unique');
+    expect(refusalOf('x:\n  a: 1\n  a: 3\n')).to.equal('a.yml:3:3: Map keys must be unique');
+  });
+
+  it('with an alias of nothing is refused where that stands', () => {
+    expect(refusalOf('a: 1\nb: *nothing\n')).to.equal('a.yml:2:4: there is no anchor &nothing before this');
+    expect(valueRead('a: &x 5\nb: *x\n')).to.deep.equal({ a: 5, b: 5 });
+  });
+
+  it('may use one anchor hundreds of times; aliases of aliases that grow without end are refused', () => {
+    const prices = Array.from({ length: 500 }, (_, index) => `m${index}: *price\n`).join('');
+    expect(valueRead(`price: &price { input: 1 }\n${prices}`))
+      .to.have.property('m499')
+      .that.deep.equals({ input: 1 });
+    const levels = Array.from({ length: 9 }, (_, index) => {
+      const nine = Array.from({ length: 9 }, () => (index === 0 ? 'x' : `*l${index - 1}`));
+      return `l${index}: &l${index} [${nine.join(', ')}]\n`;
+    });
+    expect(refusalOf(levels.join(''))).to.match(/^a\.yml: has aliases that stand for more than 10000 values/);
+  });
+
+  it('that is not there is refused by name, with the variable that says where to look', () => {
+    expect(() => readYamlFile(join(temporaryFolder({}), 'gone.yml'), {})).to.throw(
+      ConfigurationError,
+      'gone.yml: cannot be read (ENOENT); TOLLGATE_CONFIG_DIR names the folder it is looked for in',
+    );
+  });
+
+  it('that is empty has nothing in it', () => {
+    expect(valueRead('')).to.equal(null);
+    expect(valueRead('# only a comment\n')).to.equal(null);
+  });
+
+  describe('says where a value stands', () => {
+    const file = read('a:\n  b:\n    - x\n    - c: 1\n8: y\n');
+    for (const [path, line, column] of [
+      [['a'], 1, 1],
+      [['a', 'b'], 2, 3],
+      [['a', 'b', 1], 4, 7],
+      [['a', 'b', 1, 'c'], 4, 7],
+      [['a', 'b', 1, 'missing'], 4, 7],
+      [['a', 'missing', 'deeper'], 1, 1],
+      [[8], 5, 1],
+      [['nothing'], 1, 1],
+      [[], 1, 1],
+    ] as const) {
+      it(`${path.join('.') || 'the file'}: line ${line}, column ${column}`, () => {
+        expect(file.locate(path)).to.deep.equal({ file: 'a.yml', line, column });
+      });
+    }
+  });
+});

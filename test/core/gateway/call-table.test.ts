@@ -1,0 +1,139 @@
+import { expect } from 'chai';
+import type { EndpointSettings, PipelineSettings } from '../../../core/configuration/pipelines';
+import { type CallPlace, compileCallTable } from '../../../core/gateway/call-table';
+import type { Policy } from '../../../core/gateway/policy';
+import { definePolicy } from '../../../core/gateway/policy';
+import { hostOf } from '../../../core/http/request-target';
+import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';
+
+/** A pipeline that answers with its own name. */
+function pipeline(name: string, endpoints: readonly Partial<EndpointSettings>[]): PipelineSettings<Policy> {
+  const policy = definePolicy({
+    name: 'answer',
+    summary: '',
+    schema: { type: 'object', properties: {} },
+    needs: [],
+    provides: [],
+    answers: true,
+    prepare: () => async (_call, _request, response) => void response.end(name),
+  });
+  return {
+    name,
+    endpoints: endpoints.map((each) => ({
+      name: 'e',
+      host: undefined,
+      paths: ['/v1/messages'],
+      methods: ['POST'],
+      ...each,
+    })),
+    steps: [{ policy, settings: {} }],
+  };
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly path?: string;
+  readonly host?: string;
+}
+
+function placeOf(
+  pipelines: readonly PipelineSettings<Policy>[],
+  { method = 'POST', path = '/v1/messages', host }: Asked,
+): CallPlace {
+  const request = sampleRequest(method, path, host === undefined ? {} : { host });
+  return compileCallTable(pipelines, sampleGateway()).find(request, hostOf(request));
+}
+
+/** Which pipeline serves it, or what is said instead. */
+async function served(pipelines: readonly PipelineSettings<Policy>[], asked: Asked): Promise<string> {
+  const place = placeOf(pipelines, asked);
+  if (place.is !== 'call') return place.is === 'nothing' ? 'nothing' : `only ${place.allow.join(', ')}`;
+  const request = sampleRequest('POST', '/');
+  const response = new SampleResponse(request);
+  place.serve(request, response);
+  await response.closed_;
+  return response.body;
+}
+
+describe('the table of calls', () => {
+  const plain = [
+    pipeline('one', [{ paths: ['/v1/messages', '/default/v1/messages'] }]),
+    pipeline('two', [{ paths: ['/cost/v1/messages'] }]),
+  ];
+
+  for (const [path, expected] of [
+    ['/v1/messages', 'one'],
+    ['/default/v1/messages', 'one'],
+    ['/cost/v1/messages', 'two'],
+    ['/v1/messages?beta=true', 'one'],
+    ['/v1/messages?', 'one'],
+    ['/v1/messages/', 'nothing'],
+    ['/V1/messages', 'nothing'],
+    ['//v1/messages', 'nothing'],
+    ['/v1/messages/count_tokens', 'nothing'],
+    ['/v1/%6dessages', 'nothing'],
+    ['/x/../v1/messages', 'nothing'],
+    ['/other/v1/messages', 'nothing'],
+    ['http://elsewhere.example/v1/messages', 'nothing'],
+    ['/', 'nothing'],
+    ['/__proto__', 'nothing'],
+  ] as const) {
+    it(`gives ${path} to ${expected}`, async () => expect(await served(plain, { path })).to.equal(expected));
+  }
+
+  it('says which methods there are for another one', async () => {
+    expect(await served(plain, { method: 'GET' })).to.equal('only POST');
+    const two = [pipeline('one', [{ methods: ['POST', 'PUT'] }])];
+    expect(await served(two, { method: 'DELETE' })).to.equal('only POST, PUT');
+    expect(await served(two, { method: 'PUT' })).to.equal('one');
+  });
+
+  it('takes any method where none is named', async () => {
+    const any = [pipeline('one', [{ methods: undefined }])];
+    for (const method of ['GET', 'POST', 'PATCH']) expect(await served(any, { method })).to.equal('one');
+  });
+
+  it('prefers a specific host to any host, whatever their order', async () => {
+    const any = pipeline('any', [{}]);
+    const specific = pipeline('specific', [{ host: 'api.example' }]);
+    for (const pipelines of [
+      [any, specific],
+      [specific, any],
+    ]) {
+      expect(await served(pipelines, { host: 'api.example' })).to.equal('specific');
+      expect(await served(pipelines, { host: 'other.example' })).to.equal('any');
+      expect(await served(pipelines, {})).to.equal('any');
+    }
+  });
+
+  it('takes "*" for any host and a "*" inside for one label', async () => {
+    const hosts = [
+      pipeline('any', [{ host: '*', paths: ['/a'] }]),
+      pipeline('label', [{ host: '*.p.example', paths: ['/b'] }]),
+    ];
+    expect(await served(hosts, { path: '/a', host: 'x' })).to.equal('any');
+    expect(await served(hosts, { path: '/b', host: 'acme.p.example' })).to.equal('label');
+    for (const host of ['p.example', '.p.example', 'a.b.p.example', 'acme.pxexample', 'acme.p.example.evil'])
+      expect(await served(hosts, { path: '/b', host })).to.equal('nothing');
+  });
+
+  it('says nothing of methods to a host that is not served', async () => {
+    const hosts = [pipeline('one', [{ host: 'api.example' }])];
+    expect(await served(hosts, { method: 'GET', host: 'other.example' })).to.equal('nothing');
+    expect(await served(hosts, { method: 'GET', host: 'api.example' })).to.equal('only POST');
+  });
+
+  for (const [host, expected] of [
+    ['API.Example:8080', 'api.example'],
+    ['api.example.', 'api.example'],
+    ['api.example.:443', 'api.example'],
+    ['[::1]:8080', '[::1]'],
+    ['[::1]', '[::1]'],
+    ['api.example:', 'api.example'],
+  ] as const) {
+    it(`reads the host ${host} as ${expected}`, () =>
+      expect(hostOf(sampleRequest('GET', '/', { host }))).to.equal(expected));
+  }
+
+  it('reads no host as empty', () => expect(hostOf(sampleRequest('GET', '/'))).to.equal(''));
+});

@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import { definePolicy } from '../../../core/gateway/policy';
+import { compileCheck } from '../../../core/settings';
+import { sampleGateway } from '../../support/exchange';
+
+const schema = { type: 'object', properties: {} } as const;
+
+describe('definePolicy', () => {
+  it('closes the schema: an unknown setting is refused', () => {
+    const policy = definePolicy({
+      name: 'p',
+      summary: '',
+      schema,
+      prepare: () => async () => {},
+      needs: [],
+      provides: [],
+    });
+    const check = compileCheck<unknown>(policy.schema);
+    expect(check({})).to.deep.equal({ value: {} });
+    expect(check({ loud: true })).to.have.property('problems');
+  });
+
+  it('gives the settings to prepare as they were checked', () => {
+    let given: unknown;
+    const policy = definePolicy({
+      name: 'p',
+      summary: '',
+      schema: { type: 'object', properties: { attempts: { type: 'integer', default: 4 } } },
+      needs: [],
+      provides: [],
+      prepare: (settings) => {
+        const attempts: number = settings.attempts;
+        given = attempts;
+        return async () => {};
+      },
+    });
+    policy.prepare({ attempts: 7 }, sampleGateway());
+    expect(given).to.equal(7);
+  });
+
+  // The compiler is the test here: each of these is an error, and one that is not makes `npm run check` fail.
+  it('is refused by the compiler when the step and its declaration differ', () => {
+    const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
+
+    definePolicy({
+      name: 'uses-what-it-needs',
+      summary: '',
+      schema,
+      needs: ['key'],
+      provides: [],
+      prepare: () => async (call) => void call.key.accountId.length,
+    });
+
+    definePolicy({
+      name: 'uses-what-it-does-not-need',
+      summary: '',
+      schema,
+      needs: [],
+      provides: [],
+      // @ts-expect-error `key` is not among its needs
+      prepare: () => async (call) => void call.key.accountId.length,
+    });
+
+    definePolicy({
+      name: 'returns-what-it-provides',
+      summary: '',
+      schema,
+      needs: [],
+      provides: ['key'],
+      prepare: () => async () => ({ key }),
+    });
+
+    definePolicy({
+      name: 'returns-nothing',
+      summary: '',
+      schema,
+      needs: [],
+      provides: ['key'],
+      // @ts-expect-error `key` is promised and not returned
+      prepare: () => async () => ({}),
+    });
+
+    definePolicy({
+      name: 'returns-the-wrong-thing',
+      summary: '',
+      schema,
+      needs: [],
+      provides: ['key'],
+      // @ts-expect-error a key is not a text
+      prepare: () => async () => ({ key: 'sk-svc' }),
+    });
+
+    definePolicy({
+      name: 'needs-what-nobody-has',
+      summary: '',
+      schema,
+      // @ts-expect-error no field of a call has this name
+      needs: ['luck'],
+      provides: [],
+      prepare: () => async () => {},
+    });
+
+    definePolicy({
+      name: 'takes-a-setting-for-what-it-is-not',
+      summary: '',
+      schema: { type: 'object', properties: { attempts: { type: 'integer' } } },
+      needs: [],
+      provides: [],
+      // @ts-expect-error `attempts` is a number
+      prepare: (settings) => async () => void settings.attempts.length,
+    });
+
+    definePolicy({
+      name: 'writes-a-field-of-the-call',
+      summary: '',
+      schema,
+      needs: ['key'],
+      provides: [],
+      prepare: () => async (call) => {
+        // @ts-expect-error fields are returned, not written
+        call.key = key;
+      },
+    });
+  });
+});

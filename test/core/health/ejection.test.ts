@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import { EJECTION_RULES, Ejection } from '../../../core/health/ejection';
+
+const SECOND = 1_000;
+
+/** An upstream that fails from `fromMs` on, one attempt every `everyMs`, until it is out; answers when that was. */
+function failUntilOut(ejection: Ejection, fromMs: number, everyMs = SECOND): { atMs: number; outMs: number } {
+  for (let atMs = fromMs; atMs < fromMs + 1_000 * everyMs; atMs += everyMs) {
+    const outMs = ejection.failed(atMs);
+    if (outMs !== undefined) return { atMs, outMs };
+  }
+  throw new Error('never ejected');
+}
+
+describe('an ejection', () => {
+  let ejection: Ejection;
+  beforeEach(() => {
+    ejection = new Ejection(EJECTION_RULES);
+  });
+
+  it('begins with the fifth failure in a row, and lasts half a minute', () => {
+    for (let attempt = 1; attempt < 5; attempt += 1) expect(ejection.failed(attempt)).to.equal(undefined);
+    expect(ejection.state(5)).to.equal('in');
+    expect(ejection.failed(5)).to.equal(30_000);
+    expect(ejection.state(6)).to.equal('out');
+    expect(ejection.state(30_004)).to.equal('out');
+    expect(ejection.state(30_005)).to.equal('due');
+  });
+
+  it('does not begin with four failures, an answer and four failures', () => {
+    for (let attempt = 1; attempt <= 4; attempt += 1) ejection.failed(attempt);
+    ejection.succeeded(4, 5);
+    for (let attempt = 6; attempt <= 9; attempt += 1) expect(ejection.failed(attempt)).to.equal(undefined);
+  });
+
+  it('begins when a fifth of the last twenty attempts failed', () => {
+    for (let attempt = 1; attempt <= 19; attempt += 1) {
+      if (attempt % 6 === 0) expect(ejection.failed(attempt * SECOND)).to.equal(undefined);
+      else ejection.succeeded(attempt * SECOND, attempt * SECOND);
+    }
+    expect(ejection.failed(20 * SECOND)).to.equal(30_000);
+  });
+
+  it('does not begin so when the twenty took more than half a minute', () => {
+    for (let attempt = 1; attempt <= 40; attempt += 1) {
+      if (attempt % 4 === 0) expect(ejection.failed(attempt * 2 * SECOND)).to.equal(undefined);
+      else ejection.succeeded(attempt * 2 * SECOND, attempt * 2 * SECOND);
+    }
+  });
+
+  it('lets one call at a time try when its time is over', () => {
+    const { atMs, outMs } = failUntilOut(ejection, 0);
+    ejection.probe(atMs + outMs);
+    expect(ejection.state(atMs + outMs)).to.equal('probing');
+    expect(ejection.state(atMs + outMs + 29 * SECOND)).to.equal('probing');
+    expect(ejection.state(atMs + outMs + 30 * SECOND)).to.equal('due');
+  });
+
+  it('ends with the answer to that call', () => {
+    const { atMs, outMs } = failUntilOut(ejection, 0);
+    const probedMs = atMs + outMs;
+    ejection.probe(probedMs);
+    expect(ejection.succeeded(probedMs, probedMs + 1)).to.equal(true);
+    expect(ejection.state(probedMs + 1)).to.equal('in');
+    for (let attempt = 2; attempt < 6; attempt += 1) expect(ejection.failed(probedMs + attempt)).to.equal(undefined);
+  });
+
+  it('goes on when that call fails, half a minute again as long as the outage is short', () => {
+    const { atMs, outMs } = failUntilOut(ejection, 0);
+    expect(ejection.failed(atMs + outMs)).to.equal(30_000);
+    expect(ejection.state(atMs + outMs + 1)).to.equal('out');
+  });
+
+  it('is not ended by the answer to a call that was sent before it', () => {
+    const { atMs } = failUntilOut(ejection, 0);
+    expect(ejection.succeeded(atMs - 1, atMs + SECOND)).to.equal(false);
+    expect(ejection.state(atMs + SECOND)).to.equal('out');
+  });
+
+  it('is not prolonged by failures of calls that were sent before it', () => {
+    const { atMs, outMs } = failUntilOut(ejection, 0);
+    for (let late = 1; late < 9; late += 1) expect(ejection.failed(atMs + late)).to.equal(undefined);
+    expect(ejection.outUntilMs).to.equal(atMs + outMs);
+  });
+
+  it('is neither prolonged nor begun again by calls that were sent before it and have waited until now', () => {
+    const { atMs, outMs } = failUntilOut(ejection, 0);
+    const dueMs = atMs + outMs;
+    expect(ejection.failed(dueMs, atMs - 1)).to.equal(undefined);
+    expect(ejection.state(dueMs)).to.equal('due');
+    ejection.succeeded(dueMs, dueMs);
+    for (let late = 1; late < 9; late += 1) expect(ejection.failed(dueMs + late, atMs - 1)).to.equal(undefined);
+    expect(ejection.state(dueMs + 9)).to.equal('in');
+  });
+
+  it('is longer each time it follows soon upon another', () => {
+    const lengths: number[] = [];
+    let nowMs = 0;
+    for (let time = 0; time < 3; time += 1) {
+      const { atMs, outMs } = failUntilOut(ejection, nowMs, 10);
+      lengths.push(outMs);
+      nowMs = atMs + outMs;
+      ejection.succeeded(nowMs, nowMs);
+    }
+    expect(lengths).to.deep.equal([30_000, 60_000, 90_000]);
+  });
+
+  it('is probed less and less during a long outage, at last every five minutes', () => {
+    let { atMs, outMs } = failUntilOut(ejection, 0);
+    const lengths = [outMs];
+    for (let probe = 0; probe < 20; probe += 1) {
+      atMs += outMs;
+      outMs = ejection.failed(atMs) ?? 0;
+      lengths.push(outMs);
+    }
+    expect(lengths.slice(0, 3)).to.deep.equal([30_000, 30_000, 30_000]);
+    expect([...lengths].sort((one, two) => one - two)).to.deep.equal(lengths);
+    expect(lengths.at(-1)).to.equal(300_000);
+  });
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type ConnectionLimits, limitConnections } from '../../../core/http/connection-limits';
+import { quiet } from '../../support/databases';
+
+const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
+
+describe('connections to the public listener', () => {
+  let server: Server;
+  const opened: Socket[] = [];
+
+  const listen = async (limits: Partial<ConnectionLimits>, isProxy = (_address: string) => false) => {
+    server = createServer((_, response) => response.end('here'));
+    limitConnections(server, { most: 100, mostOfAddress: 100, ...limits }, { isProxy }, quiet);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  afterEach(() => {
+    for (const socket of opened.splice(0)) socket.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  /** Opens a connection from an address of this machine; answers whether it was served. */
+  const isServed = (from = '127.0.0.1') =>
+    new Promise<boolean>((resolve) => {
+      const { port } = server.address() as AddressInfo;
+      const socket = connect({ port, host: '127.0.0.1', localAddress: from });
+      opened.push(socket);
+      socket.on('error', () => undefined);
+      socket.once('data', () => resolve(true));
+      socket.once('close', () => resolve(false));
+      socket.write(HEALTH);
+    });
+
+  it('are closed at once above the limit of all', async () => {
+    await listen({ most: 2 });
+    assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, false]);
+  });
+
+  it('are closed at once above the limit of their address, and others are served', async () => {
+    await listen({ mostOfAddress: 2 });
+    assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, false]);
+    assert.equal(await isServed('127.0.0.2'), true);
+  });
+
+  it('count no more when they are closed', async () => {
+    await listen({ mostOfAddress: 1 });
+    for (let turn = 0; turn < 3; turn += 1) {
+      const closed = new Promise((done) => server.once('connection', (socket: Socket) => socket.once('close', done)));
+      assert.equal(await isServed(), true);
+      opened.pop()?.destroy();
+      await closed;
+    }
+  });
+
+  it('of a proxy are bound by the limit of all alone', async () => {
+    await listen({ mostOfAddress: 1 }, (address) => address === '127.0.0.1');
+    assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, true]);
+    assert.deepEqual([await isServed('127.0.0.2'), await isServed('127.0.0.2')], [true, false]);
+  });
+
+  it('that are given to the server a second time count once', async () => {
+    await listen({ mostOfAddress: 1 });
+    server.once('connection', (socket: Socket) => server.emit('connection', socket));
+    assert.equal(await isServed(), true);
+  });
+});

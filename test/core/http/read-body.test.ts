@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BodyChunks } from '../../../core/http/body-chunks';
+import { BufferedBytes } from '../../../core/http/buffered-bytes';
+import { ClientLeft } from '../../../core/http/client-left';
+import { JsonScanner } from '../../../core/http/json-scanner';
+import { type BodyLimits, readBody } from '../../../core/http/read-body';
+import { REQUEST_BODY_LIMITS } from '../../../policies/model-request';
+import { CallObserver } from '../../../policies/model-request/observe-call';
+import { acceptedRoles, MESSAGES_ROLES } from '../../../policies/model-request/roles';
+import { openRequest, refusal, runPolicy } from '../../policies/model-request/support';
+
+const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
+const ROLES = acceptedRoles(MESSAGES_ROLES).messages;
+const UNCOUNTED = { add: () => undefined };
+
+function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
+  const observer = new CallObserver('messages', ROLES, new Set());
+  return readBody(request, { limits, room: UNCOUNTED, look: new JsonScanner(observer) });
+}
+
+describe('a body that arrives', () => {
+  it('is refused at the first byte over 20 MB, while more is on its way', async () => {
+    const request = openRequest();
+    const { result } = runPolicy(request);
+    request.write(`{"x":"${'y'.repeat(65_536)}`);
+    for (let sent = 0; sent < REQUEST_BODY_LIMITS.maxBytes; sent += 1_048_576)
+      request.write(Buffer.alloc(1_048_576, 'y'));
+    assert.equal(await refusal(result), 'BODY_TOO_LARGE');
+    assert.equal(request.writableEnded, false);
+  });
+
+  it('is refused before it arrives when it says that it is too large', async () => {
+    const { result } = runPolicy(openRequest({ headers: { 'content-length': '20971521' } }));
+    assert.equal(await refusal(result), 'BODY_TOO_LARGE');
+  });
+
+  it('is refused at the first wrong byte, and what follows is left in the request', async () => {
+    const request = openRequest();
+    const { result } = runPolicy(request);
+    request.write('{"model":]');
+    assert.equal(await refusal(result), 'INVALID_JSON');
+    request.write('later');
+    request.end();
+    const rest: Buffer[] = [];
+    for await (const chunk of request) rest.push(chunk as Buffer);
+    assert.equal(Buffer.concat(rest).toString(), 'later');
+  });
+
+  it('is refused when it comes too slowly', async () => {
+    const request = openRequest();
+    const drip = setInterval(() => request.write(' '), 20);
+    try {
+      assert.equal(await refusal(read(request, { ...QUICK, totalMs: 600_000 })), 'BODY_TIMEOUT');
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it('is refused when it comes steadily but does not end', async () => {
+    const request = openRequest();
+    const startedMs = performance.now();
+    const drip = setInterval(() => request.write('     '), 10);
+    try {
+      assert.equal(await refusal(read(request)), 'BODY_TIMEOUT');
+      assert(performance.now() - startedMs >= QUICK.totalMs - QUICK.slowMs);
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it('is not waited for when it has come with its head, and leaves its connection as it was', async () => {
+    const waited: boolean[] = [];
+    const closed: Promise<unknown>[] = [];
+    const server = createServer(async (request, response) => {
+      closed.push(once(request, 'close'));
+      await undefined; // As the steps before this one.
+      const reading = read(request as Parameters<typeof read>[0]);
+      waited.push(request.listenerCount('data') > 0);
+      response.end(Buffer.concat([...(await reading)]));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const head = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n';
+    try {
+      for (const pieces of [[`${head}{"x":"a"}`], [head, '{"x":', '"b"}'], [`${head}{"x":"c"}`]]) {
+        const answering = once(client, 'data');
+        for (const piece of pieces) {
+          client.write(piece);
+          await sleep(20);
+        }
+        const [answer] = (await answering) as [Buffer];
+        assert(answer.toString().endsWith(pieces.join('').slice(-9)), answer.toString());
+      }
+      assert.deepEqual(waited, [false, true, false]);
+      await Promise.all(closed);
+    } finally {
+      client.destroy();
+      server.close();
+    }
+  });
+
+  it('ends with its client, whether it resets or goes', async () => {
+    for (const error of [undefined, new Error('aborted')]) {
+      const request = openRequest();
+      const { result } = runPolicy(request);
+      request.write('{"model":');
+      request.destroy(error);
+      await assert.rejects(result, ClientLeft);
+    }
+    const gone = openRequest();
+    gone.destroy();
+    await assert.rejects(runPolicy(gone).result, ClientLeft);
+  });
+});
+
+describe('the bodies in memory', () => {
+  it('are few pieces, however small the pieces they came in', () => {
+    const chunks = new BodyChunks();
+    const sent: Buffer[] = [];
+    for (let index = 0; index < 30_000; index += 1)
+      sent.push(Buffer.alloc(index % 1_000 === 0 ? 5_000 : (index % 7) + 1, index));
+    for (const chunk of sent) chunks.push(chunk);
+    const kept = chunks.all();
+    assert(Buffer.concat([...kept]).equals(Buffer.concat(sent)));
+    assert(kept.length < 100, `${kept.length} pieces`);
+  });
+
+  const budgetOf = (mostBytes: number, mostBytesOfAccount: number) => {
+    const budget = new BufferedBytes({ mostBytes, mostBytesOfAccount });
+    const endings: (() => void)[] = [];
+    return {
+      open: (accountId: string, announced = 0) =>
+        budget.open({ accountId, onEnd: (work) => endings.push(work) }, announced),
+      endAll: () => {
+        for (const end of endings.splice(0)) end();
+      },
+    };
+  };
+  const overloaded = { code: 'OVERLOADED' };
+
+  it('have a bound together, and give back when their calls end', () => {
+    const { open, endAll } = budgetOf(300_000, 300_000);
+    open('one').add(100_000);
+    open('two').add(60_000);
+    const third = open('three');
+    third.add(100_000);
+    assert.throws(() => third.add(150_000), overloaded);
+    endAll();
+    open('four').add(290_000);
+  });
+
+  it('count for the process when they arrive, not when they are announced', () => {
+    const { open } = budgetOf(300_000, 200_000);
+    for (const account of ['one', 'two', 'three', 'four']) open(account, 200_000).add(10);
+    open('five').add(150_000);
+  });
+
+  it('of one account take no more than its share, announced ones at once', () => {
+    const { open, endAll } = budgetOf(1_000_000, 200_000);
+    const first = open('one', 150_000);
+    assert.throws(() => open('one', 100_000), overloaded);
+    assert.throws(() => open('one').add(100_000), overloaded);
+    open('two', 100_000).add(100_000);
+    first.add(150_000);
+    endAll();
+    open('one', 200_000).add(200_000);
+  });
+
+  it('give back what they took when they are refused halfway', () => {
+    const { open, endAll } = budgetOf(250_000, 200_000);
+    const refused = open('one', 150_000);
+    refused.add(150_000);
+    assert.throws(() => refused.add(100_000), overloaded);
+    endAll();
+    open('two', 200_000).add(200_000);
+    assert.throws(() => open('three').add(100_000), overloaded);
+  });
+});

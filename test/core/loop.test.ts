@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { startLoop, tellFirst } from '../../core/loop';
+import { until } from '../support/until';
+
+const LONG_MS = 60_000;
+const ignore = () => undefined;
+
+describe('a loop', () => {
+  it('works at once, and again after each pause', async () => {
+    let times = 0;
+    const loop = startLoop(
+      async () => {
+        times += 1;
+      },
+      { everyMs: 1, whenFailed: ignore },
+    );
+    expect(times).to.equal(1);
+    await until('it has worked three times', () => times >= 3);
+    await loop.stop();
+    const before = times;
+    await sleep(20);
+    expect(times).to.equal(before);
+  });
+
+  it('waits before its first work when told to', async () => {
+    let times = 0;
+    const loop = startLoop(
+      async () => {
+        times += 1;
+      },
+      { everyMs: 1, firstAfterMs: LONG_MS, whenFailed: ignore },
+    );
+    expect(times).to.equal(0);
+    await loop.stop();
+    expect(times).to.equal(0);
+  });
+
+  it('works again when it is woken in its pause', async () => {
+    let times = 0;
+    const loop = startLoop(
+      async () => {
+        times += 1;
+      },
+      { everyMs: LONG_MS, whenFailed: ignore },
+    );
+    await until('it pauses', () => times === 1);
+    loop.wake();
+    await until('it has worked again', () => times === 2);
+    await loop.stop();
+  });
+
+  it('works again when it was woken while it worked', async () => {
+    let times = 0;
+    let finish = () => {};
+    const work = () => {
+      times += 1;
+      return new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+    };
+    const loop = startLoop(work, { everyMs: LONG_MS, whenFailed: ignore });
+    loop.wake();
+    finish();
+    await until('it works again', () => times === 2);
+    finish();
+    await loop.stop();
+  });
+
+  it('counts wakes that come together once', async () => {
+    let times = 0;
+    const loop = startLoop(
+      async () => {
+        times += 1;
+      },
+      { everyMs: LONG_MS, collectMs: 30, whenFailed: ignore },
+    );
+    await sleep(1);
+    for (let wake = 0; wake < 10; wake += 1) {
+      loop.wake();
+      // Not a pause: on a busy machine ten of them may take longer than wakes are collected for.
+      await Promise.resolve();
+    }
+    await until('it has worked again', () => times === 2);
+    await sleep(60);
+    await loop.stop();
+    expect(times).to.equal(2);
+  });
+
+  it('goes on after a failure, tells how many there were in a row, and forgets wakes that came meanwhile', async () => {
+    const told: number[] = [];
+    let times = 0;
+    const loop = startLoop(
+      async () => {
+        times += 1;
+        loop.wake();
+        if (times !== 3) throw new Error('away');
+      },
+      { everyMs: () => (times < 5 ? 5 : LONG_MS), firstAfterMs: 1, whenFailed: (_, failures) => told.push(failures) },
+    );
+    await until('it has failed four times', () => told.length === 4);
+    await sleep(20);
+    await loop.stop();
+    expect(told).to.deep.equal([1, 2, 1, 2]);
+  });
+
+  it('tells the first failure of a row only', async () => {
+    const told: string[] = [];
+    const tell = tellFirst((error) => told.push(String(error)));
+    for (const [message, times] of [
+      ['one', 1],
+      ['two', 2],
+      ['three', 1],
+    ] as const)
+      tell(new Error(message), times);
+    expect(told).to.deep.equal(['Error: one', 'Error: three']);
+  });
+
+  it('waits for the work that is under way when it is stopped, and aborts its signal', async () => {
+    const seen: boolean[] = [];
+    const work = async (signal: AbortSignal) => {
+      await sleep(LONG_MS, undefined, { signal }).catch(ignore);
+      seen.push(signal.aborted);
+    };
+    const loop = startLoop(work, { everyMs: LONG_MS, whenFailed: ignore });
+    await loop.stop();
+    expect(seen).to.deep.equal([true]);
+  });
+});

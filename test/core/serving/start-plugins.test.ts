@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import type { LoadedPlugin } from '../../../core/serving/load-plugins';
+import { routesOf, startPlugins } from '../../../core/serving/start-plugins';
+import { StartFailure } from '../../../core/start-failure';
+import { rejection } from '../../support/rejection';
+
+const GATEWAY = {
+  configuration: {
+    pipelines: [
+      { endpoints: [{ name: 'default', host: '*', paths: ['/v1/messages', '/cost/v1/messages'], methods: ['POST'] }] },
+      { endpoints: [{ name: 'direct', host: '*.p.localhost', paths: ['/v1/direct'], methods: ['POST'] }] },
+    ],
+  },
+} as unknown as PluginGateway;
+
+const route = (method: string, path: string, listener = 'public') => ({ listener, method, path });
+
+/** A plugin with only what a test says of it. */
+function plugin(name: string, own: object): LoadedPlugin {
+  return {
+    package: `./${name}`,
+    manifest: { name, tollgate: { plugin: own } },
+    settings: {},
+  } as unknown as LoadedPlugin;
+}
+
+function refusal(...plugins: LoadedPlugin[]): string {
+  try {
+    routesOf(plugins, GATEWAY);
+  } catch (error) {
+    expect(error).to.be.instanceOf(StartFailure);
+    return (error as Error).message;
+  }
+  throw new Error('the routes were accepted');
+}
+
+describe('The routes of plugins', () => {
+  it('are refused with the plugin when it throws', () => {
+    const broken = plugin('broken', {
+      routes: () => {
+        throw new Error('no such setting');
+      },
+    });
+    expect(refusal(broken))
+      .to.include('"broken" (./broken in system.config.yml) failed in `routes`')
+      .and.include('no such setting');
+  });
+
+  it('are refused with both plugins when two answer the same, whatever they call their parameters', () => {
+    const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
+    const other = plugin('other', { routes: () => [route('GET', '/v1/things/{thingId}')] });
+    expect(refusal(one, other))
+      .to.include('"one" (./one in system.config.yml) and "other" (./other')
+      .and.include('both answer GET /v1/things/{thingId}');
+  });
+
+  for (const [method, path] of [
+    ['POST', '/v1/messages'],
+    ['*', '/cost/v1/messages'],
+    ['POST', '/{strategy}/v1/messages'],
+    ['POST', '/v1/{rest...}'],
+  ] as const) {
+    it(`are refused at the address of a model call: ${method} ${path}`, () => {
+      const thief = plugin('thief', { routes: () => [route(method, path)] });
+      expect(refusal(thief)).to.include('"thief"').and.include('the endpoint "default"');
+    });
+  }
+
+  it('are accepted beside model calls: other methods, other hosts, the admin listener', () => {
+    const routes = [route('GET', '/v1/messages'), route('POST', '/v1/direct'), route('POST', '/v1/messages', 'admin')];
+    expect(routesOf([plugin('good', { routes: () => routes })], GATEWAY)).to.deep.equal(routes);
+  });
+});
+
+describe('The start of plugins', () => {
+  it('fails with the plugin that does not start in time', async () => {
+    const slow = plugin('slow', { start: () => new Promise(() => {}) });
+    const error = await rejection(startPlugins([slow], GATEWAY, 20));
+    expect(error).to.be.instanceOf(StartFailure);
+    expect(error.message).to.include('"slow" (./slow in system.config.yml) has not started within 0.02 s');
+  });
+
+  it('fails with the plugin that throws', async () => {
+    const broken = plugin('broken', { start: () => Promise.reject(new Error('no port is free')) });
+    expect((await rejection(startPlugins([broken], GATEWAY))).message).to.match(
+      /"broken" \(.*\) failed in `start`.*no port/,
+    );
+  });
+
+  it('is taken back in reverse order', async () => {
+    const order: string[] = [];
+    const named = (name: string) => plugin(name, { start: async () => async () => void order.push(name) });
+    const stop = await startPlugins([named('first'), plugin('idle', {}), named('last')], GATEWAY);
+    await stop();
+    expect(order).to.deep.equal(['last', 'first']);
+  });
+});

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import type { BodyEdit } from '../../../core/catalog/upstream';
+import { applyBodyEdits } from '../../../core/wire/body-edits';
+import { findMembers } from '../../../core/wire/json-members';
+
+function bodyOf(text: string, pieceBytes = 1_000_000) {
+  // Not from the pool, so that the memory tells where bytes come from.
+  const bytes = Buffer.alloc(Buffer.byteLength(text));
+  bytes.write(text);
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += pieceBytes) chunks.push(bytes.subarray(at, at + pieceBytes));
+  const members = findMembers(chunks);
+  assert(members);
+  return { chunks, byteLength: bytes.length, members };
+}
+
+function edit(text: string, edits: readonly BodyEdit[], pieceBytes?: number): string {
+  const edited = applyBodyEdits(bodyOf(text, pieceBytes), edits);
+  const bytes = Buffer.concat([...edited.chunks]);
+  assert.equal(bytes.length, edited.byteLength);
+  return bytes.toString();
+}
+
+const TABLE: readonly [string, string, readonly BodyEdit[], string][] = [
+  ['replaces a value', '{"a": 1 , "b":2}', [{ member: 'a', set: '"x"' }], '{"a": "x" , "b":2}'],
+  ['adds an item to an array', '{"a":[1 ] ,"b":2}', [{ member: 'a', push: '{"x":2}' }], '{"a":[1 ,{"x":2}] ,"b":2}'],
+  ['adds the first item of an array', '{"a":[ ]}', [{ member: 'a', push: '2' }], '{"a":[ 2]}'],
+  [
+    'adds an item beside other edits',
+    '{"a":[[1]],"b":2,"c":3}',
+    [
+      { member: 'b', drop: true },
+      { member: 'a', push: '[]' },
+      { member: 'd', set: '4' },
+    ],
+    '{"a":[[1],[]],"c":3,"d":4}',
+  ],
+  ['drops the first member', '{ "a":1, "b":2 }', [{ member: 'a', drop: true }], '{ "b":2 }'],
+  ['drops a middle member', '{"a":1,"b":2,"c":3}', [{ member: 'b', drop: true }], '{"a":1,"c":3}'],
+  ['drops the last member', '{"a":1,\n"b":2\n}', [{ member: 'b', drop: true }], '{"a":1\n}'],
+  ['drops the only member', '{ "a":1 }', [{ member: 'a', drop: true }], '{  }'],
+  ['drops what is not there', '{"a":1}', [{ member: 'b', drop: true }], '{"a":1}'],
+  ['appends', '{"a":1 }', [{ member: 'b', set: '2' }], '{"a":1,"b":2 }'],
+  ['appends to an empty object', ' { } ', [{ member: 'b', set: '2' }], ' {"b":2 } '],
+  [
+    'appends where everything is dropped',
+    '{"a":1,"c":2}',
+    [
+      { member: 'b', set: '2' },
+      { member: 'a', drop: true },
+      { member: 'c', drop: true },
+    ],
+    '{"b":2}',
+  ],
+  [
+    'drops neighbours at the end and appends',
+    '{"a":1 , "b":2,"c":3}',
+    [
+      { member: 'c', drop: true },
+      { member: 'b', drop: true },
+      { member: 'd', set: '4' },
+    ],
+    '{"a":1 ,"d":4}',
+  ],
+  ['keeps repeated unknown members', '{"x":1,"p":2,"x":3}', [{ member: 'p', drop: true }], '{"x":1,"x":3}'],
+  [
+    'lets the last of two edits count',
+    '{"a":1,"b":2}',
+    [
+      { member: 'a', set: '5' },
+      { member: 'a', drop: true },
+    ],
+    '{"b":2}',
+  ],
+  ['finds an escaped key', '{"mod\\u0065l":"x"}', [{ member: 'model', set: '"y"' }], '{"mod\\u0065l":"y"}'],
+  [
+    'keeps big integers, escapes and order',
+    '{"seed":123456789012345678901234567890,"z":"\\u0041\\/","model":"x","a":1.0}',
+    [{ member: 'model', set: '"y"' }],
+    '{"seed":123456789012345678901234567890,"z":"\\u0041\\/","model":"y","a":1.0}',
+  ],
+];
+
+describe('body edits', () => {
+  for (const [name, before, edits, after] of TABLE) {
+    it(name, () => {
+      for (const pieceBytes of [1, 3, 1_000]) assert.equal(edit(before, edits, pieceBytes), after);
+    });
+  }
+
+  it('parse equal to the edited object, whatever the object, the edits and the pieces', () => {
+    const keys = fc.constantFrom('a', 'b', 'c', 'd', 'é"', '__proto__');
+    const edits = fc.array(
+      fc.oneof(
+        fc.record({ member: keys, set: fc.jsonValue({ maxDepth: 1 }).map((value) => JSON.stringify(value)) }),
+        fc.record({ member: keys, drop: fc.constant(true as const) }),
+      ),
+      { maxLength: 6 },
+    );
+    const members = fc.uniqueArray(fc.tuple(keys, fc.jsonValue({ maxDepth: 2 })), { selector: ([key]) => key });
+    const space = fc.constantFrom('', ' ', '\n\t');
+    fc.assert(
+      fc.property(
+        members,
+        edits,
+        fc.array(space, { minLength: 9, maxLength: 9 }),
+        fc.integer({ min: 1, max: 30 }),
+        (list, asked, spaces, size) => {
+          const written = list.map(
+            ([key, value], at) =>
+              `${spaces[at] ?? ''}${JSON.stringify(key)}:${JSON.stringify(value)}${spaces[at + 1] ?? ''}`,
+          );
+          const text = `${spaces[7]}{${spaces[8]}${written.join(',')}}`;
+          const expected = new Map<string, string>(list.map(([key, value]) => [key, JSON.stringify(value)]));
+          for (const one of asked) {
+            if ('set' in one) expected.set(one.member, one.set);
+            else expected.delete(one.member);
+          }
+          // Of two edits of one member only the last counts: a dropped and then set one stays in its place.
+          const after = edit(text, asked, size);
+          const found = JSON.parse(after) as Record<string, unknown>;
+          assert.deepEqual(Object.keys(found).sort(), [...expected.keys()].sort());
+          for (const [key, value] of expected) {
+            assert.deepEqual(Object.getOwnPropertyDescriptor(found, key)?.value, JSON.parse(value));
+          }
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('leave untouched bytes in the memory where they came', () => {
+    const body = bodyOf(`{"model":"x","messages":["${'y'.repeat(500)}"]}`);
+    const edited = applyBodyEdits(body, [{ member: 'model', set: '"z"' }]);
+    const [source] = body.chunks;
+    const kept = edited.chunks.filter((chunk) => chunk.buffer === source?.buffer);
+    assert.equal(
+      kept.reduce((sum, chunk) => sum + chunk.length, 0),
+      body.byteLength - '"x"'.length,
+    );
+    assert.equal(applyBodyEdits(body, [{ member: 'priority', drop: true }]).chunks, body.chunks);
+  });
+});

@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import {
+  classifyDialFailure,
+  type Destination,
+  type Egress,
+  nothingWasSent,
+  openEgress,
+  wasReusedConnection,
+} from '../../../core/wire/egress';
+import { destination } from '../../support/destination';
+import { freePort } from '../../support/free-port';
+import { until } from '../../support/until';
+
+const GET = { method: 'GET', path: '/' } as const;
+const POST = { method: 'POST', path: '/', body: '{}' } as const;
+
+describe('egress', () => {
+  let egress: Egress;
+  const servers: (Server | TcpServer)[] = [];
+  const sockets = new Set<Socket>();
+
+  beforeEach(() => {
+    egress = openEgress();
+  });
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    for (const server of servers.splice(0)) await new Promise((done) => server.close(done));
+    await egress.close();
+  });
+
+  const listen = async (server: Server | TcpServer): Promise<string> => {
+    servers.push(server);
+    server.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  const serve = (listener: RequestListener): Promise<string> => listen(createServer(listener));
+  const local = (url: string, settings: Parameters<typeof destination>[1] = {}) =>
+    destination(url, { allowPrivate: true, ...settings });
+
+  it('a redirect to a private address is passed through and never followed', async () => {
+    const seen: string[] = [];
+    const trap = await serve((request, response) => {
+      seen.push(`trap ${request.headers.authorization}`);
+      response.end();
+    });
+    const url = await serve((_request, response) => {
+      seen.push('upstream');
+      response.writeHead(302, { location: `${trap}/secret` }).end();
+    });
+    const answer = await egress.pool(local(url)).request({ ...POST, headers: { authorization: 'Bearer platform' } });
+    await answer.body.dump();
+    assert.equal(answer.statusCode, 302);
+    assert.equal(answer.headers['location'], `${trap}/secret`);
+    assert.deepEqual(seen, ['upstream']);
+  });
+
+  it('a proxy named in the environment has no effect', async () => {
+    let proxied = 0;
+    const proxy = await serve((_request, response) => {
+      proxied += 1;
+      response.end('from the proxy');
+    });
+    const url = await serve((_request, response) => response.end('from the upstream'));
+    const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
+    const before = names.map((name) => process.env[name]);
+    for (const name of names) process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : proxy;
+    try {
+      const fresh = openEgress();
+      const answer = await fresh.pool(local(url)).request(GET);
+      assert.equal(await answer.body.text(), 'from the upstream');
+      await fresh.close();
+    } finally {
+      names.forEach((name, index) => {
+        if (before[index] === undefined) delete process.env[name];
+        else process.env[name] = before[index];
+      });
+    }
+    assert.equal(proxied, 0);
+  });
+
+  it('requests one after the other share a connection; at the same time they do not', async () => {
+    let open = 0;
+    const answers: (() => void)[] = [];
+    const server = createServer((request, response) => {
+      if (request.url === '/wait') answers.push(() => response.end('waited'));
+      else response.end('at once');
+    });
+    server.on('connection', () => {
+      open += 1;
+    });
+    const there = local(await listen(server));
+    for (let count = 0; count < 3; count += 1) await askWhole(egress, there);
+    assert.equal(open, 1);
+    const both = [1, 2].map(() => egress.pool(there).request({ method: 'GET', path: '/wait' }));
+    await until('both requests are there', () => answers.length === 2);
+    for (const answer of answers) answer();
+    for (const answer of await Promise.all(both)) await answer.body.dump();
+    assert.equal(open, 2);
+  });
+
+  it('the TLS server name is the host of the URL, whatever address it is dialled at', async () => {
+    const names: string[] = [];
+    const server = createTcpServer((socket) => {
+      const secure = new TLSSocket(socket, {
+        isServer: true,
+        SNICallback: (name, done) => {
+          names.push(name);
+          done(new Error('no certificate'));
+        },
+      });
+      secure.on('error', () => socket.destroy());
+    });
+    const port = new URL(await listen(server)).port;
+    const named = openEgress({ resolve: (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]) });
+    const error = await rejection(named.pool(local(`https://upstream.example:${port}`)).request(GET));
+    assert.deepEqual(names, ['upstream.example']);
+    assert.equal(classifyDialFailure(error), 'connect_failed');
+    assert.equal(nothingWasSent(error), true);
+    await named.close();
+  });
+
+  describe('keeps the pool of an upstream', () => {
+    it('while its URL and settings stay the same, also from a new configuration', async () => {
+      const url = await serve((_request, response) => response.end());
+      const pool = egress.pool(local(url));
+      assert.equal(egress.pool(local(url)), pool);
+      assert.equal(egress.pool(local(`${url}/other/path`)), pool);
+    });
+
+    it('and opens another when its address, its timeouts or allowPrivate change', async () => {
+      const url = await serve((_request, response) => response.end());
+      const pool = egress.pool(local(url));
+      const others = [
+        local(url.replace('127.0.0.1', '127.0.0.2')),
+        local(url, { headersMs: 1 }),
+        local(url, { idleMs: 1 }),
+        local(url, { connectMs: 1 }),
+        local(url, { allowPrivate: false }),
+      ].map((changed) => egress.pool(changed));
+      assert.equal(new Set([pool, ...others]).size, 6);
+    });
+
+    it('and lets a running stream of the old configuration end', async () => {
+      let finish = (): void => undefined;
+      const url = await serve((_request, response) => {
+        response.write('first ');
+        finish = () => response.end('last');
+      });
+      const before = local(url);
+      const answer = await egress.pool(before).request(GET);
+      egress.pool(local(url, { idleMs: 60_000 }));
+      finish();
+      assert.equal(await answer.body.text(), 'first last');
+      await until('its connection is closed', () => sockets.size === 0);
+    });
+
+    it('and serves a call that still holds the old configuration, without a gap for the new one', async () => {
+      const url = await serve((_request, response) => response.end('ok'));
+      const before = local(url);
+      const now = local(url, { idleMs: 60_000 });
+      for (const there of [before, now, before, now, now, before]) {
+        const answer = await egress.pool(there).request(GET);
+        assert.equal(await answer.body.text(), 'ok');
+      }
+    });
+  });
+
+  it('closing waits for the running stream, and takes nothing new', async () => {
+    let finish = (): void => undefined;
+    const url = await serve((_request, response) => {
+      response.write('first ');
+      finish = () => response.end('last');
+    });
+    const there = local(url);
+    const answer = await egress.pool(there).request(GET);
+    const closed = egress.close();
+    assert.throws(() => egress.pool(there), /closed/);
+    finish();
+    assert.equal(await answer.body.text(), 'first last');
+    await closed;
+  });
+
+  describe('tells what a failure was', () => {
+    const failure = async (there: ReturnType<typeof destination>, signal?: AbortSignal): Promise<unknown> =>
+      rejection(
+        (async () => {
+          const answer = await egress.pool(there).request({ ...POST, ...(signal === undefined ? {} : { signal }) });
+          await answer.body.text();
+        })(),
+      );
+
+    it('a closed port: connect_failed, nothing sent', async () => {
+      const error = await failure(local(`http://127.0.0.1:${await freePort()}`));
+      assert.equal(classifyDialFailure(error), 'connect_failed');
+      assert.equal(nothingWasSent(error), true);
+    });
+
+    it('a host that does not exist: connect_failed, nothing sent', async () => {
+      const unknown = openEgress({
+        resolve: (_host, done) => done(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }), []),
+      });
+      const error = await rejection(unknown.pool(local('http://nowhere.example')).request(POST));
+      assert.equal(classifyDialFailure(error), 'connect_failed');
+      assert.equal(nothingWasSent(error), true);
+      await unknown.close();
+    });
+
+    it('a server that does not speak TLS: connect_failed, nothing sent', async () => {
+      const url = await listen(createTcpServer((socket) => socket.end('this is no TLS\r\n')));
+      const error = await failure(local(url.replace('http:', 'https:')));
+      assert.equal(classifyDialFailure(error), 'connect_failed');
+      assert.equal(nothingWasSent(error), true);
+    });
+
+    it('a connection reset while TLS is agreed on: connect_failed, nothing sent', async () => {
+      const url = await listen(createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())));
+      const error = await failure(local(url.replace('http:', 'https:')));
+      assert.equal(classifyDialFailure(error), 'connect_failed');
+      assert.equal(nothingWasSent(error), true);
+    });
+
+    it('a name that is never resolved: timeout, nothing sent', async () => {
+      const silent = openEgress({ resolve: () => undefined });
+      const error = await rejection(silent.pool(local('http://slow.example', { connectMs: 50 })).request(POST));
+      assert.equal(classifyDialFailure(error), 'timeout');
+      assert.equal(nothingWasSent(error), true);
+      await silent.close();
+    });
+
+    it('no head of an answer: timeout, and the request was sent', async () => {
+      const url = await serve(() => undefined);
+      const error = await failure(local(url, { headersMs: 50 }));
+      assert.equal(classifyDialFailure(error), 'timeout');
+      assert.equal(nothingWasSent(error), false);
+    });
+
+    it('silence inside the body: timeout', async () => {
+      const url = await serve((_request, response) => response.write('first'));
+      const error = await failure(local(url, { idleMs: 50 }));
+      assert.equal(classifyDialFailure(error), 'timeout');
+      assert.equal(nothingWasSent(error), false);
+    });
+
+    it('a reset before the head, and one inside the body: reset', async () => {
+      const early = await serve((request) => request.socket.resetAndDestroy());
+      const late = await serve((request, response) => {
+        response.write('first', () => request.socket.resetAndDestroy());
+      });
+      for (const url of [early, late]) {
+        const error = await failure(local(url));
+        assert.equal(classifyDialFailure(error), 'reset');
+        assert.equal(nothingWasSent(error), false);
+        assert.equal(wasReusedConnection(error), false);
+      }
+    });
+
+    it('an end before the head, and one inside a chunk: reset', async () => {
+      const early = await serve((request) => request.socket.end());
+      const late = await serve((request, response) => {
+        response.write('first', () => request.socket.end('40\r\nhalf of'));
+      });
+      for (const url of [early, late]) assert.equal(classifyDialFailure(await failure(local(url))), 'reset');
+    });
+
+    it('an answer that is not HTTP: reset', async () => {
+      const url = await listen(createTcpServer((socket) => socket.once('data', () => socket.end('SSH-2.0\r\n'))));
+      assert.equal(classifyDialFailure(await failure(local(url))), 'reset');
+    });
+
+    it('our own cancelling, before and after the head: cancelled', async () => {
+      const url = await serve((request, response) => {
+        if (request.headers['x-begin'] !== undefined) response.write('first');
+      });
+      const leaving = new AbortController();
+      setTimeout(() => leaving.abort(), 20);
+      assert.equal(classifyDialFailure(await failure(local(url), leaving.signal)), 'cancelled');
+      const answer = await egress.pool(local(url)).request({ ...POST, headers: { 'x-begin': '1' } });
+      setImmediate(() => answer.body.destroy());
+      assert.equal(classifyDialFailure(await rejection(answer.body.text())), 'cancelled');
+    });
+
+    it("an AbortSignal's own time limit: timeout", async () => {
+      const url = await serve(() => undefined);
+      assert.equal(classifyDialFailure(await failure(local(url), AbortSignal.timeout(20))), 'timeout');
+    });
+
+    for (const how of ['reset', 'end'] as const) {
+      it(`a connection that had answered before and is gone when asked again (${how}): a reset of a reused one`, async () => {
+        const asked = new Map<Socket, number>();
+        const url = await serve((request: IncomingMessage, response) => {
+          const { socket } = request;
+          asked.set(socket, (asked.get(socket) ?? 0) + 1);
+          if (asked.get(socket) === 1) response.end('ok');
+          else if (how === 'reset') socket.resetAndDestroy();
+          else socket.end();
+        });
+        const there = local(url);
+        await askWhole(egress, there);
+        const error = await failure(there);
+        assert.equal(classifyDialFailure(error), 'reset');
+        assert.equal(wasReusedConnection(error), true);
+        assert.equal(nothingWasSent(error), false);
+      });
+    }
+
+    it('what is no error at all: reset', () => {
+      for (const thrown of [undefined, null, 'text', 0]) assert.equal(classifyDialFailure(thrown), 'reset');
+    });
+  });
+});
+
+/** Asks, reads all of the answer, and waits for the turn in which the connection is given back. */
+async function askWhole(egress: Egress, there: Destination): Promise<void> {
+  await (await egress.pool(there).request(POST)).body.dump();
+  await new Promise((done) => setImmediate(done));
+}
+
+async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it was answered');
+}

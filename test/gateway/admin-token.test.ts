@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { Agent, request } from 'undici';
+import { startGateway, type TestGateway } from '../support/gateway';
+
+describe('The admin token', function () {
+  this.timeout(90_000);
+  let gateway: TestGateway;
+  before(async () => {
+    gateway = await startGateway({ upstreams: { acme: { url: 'http://127.0.0.1:9' } } });
+  });
+  after(() => gateway.stop());
+
+  /** Asks from an address of this machine. */
+  async function show(token: string, localAddress: string) {
+    const dispatcher = new Agent({ localAddress });
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await request(`${gateway.adminUrl}/admin/v1/accounts`, { dispatcher, headers });
+    const body = (await answer.body.json()) as { error?: { code: string } };
+    await dispatcher.close();
+    return { status: answer.statusCode, code: body.error?.code, headers: answer.headers };
+  }
+
+  it('is taken at any time, while wrong ones of the same address are slowed', async () => {
+    const guesses = await Promise.all(Array.from({ length: 40 }, (_, guess) => show(`guess-${guess}`, '127.0.0.2')));
+    const slowed = guesses.filter(({ status }) => status === 429);
+    // On a slow machine the first wait ends before the last guess.
+    assert.ok(slowed.length >= 15 && slowed.length <= 20, `${slowed.length} are slowed`);
+    for (const { code, headers } of slowed) {
+      assert.equal(code, 'ADMIN_TOKEN_SLOWED');
+      assert.ok(Number(headers['retry-after']) >= 1);
+      assert.equal(headers['connection'], 'close');
+    }
+    assert.equal((await show(gateway.adminToken, '127.0.0.2')).status, 200);
+    assert.equal((await show(gateway.adminToken, '127.0.0.3')).status, 200);
+  });
+
+  it('is still asked for with 401 at another address', async () => {
+    assert.equal((await show('wrong', '127.0.0.4')).status, 401);
+  });
+
+  it('leaves one line in the log while it is guessed, without the guess', () => {
+    const lines = gateway
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('wrong admin tokens'));
+    assert.equal(lines.length, 1);
+    assert.equal(JSON.parse(lines[0] ?? '{}').place, '127.0.0.2');
+    assert.ok(!gateway.output().includes('guess-'));
+  });
+});

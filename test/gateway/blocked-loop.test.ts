@@ -1,0 +1,165 @@
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { temporaryFolder } from '../support/configuration-folder';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { builtServer } from '../support/shared';
+import { textOf } from '../support/sources';
+import { until } from '../support/until';
+import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const BLOCK = `
+const blockFor = (ms) => { for (const end = Date.now() + ms; Date.now() < end; ); };
+const blockForEver = () => { for (;;); };
+`;
+
+/** A plugin whose routes block after they have waited, and an adapter that blocks in \`request\`. */
+const PLUGIN = (dist: string) => `
+const chat = require('${dist}/plugins/upstreams/chat.js').default;
+const { registerAdapter } = require('${dist}/exports/upstream.js');
+const { definePlugin } = require('${dist}/exports/plugin.js');
+const { pluginManifest } = require('${dist}/exports/manifest.js');
+${BLOCK}
+const route = (path, work) => ({
+  listener: 'public', auth: 'none', method: 'GET', path, summary: 'Blocks.', answers: { 200: { description: 'Late.' } },
+  handle: async (_visit, _request, response) => {
+    await null;
+    work();
+    response.end();
+  },
+});
+module.exports = pluginManifest(definePlugin({
+  name: 'blocking',
+  summary: 'Blocks.',
+  schema: { type: 'object', properties: {} },
+  register: () => void registerAdapter({
+    ...chat,
+    name: 'blocking-adapter',
+    request: (...given) => { blockFor(2_000); return chat.request(...given); },
+  }),
+  routes: () => [route('/v1/block', () => blockFor(3_000)), route('/v1/block-for-ever', blockForEver)],
+}));
+`;
+
+const POLICY = (dist: string) => `
+const { definePolicy } = require('${dist}/exports/policy.js');
+const { policiesManifest } = require('${dist}/exports/manifest.js');
+${BLOCK}
+module.exports = policiesManifest('slow-policies', [definePolicy({
+  name: 'blocking-policy',
+  summary: 'Blocks.',
+  schema: { type: 'object', properties: {} },
+  needs: [],
+  provides: [],
+  prepare: () => () => blockFor(2_000),
+})]);
+`;
+
+interface Told {
+  readonly msg: string;
+  readonly level: number;
+  readonly by?: string;
+  readonly blockedMs: number;
+  readonly at?: readonly string[];
+}
+
+describe('An event loop that is blocked', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  beforeEach(async () => {
+    upstream = await startUpstream();
+    upstream.always(chatAnswer());
+    const dist = dirname(await builtServer());
+    const plugin = temporaryFolder({ 'index.js': PLUGIN(dist) });
+    const policy = temporaryFolder({ 'index.js': POLICY(dist) });
+    const { plugins } = parse(textOf('system.config.yml'));
+    gateway = await startGateway({
+      upstreams: {
+        sound: { url: upstream.url, adapter: 'chat' },
+        blocked: { url: upstream.url, adapter: 'blocking-adapter', models: { slow: {} } },
+      },
+      configure: (config) => {
+        config['policies'].push('blocking-policy');
+        config['pipelines'].cost.policies.unshift({ 'blocking-policy': null });
+      },
+      system: {
+        plugins: {
+          ...plugins,
+          blocking: { package: join(plugin, 'index.js') },
+          'slow-policies': { package: join(policy, 'index.js') },
+        },
+      },
+    });
+    key = (await gateway.newCustomer('1')).key;
+  });
+
+  afterEach(async () => {
+    await gateway.kill();
+    await upstream.stop();
+  });
+
+  const told = (): Told[] =>
+    gateway
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('the event loop'))
+      .map((line) => JSON.parse(line));
+
+  async function expectTold(by: string, seconds: number): Promise<void> {
+    const ofOwner = () => told().filter((each) => each.by === by);
+    const ended = await until('the end is logged', () => ofOwner().find(({ msg }) => msg.includes('was blocked')));
+    expect(ended.level).to.equal(40);
+    // What the whole machine stood still is not counted.
+    expect(ended.blockedMs).to.be.within(seconds * 400, seconds * 5_000);
+    expect(ofOwner()[0]?.level).to.equal(50);
+    const { text } = await gateway.admin('GET', '/metrics');
+    expect(text).to.include(`tollgate_event_loop_blocked_seconds_total{by="${by}"} ${ended.blockedMs / 1_000}`);
+  }
+
+  const chat = (path: string, model: string) =>
+    gateway.call(path, { key, body: { model, messages: [{ role: 'user', content: 'hello' }] } });
+
+  for (const [what, by, block] of [
+    ['an adapter', 'adapter blocking-adapter', () => chat('/v1/chat/completions', 'slow')],
+    ['a policy', 'policy blocking-policy', () => chat('/cost/v1/chat/completions', MODEL)],
+  ] as const) {
+    it(`for 2 s by ${what} is logged with its name and how long it was`, async () => {
+      const answer = await block();
+      expect(answer.status, answer.text).to.equal(200);
+      await expectTold(by, 2);
+    });
+  }
+
+  it('for 3 s by a plugin that had waited before is logged with its name and its place', async () => {
+    expect((await gateway.call('/v1/block', { method: 'GET' })).status).to.equal(200);
+    await expectTold('plugin blocking', 3);
+    expect(
+      told()
+        .map(({ at }) => at?.[0])
+        .join(),
+    ).to.match(/blockFor \(.*index\.js:\d+\)/);
+  });
+
+  it('is not reported when the whole process was stopped', async () => {
+    gateway.process.kill('SIGSTOP');
+    await sleep(1_500);
+    gateway.process.kill('SIGCONT');
+    // A block that is real is still seen afterwards.
+    expect((await gateway.call('/v1/block', { method: 'GET' })).status).to.equal(200);
+    await until('the end is logged', () => told().some(({ msg }) => msg.includes('was blocked')));
+    expect(told().filter(({ by }) => by !== 'plugin blocking')).to.deep.equal([]);
+  });
+
+  it('for ever by a plugin is logged with its name again and again', async () => {
+    gateway.call('/v1/block-for-ever', { method: 'GET' }).catch(() => undefined);
+    await until('it is logged twice', () => told().length >= 2);
+    const [first, second] = told();
+    expect(first).to.include({ by: 'plugin blocking' });
+    expect(second?.blockedMs).to.be.above(first?.blockedMs ?? 0);
+    expect(second?.at?.[0]).to.match(/^blockForEver \(.*index\.js:\d+\)$/);
+  });
+});

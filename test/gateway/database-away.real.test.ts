@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { type Link, linkTo } from '../support/link';
+import { realStores } from '../support/stores';
+import { until } from '../support/until';
+import { closedPort, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+describe('While Postgres is away', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let link: Link;
+  let postgresPort: number;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer());
+    const { redisUrl, databaseUrl } = await realStores();
+    const url = new URL(databaseUrl);
+    postgresPort = Number(url.port);
+    link = await linkTo(postgresPort);
+    url.host = `127.0.0.1:${link.port}`;
+    const stores = { redisUrl, databaseUrl: url.href };
+    gateway = await startGateway({ stores, upstreams: { acme: { url: upstream.url } } });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await link?.stop();
+    await upstream?.stop();
+  });
+  afterEach(() => giveBack());
+
+  /** Connections to Postgres end, and new ones are refused. */
+  const takeAway = async () => {
+    link.turnTo(Number(new URL(await closedPort()).port));
+    link.mend();
+  };
+  const giveBack = () => link?.turnTo(postgresPort);
+  const isAway = async () => (await gateway.admin('GET', '/admin/v1/accounts')).status === 503;
+  const isBack = async () => (await gateway.admin('GET', '/admin/v1/accounts')).status === 200;
+
+  it('operators get 503 with the reason and a time to come back, while calls go on', async () => {
+    await takeAway();
+    for (const path of ['/admin/v1/accounts', '/admin/v1/usage', '/admin/v1/audit']) {
+      const answer = await gateway.admin('GET', path);
+      expect(answer.status, answer.text).to.equal(503);
+      expect(answer.json.error).to.include({ type: 'server_error', code: 'DATABASE_UNAVAILABLE', retryable: true });
+      expect(Number(answer.headers['retry-after'])).to.be.at.least(1);
+    }
+    expect((await gateway.admin('POST', '/admin/v1/accounts', { name: 'new' })).status).to.equal(503);
+    // On a busy machine Redis may be too slow for a call, which is then refused; here it is asked again.
+    const isServed = async () => (await gateway.call('/v1/messages', { key, body: ask() })).status === 200;
+    await until('a call is served', isServed);
+    giveBack();
+    await until('operators are answered', isBack);
+  });
+
+  it('the log has one line when it goes and one when it is back, and none of a library', async () => {
+    const before = gateway.output().length;
+    await takeAway();
+    for (let round = 0; round < 20; round += 1) await until('the database is away', isAway);
+    giveBack();
+    await until('operators are answered', isBack);
+    await until('the log says so', () => gateway.output().slice(before).includes('Postgres answers again'));
+    const lines = gateway.output().slice(before).trim().split('\n');
+    const from = (level: number) => lines.map((line) => JSON.parse(line)).filter((line) => line.level >= level);
+    expect(from(30).filter(({ msg }) => /knex/i.test(msg))).to.deep.equal([]);
+    const told = from(30).filter(({ msg }) => /Postgres (cannot be reached|answers again)/.test(msg));
+    expect(told.map(({ level }) => level)).to.deep.equal([50, 30]);
+    expect(from(40).length, lines.join('\n')).to.equal(1);
+  });
+});

@@ -1,0 +1,196 @@
+import { expect } from 'chai';
+import { ask, PATH, type TestProtocol } from '../support/calls';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
+import { until } from '../support/until';
+import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+/** A context window of 200,000 tokens at 6 USD per million, the dearest price of input, and an answer of 100 tokens at 15. */
+const WINDOW_USD = 1.2015;
+const PDF_URL = { type: 'document', source: { type: 'url', url: 'https://files.example/long.pdf' } };
+const PDF_FILE = { type: 'document', source: { type: 'file', file_id: 'file_011CNha8iCJcU1wXNR6q4V8w' } };
+const PDF_BASE64 = {
+  type: 'document',
+  source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0xLjQK' },
+};
+const IMAGE_URL = { type: 'image', source: { type: 'url', url: 'https://files.example/large.png' } };
+
+describe('What a vendor reads although it is not in the body', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url } },
+      configure: (config) => {
+        const shared = ['file_id', 'thread', 'previous_response_id'];
+        setPolicy(config, 'model-request', { sharedObjects: shared }, 'cost');
+        setPolicy(config, 'model-request', { unknownMembers: 'refuse' }, 'speed');
+      },
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  /** A vendor that reads a whole context window for every call. */
+  function readsAll(protocol: TestProtocol): void {
+    const usage = { input: 200_000, output: 5 };
+    upstream.always(protocol === 'chat' ? chatAnswer({ usage }) : messagesAnswer({ usage }));
+  }
+
+  /** Ten calls at once; resolves with how many were answered. */
+  async function answeredOfTen(key: string, path: string, body: object): Promise<number> {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => gateway.call(path, { key, body })));
+    await until('all of it is settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+    return answers.filter(({ status }) => status === 200).length;
+  }
+
+  const withPart = (part: object) => ask({ messages: [{ role: 'user', content: [part] }] });
+  const ROWS: readonly [string, string, object][] = [
+    [
+      'a prompt that the vendor keeps',
+      '/cost/v1/messages',
+      { thread: { type: 'continue', previous_message_id: 'msg_1' } },
+    ],
+    ['a PDF by URL', '/v1/messages', withPart(PDF_URL)],
+    ['a PDF by file_id', '/cost/v1/messages', withPart(PDF_FILE)],
+    ['a PDF in base64', '/v1/messages', withPart(PDF_BASE64)],
+    ['an image by URL', '/v1/messages', withPart(IMAGE_URL)],
+    ['an MCP server', '/v1/messages', { mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example' }] }],
+    ['a member that nobody knows', '/v1/messages', { attached_corpus: { id: 'corpus_1' } }],
+  ];
+  for (const [name, path, more] of ROWS) {
+    it(`holds a context window for ${name}: a balance of $0.10 pays for no call`, async () => {
+      readsAll('messages');
+      const { key } = await gateway.newCustomer('100', { balanceLimit: '0.10' });
+      expect(await answeredOfTen(key, path, ask(more as Record<string, unknown>))).to.equal(0);
+      expect(upstream.calls).to.have.length(0);
+    });
+  }
+
+  it('charges all of what the vendor read where the balance covers it', async () => {
+    readsAll('messages');
+    const { key } = await gateway.newCustomer('4');
+    expect(await answeredOfTen(key, '/v1/messages', withPart(PDF_URL))).to.be.within(1, 6);
+    const charged = 4 - Number((await gateway.balance(key)).balanceUsd);
+    expect(charged).to.be.closeTo(upstream.calls.length * 0.600075, 1e-8);
+  });
+
+  it('is 402 with what it holds in the details', async () => {
+    const { key } = await gateway.newCustomer('0.10');
+    const { status, json } = await gateway.call('/v1/messages', { key, body: withPart(PDF_URL) });
+    expect([status, json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
+    expect(Number(json.error.details.requiredUsd)).to.equal(WINDOW_USD);
+  });
+
+  const REFUSED: readonly [string, object, string][] = [
+    ['messages', withPart(PDF_FILE), 'messages[0].content'],
+    ['messages', ask({ thread: { type: 'continue', previous_message_id: 'msg_1' } }), 'thread'],
+    ['messages', ask({ container: 'container_1' }), 'container'],
+    ['messages', ask({ background: true }), 'background'],
+    ['chat', ask({ background: true }), 'background'],
+    ['chat', ask({ previous_response_id: 'resp_1' }), 'previous_response_id'],
+    ['chat', ask({ conversation: 'conv_1' }), 'conversation'],
+    ['chat', ask({ prompt: { id: 'pmpt_1' } }), 'prompt'],
+    ['chat', withPart({ type: 'file', file: { file_id: 'file-1' } }), 'messages[0].content'],
+  ];
+  for (const [protocol, body, param] of REFUSED) {
+    it(`is 400 NOT_SUPPORTED for ${JSON.stringify(body).slice(40, 140)} in ${protocol}`, async () => {
+      const { key } = await gateway.newCustomer('100');
+      const { status, json } = await gateway.call(PATH[protocol as TestProtocol], { key, body });
+      expect([status, json.error?.code, json.error?.param]).to.deep.equal([400, 'NOT_SUPPORTED', param]);
+      expect(upstream.calls).to.have.length(0);
+    });
+  }
+
+  it('forwards a small unknown member, holds little for it, and raises an alarm', async () => {
+    upstream.always(messagesAnswer());
+    const { key } = await gateway.newCustomer('0.10');
+    const { status, text } = await gateway.call('/v1/messages', { key, body: ask({ brand_new: true }) });
+    expect(status, text).to.equal(200);
+    expect(upstream.calls[0]?.json).to.have.property('brand_new', true);
+    await until('a log line names the member', () => gateway.output().includes('brand_new') || undefined);
+    const metrics = (await gateway.admin('GET', '/metrics')).text;
+    expect(metrics).to.match(/^tollgate_unknown_members_total\{protocol="messages",treatment="free"\} [1-9]/m);
+  });
+
+  it('holds no context window for what coding agents send with every call', async () => {
+    upstream.always(messagesAnswer());
+    const { key } = await gateway.newCustomer('0.10');
+    const body = ask({
+      thinking: { type: 'adaptive', display: 'omitted' },
+      context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+      output_config: { effort: 'medium' },
+      metadata: { user_id: 'u'.repeat(150) },
+      system: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }],
+      tools: [{ name: 'Bash', input_schema: { type: 'object', properties: {} } }],
+    });
+    const { status, text } = await gateway.call('/v1/messages', { key, body });
+    expect(status, text).to.equal(200);
+  });
+
+  it('refuses an unknown member where the operator says `unknownMembers: refuse`', async () => {
+    const { key } = await gateway.newCustomer('1');
+    const { status, json } = await gateway.call('/speed/v1/messages', { key, body: ask({ brand_new: true }) });
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'brand_new']);
+  });
+});
+
+describe('The most a call can answer', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url, models: { [MODEL]: { context: 400_000, maxOutput: 128_000 } } } },
+      configure: (config) => setPolicy(config, 'reserve-settle', { withoutLimit: 'insert' }, 'cost'),
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  const withoutLimit = { model: MODEL, messages: [{ role: 'user', content: 'Hello' }] };
+
+  it('is held for 24 calls without a limit: a balance of $0.50 pays for none that can cost 1.92', async () => {
+    upstream.always(chatAnswer({ usage: { input: 10, output: 128_000 } }));
+    const { key } = await gateway.newCustomer('0.50');
+    const calls = Array.from({ length: 24 }, () => gateway.call(PATH.chat, { key, body: withoutLimit }));
+    expect((await Promise.all(calls)).map(({ status }) => status)).to.deep.equal(Array(24).fill(402));
+    expect(upstream.calls).to.have.length(0);
+  });
+
+  it('goes into the forwarded body where the operator says `withoutLimit: insert`', async () => {
+    upstream.always(chatAnswer());
+    const { key } = await gateway.newCustomer('10');
+    expect((await gateway.call('/cost/v1/chat/completions', { key, body: withoutLimit })).status).to.equal(200);
+    expect((await gateway.call(PATH.chat, { key, body: withoutLimit })).status).to.equal(200);
+    expect(upstream.calls[0]?.json).to.have.property('max_tokens', 128_000);
+    expect(upstream.calls[1]?.json).to.not.have.property('max_tokens');
+  });
+
+  for (const limits of [
+    { max_completion_tokens: 1, max_tokens: 100_000 },
+    { max_completion_tokens: 100_000, max_tokens: 1 },
+  ]) {
+    it(`is the larger of two limits: ${JSON.stringify(limits)}`, async () => {
+      upstream.always(chatAnswer({ usage: { input: 10, output: 100_000 } }));
+      const { key } = await gateway.newCustomer('0.50');
+      const body = { ...withoutLimit, ...limits };
+      const { status, json } = await gateway.call(PATH.chat, { key, body });
+      expect([status, json.error?.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
+      const { key: rich } = await gateway.newCustomer('10');
+      const answer = await gateway.call(PATH.chat, { key: rich, body });
+      expect([answer.status, answer.headers['x-ai-cost']]).to.deep.equal([200, '1.50003000']);
+    });
+  }
+});

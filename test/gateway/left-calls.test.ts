@@ -1,0 +1,307 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { LeavingClient } from '../support/leaving-client';
+import { setPolicy } from '../support/policy-settings';
+import { until } from '../support/until';
+import {
+  beforeBody,
+  chatAnswer,
+  chatStream,
+  after as later,
+  messagesAnswer,
+  messagesAsAsked,
+  messagesFailure,
+  messagesStream,
+  neverAnswer,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+  when,
+} from '../support/upstream';
+
+const answerOf = { messages: messagesAnswer, chat: chatAnswer };
+
+/** What the vendor charges for: the output is mostly reasoning that is not shown. */
+const USAGE = { input: 1_000, output: 20_000 };
+/** 1,000 × 3 + 20,000 × 15 USD per million. */
+const COST = '0.30300000';
+
+const streamOf = (protocol: TestProtocol, options: Record<string, unknown> = {}): Script =>
+  protocol === 'messages' ? messagesStream(options) : chatStream({ withUsage: true, ...options });
+
+/** Events before the first content, and after one piece of text. */
+const PREAMBLE = { messages: 3, chat: 1 } as const;
+
+const WORDS = Array.from({ length: 2_000 }, () => 'word ');
+
+describe('A client that leaves after the upstream took the request', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const timeouts = { connect: '1s', headers: '20s', idle: '20s' };
+    const models = { [MODEL]: { maxOutput: 128_000 } };
+    gateway = await startGateway({
+      upstreams: {
+        acme: { url: upstream.url, timeouts, models },
+        stubborn: { url: upstream.url, timeouts, models: { stubborn: { maxOutput: 128_000 } }, stopsOnCancel: false },
+        quiet: { url: upstream.url, timeouts, models: { quiet: { maxOutput: 128_000 } } },
+        narrow: { url: upstream.url, timeouts, models: { narrow: {} }, maxConcurrent: 1 },
+      },
+      // Calls that are read on for longer need their leases renewed.
+      system: { ledger: { leaseSeconds: 5 } },
+      configure: (config) => setPolicy(config, 'reserve-settle', { onClientAbort: 'drain' }, 'cost'),
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(async () => {
+    upstream.reset();
+    ({ key } = await gateway.newCustomer('100'));
+  });
+
+  const begin = (protocol: TestProtocol, more: Record<string, unknown>, prefix = '') =>
+    new LeavingClient(gateway, `${prefix}${PATH[protocol]}`, key, ask({ max_tokens: 50_000, ...more }));
+
+  const onlyRecord = (paidBy = key): Promise<Record<string, unknown>> =>
+    until(
+      'the record is there',
+      async () => {
+        const { items } = (await gateway.call('/v1/usage', { method: 'GET', key: paidBy })).json;
+        return items[0];
+      },
+      40_000,
+    );
+
+  async function expectBooks(record: Record<string, unknown>): Promise<void> {
+    const balance = await gateway.balance(key);
+    expect(balance.heldUsd).to.equal('0.00000000');
+    expect(Number(balance.balanceUsd)).to.be.closeTo(100 - Number(record['cost']), 1e-9);
+  }
+
+  for (const protocol of PROTOCOLS) {
+    it(`pays the reported usage of a stream that it left before the usage came (${protocol})`, async () => {
+      const before = PREAMBLE[protocol] + 1;
+      upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(1_500) } }));
+      const client = begin(protocol, { stream: true });
+      await client.sees('one ');
+      client.leave();
+      const record = await onlyRecord();
+      expect(record).to.include({ billing: 'actual', cost: COST, outputTokens: 20_000, status: 200, errorCode: null });
+      await expectBooks(record);
+    });
+
+    it(`pays the reported usage of a stream that it left between stop reason and usage (${protocol})`, async () => {
+      // In the Messages protocol one event tells both.
+      const before = protocol === 'messages' ? PREAMBLE.messages + 2 : PREAMBLE.chat + 2;
+      upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(1_500) } }));
+      const client = begin(protocol, { stream: true });
+      await client.sees(protocol === 'messages' ? 'content_block_stop' : 'finish_reason":"stop"');
+      client.leave();
+      expect(await onlyRecord()).to.include({ billing: 'actual', cost: COST, status: 200 });
+    });
+
+    it(`pays the reported usage of a stream that had not begun (${protocol})`, async () => {
+      upstream.always(later(1_000, streamOf(protocol, { texts: ['one '], usage: USAGE })));
+      const client = begin(protocol, { stream: true });
+      await upstream.call(1);
+      client.leave();
+      const record = await onlyRecord();
+      expect(record).to.include({ billing: 'actual', cost: COST, status: 499, errorCode: 'CLIENT_LEFT' });
+      await expectBooks(record);
+    });
+
+    it(`pays the reported usage of a stream whose preamble was held back (${protocol})`, async () => {
+      upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, firstTokenDelayMs: 1_500 }));
+      const client = begin(protocol, { stream: true });
+      await upstream.call(1);
+      await sleep(300);
+      client.leave();
+      expect(await onlyRecord()).to.include({ billing: 'actual', cost: COST, status: 499 });
+    });
+
+    it(`pays the reported usage of an unstreamed call (${protocol})`, async () => {
+      upstream.always(later(1_000, answerOf[protocol]({ usage: USAGE })));
+      const client = begin(protocol, {});
+      await upstream.call(1);
+      client.leave();
+      const record = await onlyRecord();
+      expect(record).to.include({ billing: 'actual', cost: COST, status: 499, errorCode: 'CLIENT_LEFT' });
+      await expectBooks(record);
+    });
+  }
+
+  it('pays the reported usage of a call with a large body', async () => {
+    upstream.always(later(1_000, messagesAnswer({ usage: USAGE })));
+    const client = begin('messages', { messages: [{ role: 'user', content: 'x'.repeat(500_000) }] });
+    await upstream.call(1);
+    await sleep(300);
+    client.leave();
+    expect(await onlyRecord()).to.include({ billing: 'actual', cost: COST, status: 499 });
+  });
+
+  it('occupies its slot at the upstream until the answer has ended', async () => {
+    upstream.next(later(1_200, messagesAnswer({ usage: USAGE })));
+    upstream.always(messagesAnswer());
+    const client = begin('messages', { model: 'narrow', max_tokens: 100 });
+    await upstream.call(1);
+    client.leave();
+    const next = gateway.call(PATH.messages, {
+      key: (await gateway.newCustomer('1')).key,
+      body: ask({ model: 'narrow' }),
+    });
+    await sleep(600);
+    expect(upstream.calls).to.have.length(1);
+    expect((await next).status).to.equal(200);
+    expect(upstream.calls).to.have.length(2);
+  });
+
+  it('pays nothing when the upstream fails, and no other upstream is asked', async () => {
+    upstream.always(later(500, messagesFailure(500)));
+    const client = begin('messages', {});
+    await upstream.call(1);
+    client.leave();
+    expect(await onlyRecord()).to.include({ billing: 'released', cost: '0.00000000', status: 499 });
+    expect(upstream.calls).to.have.length(1);
+  });
+
+  it('pays nothing when it left before the upstream took the whole request', async () => {
+    upstream.always(
+      beforeBody({
+        answer: async ({ request, closed }) => {
+          request.pause();
+          await new Promise<void>((done) => closed.addEventListener('abort', () => done()));
+        },
+      }),
+    );
+    const client = begin('messages', { messages: [{ role: 'user', content: 'x'.repeat(15_000_000) }] });
+    await upstream.call(1);
+    await sleep(500);
+    client.leave();
+    expect(await onlyRecord()).to.include({ billing: 'released', cost: '0.00000000', status: 499 });
+  });
+
+  it('waits for eight unstreamed calls that it left; further ones are refused until then, streams are not', async () => {
+    let answer = (): void => undefined;
+    const ready = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    upstream.next(...Array.from({ length: 8 }, () => when(ready, messagesAnswer({ usage: USAGE }))));
+    upstream.always(messagesAnswer());
+    const clients = Array.from({ length: 8 }, () => begin('messages', {}));
+    await upstream.call(8);
+    for (const client of clients) client.leave();
+    const refused = await until('a further call is refused', async () => {
+      const further = await gateway.call(PATH.messages, { key, body: ask() });
+      return further.status === 429 ? further : undefined;
+    });
+    expect(refused.json.error).to.include({ code: 'CONCURRENCY_LIMIT' });
+    expect(refused.json.error.details).to.deep.equal({ of: 'account', limit: 8 });
+    upstream.always(messagesAsAsked());
+    expect((await gateway.call(PATH.messages, { key, body: ask({ stream: true }) })).status).to.equal(200);
+    answer();
+    await until('further calls are answered', async () => {
+      const further = await gateway.call(PATH.messages, { key, body: ask() });
+      return further.status === 200;
+    });
+    const items = await until('all have records', async () => {
+      const page = (await gateway.call('/v1/usage?limit=100&status=499', { method: 'GET', key })).json.items;
+      return page.length === 8 ? page : undefined;
+    });
+    for (const item of items) expect(item).to.include({ billing: 'actual', cost: COST });
+  });
+
+  describe('and is read on for long', () => {
+    interface LeftCall {
+      readonly record: Record<string, unknown>;
+      readonly closedEarly: boolean;
+      readonly afterMs: number;
+    }
+    const left = new Map<string, Promise<LeftCall>>();
+
+    /** Begins a stream, and leaves it when the client has seen these words, or when the upstream has taken it. */
+    async function leave(name: string, script: Script, client: LeavingClient, paidBy: string, sees?: string) {
+      upstream.next(script);
+      const call = await upstream.call(left.size + 1);
+      if (sees !== undefined) await client.sees(sees);
+      const leftMs = performance.now();
+      client.leave();
+      const end = async (): Promise<LeftCall> => {
+        await Promise.race([call.clientGone, call.ended]);
+        const afterMs = performance.now() - leftMs;
+        const record = await onlyRecord(paidBy);
+        return { record, afterMs, closedEarly: call.closedEarly };
+      };
+      left.set(name, end());
+    }
+
+    before(async () => {
+      upstream.reset();
+      const begun = async (protocol: TestProtocol, more: Record<string, unknown>, prefix = '') => {
+        ({ key } = await gateway.newCustomer('100'));
+        return begin(protocol, { stream: true, ...more }, prefix);
+      };
+      for (const protocol of PROTOCOLS) {
+        const words = streamOf(protocol, { texts: WORDS, usage: USAGE, delayMs: 20 });
+        await leave(`on and on ${protocol}`, words, await begun(protocol, {}), key, 'word');
+        for (const [model, prefix] of [
+          ['stubborn', ''],
+          [MODEL, '/cost'],
+        ] as const) {
+          const waitFor = { before: PREAMBLE[protocol] + 1, until: sleep(12_000) };
+          const slow = streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor });
+          await leave(`${model} ${protocol}`, slow, await begun(protocol, { model }, prefix), key, 'one ');
+        }
+      }
+      await leave('silent', neverAnswer(), await begun('messages', {}), key);
+      const waitFor = { before: 4, until: sleep(60_000, undefined, { ref: false }) };
+      const hidden = messagesStream({ texts: ['one ', 'two '], usage: { input: 1_000, output: 1 }, waitFor });
+      await leave('hidden', hidden, await begun('messages', { model: 'quiet' }), key, 'one ');
+      await Promise.all(left.values());
+    });
+
+    const callOf = (name: string) => left.get(name) as Promise<LeftCall>;
+
+    for (const protocol of PROTOCOLS) {
+      it(`pays for 10 s of a stream that goes on, and the upstream is cancelled then (${protocol})`, async () => {
+        const { record, afterMs, closedEarly } = await callOf(`on and on ${protocol}`);
+        expect(closedEarly).to.equal(true);
+        expect(afterMs).to.be.within(9_000, 13_000);
+        expect(record).to.include({ billing: 'partial', status: 200, errorCode: null });
+        // At least 300 pieces of 5 bytes in 10 s.
+        expect(record['outputTokens']).to.be.within((300 * 5) / 4, (WORDS.length * 5) / 4);
+      });
+
+      for (const [title, model] of [
+        ['an upstream that does not stop when it is cancelled', 'stubborn'],
+        ['a pipeline with onClientAbort: drain', MODEL],
+      ] as const)
+        it(`pays the reported usage of a stream of 12 s at ${title} (${protocol})`, async () => {
+          const { record, closedEarly } = await callOf(`${model} ${protocol}`);
+          expect(record).to.include({ billing: 'actual', cost: COST, status: 200 });
+          expect(closedEarly).to.equal(false);
+        });
+    }
+
+    it('pays the input of a stream whose upstream stays silent, which is cancelled after 10 s', async () => {
+      const { record, afterMs } = await callOf('silent');
+      expect(afterMs).to.be.within(9_000, 13_000);
+      expect(record).to.include({ billing: 'partial', status: 499, errorCode: 'CLIENT_LEFT', outputTokens: 0 });
+      expect(Number(record['cost'])).to.be.above(0);
+    });
+
+    it('pays for output that the upstream does not show by the seconds of silence', async () => {
+      const { record } = await callOf('hidden');
+      expect(record).to.include({ billing: 'partial', inputTokens: 1_000 });
+      // 10 s at 50 tokens per second, because no stream of this model was measured.
+      expect(record['outputTokens']).to.be.within(480, 700);
+    });
+  });
+});

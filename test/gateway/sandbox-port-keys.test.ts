@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { request } from 'undici';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { until } from '../support/until';
+
+const PORT = 28_751;
+
+const SERVER = `
+  const server = require('http').createServer((question, answer) => answer.end('here'));
+  server.on('upgrade', (question, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\n');
+    socket.pipe(socket);
+  });
+  server.listen(${PORT}, '127.0.0.1');
+`;
+
+interface Opened {
+  readonly url: string;
+  readonly headers: Record<string, string>;
+}
+
+describe('a token of a port', () => {
+  let gateway: TestGateway;
+  let accountId: string;
+  let key: string;
+  let id: string;
+
+  before(async () => {
+    gateway = await startGateway(SANDBOX_GATEWAY);
+    ({ accountId, key } = await gateway.newCustomer('5'));
+    ({ id } = await createSandbox(gateway, key, creation('port-keys')));
+    await waitForState(gateway, key, id, 'RUNNING');
+    await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'server.js', content: SERVER } });
+    const body = { command: `exec "${NODE_INSIDE}" server.js`, background: true };
+    await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body });
+    const opened = await open(key);
+    await until('the server is up', async () => (await ask(opened)) === 200);
+  });
+
+  after(async () => {
+    await terminate(gateway, key, id);
+    await gateway.stop();
+  });
+
+  const open = async (by: string): Promise<Opened> =>
+    (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT}`, { method: 'GET', key: by })).json;
+
+  const ask = async ({ url, headers }: Opened): Promise<number> => {
+    const { statusCode, body } = await request(url, { headers });
+    await body.dump();
+    return statusCode;
+  };
+
+  const secondKey = async (): Promise<{ id: string; key: string }> =>
+    (await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second' })).json;
+
+  /** A connection through the port that has become another protocol's. */
+  const upgrade = async ({ url, headers }: Opened): Promise<Socket> => {
+    const { hostname, port, pathname, host } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    const all = Object.entries({ host, connection: 'Upgrade', upgrade: 'echo', ...headers });
+    socket.write(`GET ${pathname} HTTP/1.1\r\n${all.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).to.match(/^HTTP\/1\.1 101 /);
+    return socket;
+  };
+
+  it('opens nothing once the key that made it is revoked, while those of other keys do', async () => {
+    const [first, second] = [await open(key), await secondKey()];
+    const bySecond = await open(second.key);
+    const socket = await upgrade(bySecond);
+    const ended = once(socket, 'close');
+    expect(await ask(bySecond)).to.equal(200);
+    expect((await gateway.admin('DELETE', `/admin/v1/keys/${second.id}`)).status).to.equal(200);
+    expect(await ask(bySecond)).to.equal(404);
+    expect(await ask(first)).to.equal(200);
+    await ended;
+  }).timeout(30_000);
+
+  it('opens nothing while its account is frozen', async () => {
+    const opened = await open(key);
+    const socket = await upgrade(opened);
+    const ended = once(socket, 'close');
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/freeze`);
+    expect(await ask(opened)).to.equal(403);
+    await ended;
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/unfreeze`);
+    expect(await ask(opened)).to.equal(200);
+  }).timeout(30_000);
+});

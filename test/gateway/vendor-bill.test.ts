@@ -1,0 +1,314 @@
+import { expect } from 'chai';
+import { ask, PATH } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import {
+  chatStream,
+  messagesStream,
+  respond,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+/** USD per million tokens. */
+const PRICE = {
+  input: 2,
+  output: 10,
+  cacheRead: 0.2,
+  cacheWrite: 2.5,
+  cacheWrite1h: 4,
+  audioInput: 40,
+  audioOutput: 80,
+  pieces: { webSearch: 0.01 },
+  above: { tokens: 150_000, input: 4, output: 15, cacheRead: 0.4 },
+  tiers: { priority: { factor: 2 } },
+  speeds: { fast: { input: 30, output: 150 } },
+  geos: { us: { factor: '1.1' } },
+};
+const DEARER = { input: 5, output: 25 };
+
+interface Row {
+  readonly is: string;
+  /** Members of the vendor's answer in place of the usual ones. */
+  readonly answer: Readonly<Record<string, unknown>>;
+  /** What the vendor charges for it, worked out by hand. */
+  readonly cost: string;
+  readonly record?: Readonly<Record<string, unknown>>;
+}
+
+const counts = (input: number, output: number, more: object = {}) => ({
+  input_tokens: input,
+  output_tokens: output,
+  ...more,
+});
+
+const MESSAGES: readonly Row[] = [
+  {
+    is: 'compaction, which the counts above do not have',
+    answer: {
+      usage: counts(20_000, 1_600, {
+        iterations: [
+          { type: 'compaction', ...counts(180_000, 3_500) },
+          { type: 'message', ...counts(20_000, 1_600) },
+        ],
+      }),
+    },
+    // 180,000 × 4 + 3,500 × 15 above the threshold, and 20,000 × 2 + 1,600 × 10 below it: thresholds are those of a pass.
+    cost: '0.82850000',
+    record: { inputTokens: 200_000, outputTokens: 5_100, totalTokens: 205_100 },
+  },
+  {
+    is: 'compaction and nothing else',
+    answer: {
+      stop_reason: 'compaction',
+      usage: counts(0, 0, { iterations: [{ type: 'compaction', ...counts(100_000, 19_500) }] }),
+    },
+    cost: '0.39500000',
+  },
+  {
+    is: 'an answer of a dearer model after a fallback',
+    answer: {
+      model: 'dearer',
+      usage: counts(1_000, 100, {
+        iterations: [
+          { type: 'message', model: 'large', ...counts(1_000, 0) },
+          { type: 'fallback_message', model: 'dearer', ...counts(1_000, 100) },
+        ],
+      }),
+    },
+    cost: '0.00950000',
+    record: {
+      passes: [
+        { input: 1_000, output: 0 },
+        { model: 'dearer', input: 1_000, output: 100 },
+      ],
+    },
+  },
+  {
+    is: 'a model that answers under another name of its own',
+    answer: { model: 'large-20261101', usage: counts(1_000, 100) },
+    cost: '0.00300000',
+  },
+  { is: 'the tier priority', answer: { usage: counts(1_000, 100, { service_tier: 'priority' }) }, cost: '0.00600000' },
+  { is: 'the speed fast', answer: { usage: counts(1_000, 100, { speed: 'fast' }) }, cost: '0.04500000' },
+  { is: 'a region', answer: { usage: counts(1_000, 100, { inference_geo: 'us' }) }, cost: '0.00330000' },
+  {
+    is: 'all three at once',
+    answer: { usage: counts(1_000, 100, { service_tier: 'priority', speed: 'fast', inference_geo: 'us' }) },
+    cost: '0.09900000',
+    record: {
+      passes: [{ tier: 'priority', speed: 'fast', geo: 'us', input: 1_000, output: 100 }],
+      flags: null,
+    },
+  },
+  {
+    is: 'a credit that was redeemed: what it had written is read',
+    answer: {
+      usage: counts(0, 0, {
+        cache_creation_input_tokens: 50_000,
+        fallback_credit: { status: { type: 'redeemed' } },
+      }),
+    },
+    cost: '0.01000000',
+  },
+  {
+    is: 'a credit that was not',
+    answer: {
+      usage: counts(0, 0, {
+        cache_creation_input_tokens: 50_000,
+        fallback_credit: { status: { type: 'not_applied', reason: 'expired' } },
+      }),
+    },
+    cost: '0.12500000',
+  },
+  {
+    is: 'searches by the piece',
+    answer: { usage: counts(1_000, 100, { server_tool_use: { web_search_requests: 3, web_fetch_requests: 2 } }) },
+    cost: '0.03300000',
+    record: { flags: null },
+  },
+  {
+    is: 'a tier without a price: the dearest that could apply, and a flag',
+    answer: { usage: counts(1_000, 100, { service_tier: 'flex' }) },
+    cost: '0.09900000',
+    record: { flags: ['unpriced'] },
+  },
+  {
+    is: 'a number that no meter counts: not charged, and a flag',
+    answer: { usage: counts(1_000, 100, { code_seconds: 7, queue_time: 0.01 }) },
+    cost: '0.00300000',
+    record: { flags: ['unknown'] },
+  },
+  {
+    is: 'a number that the operator knows to be free: no flag',
+    answer: { usage: counts(1_000, 100, { queue_time: 0.01 }) },
+    cost: '0.00300000',
+    record: { flags: null, passes: null },
+  },
+];
+
+const tokens = (prompt: number, completion: number, more: object = {}) => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+  ...more,
+});
+
+const CHAT: readonly Row[] = [
+  {
+    is: 'tokens written to the cache',
+    answer: { usage: tokens(100_000, 0, { prompt_tokens_details: { cache_write_tokens: 100_000 } }) },
+    cost: '0.25000000',
+    record: { inputTokens: 0, cacheCreationTokens: 100_000, totalTokens: 100_000 },
+  },
+  {
+    is: 'speech, in and out',
+    answer: {
+      usage: tokens(1_000, 500, {
+        prompt_tokens_details: { audio_tokens: 400, cached_tokens: 100 },
+        completion_tokens_details: { audio_tokens: 300 },
+      }),
+    },
+    // 500 × 2 + 100 × 0.2 + 400 × 40 + 200 × 10 + 300 × 80
+    cost: '0.04302000',
+    record: { inputTokens: 900, outputTokens: 500, cacheReadTokens: 100, totalTokens: 1_500 },
+  },
+  { is: 'the tier priority', answer: { service_tier: 'priority', usage: tokens(1_000, 100) }, cost: '0.00600000' },
+  { is: 'the default tier', answer: { service_tier: 'default', usage: tokens(1_000, 100) }, cost: '0.00300000' },
+];
+
+describe("A call costs what the vendor's price list says for", () => {
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const models = { large: { price: PRICE, context: 400_000 }, dearer: { price: DEARER, context: 400_000 } };
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url, models, ignoreUsage: ['queue_time'] } } });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  const expectBilled = async (path: string, stream: boolean, script: Script, { cost, record = {} }: Row) => {
+    const { key } = await gateway.newCustomer('10');
+    upstream.always(script);
+    const answer = await gateway.call(path, { key, body: ask({ model: 'large', stream }) });
+    expect(answer.status, answer.text).to.equal(200);
+    if (!stream) expect(answer.headers['x-ai-cost']).to.equal(cost);
+    const written = await gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+    expect(written['cost']).to.equal(cost);
+    for (const [field, value] of Object.entries(record)) expect(written[field], field).to.deep.equal(value);
+    expect(Number((await gateway.balance(key)).balanceUsd)).to.be.closeTo(10 - Number(cost), 1e-9);
+  };
+
+  it('a tier that the call asks for: the hold covers it, and the upstream is told', async () => {
+    upstream.always(respond({ body: { ...MESSAGE, usage: counts(1_000, 100, { service_tier: 'priority' }) } }));
+    const body = ask({ model: 'large', max_tokens: 1_000, service_tier: 'priority' });
+    const poor = await gateway.newCustomer('0.02');
+    const refused = await gateway.call(PATH.messages, { key: poor.key, body });
+    expect(refused.status, refused.text).to.equal(402);
+    expect(
+      (await gateway.call(PATH.messages, { key: poor.key, body: ask({ model: 'large', max_tokens: 1_000 }) })).status,
+    ).to.equal(200);
+    const { key } = await gateway.newCustomer('1');
+    const answer = await gateway.call(PATH.messages, { key, body });
+    expect(answer.headers['x-ai-cost']).to.equal('0.00600000');
+    expect((await upstream.call(2)).json).to.include({ service_tier: 'priority' });
+  });
+
+  it('a tier without a price at this model is refused, and nobody is asked', async () => {
+    const { key } = await gateway.newCustomer('1');
+    for (const [member, value] of [
+      ['service_tier', 'priority'],
+      ['speed', 'fast'],
+      ['inference_geo', 'us'],
+    ] as const) {
+      const answer = await gateway.call(PATH.messages, { key, body: ask({ model: 'dearer', [member]: value }) });
+      expect(answer.status).to.equal(400);
+      expect(JSON.parse(answer.text).error).to.include({ code: 'MODEL_NOT_PRICED', param: member });
+    }
+    expect(upstream.calls).to.have.length(0);
+    expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
+  });
+
+  it('all of which the list of models and the OpenAPI document show', async () => {
+    const { key } = await gateway.newCustomer('1');
+    const show = async (path: string) => JSON.parse((await gateway.call(path, { method: 'GET', key })).text);
+    const body = await show('/v1/models/large');
+    expect(body.price_per_million).to.include({ input: '4.00000000', cache_write_1h: '4.00000000' });
+    expect(body.price_per_million).to.include({ audio_input: '40.00000000', audio_output: '80.00000000' });
+    expect(body.price_per_piece).to.deep.equal({ web_search: '0.01000000' });
+    expect(body.price_variants['priority fast us']).to.include({ input: '66.00000000', output: '330.00000000' });
+    const document = await show('/openapi.json');
+    const priced = document.paths['/v1/messages'].post['x-billing'].modelPricing.large;
+    expect(priced).to.include({ inputPricePerToken: 0.000004, audioInputPricePerToken: 0.00004 });
+    expect(priced.pricePerPiece).to.deep.equal({ webSearch: 0.01 });
+    expect(priced.variants.us).to.include({ outputPricePerToken: 0.0000165 });
+  });
+
+  for (const row of MESSAGES) {
+    it(`messages: ${row.is}`, () =>
+      expectBilled(PATH.messages, false, respond({ body: { ...MESSAGE, ...row.answer } }), row));
+    it(`messages, streamed: ${row.is}`, () => {
+      const { model, stop_reason, usage } = row.answer as Record<string, unknown>;
+      const said = messagesStream({ texts: ['one'] });
+      const edited = said.events.map((event) =>
+        edit(event, (data) => {
+          const { message, delta } = data as { message?: object; delta?: object };
+          if (data['type'] === 'message_start')
+            return { ...data, message: { ...message, ...begun(model, usage as object) } };
+          if (data['type'] !== 'message_delta') return data;
+          return { ...data, delta: { ...delta, ...(stop_reason !== undefined && { stop_reason }) }, usage };
+        }),
+      );
+      return expectBilled(PATH.messages, true, messagesStream({ texts: ['one'], edit: () => edited }), row);
+    });
+  }
+
+  for (const row of CHAT) {
+    it(`chat: ${row.is}`, () =>
+      expectBilled(PATH.chat, false, respond({ body: { ...COMPLETION, ...row.answer } }), row));
+    it(`chat, streamed: ${row.is}`, () => {
+      const said = chatStream({ texts: ['one'], withUsage: true });
+      const edited = said.events.map((event) =>
+        edit(event, (data) =>
+          data['usage'] === undefined || data['usage'] === null ? data : { ...data, ...row.answer },
+        ),
+      );
+      return expectBilled(PATH.chat, true, chatStream({ texts: ['one'], withUsage: true, edit: () => edited }), row);
+    });
+  }
+});
+
+const MESSAGE = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'large',
+  content: [{ type: 'text', text: 'one' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+};
+
+const COMPLETION = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'large',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'one' }, finish_reason: 'stop' }],
+};
+
+/** The first event tells the input, the variant and a placeholder of output; passes come only at the end. */
+function begun(model: unknown, { iterations: _, ...usage }: { iterations?: unknown }): object {
+  return { model: model ?? 'large', usage: { ...usage, output_tokens: 1 } };
+}
+
+function edit(event: string, change: (data: Record<string, unknown>) => object): string {
+  return event.replace(
+    /^data: (\{.*\})$/m,
+    (_, data: string) => `data: ${JSON.stringify(change(JSON.parse(data) as Record<string, unknown>))}`,
+  );
+}

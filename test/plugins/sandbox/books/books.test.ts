@@ -1,0 +1,407 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import type { Knex } from 'knex';
+import { newId } from '../../../../core/ids';
+import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
+import { openBooks } from '../../../../plugins/sandbox/books/books';
+import { checkInvariants } from '../../../../plugins/sandbox/books/invariants';
+import { readSandboxHolds } from '../../../../plugins/sandbox/books/open-holds';
+import { Places } from '../../../../plugins/sandbox/books/places';
+import { forgetEnded } from '../../../../plugins/sandbox/books/retention';
+import { toRow } from '../../../../plugins/sandbox/books/rows';
+import { beginOperation, readOperation } from '../../../../plugins/sandbox/books/store';
+import { StrayHolds } from '../../../../plugins/sandbox/books/stray-holds';
+import { findUnwatched } from '../../../../plugins/sandbox/commands/store';
+import { request } from '../../../../plugins/sandbox/life/lifecycle';
+import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/timings';
+import { Ambiguous, type InstanceSummary, type SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
+import { instanceName, instanceTags } from '../../../../plugins/sandbox/suppliers/tags';
+import { cleanUp, insertCleanup } from '../../../../plugins/sandbox/worker/cleanup';
+import { OrphanSweep } from '../../../../plugins/sandbox/worker/orphans';
+import { startReconciler } from '../../../../plugins/sandbox/worker/reconciler';
+import { DATABASES, quiet } from '../../../support/databases';
+import { until } from '../../../support/until';
+import { accepted } from '../simulation/simulate';
+
+const NOW_MS = Date.UTC(2026, 10, 21, 8);
+const OLD = new Date(NOW_MS - 600_000);
+
+/** The time in a UUIDv7. */
+function at(id: string): Date {
+  return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16));
+}
+
+for (const { name, open } of DATABASES) {
+  describe(`the books of sandboxes on ${name}`, function () {
+    this.timeout(60_000);
+    let database: Knex;
+    let close: () => Promise<void>;
+    before(async () => {
+      ({ database, close } = await open());
+    });
+    after(() => close());
+
+    const placesOf = (...own: string[]) => {
+      const drivers = new Map(own.map((place) => [place, { place }]));
+      return new Places({ database, drivers, now: () => NOW_MS, timings: DEFAULT_TIMINGS });
+    };
+    const books = (places = placesOf()) => openBooks(database, async () => {}, places);
+
+    async function insertSandbox() {
+      const payer = { accountId: newId(), keyId: newId() };
+      const aggregate = accepted({ seed: 1, trouble: 0, usd: 0n, endAfterMs: 0 }, payer, NOW_MS);
+      await database('accounts').insert({ id: payer.accountId, name: 'one' });
+      await database('sandboxes').insert(
+        toRow({ ...aggregate.sandbox, idempotencyKey: newId(), requestHash: 'x'.repeat(64) }),
+      );
+      await database('billing_periods').insert(toRow(aggregate.period ?? {}));
+      await database('sandbox_operations').insert(toRow(aggregate.operation ?? {}));
+      return { id: aggregate.sandbox.id, payer, period: aggregate.period };
+    }
+
+    async function insertCommand(sandboxId: string) {
+      const id = randomUUID();
+      const row = { id, sandboxId, operationId: randomUUID(), background: true, status: 'RUNNING' };
+      await database('sandbox_commands').insert(
+        toRow({ ...row, startedAtMs: NOW_MS - 60_000, watchedUntilMs: NOW_MS - 30_000 }),
+      );
+      return id;
+    }
+
+    it('read what was written, to the millisecond and the unit', async () => {
+      const { id, period } = await insertSandbox();
+      const read = await books().load(id);
+      assert.deepEqual(read?.period, period);
+      assert.equal(read?.sandbox.acceptedAtMs, NOW_MS);
+      assert.equal(read?.operation?.type, 'CREATE');
+    });
+
+    it('take a change once: whoever read before it has to read again', async () => {
+      const { id } = await insertSandbox();
+      const read = await books().load(id);
+      assert.ok(read !== undefined);
+      const change = request(read, 'TERMINATE', { cause: 'caller', source: 'caller', nowMs: NOW_MS });
+      const [one, other] = await Promise.all([
+        books().commit(read, change, NOW_MS),
+        books().commit(read, change, NOW_MS),
+      ]);
+      assert.equal([one, other].filter((each) => each !== undefined).length, 1);
+      const events = await database('sandbox_events').where({ sandbox_id: id });
+      assert.equal(events.length, 1);
+      assert.equal((await books().load(id))?.sandbox.stateVersion, 2);
+    });
+
+    it('have nothing left that is being done in a sandbox when it has ended', async () => {
+      const { id } = await insertSandbox();
+      const operationId = await beginOperation({ database, now: () => NOW_MS }, id, { type: 'FILE_WRITE' });
+      const read = await books().load(id);
+      assert.ok(read !== undefined);
+      const event = { type: 'TERMINATED', status: 'SUCCEEDED', source: 'supplier' } as const;
+      await books().commit(read, { set: { observedState: 'TERMINATED' }, event }, NOW_MS);
+      const operation = await readOperation(database, id, operationId);
+      assert.deepEqual([operation?.status, operation?.endedAtMs], ['CANCELLED', NOW_MS]);
+    });
+
+    it('give a sandbox that only some nodes reach to those, and to others only when those are away', async () => {
+      const { id } = await insertSandbox();
+      await database('sandboxes').where({ id }).update({ place: 'near' });
+      const claim = async (places: Places) => {
+        const leases = await books(places).claim(NOW_MS, 60_000, 1_000);
+        for (const lease of leases) await books().release(lease, undefined, NOW_MS);
+        return leases.some((lease) => lease.id === id);
+      };
+      await placesOf('near').report();
+      assert.equal(await claim(placesOf('far')), false);
+      assert.equal(await claim(placesOf('far', 'near')), true);
+      await database('sandbox_places')
+        .where({ id: 'near' })
+        .update({ seen_at: new Date(NOW_MS - 91_000) });
+      assert.equal(await claim(placesOf('far')), true);
+      assert.equal(await placesOf('far').reachOf({ supplier: 'far', place: 'near', createSentAtMs: NOW_MS }), 'silent');
+      assert.equal(await placesOf('far').reachOf({ supplier: 'far', place: 'near', createSentAtMs: null }), 'here');
+    });
+
+    it('leave commands whose process went away to nodes that reach their sandbox', async () => {
+      const { id } = await insertSandbox();
+      const command = await insertCommand(id);
+      await database('sandboxes').where({ id }).update({ place: 'near' });
+      const finds = async (...own: string[]) =>
+        (await findUnwatched(database, own, NOW_MS)).some((each) => each.id === command);
+      assert.deepEqual([await finds('far'), await finds('near')], [false, true]);
+      await database('sandboxes').where({ id }).update({ observed_state: 'FAILED' });
+      assert.equal(await finds('far'), true);
+    });
+
+    it('give a sandbox to one worker, and to the next when its lease has ended; the first then writes nothing', async () => {
+      const { id } = await insertSandbox();
+      const claims = await Promise.all(Array.from({ length: 8 }, () => books().claim(NOW_MS, 60_000, 100)));
+      const [lease, ...more] = claims.flat().filter((each) => each.id === id);
+      assert.ok(lease !== undefined && more.length === 0);
+      const held = await books().load(id);
+      assert.deepEqual(
+        (await books().claim(NOW_MS + 59_000, 60_000, 100)).filter((each) => each.id === id),
+        [],
+      );
+      const [later] = (await books().claim(NOW_MS + 61_000, 60_000, 100)).filter((each) => each.id === id);
+      assert.equal(later?.epoch, lease.epoch + 1);
+      assert.ok(held !== undefined);
+      assert.equal(await books().commit(held, { set: { attempts: 1 } }, NOW_MS), undefined);
+      await books().release(lease, undefined, NOW_MS);
+      assert.deepEqual(
+        (await books().claim(NOW_MS + 62_000, 60_000, 100)).filter((each) => each.id === id),
+        [],
+      );
+    });
+
+    it('cost a handful of queries a round, however many are at rest', async () => {
+      const COUNT = 30;
+      const supplier = newId();
+      const instance = (id: string) => ({ id, name: instanceName(id) });
+      const ids: string[] = [];
+      for (let count = 0; count < COUNT; count += 1) {
+        const { id } = await insertSandbox();
+        ids.push(id);
+        const state = { observedState: 'RUNNING', lastConfirmedState: 'RUNNING', confirmedAtMs: NOW_MS } as const;
+        const set = { ...state, desiredState: null, supplierRef: instance(id), incarnation: 'first' };
+        await database('sandboxes')
+          .where({ id })
+          .update({ ...toRow({ ...set, createSentAtMs: NOW_MS }), supplier, desired_state: null });
+        const segment = { id: newId(), sandboxId: id, sequence: 1, state: 'RUNNING', hourlyE8: 1n, startsAtMs: NOW_MS };
+        await database('usage_segments').insert(toRow(segment));
+      }
+      const nowMs = NOW_MS + 70_000;
+      await database('sandboxes')
+        .whereNotIn('id', ids)
+        .update({ next_at: new Date(nowMs + 1) });
+      const driver = {
+        inspect: async ({ id }: { id: string }) => {
+          await new Promise((wake) => setTimeout(wake, Math.random() * 5));
+          return { kind: 'found', reference: instance(id), state: 'running', incarnation: 'first' };
+        },
+      } as unknown as SupplierDriver;
+      let queries = 0;
+      const count = () => (queries += 1);
+      database.on('query', count);
+      const reconciler = startReconciler({
+        books: { ...books(), noteCall: async () => {} },
+        log: quiet,
+        world: {
+          ledger: new MemoryLedger(),
+          timings: DEFAULT_TIMINGS,
+          now: () => nowMs,
+          driverOf: () => driver,
+          tagsOf: () => ({}),
+          places: placesOf(),
+        },
+      });
+      const seen = async () =>
+        database('sandboxes').where({ supplier, confirmed_at: new Date(nowMs), lease_until: null });
+      try {
+        await until('all are seen', async () => (await seen()).length === COUNT);
+      } finally {
+        await reconciler.stop();
+        database.removeListener('query', count);
+      }
+      // Ours are among them: those that asked whether all were seen.
+      assert.ok(queries < COUNT, `${queries} queries`);
+      for (const row of await seen()) assert.deepEqual(row.next_at, new Date(nowMs + 60_000));
+    });
+
+    it('say which holds are open, for a ledger that was lost', async () => {
+      const { payer, period } = await insertSandbox();
+      assert.ok(period !== undefined);
+      const holds = await readSandboxHolds(database, [payer.accountId, newId()]);
+      assert.deepEqual(holds, [{ ...payer, rid: period.holdId, amountE8: period.reservedE8 }]);
+      await database('billing_periods').where({ id: period.id }).update({ status: 'SETTLING' });
+      assert.equal((await readSandboxHolds(database, [payer.accountId])).length, 1);
+      await database('billing_periods').where({ id: period.id }).update({ status: 'SETTLED', amount_e8: 0, due_e8: 0 });
+      assert.deepEqual(await readSandboxHolds(database, [payer.accountId]), []);
+    });
+
+    it('are forgotten a while after the end, with all that hangs on them, and not before', async () => {
+      const [kept, ended] = [await insertSandbox(), await insertSandbox()];
+      const commandId = randomUUID();
+      const end = new Date(NOW_MS);
+      const command = { id: commandId, sandbox_id: ended.id, operation_id: newId(), background: false };
+      await database('sandbox_commands').insert({ ...command, status: 'EXITED', started_at: end, watched_until: end });
+      await database('sandboxes').where({ id: ended.id }).update({ observed_state: 'TERMINATED', ended_at: end });
+      await forgetEnded(database, NOW_MS);
+      assert.ok((await books().load(ended.id)) !== undefined);
+      assert.equal(await forgetEnded(database, NOW_MS + 1), 1);
+      assert.equal(await books().load(ended.id), undefined);
+      assert.deepEqual(await database('sandbox_commands').where({ id: commandId }), []);
+      assert.deepEqual(await database('billing_periods').where({ sandbox_id: ended.id }), []);
+      assert.ok((await books().load(kept.id)) !== undefined);
+    });
+
+    it('say how many instances of a supplier are gone', async () => {
+      const supplier = newId();
+      for (const gone_since of [null, OLD, OLD]) {
+        const { id } = await insertSandbox();
+        await database('sandboxes').where({ id }).update({ supplier, supplier_ref: '{}', gone_since });
+      }
+      assert.deepEqual(await books().countGone(supplier), { gone: 2, all: 3 });
+    });
+
+    it('say what the ledger has charged, once its entry is written', async () => {
+      const { period } = await insertSandbox();
+      assert.ok(period !== undefined);
+      assert.equal(await books().chargeOf(period), undefined);
+      const { accountId, keyId, holdId: rid } = period;
+      const entry = { accountId, seq: 1, rid, kind: 'charge', keyId, amountE8: -7n, postedE8: 3n, shortfallE8: 2n };
+      await database('ledger_entries').insert({ ...toRow(entry), created_at: at(rid) });
+      assert.deepEqual(await books().chargeOf(period), { chargedE8: 7n, shortfallE8: 2n });
+    });
+
+    it('raise an alarm for what contradicts itself', async () => {
+      const { id, period } = await insertSandbox();
+      const before = await checkInvariants(database, NOW_MS);
+      await database('sandboxes').where({ id }).update({ observed_state: 'TERMINATED', total_cost_e8: 7 });
+      const after = await checkInvariants(database, NOW_MS);
+      for (const name of ['final_with_open_period', 'total_is_not_the_sum_of_periods'] as const) {
+        assert.equal(after.get(name), (before.get(name) ?? 0) + 1, name);
+      }
+      await database('billing_periods')
+        .where({ id: period?.id })
+        .update({ status: 'SETTLED', amount_e8: 7, due_e8: 7 });
+      assert.equal(
+        (await checkInvariants(database, NOW_MS)).get('due_is_not_the_sum_of_lines'),
+        (before.get('due_is_not_the_sum_of_lines') ?? 0) + 1,
+      );
+    });
+
+    it('raise an alarm for money that is held for no sandbox, when it is still so at the next look', async () => {
+      const ledger = new MemoryLedger();
+      await ledger.open();
+      const { payer, period } = await insertSandbox();
+      assert.ok(period !== undefined);
+      await database('sandbox_create_rates').insert({
+        account_id: payer.accountId,
+        window_started_at: OLD,
+        creates: 1,
+      });
+      await ledger.setAccount(payer.accountId, 'active');
+      const settings = { rev: 0, name: 'key', allowedModels: undefined };
+      await ledger.setKey({ ...payer, hash: 'h', status: 'active', limitE8: undefined, settings });
+      await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 100n });
+      const hold = (rid: string, lifetimeMs?: number) =>
+        ledger.reserve({
+          ...payer,
+          rid,
+          keyRev: 0,
+          amountE8: 1n,
+          lifetimeMs,
+          record: lifetimeMs === undefined ? '' : '{}',
+        });
+      const stray = newId();
+      for (const rid of [period.holdId, stray]) await hold(rid);
+      await hold(newId(), 60_000);
+      const holds = new StrayHolds(database, ledger);
+      assert.deepEqual(await holds.look(), []);
+      await hold(newId());
+      assert.deepEqual(await holds.look(), [stray]);
+      await database('billing_periods').where({ id: period.id }).update({ status: 'SETTLED', amount_e8: 0, due_e8: 0 });
+      await holds.look();
+      assert.deepEqual((await holds.look()).includes(period.holdId), true);
+    });
+
+    describe('and the sweep for orphans', () => {
+      const instance = (sandboxId: string, id: string, environment = 'ours'): InstanceSummary => ({
+        reference: { id, name: instanceName(sandboxId) },
+        state: 'running',
+        tags: instanceTags(environment, sandboxId),
+        createdAt: OLD,
+      });
+
+      /** Lists what carries all tags, as every driver must. */
+      function supplier(instances: InstanceSummary[], terminated: string[] = []): SupplierDriver {
+        return {
+          async *list(tags: Record<string, string>) {
+            yield* instances.filter((each) => Object.entries(tags).every(([name, value]) => each.tags[name] === value));
+          },
+          terminate: async ({ id }: { id: string }) => void terminated.push(id),
+          inspect: async () => ({ kind: 'gone' }),
+        } as unknown as SupplierDriver;
+      }
+
+      const sweeper = () =>
+        new OrphanSweep({ database, log: quiet, environment: 'ours', timings: { orphanAfterMs: 120_000 } });
+
+      it('removes what two sweeps have seen, and never what is young, known, or of somebody else', async () => {
+        const { id: known } = await insertSandbox();
+        const { id: over } = await insertSandbox();
+        await database('sandboxes').where({ id: over }).update({ observed_state: 'TERMINATED' });
+        const terminated: string[] = [];
+        const driver = supplier(
+          [
+            instance(known, 'known'),
+            instance(over, 'over'),
+            instance(newId(), 'nobody'),
+            instance(newId(), 'foreign', 'theirs'),
+            { ...instance(newId(), 'young'), createdAt: new Date(NOW_MS - 60_000) },
+          ],
+          terminated,
+        );
+        const sweep = sweeper();
+        assert.deepEqual(await sweep.sweep('one', driver, NOW_MS), { found: 2, stopped: false });
+        assert.deepEqual(await database('supplier_cleanup').where({ supplier: 'one' }), []);
+        for (let times = 0; times < 2; times += 1) await sweep.sweep('one', driver, NOW_MS + 60_000);
+        await cleanUp(database, () => driver, [], NOW_MS + 60_000);
+        assert.deepEqual(terminated.sort(), ['nobody', 'over']);
+        const rows = await database('supplier_cleanup').where({ supplier: 'one' }).whereNotNull('done_at');
+        assert.deepEqual(rows.map(({ reason }) => reason).sort(), ['NO_SANDBOX', 'SANDBOX_ENDED']);
+      });
+
+      it('tries again later what could not be removed, and is done only when it is gone', async () => {
+        const driver = supplier([]);
+        const reference = { id: 'stubborn', name: instanceName(newId()) };
+        const found = { supplier: 'three', place: null, ref: reference, sandboxId: null, reason: 'NO_SANDBOX' };
+        for (let times = 0; times < 2; times += 1) await insertCleanup(database, found, NOW_MS);
+        const row = async () => {
+          const rows = await database('supplier_cleanup').where({ supplier: 'three' });
+          assert.equal(rows.length, 1);
+          return rows[0];
+        };
+        const failing = { ...driver, terminate: async () => Promise.reject(new Ambiguous('no answer')) };
+        const lying = { ...driver, inspect: async () => ({ kind: 'found' }) };
+        for (const [index, bad] of [undefined, failing, lying].entries()) {
+          await cleanUp(database, () => bad as unknown as SupplierDriver, [], NOW_MS + index * 60_000);
+          const { attempts, next_at: next, done_at: done } = await row();
+          assert.deepEqual([attempts, done], [index + 1, null]);
+          assert.ok(next.getTime() > NOW_MS + index * 60_000);
+        }
+        await cleanUp(database, () => driver, [], NOW_MS + 2 * 60_000);
+        assert.equal((await row()).done_at, null, 'not before its time');
+        await cleanUp(database, () => driver, [], NOW_MS + 4 * 60_000);
+        assert.notEqual((await row()).done_at, null);
+      });
+
+      it('leaves what lives where another node reaches it to that node', async () => {
+        const terminated: string[] = [];
+        const reference = { id: 'elsewhere', name: instanceName(newId()) };
+        const found = { supplier: 'four', place: 'near', ref: reference, sandboxId: null, reason: 'NO_SANDBOX' };
+        await insertCleanup(database, found, NOW_MS);
+        await cleanUp(database, () => supplier([], terminated), ['far'], NOW_MS);
+        assert.deepEqual(terminated, []);
+        await cleanUp(database, () => supplier([], terminated), ['near'], NOW_MS);
+        assert.deepEqual(terminated, ['elsewhere']);
+      });
+
+      it('stops when there are too many at once, and believes no list that breaks off', async () => {
+        const many = Array.from({ length: 6 }, (_, index) => instance(newId(), `many ${index}`));
+        const sweep = sweeper();
+        for (let times = 0; times < 3; times += 1) {
+          assert.deepEqual(await sweep.sweep('two', supplier(many), NOW_MS), { found: 6, stopped: true });
+        }
+        assert.deepEqual(await database('supplier_cleanup').where({ supplier: 'two' }), []);
+        const broken = {
+          // biome-ignore lint/correctness/useYield: it fails before it has anything
+          async *list() {
+            throw new Error('half a page');
+          },
+        } as unknown as SupplierDriver;
+        await assert.rejects(sweep.sweep('two', broken, NOW_MS));
+      });
+    });
+  });
+}

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { KeptOutput, MOST_KEPT, textOf } from '../../../../plugins/sandbox/commands/kept-output';
+
+const out = (text: string | Buffer) => ({ stream: 'stdout' as const, bytes: Buffer.from(text) });
+const err = (text: string) => ({ stream: 'stderr' as const, bytes: Buffer.from(text) });
+
+describe('the output that is kept', () => {
+  it('is numbered in the order it came, streams apart', () => {
+    const kept = new KeptOutput();
+    for (const frame of [out('a'), out('b'), err('c'), out('d')]) kept.add(frame);
+    const { added } = kept.take();
+    expect(added.map(({ sequence, stream, bytes }) => `${sequence} ${stream} ${bytes}`)).to.deep.equal([
+      '1 stdout ab',
+      '2 stderr c',
+      '3 stdout d',
+    ]);
+    expect([kept.text('stdout'), kept.text('stderr')]).to.deep.equal(['abd', 'c']);
+  });
+
+  it('never changes a piece that was taken', () => {
+    const kept = new KeptOutput();
+    kept.add(out('a'));
+    const first = kept.take().added;
+    kept.add(out('b'));
+    expect(first.map(({ bytes }) => String(bytes))).to.deep.equal(['a']);
+    expect(kept.take().added.map(({ sequence, bytes }) => `${sequence} ${bytes}`)).to.deep.equal(['2 b']);
+    expect(kept.take().added).to.deep.equal([]);
+  });
+
+  it('is cut at the head above a mebibyte of one stream, and says of which', () => {
+    const kept = new KeptOutput();
+    kept.add(err('kept'));
+    for (let index = 0; index < 200; index += 1) kept.add(out(String(index % 10).repeat(10_000)));
+    const text = kept.text('stdout');
+    expect(text.length).to.equal(MOST_KEPT);
+    expect(text.endsWith('9'.repeat(10_000))).to.equal(true);
+    expect(kept.truncated).to.deep.equal({ stdout: true, stderr: false });
+    const { added, oldest } = kept.take();
+    expect(added.filter(({ stream }) => stream === 'stdout')[0]?.sequence).to.equal(oldest.stdout);
+    expect(oldest.stderr).to.equal(1);
+  });
+
+  it('is not cut at exactly a mebibyte', () => {
+    const kept = new KeptOutput();
+    kept.add(out('x'.repeat(MOST_KEPT)));
+    expect([kept.text('stdout').length, kept.truncated.stdout]).to.deep.equal([MOST_KEPT, false]);
+  });
+
+  it('holds a bounded amount of what comes without end', () => {
+    const kept = new KeptOutput();
+    for (let index = 0; index < 2_000; index += 1) kept.add(out(Buffer.alloc(65_536, 'y')));
+    const bytes = kept.take().added.reduce((sum, piece) => sum + piece.bytes.length, 0);
+    expect(bytes).to.be.lessThan(MOST_KEPT + 20_000);
+  });
+
+  it('reuses the memory of pieces nobody took, and never of those somebody did', () => {
+    const kept = new KeptOutput();
+    const taken: { readonly bytes: Buffer; readonly was: string }[] = [];
+    for (let index = 0; index < 1_000; index += 1) {
+      kept.add(out(Buffer.alloc(65_536, String(index).padStart(8, '0'))));
+      if (index % 97 === 0) for (const { bytes } of kept.take().added) taken.push({ bytes, was: bytes.toString() });
+    }
+    expect(taken).to.have.length.above(600);
+    for (const { bytes, was } of taken) expect(bytes.toString() === was).to.equal(true);
+    const last = [...Array(16).keys()].map((back) =>
+      String(984 + back)
+        .padStart(8, '0')
+        .repeat(8_192),
+    );
+    expect(kept.text('stdout') === last.join('')).to.equal(true);
+    const blocks = new Set(kept.take().added.map(({ bytes }) => bytes.buffer));
+    expect(blocks.size).to.equal(64);
+  });
+
+  it('is cut when it comes a little at a time for ever', () => {
+    const kept = new KeptOutput();
+    const pieces = [];
+    for (let time = 0; time < 20_000; time += 1) {
+      kept.add(out(Buffer.from('x')));
+      if (time > 19_900) pieces.push(...kept.take().added);
+      else kept.take();
+    }
+    expect(kept.truncated.stdout).to.equal(true);
+    expect(kept.text('stdout').length).to.be.within(16_000, 17_000);
+    expect(pieces.at(-1)?.sequence).to.equal(20_000);
+  }).timeout(20_000);
+
+  it('cuts no character in two, however its bytes come', () => {
+    const text = 'aä€😀z';
+    const bytes = Buffer.from(text.repeat(5_000));
+    for (const size of [1, 2, 3, 5, 7, 16_383]) {
+      const kept = new KeptOutput();
+      const pieces = [];
+      for (let at = 0; at < bytes.length; at += size) {
+        kept.add(out(bytes.subarray(at, at + size)));
+        if (at % (size * 100) === 0) pieces.push(...kept.take().added);
+      }
+      kept.end();
+      pieces.push(...kept.take().added);
+      expect(pieces.map((piece) => piece.bytes.toString()).join('')).to.equal(text.repeat(5_000));
+      expect(textOf(pieces, 'stdout')).to.equal(text.repeat(5_000));
+    }
+  });
+
+  it('keeps what is no text as it is', () => {
+    const kept = new KeptOutput();
+    kept.add(out(Buffer.from([0xff, 0xfe, 0x80, 0xe2])));
+    kept.end();
+    expect(Buffer.concat(kept.take().added.map(({ bytes }) => bytes))).to.deep.equal(
+      Buffer.from([0xff, 0xfe, 0x80, 0xe2]),
+    );
+  });
+});

@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { Looks } from '../../../../plugins/sandbox/commands/looks';
+import { DATABASES } from '../../../support/databases';
+import { rejection } from '../../../support/rejection';
+
+describe('looks at a command', () => {
+  it('are shared by all who have read equally far, until something is new', async function () {
+    this.timeout(60_000);
+    const opened = await DATABASES.find(({ name }) => name === 'Postgres')?.open();
+    if (opened === undefined) throw new Error('there is no Postgres');
+    const { database, close } = opened;
+    let queries = 0;
+    database.on('query', () => (queries += 1));
+    const looks = new Looks(database, () => 60_000);
+    const id = randomUUID();
+    const lookFifty = () => Promise.all(Array.from({ length: 50 }, () => rejection(looks.look(id, id, 7))));
+    await lookFifty();
+    expect(queries).to.equal(1);
+    const before = lookFifty();
+    looks.tell(id);
+    await Promise.all([before, lookFifty()]);
+    expect(queries).to.equal(3);
+    await close();
+  });
+
+  it('begin again for all who wait when something is new', async () => {
+    const looks = new Looks(undefined as never, () => 60_000);
+    const waiting = Array.from({ length: 1_000 }, () => looks.news('one'));
+    expect(new Set(waiting).size).to.equal(1);
+    looks.tell('one');
+    await Promise.all(waiting);
+    expect(looks.news('one')).to.not.equal(waiting[0]);
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import type { Knex } from 'knex';
+import { createAccount, setAccountStatus } from '../../../core/accounts/accounts';
+import { addCredit } from '../../../core/accounts/credits';
+import { createKey, revokeKey, updateKey } from '../../../core/accounts/keys';
+import { startSweeper } from '../../../core/accounts/sweeper';
+import { CLOSED_MS, LedgerUnavailable } from '../../../core/ledger/ledger';
+import { MemoryLedger } from '../../../core/ledger/memory-ledger';
+import { drainShards } from '../../../core/ledger/outbox/drain';
+import { ALL_SHARDS } from '../../../core/ledger/shard';
+import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { rejection } from '../../support/rejection';
+import { until } from '../../support/until';
+import { assertIncludes, instead } from '../ledger/ledger-fixture';
+
+describe('a change whose process ended between the two stores', () => {
+  let test: TestDatabase;
+  let database: Knex;
+  let ledger: MemoryLedger;
+
+  before(async () => {
+    const [postgres] = DATABASES;
+    assert.ok(postgres !== undefined);
+    test = await postgres.open();
+    database = test.database;
+  });
+  after(() => test.close());
+  beforeEach(async () => {
+    ledger = new MemoryLedger();
+    await ledger.open();
+  });
+
+  const away = () => Promise.reject(new LedgerUnavailable('its process ended'));
+  /** Writes its rows, and never tells the ledger. */
+  const ending = () => ({ database, ledger: instead(ledger, { credit: away, setKey: away, setAccount: away }) });
+  const whole = () => ({ database, ledger });
+  const sweepUntil = async (what: string, condition: () => Promise<boolean>) => {
+    const sweeper = startSweeper({ ...whole(), log: quiet, everyMs: 20, olderThanMs: 0 });
+    await until(what, condition).finally(() => sweeper.stop());
+  };
+
+  it('of a key or an account is brought to the ledger by another', async () => {
+    const account = await createAccount(whole(), 'an account', 'test');
+    const { key } = await createKey(whole(), account.id, { name: 'a key', allowedModels: undefined }, 'test');
+    const payer = { accountId: account.id, keyId: key.id };
+    await rejection(updateKey(ending(), key.id, { dailyLimitE8: 5n, callsPerMinute: 7 }, 'test'));
+    await rejection(setAccountStatus(ending(), account.id, 'frozen', 'test'));
+    assert.equal((await ledger.readKey(payer))?.dailyLimitE8, undefined);
+    await sweepUntil('both are told', async () => {
+      const [there, state] = [await ledger.readKey(payer), await ledger.readAccount(account.id)];
+      return there?.callsPerMinute === 7 && there.dailyLimitE8 === 5n && state?.status === 'frozen';
+    });
+    await rejection(revokeKey(ending(), key.id, 'test'));
+    await sweepUntil('it is revoked', async () => (await ledger.readKey(payer))?.status === 'revoked');
+  });
+
+  it('of a credit is brought to the ledger once, also when it is repeated long after', async () => {
+    let now = Date.now();
+    ledger = new MemoryLedger({ now: () => now });
+    await ledger.open();
+    const account = await createAccount(whole(), 'an account', 'test');
+    const wanted = { accountId: account.id, amountE8: 70n, idempotencyKey: 'one', note: undefined };
+    await rejection(addCredit(ending(), wanted, 'test'));
+    await sweepUntil('it is there', async () => (await ledger.readAccount(account.id))?.postedE8 === 70n);
+    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    now += CLOSED_MS + 1;
+    const again = await addCredit(whole(), wanted, 'test');
+    assertIncludes(again, { repeated: true, postedE8: 70n });
+    assert.equal((await ledger.readAccount(account.id))?.postedE8, 70n);
+  });
+});

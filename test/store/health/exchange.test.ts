@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import { Redis } from 'ioredis';
+import { startHealthExchange } from '../../../core/health/exchange';
+import { UpstreamHealth } from '../../../core/health/health';
+import { sampleCandidate } from '../../support/catalog-samples';
+import { quiet } from '../../support/databases';
+import { startRedis, type TestRedis } from '../../support/redis';
+import { until } from '../../support/until';
+
+const candidate = sampleCandidate('acme');
+const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
+
+describe('nodes', function () {
+  this.timeout(30_000);
+  let redis: TestRedis;
+  const stops: (() => Promise<void>)[] = [];
+
+  before(async () => {
+    redis = await startRedis();
+  });
+  after(() => redis.stop());
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop();
+  });
+
+  async function node(): Promise<UpstreamHealth> {
+    const connection = new Redis(redis.url, { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
+    connection.on('error', () => undefined);
+    const health = new UpstreamHealth();
+    const stop = startHealthExchange({ redis: connection, health, log: quiet });
+    stops.push(async () => {
+      await stop();
+      connection.disconnect();
+    });
+    return health;
+  }
+  const listeners = async () => {
+    const client = new Redis(redis.url);
+    const [, count] = (await client.pubsub('NUMSUB', 'tollgate:upstream-health')) as [string, number];
+    client.disconnect();
+    return count;
+  };
+  const allListen = (count: number) => until(`${count} nodes listen`, async () => (await listeners()) === count);
+  const isOut = (health: UpstreamHealth) => health.upstream('acme').ejection.outUntilMs !== undefined;
+  const eject = (health: UpstreamHealth) => {
+    for (let call = 0; call < 5; call += 1) health.failed(candidate, BROKEN);
+  };
+
+  it('learn of an ejection and of its end from each other, within a second', async () => {
+    const [one, two] = [await node(), await node()];
+    await allListen(2);
+    eject(one);
+    await until('the other leaves it out', () => isOut(two), 1_000);
+    one.bringBack('acme');
+    await until('the other asks it again', () => !isOut(two), 1_000);
+  });
+
+  it('learn what was observed elsewhere', async () => {
+    const [one, two] = [await node(), await node()];
+    await allListen(2);
+    one.answered(candidate, { ms: 321, stream: true });
+    await until('the other knows it', () => two.facts('acme').firstTokenMs === 321, 2_000);
+    expect(one.facts('acme').firstTokenMs, 'nobody hears itself').to.equal(321);
+  });
+
+  it('that begin later ask who is out', async () => {
+    const one = await node();
+    await allListen(1);
+    eject(one);
+    const two = await node();
+    await until('the new one leaves it out', () => isOut(two));
+  });
+
+  it('learn it again after Redis was away', async () => {
+    const [one, two] = [await node(), await node()];
+    await allListen(2);
+    const client = new Redis(redis.url);
+    await client.client('KILL', 'TYPE', 'pubsub');
+    eject(one);
+    client.disconnect();
+    await until('the other leaves it out', () => isOut(two));
+  });
+
+  it('survive what they do not understand', async () => {
+    const [one, two] = [await node(), await node()];
+    await allListen(2);
+    const client = new Redis(redis.url);
+    for (const text of [
+      '',
+      '{',
+      'null',
+      '{"node":"x","news":[{"upstream":"acme","is":"new"}]}',
+      '{"node":"x","news":7}',
+      '{"node":"x","news":[{"upstream":"acme","is":"out","forMs":"1"}]}',
+    ])
+      await client.publish('tollgate:upstream-health', text);
+    client.disconnect();
+    eject(one);
+    await until('the other leaves it out', () => isOut(two));
+  });
+});

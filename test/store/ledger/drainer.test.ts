@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import { timeOfId } from '../../../core/ids';
+import type { Ledger } from '../../../core/ledger/ledger';
+import { MemoryLedger } from '../../../core/ledger/memory-ledger';
+import { drainShards, LOCK_SPACE } from '../../../core/ledger/outbox/drain';
+import { startDrainer } from '../../../core/ledger/outbox/drainer';
+import type { Payer } from '../../../core/ledger/payer';
+import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
+import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { rejection } from '../../support/rejection';
+import { until } from '../../support/until';
+import { fundedPayer, instead, reserveRequest, usageRecord } from './ledger-fixture';
+import { readChain } from './ledger-rows';
+
+for (const { name, open } of DATABASES) {
+  describe(`the drainer on ${name}`, () => {
+    let test: TestDatabase;
+    let database: Knex;
+    let ledger: MemoryLedger;
+
+    before(async function () {
+      this.timeout(60_000);
+      test = await open();
+      database = test.database;
+    });
+    after(() => test.close());
+    beforeEach(async () => {
+      ledger = new MemoryLedger();
+      await ledger.open();
+    });
+
+    const spend = async (payer: Payer, costE8: bigint, changes: Parameters<typeof usageRecord>[1] = {}) => {
+      const request = reserveRequest(payer, costE8);
+      await ledger.reserve(request);
+      const record = usageRecord(payer, changes);
+      await ledger.settle({ ...payer, rid: request.rid, costE8, record: JSON.stringify(record) });
+      return { rid: request.rid, record };
+    };
+    const drainAll = (from: Ledger = ledger) => drainShards({ ledger: from, database, log: quiet }, ALL_SHARDS);
+    const waiting = async () => (await ledger.readOutbox(ALL_SHARDS, 1)).size;
+
+    it('writes what a call was charged, with its record, times from the call and not from the drain', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      const { rid, record } = await spend(payer, 300n, { outputTokens: 2 ** 40 });
+      await drainAll();
+      const [, entry] = await database('ledger_entries').where({ account_id: payer.accountId }).orderBy('seq');
+      assert.equal(entry.rid, rid);
+      assert.equal(entry.created_at.getTime(), timeOfId(rid));
+      assert.equal(String(entry.amount_e8), '-300');
+      const [row, ...others] = await database('usage_records').where({ account_id: payer.accountId });
+      assert.deepEqual(others, []);
+      assert.equal(row.request_id, record.requestId);
+      assert.equal(row.created_at.toISOString(), record.createdAt);
+      assert.deepEqual([row.rid, String(row.cost_e8), row.billing], [rid, '300', 'actual']);
+      assert.deepEqual(
+        [String(row.output_tokens), row.cache_creation_tokens, row.stream],
+        [String(2 ** 40), null, true],
+      );
+      assert.equal(await waiting(), 0);
+    });
+
+    it('writes credits, releases and expiries; an expiry with the record kept at reserve, billed as expired', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      const expiring = reserveRequest(payer, 10n, { lifetimeMs: 0 });
+      await ledger.reserve(expiring);
+      await ledger.expire(payer, expiring.rid);
+      const sandbox = reserveRequest(payer, 10n, { record: '', lifetimeMs: undefined });
+      await ledger.reserve(sandbox);
+      await ledger.release({ ...payer, rid: sandbox.rid, record: '' });
+      await drainAll();
+      const chain = await readChain(database, payer.accountId);
+      assert.deepEqual(
+        chain.map(({ kind }) => kind),
+        ['credit', 'expire', 'release'],
+      );
+      const usage = await database('usage_records').where({ account_id: payer.accountId });
+      assert.deepEqual(
+        usage.map(({ rid, billing }) => [rid, billing]),
+        [[expiring.rid, 'expired']],
+      );
+    });
+
+    it('tells what Postgres has, and nothing of what it may have had before', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      await spend(payer, 10n);
+      const told: (readonly string[])[] = [];
+      const onWritten = (rids: readonly string[]) => void told.push(rids);
+      const forgetful = instead(ledger, { trimOutbox: async () => undefined });
+      await drainShards({ ledger: forgetful, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
+      const written = (await readChain(database, payer.accountId)).map(({ rid }) => rid);
+      assert.deepEqual(told, [written]);
+      await spend(payer, 10n);
+      await drainShards({ ledger, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
+      assert.equal((await readChain(database, payer.accountId)).length, 3);
+      assert.equal(told.length, 1);
+    });
+
+    it('crashed between COMMIT and trim, writes nothing twice and forgets nothing', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      for (let each = 0; each < 5; each++) await spend(payer, 10n);
+      let crashes = 0;
+      const crashing = instead(ledger, {
+        trimOutbox: async () => {
+          crashes += 1;
+          throw new Error('crashed');
+        },
+      });
+      assert.equal((await rejection(drainAll(crashing))).message, 'crashed');
+      assert.equal(crashes, 1);
+      assert.equal((await readChain(database, payer.accountId)).length, 6);
+      await drainAll();
+      assert.equal((await readChain(database, payer.accountId)).length, 6);
+      const usage = await database('usage_records').where({ account_id: payer.accountId });
+      assert.equal(usage.length, 5);
+      assert.equal(await waiting(), 0);
+    });
+
+    it('never forgets what is not committed', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      await spend(payer, 10n);
+      let trimmed = false;
+      const observed = instead(ledger, {
+        trimOutbox: async () => {
+          trimmed = true;
+        },
+      });
+      const failing = instead(database, {
+        transaction: ((work: (trx: Knex.Transaction) => Promise<unknown>) =>
+          database.transaction(async (trx) => {
+            await work(trx);
+            throw new Error('no commit');
+          })) as unknown as Knex['transaction'],
+      });
+      await rejection(drainShards({ ledger: observed, database: failing, log: quiet }, ALL_SHARDS));
+      assert.equal(trimmed, false);
+      assert.equal((await readChain(database, payer.accountId)).length, 0);
+      await drainAll();
+      assert.equal((await readChain(database, payer.accountId)).length, 2);
+    });
+
+    it('two at once on one outbox write every entry once', async () => {
+      const payers = await Promise.all(Array.from({ length: 8 }, () => fundedPayer(ledger, 1_000n)));
+      const drainers = [1, 2].map(() => startDrainer({ ledger, database, log: quiet }));
+      for (let round = 0; round < 20; round++) {
+        await Promise.all(payers.map((payer) => spend(payer, 10n)));
+        for (const payer of payers) for (const drainer of drainers) drainer.nudge(payer.accountId);
+        await new Promise((wake) => setImmediate(wake));
+      }
+      await until('all is drained', async () => (await waiting()) === 0);
+      await Promise.all(drainers.map((drainer) => drainer.stop()));
+      for (const payer of payers) assert.equal((await readChain(database, payer.accountId)).length, 21);
+      const usage = await database('usage_records').whereIn(
+        'account_id',
+        payers.map(({ accountId }) => accountId),
+      );
+      assert.equal(usage.length, 8 * 20);
+    });
+
+    it('takes as many batches as there are', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      for (let each = 0; each < 150; each++) await spend(payer, 1n);
+      assert.deepEqual(await drainAll(), []);
+      assert.equal(await waiting(), 0);
+      assert.equal((await readChain(database, payer.accountId)).length, 151);
+    });
+
+    it('drains what it is nudged for, what it finds by itself, and what is left at the end', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      await spend(payer, 1n);
+      const drainer = startDrainer({ ledger, database, log: quiet });
+      await until('the sweep has drained it', async () => (await waiting()) === 0);
+      await spend(payer, 1n);
+      drainer.nudge(payer.accountId);
+      await until('the nudge has drained it', async () => (await waiting()) === 0, 700);
+      await spend(payer, 1n);
+      await drainer.stop();
+      assert.equal(await waiting(), 0, 'what is left is drained at the end');
+      assert.equal((await readChain(database, payer.accountId)).length, 4);
+    });
+
+    it('with the database down keeps everything, says how old it is, and goes on by itself', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      let isDown = true;
+      const flaky = instead(database, {
+        transaction: ((work: (trx: Knex.Transaction) => Promise<unknown>) =>
+          isDown ? Promise.reject(new Error('connection refused')) : database.transaction(work)) as Knex['transaction'],
+      });
+      const drainer = startDrainer({ ledger, database: flaky, log: quiet });
+      await until('an entry waits', () => drainer.oldestAgeMs() > 30);
+      assert.equal(await waiting(), 1);
+      isDown = false;
+      await until('all is drained', async () => (await waiting()) === 0);
+      await drainer.stop();
+      assert.equal((await readChain(database, payer.accountId)).length, 1);
+    });
+
+    it('writes money though a usage record cannot be written, and the other records of the batch', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      await spend(payer, 10n);
+      for (const record of [
+        '{"not": "a record"}',
+        'not JSON',
+        JSON.stringify(usageRecord(payer, { path: '\u0000' })),
+        // Too large for an index, for it cannot be made smaller.
+        JSON.stringify(usageRecord(payer, { modelRequested: randomBytes(4_000).toString('base64') })),
+      ]) {
+        const request = reserveRequest(payer, 10n);
+        await ledger.reserve(request);
+        await ledger.settle({ ...payer, rid: request.rid, costE8: 10n, record });
+      }
+      await spend(payer, 10n);
+      await drainAll();
+      assert.equal((await readChain(database, payer.accountId)).length, 7);
+      assert.equal((await database('usage_records').where({ account_id: payer.accountId })).length, 2);
+    });
+  });
+}
+
+describe('the drainer beside another one', () => {
+  it('leaves the shards alone that the other is at', async () => {
+    const [postgres] = DATABASES;
+    assert.ok(postgres !== undefined);
+    const { database, close } = await postgres.open();
+    const ledger = new MemoryLedger();
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    const other = await fundedPayer(ledger, 1_000n);
+    const shard = shardOf(payer.accountId);
+    const drain = () => drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    await database.transaction(async (trx) => {
+      await trx.raw('SELECT pg_advisory_xact_lock(?, ?)', [LOCK_SPACE, shard]);
+      assert.deepEqual(await drain(), [shard]);
+      assert.deepEqual([...(await ledger.readOutbox(ALL_SHARDS, 1)).keys()], [shard]);
+      assert.equal((await readChain(database, payer.accountId)).length, 0);
+      assert.equal((await readChain(database, other.accountId)).length, 1);
+    });
+    assert.deepEqual(await drain(), []);
+    assert.equal((await readChain(database, payer.accountId)).length, 1);
+    await close();
+  });
+});

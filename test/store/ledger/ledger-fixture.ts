@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import type { UsageRecord } from '../../../core/calls/usage-record';
+import { newId } from '../../../core/ids';
+import type { KeySettings, Ledger, ReserveRequest, SetKeyRequest } from '../../../core/ledger/ledger';
+import type { Payer } from '../../../core/ledger/payer';
+
+/** A usage record as a call of this payer leaves it. */
+export function usageRecord(payer: Payer, changes: Partial<UsageRecord> = {}): UsageRecord {
+  return {
+    requestId: `req_${newId()}`,
+    createdAt: '2026-11-20T08:00:00.123Z',
+    ...payer,
+    protocol: 'messages',
+    path: '/v1/messages',
+    strategy: 'cost',
+    modelRequested: 'model-a',
+    model: 'model-a',
+    upstream: 'first',
+    attempts: 1,
+    fallback: false,
+    stream: true,
+    status: 200,
+    source: 'provider',
+    inputTokens: 10,
+    outputTokens: 20,
+    totalTokens: 30,
+    cacheReadTokens: 0,
+    billing: 'actual',
+    responseTimeMs: 120,
+    firstTokenMs: 30,
+    configRevision: 'r1',
+    ...changes,
+  };
+}
+
+export function newPayer(): Payer {
+  return { accountId: newId(), keyId: newId() };
+}
+
+export function hashOf(payer: Payer): string {
+  return createHash('sha256').update(payer.keyId).digest('hex');
+}
+
+export function settingsOf(changes: Partial<KeySettings> = {}): KeySettings {
+  return { rev: 0, name: 'a key', allowedModels: undefined, ...changes };
+}
+
+export function keyRequest(payer: Payer, changes: Partial<SetKeyRequest> = {}): SetKeyRequest {
+  return { ...payer, hash: hashOf(payer), status: 'active', limitE8: undefined, settings: settingsOf(), ...changes };
+}
+
+export function reserveRequest(payer: Payer, amountE8: bigint, changes: Partial<ReserveRequest> = {}): ReserveRequest {
+  const record = JSON.stringify(usageRecord(payer));
+  return { ...payer, rid: newId(), keyRev: 0, amountE8, lifetimeMs: 120_000, record, ...changes };
+}
+
+/** An open ledger's new account with this much money, and one key. */
+export async function fundedPayer(ledger: Ledger, amountE8: bigint, limitE8?: bigint): Promise<Payer> {
+  const payer = newPayer();
+  await ledger.setAccount(payer.accountId, 'active');
+  await ledger.setKey(keyRequest(payer, { limitE8 }));
+  if (amountE8 > 0n) await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
+  return payer;
+}
+
+/** The value has these members, whatever else it has. */
+export function assertIncludes(value: object | undefined, expected: object): void {
+  const there = value as Record<string, unknown> | undefined;
+  assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, there?.[name]])), expected);
+}
+
+/** The same, but for some of its operations. */
+export function instead<T extends object>(original: T, changes: Partial<T>): T {
+  return new Proxy(original, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(changes, name) ?? Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}

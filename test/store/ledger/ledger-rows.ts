@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import type { Knex } from 'knex';
+import type { Payer } from '../../../core/ledger/payer';
+import { hashOf } from './ledger-fixture';
+
+/** Account and key as the operator interface writes them in Postgres. */
+export async function insertPayer(database: Knex, payer: Payer, limitE8?: bigint): Promise<void> {
+  await database('accounts').insert({ id: payer.accountId, name: 'an account' });
+  await database('api_keys').insert({
+    id: payer.keyId,
+    account_id: payer.accountId,
+    name: 'a key',
+    hash: hashOf(payer),
+    prefix: 'tg',
+    suffix: 'abcd',
+    limit_e8: limitE8?.toString() ?? null,
+  });
+}
+
+export async function insertCredit(database: Knex, accountId: string, id: string, amountE8: bigint): Promise<void> {
+  await database('credits').insert({
+    id,
+    account_id: accountId,
+    amount_e8: amountE8.toString(),
+    idempotency_key: id,
+  });
+}
+
+export interface EntryRow {
+  readonly seq: number;
+  readonly kind: string;
+  readonly rid: string;
+  readonly amount: bigint;
+  readonly posted: bigint;
+}
+
+/** An account's entries in order; each continues the one before. */
+export async function readChain(database: Knex, accountId: string): Promise<readonly EntryRow[]> {
+  const rows = await database('ledger_entries').where({ account_id: accountId }).orderBy('seq');
+  const entries = rows.map((row) => ({
+    seq: Number(row.seq),
+    kind: String(row.kind),
+    rid: String(row.rid),
+    amount: BigInt(row.amount_e8),
+    posted: BigInt(row.posted_e8),
+  }));
+  entries.forEach((entry, index) => {
+    const before = entries[index - 1];
+    assert.equal(entry.seq, index + 1, 'a gap or a duplicate');
+    assert.equal(entry.posted, (before?.posted ?? 0n) + entry.amount);
+  });
+  return entries;
+}

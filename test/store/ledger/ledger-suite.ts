@@ -1,0 +1,1299 @@
+import assert from 'node:assert/strict';
+import { newId } from '../../../core/ids';
+import { dayOf, monthOf } from '../../../core/ledger/key-limits';
+import {
+  INTENTS_AT_MOST,
+  type Ledger,
+  LedgerUnavailable,
+  type PaidIntent,
+  type ReserveRequest,
+  type SetKeyRequest,
+  WrongPayer,
+} from '../../../core/ledger/ledger';
+import type { Payer } from '../../../core/ledger/payer';
+import { shardOf } from '../../../core/ledger/shard';
+import { MAX_AMOUNT_E8 } from '../../../core/money';
+import { rejection } from '../../support/rejection';
+import {
+  assertIncludes,
+  fundedPayer,
+  hashOf,
+  keyRequest,
+  newPayer,
+  reserveRequest,
+  settingsOf,
+  usageRecord,
+} from './ledger-fixture';
+
+/** What both ledgers must do. `make` gives an empty ledger that has not been opened. */
+export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
+  describe(`the ledger's contract: ${name}`, () => {
+    let ledger: Ledger;
+
+    beforeEach(async () => {
+      ledger = await make();
+      await ledger.open();
+    });
+    afterEach(() => ledger.close());
+
+    const outboxOf = async (payer: Payer) => {
+      const shard = shardOf(payer.accountId);
+      return (await ledger.readOutbox([shard], 1_000)).get(shard) ?? [];
+    };
+    const moneyOf = async (payer: Payer) => {
+      const account = await ledger.readAccount(payer.accountId);
+      const key = await ledger.readKey(payer);
+      return {
+        available: account?.availableE8,
+        held: account?.heldE8,
+        posted: account?.postedE8,
+        keySpent: key?.spentE8,
+        keyHeld: key?.heldE8,
+      };
+    };
+    /** Of all at once: who is awaited later is not alone until then. */
+    const rejections = (promises: readonly Promise<unknown>[]) => Promise.all(promises.map((each) => rejection(each)));
+    const closing = (payer: Payer, rid: string) => ({ ...payer, rid, record: JSON.stringify(usageRecord(payer)) });
+
+    describe('reserve', () => {
+      for (const [what, amountE8, outcome] of [
+        ['nothing', 0n, 'reserved'],
+        ['all there is', 1_000n, 'reserved'],
+        ['one more than there is', 1_001n, 'insufficient_balance'],
+      ] as const) {
+        it(`of ${what} answers ${outcome}`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          const answer = await ledger.reserve(reserveRequest(payer, amountE8));
+          assert.equal(answer.outcome, outcome);
+          const held = outcome === 'reserved' ? amountE8 : 0n;
+          assert.deepEqual(await moneyOf(payer), {
+            available: 1_000n - held,
+            held,
+            posted: 1_000n,
+            keySpent: 0n,
+            keyHeld: held,
+          });
+        });
+      }
+
+      it('refused for lack of money says how much there is', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.reserve(reserveRequest(payer, 400n));
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 601n)), {
+          outcome: 'insufficient_balance',
+          availableE8: 600n,
+        });
+      });
+
+      it('twice with one id holds once', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 300n);
+        await ledger.reserve(request);
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        assert.equal((await moneyOf(payer)).held, 300n);
+      });
+
+      it('with an id that is open with another amount is refused', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 300n);
+        await ledger.reserve(request);
+        const answer = await ledger.reserve({ ...request, amountE8: 301n });
+        assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
+        assert.equal((await moneyOf(payer)).held, 300n);
+      });
+
+      it('again after its settlement, or after its expiry, says it is closed', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const settled = reserveRequest(payer, 300n);
+        await ledger.reserve(settled);
+        await ledger.settle({ ...closing(payer, settled.rid), costE8: 1n });
+        assert.deepEqual(await ledger.reserve(settled), { outcome: 'closed_before' });
+        const expired = reserveRequest(payer, 300n, { lifetimeMs: 0 });
+        await ledger.reserve(expired);
+        await ledger.expire(payer, expired.rid);
+        assert.deepEqual(await ledger.reserve(expired), { outcome: 'closed_before' });
+        assert.equal((await moneyOf(payer)).held, 0n);
+      });
+
+      it('again after its release is refused, and so is one that comes after the release of its unknown id', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const released = reserveRequest(payer, 300n);
+        await ledger.reserve(released);
+        await ledger.release(closing(payer, released.rid));
+        assert.deepEqual(await ledger.reserve(released), { outcome: 'released_before' });
+        const late = reserveRequest(payer, 300n);
+        assert.deepEqual(await ledger.release(closing(payer, late.rid)), { outcome: 'tombstoned' });
+        assert.deepEqual(await ledger.reserve(late), { outcome: 'released_before' });
+        assert.equal((await moneyOf(payer)).available, 1_000n);
+      });
+
+      it('names what is wrong with account and key, in this order', async () => {
+        const payer = newPayer();
+        const ask = async () => (await ledger.reserve(reserveRequest(payer, 5n))).outcome;
+        assert.equal(await ask(), 'unknown_account');
+        await ledger.setAccount(payer.accountId, 'frozen');
+        assert.equal(await ask(), 'unknown_key');
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 1 }) }));
+        assert.equal(await ask(), 'revoked');
+        await ledger.setKey(keyRequest(payer, { limitE8: 4n, settings: settingsOf({ rev: 2 }) }));
+        assert.equal(await ask(), 'frozen');
+        await ledger.setAccount(payer.accountId, 'active');
+        assert.equal(await ask(), 'stale_key');
+        assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'insufficient_balance');
+        await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 5n });
+        assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'key_limit_exceeded');
+      });
+
+      it('does not take the key of another account', async () => {
+        const rich = await fundedPayer(ledger, 1_000n);
+        const other = await fundedPayer(ledger, 1_000n);
+        const answer = await ledger.reserve(reserveRequest({ ...rich, keyId: other.keyId }, 1n));
+        assert.deepEqual(answer, { outcome: 'unknown_key' });
+      });
+
+      it('gives a node with older settings the newer ones', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const settings = settingsOf({ rev: 3, name: 'renamed', allowedModels: ['model-a'] });
+        await ledger.setKey(keyRequest(payer, { settings }));
+        const request = reserveRequest(payer, 1n, { keyRev: 2 });
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'stale_key', settings });
+        assert.deepEqual(await ledger.reserve({ ...request, keyRev: 3 }), { outcome: 'reserved' });
+      });
+
+      it('keeps spent and held together within the limit of the key', async () => {
+        const payer = await fundedPayer(ledger, 1_000n, 100n);
+        const first = reserveRequest(payer, 40n);
+        await ledger.reserve(first);
+        await ledger.settle({ ...closing(payer, first.rid), costE8: 30n });
+        await ledger.reserve(reserveRequest(payer, 20n));
+        const refused = await ledger.reserve(reserveRequest(payer, 51n));
+        assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 50n });
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 50n)), { outcome: 'reserved' });
+      });
+
+      it('says 0 is left when the limit was lowered below what is spent', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const first = reserveRequest(payer, 40n);
+        await ledger.reserve(first);
+        await ledger.setKey(keyRequest(payer, { limitE8: 10n }));
+        const refused = await ledger.reserve(reserveRequest(payer, 1n));
+        assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 0n });
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 0n)), {
+          outcome: 'key_limit_exceeded',
+          availableE8: 0n,
+        });
+      });
+
+      it('200 times at once on money for 10 admits 10', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const answers = await Promise.all(
+          Array.from({ length: 200 }, () => ledger.reserve(reserveRequest(payer, 100n))),
+        );
+        assert.equal(answers.filter(({ outcome }) => outcome === 'reserved').length, 10);
+        assert.equal(answers.filter(({ outcome }) => outcome === 'insufficient_balance').length, 190);
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 1_000n });
+      });
+
+      it('of an amount that is not exact is a defect', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        assert.ok((await rejection(ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8 + 1n)))) instanceof RangeError);
+        assert.ok((await rejection(ledger.reserve(reserveRequest(payer, -1n)))) instanceof RangeError);
+      });
+    });
+
+    describe('settle', () => {
+      const opened = async (available: bigint, amountE8: bigint, limitE8?: bigint) => {
+        const payer = await fundedPayer(ledger, available, limitE8);
+        const request = reserveRequest(payer, amountE8);
+        await ledger.reserve(request);
+        return { payer, request: closing(payer, request.rid) };
+      };
+      for (const [what, costE8, chargedE8, shortfallE8] of [
+        ['nothing', 0n, 0n, 0n],
+        ['the whole hold', 400n, 400n, 0n],
+        ['one more than the hold', 401n, 401n, 0n],
+        ['all the account has', 1_000n, 1_000n, 0n],
+        ['one more than the account has', 1_001n, 1_000n, 1n],
+      ] as const) {
+        it(`of ${what} charges ${chargedE8} of ${costE8}`, async () => {
+          const { payer, request } = await opened(1_000n, 400n);
+          const answer = await ledger.settle({ ...request, costE8 });
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8, shortfallE8 });
+          const left = 1_000n - chargedE8;
+          assert.deepEqual(await moneyOf(payer), {
+            available: left,
+            held: 0n,
+            posted: left,
+            keySpent: chargedE8,
+            keyHeld: 0n,
+          });
+          const entry = (await outboxOf(payer)).at(-1);
+          assertIncludes(entry, { kind: 'charge', seq: 2, amountE8: -chargedE8, postedE8: left, shortfallE8 });
+          assertIncludes(entry, { ...payer, rid: request.rid, record: request.record });
+        });
+      }
+
+      it('above the hold takes no more than the limit of the key leaves', async () => {
+        const { payer, request } = await opened(1_000n, 400n, 450n);
+        const answer = await ledger.settle({ ...request, costE8: 500n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 450n, shortfallE8: 50n });
+        assert.equal((await moneyOf(payer)).available, 550n);
+      });
+
+      it('above the hold never touches the hold of another call', async () => {
+        const { payer, request } = await opened(1_000n, 400n);
+        await ledger.reserve(reserveRequest(payer, 500n));
+        const answer = await ledger.settle({ ...request, costE8: 700n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 500n, shortfallE8: 200n });
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 500n });
+      });
+
+      it('100 times at once charges once, and each gets the same answer', async () => {
+        const { payer, request } = await opened(1_000n, 400n);
+        const answers = await Promise.all(
+          Array.from({ length: 100 }, () => ledger.settle({ ...request, costE8: 1_100n })),
+        );
+        for (const answer of answers)
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8: 1_000n, shortfallE8: 100n });
+        assert.equal((await outboxOf(payer)).filter(({ kind }) => kind === 'charge').length, 1);
+      });
+
+      it('of an id nobody knows charges nothing', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const answer = await ledger.settle({ ...closing(payer, newId()), costE8: 1n });
+        assert.deepEqual(answer, { outcome: 'unknown_reservation' });
+        assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
+      });
+
+      it('after a release, or its tombstone, charges nothing', async () => {
+        const { payer, request } = await opened(1_000n, 400n);
+        await ledger.release(request);
+        assert.deepEqual(await ledger.settle({ ...request, costE8: 1n }), { outcome: 'released' });
+        const never = closing(payer, newId());
+        await ledger.release(never);
+        assert.deepEqual(await ledger.settle({ ...never, costE8: 1n }), { outcome: 'released' });
+        assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
+      });
+
+      it('after the deadline but before the expiry is taken; after the expiry it is not', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const [first, second] = [0, 1].map(() => reserveRequest(payer, 400n, { lifetimeMs: 0 }));
+        if (first === undefined || second === undefined) throw new Error('two requests were made');
+        await ledger.reserve(first);
+        await ledger.reserve(second);
+        const answer = await ledger.settle({ ...closing(payer, first.rid), costE8: 7n });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 7n, shortfallE8: 0n });
+        await ledger.expire(payer, second.rid);
+        assert.deepEqual(await ledger.settle({ ...closing(payer, second.rid), costE8: 7n }), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { posted: 993n, held: 0n, keySpent: 7n });
+      });
+
+      it('against expire, 1,000 pairs: each reservation is closed once', async () => {
+        const payer = await fundedPayer(ledger, 1_000_000n);
+        const requests = Array.from({ length: 1_000 }, () => reserveRequest(payer, 10n, { lifetimeMs: 0 }));
+        const race = ({ rid }: { rid: string }, index: number) => {
+          const settle = () => ledger.settle({ ...closing(payer, rid), costE8: 3n });
+          const expire = () => ledger.expire(payer, rid);
+          return index % 2 === 0 ? Promise.all([settle(), expire()]) : Promise.all([expire(), settle()]);
+        };
+        const pairs: (readonly { outcome: string }[])[] = [];
+        for (let from = 0; from < requests.length; from += 200) {
+          const some = requests.slice(from, from + 200);
+          await Promise.all(some.map((request) => ledger.reserve(request)));
+          pairs.push(...(await Promise.all(some.map(race))));
+        }
+        for (const pair of pairs) {
+          const words = pair.map(({ outcome }) => outcome).join(' ');
+          assert.ok(['settled not_due', 'expired expired'].includes(words), words);
+        }
+        const settled = BigInt(pairs.filter(([one]) => one?.outcome === 'settled').length);
+        assert.equal(settled, 500n);
+        assertIncludes(await moneyOf(payer), { posted: 1_000_000n - settled * 3n, held: 0n, keyHeld: 0n });
+        const shard = shardOf(payer.accountId);
+        const closed = ((await ledger.readOutbox([shard], 3_000)).get(shard) ?? []).slice(1);
+        assert.equal(new Set(closed.map(({ rid }) => rid)).size, 1_000);
+        assert.equal(closed.length, 1_000);
+        assert.deepEqual(
+          closed.map(({ seq }) => seq),
+          closed.map((_, index) => index + 2),
+        );
+      });
+    });
+
+    describe('release', () => {
+      for (const amountE8 of [0n, 400n, 1_000n]) {
+        it(`gives a hold of ${amountE8} back and leaves one entry`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          const { rid } = reserveRequest(payer, amountE8);
+          await ledger.reserve(reserveRequest(payer, amountE8, { rid }));
+          assert.deepEqual(await ledger.release(closing(payer, rid)), { outcome: 'released' });
+          assert.deepEqual(await ledger.release(closing(payer, rid)), { outcome: 'released' });
+          assert.deepEqual(await moneyOf(payer), {
+            available: 1_000n,
+            held: 0n,
+            posted: 1_000n,
+            keySpent: 0n,
+            keyHeld: 0n,
+          });
+          const [, entry, ...others] = await outboxOf(payer);
+          assertIncludes(entry, { kind: 'release', rid, seq: 2, amountE8: 0n, postedE8: 1_000n });
+          assert.deepEqual(others, []);
+        });
+      }
+
+      it('of an unknown id leaves a tombstone and no entry, however often', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = closing(payer, newId());
+        assert.deepEqual(await ledger.release(request), { outcome: 'tombstoned' });
+        assert.deepEqual(await ledger.release(request), { outcome: 'tombstoned' });
+        assert.equal((await outboxOf(payer)).length, 1);
+      });
+
+      it('of what is settled or expired says so and changes nothing', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const settled = reserveRequest(payer, 400n);
+        await ledger.reserve(settled);
+        await ledger.settle({ ...closing(payer, settled.rid), costE8: 100n });
+        assert.deepEqual(await ledger.release(closing(payer, settled.rid)), { outcome: 'settled' });
+        const expired = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+        await ledger.reserve(expired);
+        await ledger.expire(payer, expired.rid);
+        assert.deepEqual(await ledger.release(closing(payer, expired.rid)), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { available: 900n, held: 0n });
+        assert.equal((await outboxOf(payer)).length, 3);
+      });
+
+      it('without a record, as sandboxes do, leaves an entry without one', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 1n, { record: '', lifetimeMs: undefined });
+        await ledger.reserve(request);
+        await ledger.release({ ...payer, rid: request.rid, record: '' });
+        assert.equal((await outboxOf(payer)).at(-1)?.record, undefined);
+      });
+    });
+
+    describe('renew and expire', () => {
+      it('expire gives back only what is due, once, with the record of the reserve', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const due = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+        const open = reserveRequest(payer, 100n);
+        await ledger.reserve(due);
+        await ledger.reserve(open);
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), [{ ...payer, rid: due.rid }]);
+        assert.deepEqual(await ledger.expire(payer, open.rid), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.expire(payer, newId()), { outcome: 'not_due' });
+        assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
+        assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assertIncludes(await moneyOf(payer), { available: 900n, held: 100n, keyHeld: 100n });
+        const [, entry, ...others] = await outboxOf(payer);
+        assertIncludes(entry, { kind: 'expire', rid: due.rid, amountE8: 0n, record: due.record });
+        assert.deepEqual(others, []);
+      });
+
+      it('of many that are due as many are named as are asked for', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        for (let each = 0; each < 15; each += 1) await ledger.reserve(reserveRequest(payer, 1n, { lifetimeMs: 0 }));
+        for (const limit of [1, 10, 20])
+          assert.equal((await ledger.due(shardOf(payer.accountId), limit)).length, Math.min(limit, 15));
+      });
+
+      it('an open reservation is renewed, also after its deadline; a closed one is not', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+        await ledger.reserve(request);
+        const renewal = { ...payer, rid: request.rid, lifetimeMs: 60_000 };
+        assert.deepEqual(await ledger.renew(renewal), { outcome: 'renewed' });
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
+        await ledger.settle({ ...closing(payer, request.rid), costE8: 0n });
+        assert.deepEqual(await ledger.renew(renewal), { outcome: 'not_open' });
+        assert.deepEqual(await ledger.renew({ ...renewal, rid: newId() }), { outcome: 'not_open' });
+      });
+
+      it('a hold without a deadline is never due, also after a renewal', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
+        await ledger.reserve(request);
+        await ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 0 });
+        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
+      });
+    });
+
+    describe('renew with an amount', () => {
+      const opened = async (limitE8?: bigint) => {
+        const payer = await fundedPayer(ledger, 1_000n, limitE8);
+        const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
+        await ledger.reserve(request);
+        return { payer, renewal: { ...payer, rid: request.rid, lifetimeMs: undefined } };
+      };
+      for (const [amountE8, heldE8] of [
+        [0n, 400n],
+        [399n, 400n],
+        [400n, 400n],
+        [401n, 401n],
+        [1_000n, 1_000n],
+      ] as const) {
+        it(`of ${amountE8} makes a hold of 400 one of ${heldE8}, however often`, async () => {
+          const { payer, renewal } = await opened();
+          assert.deepEqual(await ledger.renew({ ...renewal, amountE8 }), { outcome: 'renewed' });
+          assert.deepEqual(await ledger.renew({ ...renewal, amountE8 }), { outcome: 'renewed' });
+          assertIncludes(await moneyOf(payer), { available: 1_000n - heldE8, held: heldE8, keyHeld: heldE8 });
+          await ledger.release(closing(payer, renewal.rid));
+          assertIncludes(await moneyOf(payer), { available: 1_000n, held: 0n, keyHeld: 0n });
+        });
+      }
+
+      it('above what there is changes nothing and says how much there is', async () => {
+        const { payer, renewal } = await opened();
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 1_001n }), {
+          outcome: 'insufficient_balance',
+          availableE8: 600n,
+        });
+        assertIncludes(await moneyOf(payer), { available: 600n, held: 400n });
+      });
+
+      it('keeps within the limit of the key, and is refused on a frozen account; a revoked key goes on', async () => {
+        const { payer, renewal } = await opened(500n);
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 501n }), {
+          outcome: 'key_limit_exceeded',
+          availableE8: 100n,
+        });
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', limitE8: 500n }));
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'renewed' });
+        await ledger.setAccount(payer.accountId, 'frozen');
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'renewed' });
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 501n }), { outcome: 'frozen' });
+        assertIncludes(await moneyOf(payer), { available: 500n, held: 500n, keyHeld: 500n });
+      });
+
+      it('of a closed or unknown hold is not_open', async () => {
+        const { payer, renewal } = await opened();
+        await ledger.release(closing(payer, renewal.rid));
+        assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'not_open' });
+        assert.deepEqual(await ledger.renew({ ...renewal, rid: newId(), amountE8: 500n }), { outcome: 'not_open' });
+      });
+    });
+
+    describe('roll', () => {
+      const opened = async (limitE8?: bigint) => {
+        const payer = await fundedPayer(ledger, 1_000n, limitE8);
+        const first = reserveRequest(payer, 400n, { lifetimeMs: undefined, record: '' });
+        await ledger.reserve(first);
+        const roll = (costE8: bigint, amountE8: bigint) => ({
+          ...payer,
+          rid: first.rid,
+          record: '',
+          costE8,
+          next: { rid: nextRid, amountE8 },
+        });
+        const nextRid = newId();
+        return { payer, roll, rid: first.rid, nextRid };
+      };
+      for (const [costE8, amountE8] of [
+        [0n, 0n],
+        [0n, 1_000n],
+        [400n, 600n],
+        [401n, 599n],
+        [1_000n, 0n],
+      ] as const) {
+        it(`charges ${costE8} and holds ${amountE8}, once, however often`, async () => {
+          const { payer, roll, rid, nextRid } = await opened();
+          const rolled = { outcome: 'rolled', chargedE8: costE8, shortfallE8: 0n };
+          const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.roll(roll(costE8, amountE8))));
+          for (const answer of answers) assert.deepEqual(answer, rolled);
+          const posted = 1_000n - costE8;
+          assert.deepEqual(await moneyOf(payer), {
+            available: posted - amountE8,
+            held: amountE8,
+            posted,
+            keySpent: costE8,
+            keyHeld: amountE8,
+          });
+          const [, entry, ...others] = await outboxOf(payer);
+          assertIncludes(entry, {
+            kind: 'charge',
+            rid,
+            seq: 2,
+            amountE8: -costE8,
+            postedE8: posted,
+            record: undefined,
+          });
+          assert.deepEqual(others, []);
+          assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+          assert.equal((await ledger.release(closing(payer, nextRid))).outcome, 'released');
+          assert.deepEqual(await ledger.roll(roll(costE8, amountE8)), rolled, 'also after the next hold was closed');
+        });
+      }
+
+      it('that cannot have the next hold changes nothing and says what there would be', async () => {
+        const { payer, roll } = await opened();
+        const before = await moneyOf(payer);
+        assert.deepEqual(await ledger.roll(roll(100n, 901n)), { outcome: 'insufficient_balance', availableE8: 900n });
+        assert.deepEqual(await ledger.roll(roll(1_001n, 0n)), { outcome: 'insufficient_balance', availableE8: 0n });
+        await ledger.setAccount(payer.accountId, 'frozen');
+        assert.deepEqual(await ledger.roll(roll(100n, 1n)), { outcome: 'frozen' });
+        assert.deepEqual(await moneyOf(payer), before);
+      });
+
+      it('keeps within the limit of the key; a revoked key goes on', async () => {
+        const { payer, roll } = await opened(500n);
+        assert.deepEqual(await ledger.roll(roll(100n, 401n)), { outcome: 'key_limit_exceeded', availableE8: 400n });
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', limitE8: 500n }));
+        assert.equal((await ledger.roll(roll(100n, 400n))).outcome, 'rolled');
+        assertIncludes(await moneyOf(payer), { held: 400n, keySpent: 100n, keyHeld: 400n });
+      });
+
+      it('after the first hold was closed otherwise takes nothing', async () => {
+        const settled = await opened();
+        await ledger.settle({ ...closing(settled.payer, settled.rid), costE8: 30n });
+        const answer = await ledger.roll(settled.roll(100n, 400n));
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 30n, shortfallE8: 0n });
+        assertIncludes(await moneyOf(settled.payer), { held: 0n, posted: 970n });
+        const released = await opened();
+        await ledger.release(closing(released.payer, released.rid));
+        assert.deepEqual(await ledger.roll(released.roll(1n, 1n)), { outcome: 'released' });
+        const lapsed = reserveRequest(released.payer, 400n, { lifetimeMs: 0 });
+        await ledger.reserve(lapsed);
+        await ledger.expire(released.payer, lapsed.rid);
+        assert.deepEqual(await ledger.roll({ ...released.roll(1n, 1n), rid: lapsed.rid }), { outcome: 'expired' });
+        const unknown = { ...released.roll(1n, 1n), rid: newId() };
+        assert.deepEqual(await ledger.roll(unknown), { outcome: 'unknown_reservation' });
+      });
+
+      it('whose next id was released before is refused, and so is one that is open with another amount', async () => {
+        const { payer, roll, nextRid } = await opened();
+        await ledger.release(closing(payer, nextRid));
+        assert.deepEqual(await ledger.roll(roll(1n, 1n)), { outcome: 'released_before' });
+        const other = await opened();
+        await ledger.reserve(reserveRequest(other.payer, 5n, { rid: other.nextRid, lifetimeMs: undefined }));
+        assert.deepEqual(await ledger.roll(other.roll(1n, 6n)), { outcome: 'exists_with_different_amount' });
+        assert.equal((await ledger.roll(other.roll(1n, 5n))).outcome, 'rolled');
+        assertIncludes(await moneyOf(other.payer), { held: 5n, keyHeld: 5n, posted: 999n });
+      });
+    });
+
+    describe('limits by the minute', () => {
+      const limited = async (limits: Partial<SetKeyRequest>) => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.setKey(keyRequest(payer, limits));
+        const reserve = (tokens?: number) =>
+          ledger.reserve(reserveRequest(payer, 1n, tokens === undefined ? {} : { tokens }));
+        return { payer, reserve };
+      };
+      const words = (answers: readonly { outcome: string }[]) => answers.map(({ outcome }) => outcome).sort();
+
+      it('so many calls at once are admitted, and the next one is told when it may come', async () => {
+        const { payer, reserve } = await limited({ callsPerMinute: 3 });
+        const answers = await Promise.all([1, 1, 1, 1, 1].map(reserve));
+        assert.deepEqual(words(answers), ['rate_limited', 'rate_limited', 'reserved', 'reserved', 'reserved']);
+        const refused = await reserve(1);
+        assert.ok(refused.outcome === 'rate_limited');
+        assert.ok(refused.retryAfterMs > 15_000 && refused.retryAfterMs <= 20_000, String(refused.retryAfterMs));
+        assertIncludes(await moneyOf(payer), { held: 3n });
+      });
+
+      it('tokens count as expected; what was not used, or released, is there again', async () => {
+        const { payer, reserve } = await limited({ tokensPerMinute: 100 });
+        const [first, second] = [reserveRequest(payer, 1n, { tokens: 60 }), reserveRequest(payer, 1n, { tokens: 40 })];
+        await ledger.reserve(first);
+        await ledger.reserve(second);
+        assert.equal((await reserve(5)).outcome, 'rate_limited');
+        await ledger.settle({ ...closing(payer, first.rid), costE8: 1n, tokens: 50 });
+        assert.equal((await reserve(10)).outcome, 'reserved');
+        assert.equal((await reserve(30)).outcome, 'rate_limited');
+        await ledger.release(closing(payer, second.rid));
+        assert.equal((await reserve(30)).outcome, 'reserved');
+      });
+
+      it('a call that was admitted under a limit is settled when the limit is gone', async () => {
+        const { payer } = await limited({ tokensPerMinute: 100 });
+        const request = reserveRequest(payer, 1n, { tokens: 60 });
+        await ledger.reserve(request);
+        await ledger.setKey(keyRequest(payer, { settings: settingsOf({ rev: 1 }) }));
+        const settled = await ledger.settle({ ...closing(payer, request.rid), costE8: 1n, tokens: 50 });
+        assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
+      });
+
+      it('a released call gives back every token it was expected to use', async () => {
+        const { payer, reserve } = await limited({ tokensPerMinute: 1 });
+        const request = reserveRequest(payer, 1n, { tokens: 1 });
+        await ledger.reserve(request);
+        await ledger.release(closing(payer, request.rid));
+        assert.equal((await reserve(1)).outcome, 'reserved');
+      });
+
+      it('a call larger than the limit is admitted when nothing else was asked', async () => {
+        const { reserve } = await limited({ tokensPerMinute: 100 });
+        assert.equal((await reserve(5_000)).outcome, 'reserved');
+        const refused = await reserve(1);
+        assert.ok(refused.outcome === 'rate_limited' && refused.retryAfterMs <= 600);
+      });
+
+      it('a repetition, a refused call and what is no call count nothing', async () => {
+        const { payer, reserve } = await limited({ callsPerMinute: 2 });
+        const request = reserveRequest(payer, 1n, { tokens: 1 });
+        await ledger.reserve(request);
+        await ledger.reserve(request);
+        await ledger.reserve(reserveRequest(payer, 5_000n, { tokens: 1 }));
+        await reserve();
+        await reserve();
+        assert.equal((await reserve(1)).outcome, 'reserved');
+        assert.equal((await reserve(1)).outcome, 'rate_limited');
+      });
+    });
+
+    describe('a call that is refused without a hold', () => {
+      const limited = async (limits: Partial<SetKeyRequest>) => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.setKey(keyRequest(payer, limits));
+        return payer;
+      };
+
+      it('counts for the limit of calls by the minute, until it comes too early', async () => {
+        const payer = await limited({ callsPerMinute: 2 });
+        assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
+        assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
+        const third = await ledger.countRefused(payer);
+        assert.ok(third.outcome === 'rate_limited');
+        assert.ok(third.retryAfterMs > 20_000 && third.retryAfterMs <= 30_000, String(third.retryAfterMs));
+        assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'rate_limited');
+      });
+
+      it('counts no tokens, and nothing for a key without a limit of calls', async () => {
+        const payer = await limited({ tokensPerMinute: 1 });
+        for (let call = 0; call < 5; call += 1)
+          assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
+        assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'reserved');
+      });
+
+      it('of an unknown key is answered with that', async () => {
+        assert.deepEqual(await ledger.countRefused(newPayer()), { outcome: 'unknown_key' });
+      });
+    });
+
+    describe('limits of a day and a month', () => {
+      for (const name of ['dailyLimitE8', 'monthlyLimitE8'] as const) {
+        it(`${name} holds spent and held together, beside the limit in all, and is shown and taken away`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          await ledger.setKey(keyRequest(payer, { limitE8: 500n, [name]: 100n }));
+          assertIncludes(await ledger.readKey(payer), { limitE8: 500n, [name]: 100n });
+          const first = reserveRequest(payer, 60n);
+          await ledger.reserve(first);
+          await ledger.settle({ ...closing(payer, first.rid), costE8: 30n });
+          const second = reserveRequest(payer, 50n);
+          await ledger.reserve(second);
+          assert.deepEqual(await ledger.reserve(reserveRequest(payer, 21n)), {
+            outcome: 'key_limit_exceeded',
+            availableE8: 20n,
+          });
+          const answer = await ledger.settle({ ...closing(payer, second.rid), costE8: 90n });
+          assert.deepEqual(answer, { outcome: 'settled', chargedE8: 70n, shortfallE8: 20n });
+          await ledger.setKey(keyRequest(payer, { limitE8: 500n }));
+          assert.equal((await ledger.reserve(reserveRequest(payer, 400n))).outcome, 'reserved');
+        });
+      }
+
+      it('are restored with what was spent in them', async () => {
+        const payer = newPayer();
+        const limits = { dailyLimitE8: 100n, monthlyLimitE8: 300n };
+        const now = Date.now();
+        const windows = { day: dayOf(now), daySpentE8: 40n, month: monthOf(now), monthSpentE8: 250n };
+        await ledger.restore([
+          {
+            accountId: payer.accountId,
+            status: 'active',
+            postedE8: 900n,
+            seq: 1,
+            closed: [],
+            open: [],
+            keys: [{ ...keyRequest(payer, limits), spentE8: 700n, windows }],
+          },
+        ]);
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 51n)), {
+          outcome: 'key_limit_exceeded',
+          availableE8: 50n,
+        });
+        assert.equal((await ledger.reserve(reserveRequest(payer, 50n))).outcome, 'reserved');
+      });
+    });
+
+    describe('a late settle', () => {
+      const late = (payer: Payer, rid: string, costE8: bigint) =>
+        ledger.settle({ ...closing(payer, rid), costE8, isLate: true });
+
+      it('of an id that is unknown charges what is available, once, and leaves its entry', async () => {
+        const payer = await fundedPayer(ledger, 1_000n, 700n);
+        const rid = newId();
+        const settled = { outcome: 'settled', chargedE8: 700n, shortfallE8: 100n };
+        assert.deepEqual(await late(payer, rid, 800n), settled);
+        assert.deepEqual(await late(payer, rid, 800n), settled);
+        assertIncludes(await moneyOf(payer), { available: 300n, held: 0n, posted: 300n, keySpent: 700n, keyHeld: 0n });
+        const [, entry, ...others] = await outboxOf(payer);
+        assertIncludes(entry, { kind: 'charge', rid, seq: 2, amountE8: -700n, shortfallE8: 100n });
+        assert.deepEqual(others, []);
+      });
+
+      it('of what is open, closed or has no account is an ordinary one', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const [open, expired] = [reserveRequest(payer, 100n), reserveRequest(payer, 100n, { lifetimeMs: 0 })];
+        await ledger.reserve(open);
+        await ledger.reserve(expired);
+        await ledger.expire(payer, expired.rid);
+        assert.equal((await late(payer, open.rid, 50n)).outcome, 'settled');
+        assert.deepEqual(await late(payer, expired.rid, 50n), { outcome: 'expired' });
+        assertIncludes(await moneyOf(payer), { posted: 950n, held: 0n });
+        assert.deepEqual(await late(newPayer(), newId(), 1n), { outcome: 'unknown_reservation' });
+        assert.deepEqual(await late({ ...payer, keyId: newId() }, newId(), 1n), { outcome: 'unknown_reservation' });
+      });
+    });
+
+    describe('credit', () => {
+      it('adds once, whatever is repeated', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        const request = { accountId: payer.accountId, rid: newId(), amountE8: 70n };
+        const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.credit(request)));
+        for (const answer of answers) assert.deepEqual(answer, { outcome: 'credited', postedE8: 70n });
+        assert.equal((await outboxOf(payer)).length, 1);
+        assertIncludes((await outboxOf(payer))[0], { kind: 'credit', keyId: undefined, seq: 1, amountE8: 70n });
+      });
+
+      it('of an unknown account is refused', async () => {
+        const answer = await ledger.credit({ accountId: newId(), rid: newId(), amountE8: 1n });
+        assert.deepEqual(answer, { outcome: 'unknown_account' });
+      });
+
+      it('reaches the largest exact balance and not one more', async () => {
+        const payer = await fundedPayer(ledger, MAX_AMOUNT_E8 - 1n);
+        const credit = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
+        assert.equal((await credit(2n)).outcome, 'above_maximum');
+        assert.deepEqual(await credit(1n), { outcome: 'credited', postedE8: MAX_AMOUNT_E8 });
+        assert.equal((await credit(1n)).outcome, 'above_maximum');
+        assert.equal((await ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8))).outcome, 'reserved');
+        assertIncludes(await moneyOf(payer), { available: 0n, held: MAX_AMOUNT_E8 });
+      });
+
+      it('as an adjustment takes at most what is available', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.reserve(reserveRequest(payer, 400n));
+        const adjust = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
+        assert.deepEqual(await adjust(-601n), { outcome: 'insufficient_balance' });
+        assert.deepEqual(await adjust(-600n), { outcome: 'credited', postedE8: 400n });
+        assertIncludes(await moneyOf(payer), { available: 0n, held: 400n });
+      });
+    });
+
+    describe('idempotency keys', () => {
+      const intentOf = (changes: Partial<PaidIntent> = {}) => ({
+        key: 'key-1',
+        body: 'body-1',
+        requestId: 'req_1',
+        ...changes,
+      });
+      const keyed = (payer: Payer, changes: Partial<PaidIntent> = {}) =>
+        reserveRequest(payer, 100n, { intent: intentOf(changes) });
+      const recordOf = (intent: PaidIntent) => JSON.stringify({ requestId: intent.requestId, routing: { intent } });
+
+      it('name the first call while it is open, and hold nothing for the second', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const first = keyed(payer);
+        await ledger.reserve(first);
+        assert.deepEqual(await ledger.reserve(keyed(payer, { requestId: 'req_2' })), {
+          outcome: 'intent_open',
+          requestId: 'req_1',
+          rid: first.rid,
+        });
+        assert.equal((await moneyOf(payer)).held, 100n);
+      });
+
+      it('of another body are a conflict, however the first call ended', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const first = keyed(payer);
+        await ledger.reserve(first);
+        const conflict = { outcome: 'intent_conflict', requestId: 'req_1' };
+        assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), conflict);
+        await ledger.release(closing(payer, first.rid));
+        assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), conflict);
+      });
+
+      it('say what the first call was charged, with no hold for the second', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const first = keyed(payer);
+        await ledger.reserve(first);
+        await ledger.settle({ ...closing(payer, first.rid), costE8: 30n });
+        assert.deepEqual(await ledger.reserve(keyed(payer, { requestId: 'req_2' })), {
+          outcome: 'intent_charged',
+          requestId: 'req_1',
+          rid: first.rid,
+          chargedE8: 30n,
+        });
+        assert.deepEqual(await moneyOf(payer), {
+          available: 970n,
+          held: 0n,
+          posted: 970n,
+          keySpent: 30n,
+          keyHeld: 0n,
+        });
+      });
+
+      for (const [ending, close] of [
+        ['released', (payer: Payer, rid: string) => ledger.release(closing(payer, rid))],
+        ['settled with cost 0', (payer: Payer, rid: string) => ledger.settle({ ...closing(payer, rid), costE8: 0n })],
+        ['expired', (payer: Payer, rid: string) => ledger.expire(payer, rid)],
+      ] as const) {
+        it(`are free for a new call once the first call is ${ending}`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          const first = { ...keyed(payer), lifetimeMs: 0 };
+          await ledger.reserve(first);
+          await close(payer, first.rid);
+          const second = keyed(payer, { requestId: 'req_2' });
+          assert.deepEqual(await ledger.reserve(second), { outcome: 'reserved' });
+          assert.deepEqual(await ledger.reserve(keyed(payer)), {
+            outcome: 'intent_open',
+            requestId: 'req_2',
+            rid: second.rid,
+          });
+        });
+      }
+
+      it('answer a reserve that is repeated under its own id as one without a key', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = keyed(payer);
+        await ledger.reserve(request);
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        await ledger.settle({ ...closing(payer, request.rid), costE8: 30n });
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'closed_before' });
+      });
+
+      it('are taken by no reserve that is refused', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const refused = await ledger.reserve({ ...keyed(payer), amountE8: 1_001n });
+        assert.equal(refused.outcome, 'insufficient_balance');
+        assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), { outcome: 'reserved' });
+      });
+
+      it('are known to the account they belong to, with all its API keys, and to no other', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const colleague = { ...payer, keyId: newId() };
+        await ledger.setKey(keyRequest(colleague));
+        await ledger.reserve(keyed(payer));
+        assert.equal((await ledger.reserve(keyed(colleague))).outcome, 'intent_open');
+        const stranger = await fundedPayer(ledger, 1_000n);
+        assert.equal((await ledger.reserve(keyed(stranger))).outcome, 'reserved');
+      });
+
+      it('of an API key that is revoked, or an account that is frozen, tell nothing', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        await ledger.reserve(keyed(payer));
+        await ledger.setAccount(payer.accountId, 'frozen');
+        assert.deepEqual(await ledger.reserve(keyed(payer)), { outcome: 'frozen' });
+        await ledger.setKey(keyRequest(payer, { status: 'revoked' }));
+        assert.deepEqual(await ledger.reserve(keyed(payer)), { outcome: 'revoked' });
+      });
+
+      it('above the most of an account take the place of the oldest whose call has ended', async () => {
+        const payer = await fundedPayer(ledger, 1_000_000n);
+        const take = async (index: number) => {
+          const request = { ...keyed(payer, { key: `key-${index}` }), amountE8: 1n };
+          assert.equal((await ledger.reserve(request)).outcome, 'reserved', String(index));
+          return request.rid;
+        };
+        const rids: string[] = [];
+        for (let index = 0; index < INTENTS_AT_MOST; index += 1) rids.push(await take(index));
+        for (const rid of rids.slice(1, 3)) await ledger.settle({ ...closing(payer, rid), costE8: 1n });
+        await take(INTENTS_AT_MOST);
+        const outcomeOf = async (index: number) =>
+          (await ledger.reserve(keyed(payer, { key: `key-${index}` }))).outcome;
+        assert.equal(await outcomeOf(0), 'intent_open');
+        assert.equal(await outcomeOf(2), 'intent_charged');
+        await take(1);
+        await ledger.settle({ ...closing(payer, rids[3] ?? ''), costE8: 1n });
+        assert.equal(await outcomeOf(2), 'reserved');
+      }).timeout(60_000);
+
+      it('above the most of an account are refused while the oldest are all open, but not to a late settle', async () => {
+        const payer = await fundedPayer(ledger, 1_000_000n);
+        for (let index = 0; index < INTENTS_AT_MOST; index += 1)
+          await ledger.reserve({ ...keyed(payer, { key: `key-${index}` }), amountE8: 1n });
+        const one = keyed(payer, { key: 'one more' });
+        assert.deepEqual(await ledger.reserve(one), { outcome: 'too_many_intents' });
+        assert.equal((await moneyOf(payer)).held, BigInt(INTENTS_AT_MOST));
+        const record = recordOf(intentOf({ key: 'late' }));
+        await ledger.settle({ ...payer, rid: newId(), costE8: 30n, record, isLate: true });
+        assert.equal((await ledger.reserve(keyed(payer, { key: 'late' }))).outcome, 'intent_charged');
+      }).timeout(60_000);
+
+      it('come back with the charged calls that a recovery restores', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        const closed = { rid: newId(), kind: 'charge', keyId: payer.keyId, amountE8: -30n, shortfallE8: 0n } as const;
+        await ledger.restore([
+          {
+            accountId: payer.accountId,
+            status: 'active',
+            postedE8: 970n,
+            seq: 5,
+            keys: [{ ...keyRequest(payer), spentE8: 30n }],
+            closed: [{ ...closed, intent: intentOf() }],
+            open: [],
+          },
+        ]);
+        assert.deepEqual(await ledger.reserve(keyed(payer, { requestId: 'req_2' })), {
+          outcome: 'intent_charged',
+          requestId: 'req_1',
+          rid: closed.rid,
+          chargedE8: 30n,
+        });
+      });
+
+      it('of a late settle are taken, so that a repetition is not charged again', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const rid = newId();
+        const record = recordOf(intentOf());
+        await ledger.settle({ ...payer, rid, costE8: 30n, record, isLate: true });
+        const repeated = await ledger.reserve(keyed(payer, { requestId: 'req_2' }));
+        assertIncludes(repeated, { outcome: 'intent_charged', rid, requestId: 'req_1', chargedE8: 30n });
+      });
+
+      for (const [how, end, shortfallE8] of [
+        ['is open', undefined, 30n],
+        ['was charged', (request: ReserveRequest) => ({ ...request, costE8: 20n }), 30n],
+        ['ended with charge 0', (request: ReserveRequest) => ({ ...request, costE8: 0n }), 0n],
+      ] as const) {
+        it(`make a late settle charge ${shortfallE8 > 0n ? 'nothing' : 'its cost'} where a second call ${how}`, async () => {
+          const payer = await fundedPayer(ledger, 1_000n);
+          const second = keyed(payer, { requestId: 'req_2' });
+          await ledger.reserve(second);
+          if (end !== undefined) await ledger.settle(end(second));
+          const late = { ...payer, rid: newId(), costE8: 30n, record: recordOf(intentOf()), isLate: true };
+          const settled = { outcome: 'settled', chargedE8: 30n - shortfallE8, shortfallE8 };
+          assert.deepEqual(await ledger.settle(late), settled);
+          assert.deepEqual(await ledger.settle(late), settled);
+        });
+      }
+    });
+
+    describe('keys', () => {
+      it('are found by their hash; an unknown one is surely unknown', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+        assert.deepEqual(await ledger.findKey('0'.repeat(64)), { outcome: 'unknown' });
+      });
+
+      it('a late repetition of an older change undoes nothing', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 2 }) }));
+        await ledger.setKey(keyRequest(payer, { status: 'active', settings: settingsOf({ rev: 1 }), limitE8: 5n }));
+        assertIncludes(await ledger.readKey(payer), { status: 'revoked', limitE8: undefined });
+        assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+      });
+
+      it('a change keeps what is spent and held, and takes a limit away', async () => {
+        const payer = await fundedPayer(ledger, 1_000n, 500n);
+        const request = reserveRequest(payer, 100n);
+        await ledger.reserve(request);
+        await ledger.settle({ ...closing(payer, request.rid), costE8: 60n });
+        await ledger.reserve(reserveRequest(payer, 100n));
+        await ledger.setKey(keyRequest(payer, { settings: settingsOf({ rev: 1, allowedModels: [] }) }));
+        assert.deepEqual(await ledger.readKey(payer), {
+          status: 'active',
+          spentE8: 60n,
+          heldE8: 100n,
+          limitE8: undefined,
+          settings: settingsOf({ rev: 1, allowedModels: [] }),
+        });
+      });
+
+      it('of another account are not shown and not changed', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        const stranger = { accountId: newId(), keyId: payer.keyId };
+        assert.equal(await ledger.readKey(stranger), undefined);
+      });
+    });
+
+    it('an id that is used for two keys is a defect and moves nothing', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      const other = { ...payer, keyId: newId() };
+      await ledger.setKey(keyRequest(other));
+      const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
+      await ledger.reserve(request);
+      const { rid } = request;
+      const wrong = [
+        ledger.reserve({ ...request, ...other }),
+        ledger.settle({ ...closing(other, rid), costE8: 1n }),
+        ledger.release(closing(other, rid)),
+        ledger.renew({ ...other, rid, lifetimeMs: 1 }),
+        ledger.roll({ ...closing(other, rid), costE8: 1n, next: { rid: newId(), amountE8: 1n } }),
+        ledger.roll({ ...closing(other, newId()), costE8: 1n, next: { rid, amountE8: 1n } }),
+        ledger.expire(other, rid),
+        ledger.credit({ accountId: payer.accountId, rid, amountE8: 1n }),
+      ];
+      for (const error of await rejections(wrong)) assert.ok(error instanceof WrongPayer);
+      assertIncludes(await moneyOf(payer), { available: 600n, held: 400n, keyHeld: 400n });
+    });
+
+    it('before it is opened every operation says it is not ready', async () => {
+      const closed = await make();
+      const payer = newPayer();
+      assert.equal(await closed.isReady(), false);
+      const answers = await Promise.all([
+        closed.findKey(hashOf(payer)),
+        closed.reserve(reserveRequest(payer, 1n)),
+        closed.settle({ ...closing(payer, newId()), costE8: 1n }),
+        closed.release(closing(payer, newId())),
+        closed.renew({ ...payer, rid: newId(), lifetimeMs: 1 }),
+        closed.roll({ ...closing(payer, newId()), costE8: 1n, next: { rid: newId(), amountE8: 1n } }),
+        closed.expire(payer, newId()),
+        closed.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n }),
+      ]);
+      assert.deepEqual(new Set(answers.map(({ outcome }) => outcome)), new Set(['not_ready']));
+      const operations = [
+        closed.setAccount(payer.accountId, 'active'),
+        closed.setKey(keyRequest(payer)),
+        closed.readAccount(payer.accountId),
+        closed.readKey(payer),
+        closed.inspect(shardOf(payer.accountId), [payer.accountId], [payer.keyId]),
+      ];
+      for (const error of await rejections(operations)) assert.ok(error instanceof LedgerUnavailable);
+      await closed.open();
+      assert.equal(await closed.isReady(), true);
+      assert.deepEqual(await closed.findKey(hashOf(payer)), { outcome: 'unknown' });
+      await closed.close();
+    });
+
+    it('inspect shows accounts, keys and the holds of these accounts, and no others of their shard', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      const shard = shardOf(payer.accountId);
+      let other = newPayer();
+      while (shardOf(other.accountId) !== shard) other = newPayer();
+      await ledger.setAccount(other.accountId, 'active');
+      await ledger.setKey(keyRequest(other));
+      await ledger.credit({ accountId: other.accountId, rid: newId(), amountE8: 500n });
+      const hold = reserveRequest(payer, 400n);
+      await ledger.reserve(hold);
+      await ledger.reserve(reserveRequest(other, 100n));
+      const seen = await ledger.inspect(shard, [payer.accountId], [payer.keyId]);
+      assert.deepEqual([...seen.accounts.keys()], [payer.accountId]);
+      assertIncludes(seen.accounts.get(payer.accountId), { availableE8: 600n, heldE8: 400n, postedE8: 1_000n, seq: 1 });
+      assertIncludes(seen.keys.get(payer.keyId), { spentE8: 0n, heldE8: 400n });
+      const [first, ...others] = seen.holds;
+      assertIncludes(first, { rid: hold.rid, ...payer, amountE8: 400n, ofCall: true });
+      assert.deepEqual(others, []);
+      const left = (first?.deadlineMs ?? 0) - seen.nowMs;
+      assert.ok(left > 60_000 && left <= 120_000, String(left));
+    });
+
+    it('an account nobody made is undefined', async () => {
+      assert.equal(await ledger.readAccount(newId()), undefined);
+      assert.equal(await ledger.readKey(newPayer()), undefined);
+    });
+
+    it('the outbox is read from its head, in order, and forgets only what is trimmed', async () => {
+      const payer = await fundedPayer(ledger, 1n);
+      for (let each = 0; each < 139; each++) {
+        await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n });
+      }
+      const shard = shardOf(payer.accountId);
+      const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+      for (const limit of [3, 64, 128, 135]) {
+        const head = (await ledger.readOutbox([shard], limit)).get(shard) ?? [];
+        assert.deepEqual(
+          head.map(({ seq }) => seq),
+          numbers(1, limit),
+        );
+      }
+      const head = (await ledger.readOutbox([shard], 135)).get(shard) ?? [];
+      await ledger.trimOutbox(shard, head);
+      await ledger.trimOutbox(shard, head);
+      assert.deepEqual(
+        (await outboxOf(payer)).map(({ seq }) => seq),
+        numbers(136, 140),
+      );
+      await ledger.trimOutbox(shard, await outboxOf(payer));
+      assert.equal((await ledger.readOutbox([shard], 3)).size, 0);
+    });
+
+    describe('restore', () => {
+      it('writes an account that is absent, with keys, index and what was closed lately', async () => {
+        const recovered = await make();
+        const payer = newPayer();
+        const [charged, released, expired, credited] = [newId(), newId(), newId(), newId()] as const;
+        await recovered.restore([
+          {
+            accountId: payer.accountId,
+            status: 'active',
+            postedE8: 900n,
+            seq: 12,
+            keys: [{ ...keyRequest(payer, { limitE8: 500n, settings: settingsOf({ rev: 4 }) }), spentE8: 100n }],
+            closed: [
+              { rid: charged, kind: 'charge', keyId: payer.keyId, amountE8: -70n, shortfallE8: 3n },
+              { rid: released, kind: 'release', keyId: payer.keyId, amountE8: 0n, shortfallE8: 0n },
+              { rid: expired, kind: 'expire', keyId: payer.keyId, amountE8: 0n, shortfallE8: 0n },
+              { rid: credited, kind: 'credit', keyId: undefined, amountE8: 10n, shortfallE8: 0n },
+            ],
+            open: [],
+          },
+        ]);
+        await recovered.open();
+        assert.deepEqual(await recovered.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+        assert.deepEqual(await recovered.readAccount(payer.accountId), {
+          status: 'active',
+          availableE8: 900n,
+          heldE8: 0n,
+          postedE8: 900n,
+          seq: 12,
+        });
+        assert.deepEqual(await recovered.readKey(payer), {
+          status: 'active',
+          spentE8: 100n,
+          heldE8: 0n,
+          limitE8: 500n,
+          settings: settingsOf({ rev: 4 }),
+        });
+        assert.deepEqual(await recovered.settle({ ...closing(payer, charged), costE8: 1n }), {
+          outcome: 'settled',
+          chargedE8: 70n,
+          shortfallE8: 3n,
+        });
+        assert.deepEqual(await recovered.settle({ ...closing(payer, released), costE8: 1n }), { outcome: 'released' });
+        assert.deepEqual(await recovered.settle({ ...closing(payer, expired), costE8: 1n }), { outcome: 'expired' });
+        assert.deepEqual(await recovered.credit({ accountId: payer.accountId, rid: credited, amountE8: 10n }), {
+          outcome: 'credited',
+          postedE8: 900n,
+        });
+        await recovered.close();
+      });
+
+      it('leaves the money of an account alone whose seq is not lower; status and settings are those of the snapshot', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const [revoked, newer, missing] = [1, 2, 3].map(() => ({ ...payer, keyId: newId() })) as [Payer, Payer, Payer];
+        const limits = { limitE8: 600n, dailyLimitE8: 500n, callsPerMinute: 9 };
+        await ledger.setKey(keyRequest(revoked, { ...limits, settings: settingsOf({ rev: 1 }) }));
+        await ledger.setKey(keyRequest(newer, { settings: settingsOf({ rev: 5 }) }));
+        await ledger.reserve(reserveRequest(payer, 100n));
+        await ledger.reserve(reserveRequest(revoked, 50n, { keyRev: 1 }));
+        const settings = settingsOf({ rev: 2, name: 'another name' });
+        const keys = [
+          keyRequest(payer, { status: 'revoked' }),
+          keyRequest(revoked, { status: 'revoked', tokensPerMinute: 7, settings }),
+          keyRequest(newer, { limitE8: 1n, settings: settingsOf({ rev: 4 }) }),
+          keyRequest(missing),
+        ];
+        await ledger.restore([
+          {
+            accountId: payer.accountId,
+            status: 'frozen',
+            postedE8: 5n,
+            seq: 1,
+            keys: keys.map((key) => ({ ...key, spentE8: 7n })),
+            closed: [],
+            open: [{ ...payer, rid: newId(), amountE8: 5n }],
+          },
+        ]);
+        assert.deepEqual(await ledger.readAccount(payer.accountId), {
+          status: 'frozen',
+          availableE8: 850n,
+          heldE8: 150n,
+          postedE8: 1_000n,
+          seq: 1,
+        });
+        assertIncludes(await ledger.readKey(payer), { status: 'active', spentE8: 0n, heldE8: 100n });
+        assert.deepEqual(await ledger.readKey(revoked), {
+          status: 'revoked',
+          spentE8: 0n,
+          heldE8: 50n,
+          limitE8: undefined,
+          tokensPerMinute: 7,
+          settings,
+        });
+        assertIncludes(await ledger.readKey(newer), { limitE8: undefined, settings: settingsOf({ rev: 5 }) });
+        assertIncludes(await ledger.readKey(missing), { spentE8: 7n, heldE8: 0n });
+      });
+
+      it('of an account that is behind keeps the holds it is told of, as far as the balance covers them', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const other = { ...payer, keyId: newId() };
+        const [first, second] = [reserveRequest(payer, 500n, { lifetimeMs: undefined }), newId()];
+        await ledger.reserve(first);
+        const open = [
+          { ...payer, rid: first.rid, amountE8: 500n },
+          { ...other, rid: second, amountE8: 400n },
+        ];
+        const keys = [payer, other].map((each) => ({ ...keyRequest(each), spentE8: 100n }));
+        const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
+        await ledger.restore([{ ...snapshot, keys, closed: [], open }]);
+        assert.deepEqual(await moneyOf(payer), {
+          available: 0n,
+          held: 800n,
+          posted: 800n,
+          keySpent: 100n,
+          keyHeld: 500n,
+        });
+        assert.equal((await ledger.readKey(other))?.heldE8, 300n);
+        assert.deepEqual(await ledger.expire(payer, first.rid), { outcome: 'not_due' });
+        const settled = await ledger.settle({ ...closing(other, second), costE8: 1n });
+        assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
+        assert.equal((await ledger.release(closing(payer, first.rid))).outcome, 'released');
+        assertIncludes(await moneyOf(payer), { available: 799n, held: 0n });
+      });
+
+      it('of an account that is behind again drops the holds it was told of, and none that was dropped is due', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const [dropped, due] = [1, 2].map(() => reserveRequest(payer, 10n, { lifetimeMs: 0 })) as [
+          ReserveRequest,
+          ReserveRequest,
+        ];
+        const told = newId();
+        const shard = shardOf(payer.accountId);
+        const holds = async () => (await ledger.inspect(shard, [payer.accountId], [])).holds.map(({ rid }) => rid);
+        const snapshot = {
+          accountId: payer.accountId,
+          status: 'active',
+          postedE8: 800n,
+          keys: [],
+          closed: [],
+        } as const;
+        await ledger.reserve(dropped);
+        await ledger.restore([{ ...snapshot, seq: 2, open: [{ ...payer, rid: told, amountE8: 5n }] }]);
+        assert.deepEqual(await holds(), [told]);
+        await ledger.reserve(due);
+        assert.deepEqual(await ledger.due(shard, 1), [{ ...payer, rid: due.rid }]);
+        await ledger.restore([{ ...snapshot, seq: 3, open: [] }]);
+        assert.deepEqual(await holds(), []);
+      });
+
+      it('of an account that is behind begins the minute of its keys anew', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const key = keyRequest(payer, { callsPerMinute: 1, settings: settingsOf({ rev: 1 }) });
+        const ask = async () => (await ledger.reserve(reserveRequest(payer, 1n, { keyRev: 1, tokens: 1 }))).outcome;
+        await ledger.setKey(key);
+        assert.deepEqual([await ask(), await ask()], ['reserved', 'rate_limited']);
+        const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
+        await ledger.restore([{ ...snapshot, keys: [{ ...key, spentE8: 0n }], closed: [], open: [] }]);
+        assert.equal(await ask(), 'reserved');
+      });
+
+      it('of an account that is behind drops its other open holds, and those of no other account', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 100n, { lifetimeMs: 0 });
+        const lasting = reserveRequest(payer, 100n, { lifetimeMs: undefined });
+        await ledger.reserve(request);
+        await ledger.reserve(lasting);
+        const snapshot = { accountId: payer.accountId, status: 'active', postedE8: 800n, seq: 2 } as const;
+        await ledger.restore([{ ...snapshot, keys: [{ ...keyRequest(payer), spentE8: 200n }], closed: [], open: [] }]);
+        assert.deepEqual(await moneyOf(payer), {
+          available: 800n,
+          held: 0n,
+          posted: 800n,
+          keySpent: 200n,
+          keyHeld: 0n,
+        });
+        assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
+        for (const { rid } of [request, lasting]) {
+          assert.deepEqual(await ledger.settle({ ...closing(payer, rid), costE8: 1n }), {
+            outcome: 'unknown_reservation',
+          });
+        }
+      });
+    });
+  });
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { Redis } from 'ioredis';
+import { newId } from '../../../core/ids';
+import { startOutboxWatch } from '../../../core/ledger/outbox/outbox-watch';
+import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { ALL_SHARDS } from '../../../core/ledger/shard';
+import { checkRedis, connectRedis } from '../../../core/storage/redis';
+import { quiet } from '../../support/databases';
+import { emptyRedis } from '../../support/shared';
+import { until } from '../../support/until';
+import { fundedPayer } from './ledger-fixture';
+
+describe('the bound of the outbox', () => {
+  it('is a share of the memory of Redis; the outbox is full at 0.7 and not when it was drained', async () => {
+    const url = await emptyRedis();
+    const redis = connectRedis(url, quiet);
+    await checkRedis(redis);
+    const ledger = new RedisLedger({ redis });
+    const other = new Redis(url);
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1n);
+    for (let each = 0; each < 200; each++) {
+      await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n });
+    }
+    const share = await ledger.outboxShare();
+    assert.ok(share > 0 && share < 0.01, String(share));
+    const [, total = ''] = /^total_system_memory:(\d+)/m.exec(await other.info('memory')) ?? [];
+    const bytes = Math.round(share * Number(total));
+    const watch = startOutboxWatch({ ledger, drainer: { oldestAgeMs: () => 0 }, log: quiet, everyMs: 20 });
+    try {
+      await other.config('SET', 'maxmemory', String(Math.round(bytes / 0.69)));
+      assert.ok(Math.abs((await ledger.outboxShare()) - 0.69) < 0.02);
+      assert.equal(watch.isFull(), false);
+      await other.config('SET', 'maxmemory', String(Math.round(bytes / 0.75)));
+      await until('it is full', () => watch.isFull());
+      for (const [shard, entries] of await ledger.readOutbox(ALL_SHARDS, 1_000))
+        await ledger.trimOutbox(shard, entries);
+      await until('it is not full any more', () => !watch.isFull());
+    } finally {
+      await watch.stop();
+      await other.config('SET', 'maxmemory', '0');
+      other.disconnect();
+      await ledger.close();
+    }
+  });
+});

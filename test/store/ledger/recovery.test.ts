@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { Redis } from 'ioredis';
+import knexOf, { type Knex } from 'knex';
+import { newId } from '../../../core/ids';
+import { registerHoldSource } from '../../../core/ledger/hold-sources';
+import type { Ledger } from '../../../core/ledger/ledger';
+import { MemoryLedger } from '../../../core/ledger/memory-ledger';
+import { resendCredits } from '../../../core/ledger/outbox/credits';
+import { drainShards } from '../../../core/ledger/outbox/drain';
+import type { Payer } from '../../../core/ledger/payer';
+import { ensureReady, recover } from '../../../core/ledger/recovery';
+import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
+import { checkRedis, connectRedis } from '../../../core/storage/redis';
+import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { emptyRedis } from '../../support/shared';
+import { until } from '../../support/until';
+import {
+  assertIncludes,
+  hashOf,
+  instead,
+  keyRequest,
+  newPayer,
+  reserveRequest,
+  settingsOf,
+  usageRecord,
+} from './ledger-fixture';
+import { insertCredit, insertPayer, readChain } from './ledger-rows';
+
+let redisUrl = '';
+const openRedis = async () => {
+  const redis = connectRedis(redisUrl, quiet);
+  await checkRedis(redis);
+  return openRedisLedger({ redis, log: quiet });
+};
+/** A ledger that has been used, then what is left of it after everything in it was lost. */
+const LEDGERS: readonly { name: string; open(): Promise<Ledger>; lose(ledger: Ledger): Promise<Ledger> }[] = [
+  {
+    name: 'in Redis',
+    open: async () => {
+      redisUrl = await emptyRedis();
+      return openRedis();
+    },
+    lose: async (ledger) => {
+      const other = new Redis(redisUrl);
+      await other.flushall();
+      other.disconnect();
+      return ledger;
+    },
+  },
+  { name: 'in the process', open: async () => new MemoryLedger(), lose: async () => new MemoryLedger() },
+];
+
+for (const database of DATABASES) {
+  for (const { name, open, lose } of LEDGERS) {
+    describe(`recovery of the ledger ${name} from ${database.name}`, () => {
+      let test: TestDatabase;
+      let knex: Knex;
+      let ledger: Ledger;
+
+      before(async function () {
+        this.timeout(60_000);
+        test = await database.open();
+        knex = test.database;
+      });
+      after(() => test.close());
+      beforeEach(async () => {
+        ledger = await open();
+        await ensureReady({ ledger, database: knex, log: quiet });
+      });
+      afterEach(() => ledger.close());
+
+      const fund = async (amountE8: bigint, limitE8?: bigint): Promise<Payer> => {
+        const payer = newPayer();
+        await insertPayer(knex, payer, limitE8);
+        await ledger.setAccount(payer.accountId, 'active');
+        await ledger.setKey(keyRequest(payer, { limitE8 }));
+        const rid = newId();
+        await insertCredit(knex, payer.accountId, rid, amountE8);
+        await ledger.credit({ accountId: payer.accountId, rid, amountE8 });
+        return payer;
+      };
+      const spend = async (payer: Payer, costE8: bigint) => {
+        const request = reserveRequest(payer, costE8);
+        await ledger.reserve(request);
+        const record = JSON.stringify(usageRecord(payer));
+        await ledger.settle({ ...payer, rid: request.rid, costE8, record });
+        return request.rid;
+      };
+      const drain = () => drainShards({ ledger, database: knex, log: quiet }, ALL_SHARDS);
+      const stateOf = async (payer: Payer) => [await ledger.readAccount(payer.accountId), await ledger.readKey(payer)];
+
+      it('after everything was lost brings back the same accounts, keys and answers', async () => {
+        const payers = await Promise.all([fund(1_000n), fund(500n, 450n), fund(0n)]);
+        const rid = await spend(payers[0], 300n);
+        await spend(payers[1], 400n);
+        const before = await Promise.all(payers.map(stateOf));
+        await drain();
+        ledger = await lose(ledger);
+        assert.equal(await ledger.isReady(), false);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal(await ledger.isReady(), true);
+        assert.deepEqual(await Promise.all(payers.map(stateOf)), before);
+        assert.deepEqual(await ledger.findKey(hashOf(payers[1])), { outcome: 'found', ...payers[1] });
+        assert.equal((await ledger.reserve(reserveRequest(payers[1], 51n))).outcome, 'key_limit_exceeded');
+        const again = await ledger.settle({ ...payers[0], rid, costE8: 300n, record: '' });
+        assert.deepEqual(again, { outcome: 'settled', chargedE8: 300n, shortfallE8: 0n });
+        await spend(payers[0], 5n);
+        await drain();
+        assert.equal((await readChain(knex, payers[0].accountId)).length, 3);
+      });
+
+      it('knows the Idempotency-Keys of calls that were charged, and of no others', async () => {
+        const payer = await fund(1_000n);
+        const begin = async (key: string) => {
+          const intent = { key, body: 'body', requestId: `req_${newId()}` };
+          const request = reserveRequest(payer, 100n, { intent });
+          await ledger.reserve(request);
+          const routing = { candidates: [], of: 1, attempts: [], clientRetry: undefined, intent };
+          const createdAt = new Date().toISOString();
+          const record = JSON.stringify(usageRecord(payer, { requestId: intent.requestId, createdAt, routing }));
+          return { ...payer, rid: request.rid, record, intent };
+        };
+        const [charged, released] = [await begin('charged'), await begin('released')];
+        await begin('open');
+        await ledger.settle({ ...charged, costE8: 30n });
+        await ledger.release(released);
+        await drain();
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        const repeat = (key: string) =>
+          ledger.reserve(reserveRequest(payer, 1n, { intent: { key, body: 'body', requestId: 'req_2' } }));
+        const { rid, intent } = charged;
+        assert.deepEqual(await repeat('charged'), {
+          outcome: 'intent_charged',
+          requestId: intent.requestId,
+          rid,
+          chargedE8: 30n,
+        });
+        assert.deepEqual(await repeat('released'), { outcome: 'reserved' });
+        assert.deepEqual(await repeat('open'), { outcome: 'reserved' });
+      });
+
+      it('gives back the holds of calls that were open', async () => {
+        const payer = await fund(1_000n);
+        await ledger.reserve(reserveRequest(payer, 600n));
+        await drain();
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.availableE8, 1_000n);
+      });
+
+      it('takes the holds without a deadline from whoever knows them, but for those that have an entry', async () => {
+        const payer = await fund(1_000n);
+        const [open, closed] = [newId(), newId()];
+        await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, record: '' }));
+        await ledger.reserve(reserveRequest(payer, 200n, { rid: closed, lifetimeMs: undefined, record: '' }));
+        await ledger.settle({ ...payer, rid: closed, costE8: 150n, record: '' });
+        await drain();
+        const unregister = registerHoldSource(async (_, accountIds) => {
+          assert.ok(accountIds.includes(payer.accountId));
+          return [open, closed].map((rid) => ({ ...payer, rid, amountE8: 300n }));
+        });
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet }).finally(unregister);
+        assertIncludes(await ledger.readAccount(payer.accountId), { availableE8: 550n, heldE8: 300n });
+        assertIncludes(await ledger.readKey(payer), { spentE8: 150n, heldE8: 300n });
+        const answer = await ledger.settle({ ...payer, rid: open, costE8: 100n, record: '' });
+        assert.deepEqual(answer, { outcome: 'settled', chargedE8: 100n, shortfallE8: 0n });
+      });
+
+      it('restores the settings and the status of accounts and keys', async () => {
+        const payer = await fund(10n);
+        await knex('accounts').where({ id: payer.accountId }).update({ status: 'frozen' });
+        await knex('api_keys')
+          .where({ id: payer.keyId })
+          .update({ status: 'revoked', rev: 3, name: 'new', allowed_models: JSON.stringify(['model-a']) });
+        await drain();
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.status, 'frozen');
+        const key = await ledger.readKey(payer);
+        assert.equal(key?.status, 'revoked');
+        assert.deepEqual(key?.settings, settingsOf({ rev: 3, name: 'new', allowedModels: ['model-a'] }));
+      });
+
+      it('sends credits again that Postgres has and the ledger never had, once', async () => {
+        const payer = await fund(10n);
+        await insertCredit(knex, payer.accountId, newId(), 90n);
+        const sent = await resendCredits({ ledger, database: knex, log: quiet });
+        assert.equal(sent, 2, 'also the one whose entry is only on its way');
+        assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 100n);
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 100n);
+        await drain();
+        assert.equal((await readChain(knex, payer.accountId)).length, 2);
+        assert.equal(await resendCredits({ ledger, database: knex, log: quiet }), 0);
+      });
+
+      it('drops a debit that the ledger refuses, so that it is not taken later', async () => {
+        const payer = await fund(10n);
+        const debit = newId();
+        await insertCredit(knex, payer.accountId, debit, -50n);
+        await resendCredits({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 10n);
+        assert.equal(await knex('credits').where({ id: debit }).first(), undefined);
+        const audit = await knex('audit_log').where({ action: 'account.credit.refused' });
+        assert.equal(audit.filter(({ before }) => before.creditId === debit).length, 1);
+      });
+
+      it('is done once when two start at the same time', async () => {
+        const payer = await fund(1_000n);
+        await drain();
+        ledger = await lose(ledger);
+        let opened = 0;
+        const counted = instead(ledger, {
+          open: (begun?: string) => {
+            opened += 1;
+            return ledger.open(begun);
+          },
+        });
+        await Promise.all([1, 2].map(() => recover({ ledger: counted, database: knex, log: quiet })));
+        assert.equal(opened, 1);
+        await spend(payer, 10n);
+        await drain();
+        assert.equal((await readChain(knex, payer.accountId)).length, 2);
+      });
+
+      it('does nothing when the ledger is ready', async () => {
+        const payer = await fund(1_000n);
+        await ledger.reserve(reserveRequest(payer, 600n));
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.equal((await ledger.readAccount(payer.accountId))?.heldE8, 600n);
+      });
+    });
+  }
+}
+
+describe('recovery of a ledger that is lost meanwhile', () => {
+  it('begins again: it is not opened while it lacks accounts', async function () {
+    this.timeout(60_000);
+    const test = await DATABASES[0]?.open();
+    assert.ok(test !== undefined);
+    redisUrl = await emptyRedis();
+    const ledger = await openRedis();
+    const payer = newPayer();
+    await insertPayer(test.database, payer);
+    await insertCredit(test.database, payer.accountId, newId(), 70n);
+    const other = new Redis(redisUrl);
+    let losses = 0;
+    const losing = instead(ledger, {
+      open: async (begun?: string) => {
+        losses += 1;
+        if (losses <= 2) await other.flushall();
+        const outcome = await ledger.open(begun);
+        assert.equal(await ledger.isReady(), losses > 2);
+        return outcome;
+      },
+    });
+    await recover({ ledger: losing, database: test.database, log: quiet });
+    assert.equal(losses, 3);
+    assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 70n);
+    other.disconnect();
+    await ledger.close();
+    await test.close();
+  });
+});
+
+describe('recovery beside one that stands still', () => {
+  it('takes its place once that has been idle for too long', async function () {
+    this.timeout(60_000);
+    const [postgres] = DATABASES;
+    assert.ok(postgres !== undefined);
+    const test = await postgres.open();
+    const payer = newPayer();
+    await insertPayer(test.database, payer);
+    await insertCredit(test.database, payer.accountId, newId(), 70n);
+    const ledger = new MemoryLedger();
+    const { connection } = test.database.client.config;
+    const impatient = knexOf({
+      client: 'pg',
+      connection: { ...connection, idle_in_transaction_session_timeout: 300 },
+    });
+    let isStill = false;
+    const standing = instead(ledger, {
+      restore: () => {
+        isStill = true;
+        return new Promise<void>(() => undefined);
+      },
+    });
+    void recover({ ledger: standing, database: impatient, log: quiet }).catch(() => undefined);
+    await until('it stands still', () => isStill);
+    await recover({ ledger, database: test.database, log: quiet });
+    assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 70n });
+    await test.close();
+  });
+});
+
+describe('recovery of a ledger with a credit in its outbox', () => {
+  let test: TestDatabase;
+  let ledger: Ledger;
+  let payer: Payer;
+  let other: Redis;
+
+  beforeEach(async () => {
+    const [postgres] = DATABASES;
+    assert.ok(postgres !== undefined);
+    test = await postgres.open();
+    redisUrl = await emptyRedis();
+    other = new Redis(redisUrl);
+    ledger = await openRedis();
+    await ledger.open();
+    payer = newPayer();
+    const credit = { accountId: payer.accountId, rid: newId(), amountE8: 70n };
+    await insertPayer(test.database, payer);
+    await insertCredit(test.database, credit.accountId, credit.rid, credit.amountE8);
+    await ledger.setAccount(payer.accountId, 'active');
+    await ledger.credit(credit);
+  });
+  afterEach(async () => {
+    other.disconnect();
+    await ledger.close();
+    await test.close();
+  });
+
+  it('waits for what a drain had read before it was lost', async function () {
+    this.timeout(60_000);
+    let recovered: Promise<void> | undefined;
+    const losing = instead(ledger, {
+      readOutbox: async (...args: Parameters<Ledger['readOutbox']>) => {
+        const heads = await ledger.readOutbox(...args);
+        await other.flushall();
+        recovered = recover({ ledger, database: test.database, log: quiet });
+        await Promise.race([recovered, new Promise((wake) => setTimeout(wake, 300))]);
+        return heads;
+      },
+    });
+    await drainShards({ ledger: losing, database: test.database, log: quiet }, [shardOf(payer.accountId)]);
+    await recovered;
+    assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 70n, seq: 1 });
+    assert.deepEqual((await ledger.readOutbox(ALL_SHARDS, 1)).size, 0, 'the credit is not given a second time');
+  });
+
+  it('drains it before it reads Postgres', async function () {
+    this.timeout(60_000);
+    const lost = (await other.keys('{s*')).filter((key) => !key.endsWith(':ob'));
+    await other.del('keyindex', ...lost);
+    await ensureReady({ ledger, database: test.database, log: quiet });
+    assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 70n, seq: 1 });
+    assert.equal((await readChain(test.database, payer.accountId)).length, 1);
+  });
+});

@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import { pino } from 'pino';
+import { newId } from '../../../core/ids';
+import { startGuardian } from '../../../core/ledger/guardian';
+import {
+  type Ledger,
+  LedgerUnavailable,
+  type ReleaseRequest,
+  type ReserveRequest,
+  type SettleRequest,
+} from '../../../core/ledger/ledger';
+import { drainShards } from '../../../core/ledger/outbox/drain';
+import { startDrainerThread } from '../../../core/ledger/outbox/drainer-thread';
+import type { Payer } from '../../../core/ledger/payer';
+import { accountPrefix } from '../../../core/ledger/redis/keys';
+import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
+import { verify } from '../../../core/ledger/verify/verify';
+import type { Loop } from '../../../core/loop';
+import { openPostgres } from '../../../core/storage/database';
+import { checkRedis, connectRedis } from '../../../core/storage/redis';
+import { quiet } from '../../support/databases';
+import { findProgram } from '../../support/programs';
+import type { TestRedis } from '../../support/redis';
+import { startCluster, type TestCluster } from '../../support/redis-cluster';
+import { rejection } from '../../support/rejection';
+import { newDatabase } from '../../support/shared';
+import { until } from '../../support/until';
+import { assertIncludes, hashOf, keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
+import { insertCredit, insertPayer, readChain } from './ledger-rows';
+
+const OPERATING = join(__dirname, '../../../docs/operating.md');
+
+/** What of an account has left when a move ends in its middle: outbox, account, key, reservations, deadlines, epoch. */
+const HALVES = [['ob'], ['a'], ['k'], ['r'], ['exp'], ['meta'], ['a', 'k', 'r'], ['ob', 'r'], ['a', 'ob', 'exp']];
+
+/** Finds its own way to the Cluster. */
+const DRAINER = join(__dirname, '../../support/scripts/drainer-worker.cjs');
+
+describe('the ledger in a Redis Cluster of three primaries', () => {
+  let cluster: TestCluster;
+  let databaseUrl: string;
+  let database: Knex;
+  let ledger: Ledger;
+  let guardian: Loop | undefined;
+  const payers: Payer[] = [];
+
+  before(async function () {
+    this.timeout(60_000);
+    cluster = await startCluster();
+    const redis = connectRedis(cluster.url, quiet);
+    await checkRedis(redis, 10_000);
+    ledger = await openRedisLedger({ redis, log: quiet });
+    databaseUrl = await newDatabase();
+    database = openPostgres(databaseUrl, { log: quiet });
+    guard();
+    await until('the ledger is filled', () => ledger.isReady(), 40_000);
+    for (let each = 0; each < 12; each += 1) payers.push(await fund(await payerOn(each % 3)));
+  });
+  after(async function () {
+    this.timeout(60_000);
+    await guardian?.stop();
+    await ledger?.close();
+    await database?.destroy();
+    await cluster?.stop();
+  });
+
+  /** Answers why it could not look after the ledger. */
+  function guard(): readonly string[] {
+    const reasons: string[] = [];
+    const log = pino({ level: 'error' }, { write: (line: string) => reasons.push(line) });
+    guardian = startGuardian({ ledger, database, log, everyMs: 100 });
+    return reasons;
+  }
+
+  const thirdOf = async ({ accountId }: Payer) =>
+    Math.floor(((await cluster.slotOf(accountPrefix(accountId))) * 3) / 16_384);
+
+  const taken = new Set<number>();
+
+  /** In a slot of its own. */
+  async function payerOn(primary: number): Promise<Payer> {
+    for (;;) {
+      const payer = newPayer();
+      const slot = await cluster.slotOf(accountPrefix(payer.accountId));
+      if (taken.has(slot) || (await thirdOf(payer)) !== primary) continue;
+      taken.add(slot);
+      return payer;
+    }
+  }
+
+  async function fund(payer: Payer): Promise<Payer> {
+    const [rid, amountE8] = [newId(), 1_000_000n];
+    await insertPayer(database, payer);
+    await insertCredit(database, payer.accountId, rid, amountE8);
+    await atLast('a customer has money', async () => {
+      await ledger.setAccount(payer.accountId, 'active');
+      await ledger.setKey(keyRequest(payer));
+      await ledger.credit({ accountId: payer.accountId, rid, amountE8 });
+    });
+    return payer;
+  }
+
+  /** What a busy machine, or a Cluster that sorts itself out, is late with is asked for again. */
+  const atLast = (what: string, work: () => Promise<void>) => until(what, () => work().then(() => true), 40_000);
+
+  const recordNow = (payer: Payer) => JSON.stringify(usageRecord(payer, { createdAt: new Date().toISOString() }));
+
+  /** A settlement is repeated until it is answered, as the settler does. */
+  async function settleAtLast(request: SettleRequest): Promise<string> {
+    return until(
+      'the settlement is answered',
+      async () => {
+        try {
+          const { outcome } = await ledger.settle(request);
+          return outcome === 'not_ready' ? undefined : outcome;
+        } catch (error) {
+          assert.ok(error instanceof LedgerUnavailable, String(error));
+          return undefined;
+        }
+      },
+      40_000,
+    );
+  }
+
+  /** Calls of all customers while something happens to the Cluster; answers what was settled, by account. */
+  async function callWhile(happens: () => Promise<void>) {
+    const settled = new Map(payers.map(({ accountId }) => [accountId, 0]));
+    const drainer = startDrainerThread({ redisUrl: cluster.url, databaseUrl, log: quiet, program: DRAINER });
+    let stopped = false;
+    const outcomes = new Set<string>();
+    const customer = async (payer: Payer) => {
+      while (!stopped) {
+        const intent = { key: newId(), body: 'body', requestId: 'req_1' };
+        const request = reserveRequest(payer, 10n, { record: recordNow(payer), intent });
+        const reserved = await ledger.reserve(request).catch((error) => {
+          assert.ok(error instanceof LedgerUnavailable, String(error));
+          return { outcome: 'unavailable' };
+        });
+        if (reserved.outcome === 'reserved') {
+          const outcome = await settleAtLast({ ...payer, rid: request.rid, costE8: 3n, record: recordNow(payer) });
+          outcomes.add(outcome);
+          if (outcome === 'settled') settled.set(payer.accountId, (settled.get(payer.accountId) ?? 0) + 1);
+          drainer.nudge(payer.accountId);
+        }
+        await new Promise((wake) => setTimeout(wake, 5));
+      }
+    };
+    const working = payers.map(customer);
+    try {
+      await happens();
+    } finally {
+      stopped = true;
+      await Promise.all(working);
+      await drainer.stop();
+    }
+    return { settled, outcomes };
+  }
+
+  /** Of each customer; a ledger that is late is asked again. */
+  const spent = () =>
+    until(
+      'the ledger says what was spent',
+      () => Promise.all(payers.map(async (payer) => (await ledger.readKey(payer))?.spentE8 ?? 0n)),
+      40_000,
+    );
+  const progress = (what: string, from: readonly bigint[]) =>
+    until(what, async () => (await spent()).every((each, index) => each > (from[index] ?? 0n)), 40_000);
+
+  /** An account of the first primary with entries that wait and an open call, and its slot half-way to the second primary. */
+  async function leaveInTheMiddle(kinds: readonly string[]) {
+    const payer = await fund(await payerOn(0));
+    const [prefix, requests] = [
+      accountPrefix(payer.accountId),
+      [1, 2, 3].map(() => reserveRequest(payer, 10n, { record: recordNow(payer) })),
+    ];
+    const told = requests.slice(0, 2).map(({ rid, record }) => ({ ...payer, rid, costE8: 3n, record }));
+    for (const request of requests)
+      await atLast('it is held', async () => assert.equal((await ledger.reserve(request)).outcome, 'reserved'));
+    for (const request of told) assert.equal(await settleAtLast(request), 'settled');
+    const slot = await cluster.slotOf(prefix);
+    const all = await heldBy(cluster.primaries[0], slot);
+    const isMoved = (key: string) => kinds.includes(key.slice(prefix.length).split(':')[0] ?? '');
+    await cluster.beginMove(slot, isMoved);
+    const [moved, stayed] = [all.filter(isMoved), all.filter((key) => !isMoved(key))];
+    return { payer, slot, told, open: requests[2] as ReserveRequest, moved, stayed };
+  }
+
+  /** By the commands that operators are told. */
+  async function bringToTheirEnd(slots: readonly number[]) {
+    const [node, importing] = [`127.0.0.1:${cluster.replica.port}`, String(cluster.primaries[1]?.port)];
+    const owner = execFileSync(findProgram('redis-cli'), ['-p', String(cluster.replica.port), 'cluster', 'myid']);
+    const places = { NODE: node, HOST: '127.0.0.1', PORT: importing, OWNER: owner.toString().trim() };
+    const run = (command: string, more = {}) =>
+      execFileSync('sh', ['-c', command], { env: { ...process.env, ...places, ...more }, stdio: 'ignore' });
+    const told = readFileSync(OPERATING, 'utf8').match(/^redis-cli .*(?= #)/gm) ?? [];
+    assert.equal(told.length, 3);
+    const [check = '', setSlot = '', fix = ''] = told;
+    assert.throws(() => run(check), 'it names what is wrong');
+    for (const slot of slots) run(setSlot, { SLOT: String(slot) });
+    // The nodes tell each other within some seconds.
+    await until(
+      'the moves are brought to their end',
+      () => {
+        run(fix);
+        run(check);
+        return true;
+      },
+      40_000,
+    );
+  }
+
+  const heldBy = async (server: TestRedis | undefined, slot: number) =>
+    [...(await cluster.keysOf(server as TestRedis, slot))].sort();
+
+  it('spreads accounts over all of them and finds keys', async () => {
+    assert.deepEqual(new Set(await Promise.all(payers.map(thirdOf))), new Set([0, 1, 2]));
+    for (const payer of payers) assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+  });
+
+  it('goes on while a slot is moved under load: every settlement is there once', async function () {
+    this.timeout(180_000);
+    const [payer] = payers;
+    assert.ok(payer !== undefined);
+    const before = await spent();
+    const { settled, outcomes } = await callWhile(async () => {
+      await progress('calls are served', before);
+      await cluster.moveSlot(await cluster.slotOf(accountPrefix(payer.accountId)));
+      await progress('calls are served after it', await spent());
+    });
+    assert.deepEqual(outcomes, new Set(['settled']));
+    assert.ok((settled.get(payer.accountId) ?? 0) > 0);
+    await assertWhole();
+  });
+
+  it('settles and releases whole while a slot is on its way and its keys are still there', async () => {
+    const payer = await fund(await payerOn(0));
+    const requests = [1, 2, 3].map(() => reserveRequest(payer, 10n, { record: recordNow(payer) }));
+    for (const request of requests) await atLast('it is held', async () => void (await ledger.reserve(request)));
+    const slot = await cluster.slotOf(accountPrefix(payer.accountId));
+    await cluster.beginMove(slot, () => false);
+    const [first, second, third] = requests.map(({ rid, record }) => ({ ...payer, rid, record })) as [
+      ReleaseRequest,
+      ReleaseRequest,
+      ReleaseRequest,
+    ];
+    assert.equal(await settleAtLast({ ...first, costE8: 3n }), 'settled');
+    assert.equal((await ledger.release(second)).outcome, 'released');
+    assert.equal(await settleAtLast({ ...third, costE8: 3n }), 'settled');
+    await cluster.moveSlot(slot);
+    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    assert.equal((await readChain(database, payer.accountId)).length, 4);
+    assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 999_994n, heldE8: 0n, seq: 4 });
+  });
+
+  it('loses nothing when a replica takes over in the middle of moves: it is asked nothing until they are brought to their end', async function () {
+    this.timeout(120_000);
+    const halves = [];
+    for (const kinds of HALVES) halves.push(await leaveInTheMiddle(kinds));
+    await guardian?.stop();
+    await cluster.takeOver();
+    for (const { payer, slot, moved, stayed } of halves) {
+      assert.deepEqual(await heldBy(cluster.replica, slot), stayed, 'the new owner has what had stayed');
+      assert.deepEqual(await heldBy(cluster.primaries[1], slot), moved, 'and the other half is where it went');
+      const refused = await rejection(ledger.reserve(reserveRequest(payer, 1n)));
+      assert.ok(refused instanceof LedgerUnavailable, String(refused));
+    }
+    const reasons = guard();
+    const slots = halves.map(({ slot }) => slot);
+    await until('the log names the slots', () =>
+      slots.every((slot) => reasons.some((each) => each.includes(`${slot}`))),
+    );
+    assert.match(reasons.join(), /was broken off/);
+    assert.ok((await rejection(ledger.readAccount(halves[0]?.payer.accountId ?? ''))) instanceof LedgerUnavailable);
+
+    await bringToTheirEnd(slots);
+    await until('the ledger is open again', () => ledger.isReady(), 40_000);
+    for (const { payer, told, open } of halves) {
+      for (const request of told) assert.equal(await settleAtLast(request), 'settled');
+      assert.equal(await settleAtLast({ ...payer, rid: open.rid, costE8: 3n, record: open.record }), 'settled');
+      assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 999_991n, heldE8: 0n, seq: 4 });
+    }
+    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    for (const { payer } of halves) assert.equal((await readChain(database, payer.accountId)).length, 4);
+    await assertWhole();
+    await cluster.giveBack();
+  });
+
+  it('goes on when a primary is killed and its replica takes its place: no settlement twice, all sums equal', async function () {
+    this.timeout(180_000);
+    const before = await spent();
+    await callWhile(async () => {
+      await progress('calls are served', before);
+      const [first] = cluster.primaries;
+      process.kill(first?.pid ?? 0, 'SIGKILL');
+      await progress('calls are served after it', await spent());
+    });
+    await assertWhole();
+  });
+
+  /** Calls that were open when the primary died may still hold money; everything else is compared. */
+  async function assertWhole() {
+    const { violations } = await until('all can be looked at', () =>
+      verify({ ledger, database }, { limit: 1_000, days: 1 }),
+    );
+    assert.deepEqual(violations, []);
+    for (const payer of payers) {
+      const [account, key] = await until('the ledger answers', () =>
+        Promise.all([ledger.readAccount(payer.accountId), ledger.readKey(payer)]),
+      );
+      assert.equal(account?.postedE8, 1_000_000n - (key?.spentE8 ?? 0n), `shard ${shardOf(payer.accountId)}`);
+    }
+  }
+});

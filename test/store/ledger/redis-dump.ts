@@ -1,0 +1,134 @@
+import type { Redis } from 'ioredis';
+import { dayOf, monthOf } from '../../../core/ledger/key-limits';
+import type { MemorySnapshot } from '../../../core/ledger/memory-ledger';
+import { readEntry, type StreamEntry } from '../../../core/ledger/redis/entry';
+import { LIMIT_FIELDS, limitTexts } from '../../../core/ledger/redis/key-fields';
+
+/** All a ledger knows, in the words of Redis; what differs by nature (entry ids, clocks) is left out. */
+export interface LedgerDump {
+  readonly hashes: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Ids with a deadline, and whether it has passed. */
+  readonly deadlines: Readonly<Record<string, boolean>>;
+  readonly outbox: readonly object[];
+}
+
+/** All keys of a ledger with what is in them, as one moment sees them. */
+const READ_ALL = `
+  local all = {}
+  for _, key in ipairs(redis.call('KEYS', '{s*')) do
+    local kind = redis.call('TYPE', key).ok
+    local values = kind == 'hash' and redis.call('HGETALL', key)
+      or kind == 'zset' and redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') or redis.call('XRANGE', key, '-', '+')
+    table.insert(all, { key, values })
+  end
+  return { redis.call('TIME'), all }`;
+
+export async function dumpRedis(redis: Redis): Promise<LedgerDump> {
+  const [[seconds, micros], all] = (await redis.eval(READ_ALL, 0)) as [[string, string], [string, unknown[]][]];
+  const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
+  const hashes: Record<string, Record<string, string>> = {};
+  const deadlines: Record<string, boolean> = {};
+  const outbox: object[] = [];
+  for (const [key, values] of all) {
+    const name = key.slice('{s000}:'.length);
+    if (name === 'meta') continue;
+    if (name === 'exp')
+      for (const [rid, deadline] of pairsOf(values)) deadlines[rid] = Number(deadline) <= now + 60_000;
+    else if (name === 'ob') outbox.push(...(values as StreamEntry[]).map(readEntry).map(withoutId));
+    else if (name.startsWith('io:')) hashes[name] = inOrder(values.filter((_, index) => index % 2 === 0));
+    else hashes[name] = relative(Object.fromEntries(pairsOf(values)), now);
+  }
+  return { hashes, deadlines, outbox: outbox.sort(byRid) };
+}
+
+function pairsOf(values: readonly unknown[]): [string, string][] {
+  return Array.from({ length: values.length / 2 }, (_, index) => [
+    String(values[index * 2]),
+    String(values[index * 2 + 1]),
+  ]);
+}
+
+export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
+  const hashes: Record<string, Record<string, string>> = {};
+  for (const [id, { status, availableE8, heldE8, postedE8, seq }] of snapshot.accounts) {
+    hashes[`a:${id}`] = texts({ status, available: availableE8, held: heldE8, posted: postedE8, seq });
+  }
+  for (const [id, key] of snapshot.keys) {
+    const { accountId, status, spentE8, heldE8, settings, ...limits } = key;
+    const { rev, name, allowedModels } = settings;
+    const [, ...caps] = limitTexts(limits);
+    const values = {
+      account: accountId,
+      status,
+      spent: spentE8,
+      held: heldE8,
+      rev,
+      settings: JSON.stringify({ name, allowedModels }),
+      ...Object.fromEntries(LIMIT_FIELDS.map((field, index) => [field, limitTexts(limits)[index] || undefined])),
+      caps: caps.join('') === '' ? undefined : '1',
+      ...(key.day === 0 ? {} : { day: key.day, day_spent: key.daySpentE8 }),
+      ...(key.month === 0 ? {} : { month: key.month, month_spent: key.monthSpentE8 }),
+      calls_at: key.callsAtMicros || undefined,
+      tokens_at: key.tokensAtMicros || undefined,
+    };
+    hashes[`k:${id}`] = relative(texts(values), now);
+  }
+  for (const [rid, reservation] of snapshot.reservations) {
+    const { accountId, keyId, state, amountE8, chargedE8, shortfallE8, record, tokens } = reservation;
+    hashes[`r:${rid}`] = texts({
+      account: accountId,
+      key: keyId,
+      state,
+      ...(state === 'open' ? { amount: amountE8, record, tokens } : {}),
+      ...(state === 'settled' ? { charged: chargedE8, shortfall: shortfallE8 } : {}),
+    });
+  }
+  for (const [accountId, calls] of snapshot.intents) {
+    const known = [...calls].map(([key, { rid, body, requestId }]) => [key, `${rid} ${body} ${requestId}`]);
+    hashes[`i:${accountId}`] = Object.fromEntries(known);
+    hashes[`io:${accountId}`] = inOrder([...calls.keys()]);
+  }
+  return {
+    hashes,
+    deadlines: Object.fromEntries([...snapshot.deadlines].map(([rid, deadline]) => [rid, deadline <= now + 60_000])),
+    outbox: snapshot.outbox.map(withoutId).sort(byRid),
+  };
+}
+
+/** Idempotency-Keys, oldest first: Redis' scores are times. */
+function inOrder(keys: readonly unknown[]): Record<string, string> {
+  return { order: keys.join(' ') };
+}
+
+/** Two clocks: days and months are told by their distance from now, buckets by how many of their units are taken. */
+function relative(hash: Readonly<Record<string, string>>, nowMs: number): Record<string, string> {
+  const change: Readonly<Record<string, (value: string) => string>> = {
+    day: (value) => String(Number(value) - dayOf(nowMs)),
+    month: (value) => String(Number(value) - monthOf(nowMs)),
+    calls_at: (value) => unitsTaken(value, hash['calls'], nowMs),
+    tokens_at: (value) => unitsTaken(value, hash['tokens'], nowMs),
+  };
+  return Object.fromEntries(Object.entries(hash).map(([name, value]) => [name, change[name]?.(value) ?? value]));
+}
+
+function unitsTaken(fullAtMicros: string, limit: string | undefined, nowMs: number): string {
+  return String(Math.max(0, Math.ceil(((Number(fullAtMicros) / 1_000 - nowMs) * Number(limit ?? '1')) / 60_000)));
+}
+
+function withoutId({ id: _, ...entry }: ReturnType<typeof readEntry>): object {
+  return entry;
+}
+
+function byRid(first: object, second: object): number {
+  const place = (entry: object) => {
+    const { rid, seq } = entry as { rid: string; seq: number };
+    return `${rid} ${seq}`;
+  };
+  return place(first) < place(second) ? -1 : 1;
+}
+
+function texts(values: Record<string, string | bigint | number | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  );
+}

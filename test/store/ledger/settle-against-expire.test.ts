@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { Redis } from 'ioredis';
+import type { Knex } from 'knex';
+import type { Ledger, ReserveRequest } from '../../../core/ledger/ledger';
+import { drainShards } from '../../../core/ledger/outbox/drain';
+import type { Payer } from '../../../core/ledger/payer';
+import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { ALL_SHARDS } from '../../../core/ledger/shard';
+import { openDatabase } from '../../../core/storage/database';
+import { connectRedis } from '../../../core/storage/redis';
+import { quiet } from '../../support/databases';
+import { emptyRedis, newDatabase } from '../../support/shared';
+import { fundedPayer, reserveRequest } from './ledger-fixture';
+
+const PAIRS = 10_000;
+const PAYERS = 40;
+const FUNDS_E8 = 1_000_000n;
+const COST_E8 = 3n;
+/** Pairs that race at the same time. */
+const AT_ONCE = 500;
+
+/** Two processes have a connection each: neither knows what the other sends. */
+describe(`${PAIRS} settlements against the expiry of their reservations, from two connections`, function () {
+  this.timeout(120_000);
+  let database: Knex;
+  const ledgers: Ledger[] = [];
+  const closings: (() => unknown)[] = [];
+
+  before(async () => {
+    database = await openDatabase({ databaseUrl: await newDatabase(), dataFolder: '', log: quiet });
+    const url = await emptyRedis();
+    for (let each = 0; each < 2; each += 1) {
+      const redis = connectRedis(url, quiet);
+      // What is answered counts here, however busy the machine is.
+      if (redis instanceof Redis) redis.options.commandTimeout = 30_000;
+      const ledger = await openRedisLedger({ redis, log: quiet });
+      if (each === 0) await ledger.open();
+      ledgers.push(ledger);
+      closings.push(
+        () => ledger.close(),
+        () => redis.disconnect(),
+      );
+    }
+  });
+  after(async () => {
+    for (const close of closings) await close();
+    await database?.destroy();
+  });
+
+  it('close each reservation once, charge only those that were settled, and leave one row each', async () => {
+    const [settling, expiring] = ledgers as [Ledger, Ledger];
+    const payers: Payer[] = [];
+    for (let each = 0; each < PAYERS; each += 1) payers.push(await fundedPayer(settling, FUNDS_E8));
+    const requests = Array.from({ length: PAIRS }, (_, index) =>
+      reserveRequest(payers[index % PAYERS] as Payer, 10n, { lifetimeMs: 0 }),
+    );
+    const race = async ({ accountId, keyId, rid, record }: ReserveRequest, index: number) => {
+      const settle = () => settling.settle({ accountId, keyId, rid, record, costE8: COST_E8 });
+      const expire = () => expiring.expire({ accountId, keyId }, rid);
+      // Which one is sent first alternates. Which one arrives first is the race.
+      const answers = index % 2 === 0 ? [settle(), expire()] : [expire(), settle()].reverse();
+      const [settled, expired] = await Promise.all(answers);
+      return `${settled?.outcome} ${expired?.outcome}`;
+    };
+    const endings = new Map<string, number>();
+    for (let from = 0; from < PAIRS; from += AT_ONCE) {
+      const some = requests.slice(from, from + AT_ONCE);
+      await Promise.all(some.map((request) => settling.reserve(request)));
+      for (const ending of await Promise.all(some.map(race))) endings.set(ending, (endings.get(ending) ?? 0) + 1);
+    }
+    const settled = endings.get('settled not_due') ?? 0;
+    const expired = endings.get('expired expired') ?? 0;
+    assert.equal(settled + expired, PAIRS, JSON.stringify([...endings]));
+    assert.ok(settled > 0 && expired > 0, JSON.stringify([...endings]));
+
+    let postedE8 = 0n;
+    for (const { accountId } of payers) {
+      const account = await settling.readAccount(accountId);
+      assert.equal(account?.heldE8, 0n);
+      postedE8 += account?.postedE8 ?? 0n;
+    }
+    assert.equal(postedE8, BigInt(PAYERS) * FUNDS_E8 - BigInt(settled) * COST_E8);
+
+    await drainShards({ ledger: settling, database, log: quiet }, ALL_SHARDS);
+    const { rows } = await database.raw(
+      `SELECT kind, count(*)::int AS entries, count(DISTINCT rid)::int AS reservations FROM ledger_entries
+       WHERE kind <> 'credit' GROUP BY kind ORDER BY kind`,
+    );
+    assert.deepEqual(rows, [
+      { kind: 'charge', entries: settled, reservations: settled },
+      { kind: 'expire', entries: expired, reservations: expired },
+    ]);
+    const [both] = await database('ledger_entries').whereNot({ kind: 'credit' }).countDistinct({ all: 'rid' });
+    assert.equal(Number(both?.['all']), PAIRS);
+  });
+});

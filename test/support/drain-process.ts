@@ -1,0 +1,32 @@
+/** A process that drains until it is killed: `drain-process.ts <redisUrl> <databaseUrl>`. It tells its parent of each drain it begins. */
+
+import { drainShards } from '../../core/ledger/outbox/drain';
+import { RedisLedger } from '../../core/ledger/redis/redis-ledger';
+import { ALL_SHARDS } from '../../core/ledger/shard';
+import { openPostgres } from '../../core/storage/database';
+import { connectRedis } from '../../core/storage/redis';
+import { quiet } from './databases';
+
+async function main(redisUrl: string, databaseUrl: string): Promise<void> {
+  const ledger = new RedisLedger({ redis: connectRedis(redisUrl, quiet) });
+  const database = openPostgres(databaseUrl, { log: quiet, maxConnections: 1 });
+  const readOutbox: typeof ledger.readOutbox = async (shards, most) => {
+    const heads = await ledger.readOutbox(shards, most);
+    if (heads.size > 0) process.send?.('begun');
+    return heads;
+  };
+  const telling = new Proxy(ledger, {
+    get: (target, name) => {
+      const member: unknown = name === 'readOutbox' ? readOutbox : Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+  for (;;) {
+    await drainShards({ ledger: telling, database, log: quiet }, ALL_SHARDS).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const [redisUrl = '', databaseUrl = ''] = process.argv.slice(2);
+process.once('disconnect', () => process.exit());
+void main(redisUrl, databaseUrl);

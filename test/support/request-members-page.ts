@@ -1,0 +1,54 @@
+import type { Protocol } from '../../core/catalog/upstream';
+import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
+
+const CLASSES = [
+  ['class', 'means', 'the [hold](money.md#the-hold)'],
+  ['`free`', 'the member has no influence on the cost', 'nothing'],
+  ['`bounded`', 'the vendor reads what is in the body', 'the bound of the input'],
+  [
+    '`outside`',
+    'the vendor reads something that is not in the body, or that it unpacks',
+    "the model's context window, or what the operator declares in `bounds`",
+  ],
+  ['`priced`', 'the member costs more than tokens, and has no price here', 'the call is 400 MODEL_NOT_PRICED'],
+  ['`refused`', 'the vendor would bill it after the call has ended', 'the call is 400 NOT_SUPPORTED'],
+] as const;
+
+const HEAD = `# Request members
+
+\`npm run members\` writes this page from the tables in [\`core/dialects\`](../core/dialects/dialects.ts). The gateway itself uses the same tables, and
+\`tollgate dialects show messages\` or \`chat\` prints them.
+
+${lines(CLASSES)}
+\`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is
+400 NOT_SUPPORTED unless the setting \`sharedObjects\` of \`model-request\` has that word. \`*\` stands for a version.
+`;
+
+const TITLES: Readonly<Record<Protocol, string>> = { messages: 'Messages', chat: 'Chat' };
+
+/** Returns the text of docs/request-members.md. */
+export function requestMembersPage(): string {
+  const tables = Object.entries(DIALECTS).map(
+    ([protocol, dialect]) => `\n## ${TITLES[protocol as Protocol]}\n\n${table(dialectRows(dialect))}`,
+  );
+  return HEAD + tables.join('');
+}
+
+function table(rows: readonly DialectRow[]): string {
+  const cells = rows.map((row) => [
+    row.place,
+    `\`${row.name}\``,
+    row.class,
+    row.why,
+    row.freeValues === null ? '' : `\`${row.freeValues}\``,
+    row.names === null ? '' : `\`${row.names}\``,
+  ]);
+  return lines([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`'], ...cells]);
+}
+
+/** Returns a table in which all cells of a column have the same width; the first row is its head. */
+function lines(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const [head, ...rest] = rows.map((row) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`);
+  return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |\n`, ...rest].join('');
+}

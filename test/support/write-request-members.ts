@@ -1,0 +1,3 @@
+import { requestMembersPage } from './request-members-page';
+
+process.stdout.write(requestMembersPage());

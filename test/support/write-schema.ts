@@ -1,0 +1,9 @@
+import { schemaDocument } from './schema-text';
+
+schemaDocument().then(
+  (text) => process.stdout.write(text),
+  (error: unknown) => {
+    process.stderr.write(`${String(error)}\n`);
+    process.exit(1);
+  },
+);
