@@ -137,7 +137,7 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
   // It ends before the spool, which drops what its last entries have closed.
   keep(drainer);
   const outbox = keep(startOutboxWatch({ ledger, drainer, log }));
-  keep(startSweeper({ ledger, database, log }));
+  keep(startSweeper({ ledger, database, log, freezeAboveUsd: system.excess.freezeAboveUsd }));
   keep(startUsageRollUp({ database, log }));
   const leases = keep(startLeases({ ledger, log, times }));
   const settler = keep(createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs }));
@@ -155,7 +155,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   keep(refusedCalls, () => refusedCalls.close());
   const egress = openEgress();
   keep(egress, () => egress.close());
-  const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
+  const health = new UpstreamHealth({ rules: ejectionRules(system.ejection, system.suspect) });
   exposeUpstreams(health);
   if (redis !== undefined) keep(startHealthExchange({ redis, health, log }), (stop) => stop());
   const draining = new AbortController();

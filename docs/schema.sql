@@ -10,6 +10,7 @@ CREATE TABLE accounts (
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   told_status text,
   changed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
+  excess_e8 bigint DEFAULT 0 NOT NULL,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'frozen'::text])))
 );
@@ -539,6 +540,7 @@ CREATE TABLE usage_records (
   calls integer DEFAULT 1 NOT NULL,
   passes jsonb,
   flags jsonb,
+  excess_e8 bigint,
   CONSTRAINT usage_records_once UNIQUE (request_id, created_at),
   CONSTRAINT usage_records_billing_check CHECK ((billing = ANY (ARRAY['actual'::text, 'estimated'::text, 'released'::text, 'partial'::text, 'expired'::text])))
 ) PARTITION BY RANGE (created_at);

@@ -19,6 +19,8 @@ export interface Account {
   readonly name: string;
   readonly status: AccountStatus;
   readonly createdAt: Date;
+  /** What its requests have cost above their holds since it was last unfrozen, in E8. */
+  readonly excessE8: bigint;
   readonly money: AccountState | undefined;
 }
 
@@ -27,6 +29,7 @@ export interface AccountRow {
   readonly name: string;
   readonly status: AccountStatus;
   readonly created_at: Date;
+  readonly excess_e8: bigint;
 }
 
 /**
@@ -34,7 +37,7 @@ export interface AccountRow {
  * stays and LEDGER_UNAVAILABLE names the account: its first credit tells the ledger again, and so does recovery.
  */
 export async function createAccount(stores: Stores, name: string, actor: string): Promise<Account> {
-  const row: AccountRow = { id: newId(), name, status: 'active', created_at: new Date() };
+  const row = { id: newId(), name, status: 'active', created_at: new Date() } as const;
   await stores.database.transaction(async (transaction) => {
     await transaction('accounts').insert(row);
     await writeAudit(transaction, { actor, action: 'account.create', subject: subjectOf(row.id), after: { name } });
@@ -42,7 +45,7 @@ export async function createAccount(stores: Stores, name: string, actor: string)
   await naming({ accountId: row.id }, () =>
     stores.database.transaction((transaction) => pushAccount(stores, transaction, row.id)),
   );
-  return withMoney(stores, row);
+  return withMoney(stores, { ...row, excess_e8: 0n });
 }
 
 /** @throws NOT_FOUND */
@@ -77,7 +80,9 @@ export async function setAccountStatus(
   await stores.database.transaction(async (transaction) => {
     const row = await lockRow(transaction, accountId);
     if (row.status === status) return;
-    await transaction('accounts').where({ id: accountId }).update({ status, changed_at: transaction.fn.now() });
+    await transaction('accounts')
+      .where({ id: accountId })
+      .update({ status, changed_at: transaction.fn.now(), ...(status === 'active' && { excess_e8: 0 }) });
     await writeAudit(transaction, {
       actor,
       action: status === 'frozen' ? 'account.freeze' : 'account.unfreeze',
@@ -150,7 +155,8 @@ function noAccount(): GatewayError {
 
 async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {
   const money = await unlessUnavailable(() => stores.ledger.readAccount(row.id));
-  return { id: row.id, name: row.name, status: row.status, createdAt: row.created_at, money };
+  const { id, name, status, created_at: createdAt, excess_e8: excessE8 } = row;
+  return { id, name, status, createdAt, excessE8, money };
 }
 
 /** Lists stay readable while the ledger is away; what only it knows is missing then, never 0. */

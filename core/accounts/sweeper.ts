@@ -3,10 +3,13 @@ import { unsentCredits } from '../ledger/outbox/credits';
 import { type Loop, startLoop } from '../loop';
 import { type Stores, tellChangedAccounts } from './accounts';
 import { pushCredit } from './credits';
+import { freezeForExcess } from './excess';
 import { tellChangedKeys } from './keys';
 
 export interface SweeperOptions extends Stores {
   readonly log: Logger;
+  /** See `excess` of system.config.yml. */
+  readonly freezeAboveUsd?: number;
   readonly everyMs?: number;
   /** What is younger may still be told by whoever wrote it. */
   readonly olderThanMs?: number;
@@ -17,17 +20,22 @@ const OLDER_THAN_MS = 5_000;
 /** What is older was brought by a recovery, or is refused for good: nobody looks at every credit there ever was. */
 const YOUNGER_THAN_MS = 7 * 86_400_000;
 
-/** Brings to the ledger what is in the database and what the process that wrote it did not live to tell the ledger. */
+/**
+ * Brings to the ledger what is in the database and what the process that wrote it did not live to tell the ledger; freezes accounts
+ * for what their requests cost above their holds.
+ */
 export function startSweeper({
   log,
   everyMs = SWEEP_EVERY_MS,
   olderThanMs = OLDER_THAN_MS,
+  freezeAboveUsd,
   ...stores
 }: SweeperOptions): Loop {
   const sweep = async () => {
     const accounts = await tellChangedAccounts(stores, olderThanMs);
     const keys = await tellChangedKeys(stores, olderThanMs);
     const credits = await sendCredits(stores, olderThanMs);
+    if (freezeAboveUsd !== undefined) await freezeForExcess(stores, freezeAboveUsd, log);
     if (accounts + keys + credits > 0) log.warn({ accounts, keys, credits }, 'the ledger was told of changes again');
   };
   return startLoop(sweep, {

@@ -4,7 +4,7 @@ import type { Candidate } from '../catalog/catalog';
 import type { EventNote, Protocol } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
 import type { Reading } from '../dialects/reading';
-import type { GatewayError } from '../errors';
+import { fail, type GatewayError } from '../errors';
 import type { AskedFor } from '../health/model-use';
 import { ClientLeft } from '../http/client-left';
 import { newRequestId } from '../http/http';
@@ -58,9 +58,10 @@ export interface Settlement {
 /** reserve-settle: the promise that covers the call. */
 export interface Reservation {
   readonly rid: string;
-  readonly heldE8: bigint;
   /** What becomes of a stream whose client leaves: what was relayed is charged, or the upstream is read to its end. */
   readonly onClientAbort: 'settle' | 'drain';
+  /** An upstream is sent the request: from now on the call may produce output. */
+  asked(): void;
   /** The first ending counts; later ones get the first one's settlement. Answers within 250 ms. */
   settle(ending: Ending): Promise<Settlement>;
 }
@@ -264,7 +265,7 @@ export class Call implements Partial<CallFields> {
   #whenCutOff: (() => void)[] | undefined;
   #hasLeft = false;
   #leftAtMs: number | undefined;
-  #isCutOff = false;
+  #cutOffBy: GatewayError | undefined;
   readonly #refusalHooks: RefusalHook[] = [];
   readonly #endings: EndingWork[] = [];
   #ended: Promise<void> | undefined;
@@ -304,31 +305,41 @@ export class Call implements Partial<CallFields> {
     return this.#hasLeft;
   }
 
-  /** The process ends before the call does; the client may still be there, and is told so. */
+  /** What ended the call before its answer was complete; the client may still be there, and is told so. */
+  get cutOffBy(): GatewayError | undefined {
+    return this.#cutOffBy;
+  }
+
+  /** The process ends before the call does. */
   get isCutOff(): boolean {
-    return this.#isCutOff;
+    return this.#cutOffBy?.code === 'DRAINING';
+  }
+
+  /** Nothing more could be held for it: what it has used until then is charged. */
+  get isOutOfMoney(): boolean {
+    return this.#cutOffBy !== undefined && !this.isCutOff;
   }
 
   /**
    * When the client disconnected, on the clock of `performance.now()`; undefined while it is connected. It stays undefined
-   * where the process ended the call before.
+   * where the call was cut off before.
    */
   get leftAtMs(): number | undefined {
     return this.#leftAtMs;
   }
 
-  /** Ends a call: all that runs for it stops, also what is read on for a client that has left. */
-  cutOff(): void {
-    if (this.#isCutOff) return;
-    this.#isCutOff = true;
+  /** Ends a call: all that runs for it stops, also what is read on for a client that has left. The first reason counts. */
+  cutOff(by: GatewayError = fail('DRAINING', { retryAfterSeconds: 1 })): void {
+    if (this.#cutOffBy !== undefined) return;
+    this.#cutOffBy = by;
     if (!this.#hasLeft) this.#leave();
     for (const listener of this.#whenCutOff ?? []) listener();
     this.#whenCutOff = undefined;
   }
 
-  /** Calls back when the process ends the call, whether or not its client has left. */
+  /** Calls back when the call is cut off, whether or not its client has left. */
   onCutOff(listener: () => void): void {
-    if (this.#isCutOff) return void listener();
+    if (this.#cutOffBy !== undefined) return void listener();
     this.#whenCutOff ??= [];
     this.#whenCutOff.push(listener);
   }

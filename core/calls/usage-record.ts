@@ -40,8 +40,10 @@ export interface UsageRecord {
   readonly cacheReadTokens?: number | undefined;
   /** As charged, each with its meters; absent where the token counts say it all. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
-  /** What is doubtful about the counts: `unknown`, `unpriced`. */
+  /** What is doubtful about the counts: `unknown`, `unpriced`, `suspect`. */
   readonly flags?: readonly string[] | undefined;
+  /** What the upstream charges above the hold, in E8; absent for nothing. For operators. */
+  readonly excessE8?: string | undefined;
   readonly billing: 'actual' | 'estimated' | 'released' | 'partial' | 'expired';
   readonly responseTimeMs: number;
   readonly firstTokenMs?: number | undefined;
@@ -61,6 +63,7 @@ export interface RecordedUsage {
   readonly usage?: Usage;
   readonly billing: UsageRecord['billing'];
   readonly flags?: readonly string[];
+  readonly excessE8?: bigint;
   readonly configRevision: string;
 }
 
@@ -73,7 +76,7 @@ type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'pa
 /** The record of a call as it stands now. A call has a record only once a key has been shown. */
 export function usageRecord(
   call: Recordable,
-  { usage, billing, flags = [], configRevision }: RecordedUsage,
+  { usage, billing, flags = [], excessE8 = 0n, configRevision }: RecordedUsage,
 ): UsageRecord {
   const { facts, key, request } = call;
   return {
@@ -100,6 +103,7 @@ export function usageRecord(
     cacheReadTokens: usage && (tokensOf(usage, CACHE_READ_METERS) ?? 0),
     passes: usage && passesOf(usage),
     flags: flags.length === 0 ? undefined : flags,
+    excessE8: excessE8 === 0n ? undefined : excessE8.toString(),
     billing,
     responseTimeMs: Math.round(performance.now() - call.startedMs),
     firstTokenMs: facts.firstTokenMs,

@@ -67,6 +67,8 @@ export interface ModelEntry {
   readonly tokenizerFactor: number;
   /** Tokens that a vendor adds to a call with tools. */
   readonly toolOverheadTokens: number;
+  /** The most output tokens of one answer in a second, as the vendor promises them; undefined when it does not. */
+  readonly maxTokensPerSecond?: number | undefined;
   readonly price: Price;
   /** The day of its release, as 2026-03-05; undefined when it is not known. */
   readonly created?: string | undefined;

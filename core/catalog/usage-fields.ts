@@ -84,11 +84,12 @@ export const USAGE_FIELDS = {
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
   calls: field('calls', 'int', shape.integer, { otherwise: '1' }),
   passes: field('passes', 'jsonb', listOf({ type: 'object' }), MAYBE),
-  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced')), MAYBE),
+  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect')), MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
   rollout: field('rollout', 'text', shape.text, OPERATORS),
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
   rolloutArm: field('rollout_arm', 'text', oneOf('control', 'candidate'), OPERATORS),
+  excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
   routing: field('routing', 'jsonb', { type: 'object' }, { isOptional: true, audience: 'operator-details' }),
 } as const;
 
@@ -102,7 +103,10 @@ export type UsageRecordRow = {
 };
 
 type Of<A extends Audience> = { [K in UsageField]: Fields[K]['audience'] extends A ? K : never }[UsageField];
-type Shown<K extends UsageField> = K extends 'cost' ? string : OrNull<Fields[K], SqlTypes[Fields[K]['sql']]['json']>;
+type Shown<K extends UsageField> = OrNull<
+  Fields[K],
+  K extends 'cost' | 'excess' ? string : SqlTypes[Fields[K]['sql']]['json']
+>;
 
 /** A record as it is shown to some. */
 export type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
@@ -126,7 +130,7 @@ export function usageShower<A extends Audience>(...audiences: readonly A[]): (ro
 function shownValue(name: UsageField, value: UsageRecordRow[keyof UsageRecordRow]): unknown {
   if (value instanceof Date) return value.toISOString();
   if (typeof value !== 'bigint') return value;
-  return name === 'cost' ? formatUsd(value) : Number(value);
+  return isMoney(name) ? formatUsd(value) : Number(value);
 }
 
 /** What `usageShower` makes, as the OpenAPI document says it. */
@@ -150,7 +154,11 @@ function inserted(text: (entry: [UsageField, Field]) => string): string {
     .join(', ');
 }
 
-/** The ledger's entry says the cost in units of 1e-8 USD. */
+/** Amounts come in units of 1e-8 USD. */
 function jsonName(name: UsageField): string {
-  return name === 'cost' ? 'costE8' : name;
+  return isMoney(name) ? `${name}E8` : name;
+}
+
+function isMoney(name: UsageField): boolean {
+  return USAGE_FIELDS[name].shape === shape.usd;
 }

@@ -7,7 +7,9 @@ import type { ModelSettings } from './schema';
 
 /** A model as its vendor publishes it; what a configuration may refer to with `from`. */
 export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'price'> &
-  Partial<Pick<ModelSettings, 'created' | 'imageTokens' | 'tokenizerFactor' | 'toolOverheadTokens'>> & {
+  Partial<
+    Pick<ModelSettings, 'created' | 'imageTokens' | 'tokenizerFactor' | 'toolOverheadTokens' | 'maxTokensPerSecond'>
+  > & {
     /** The day on which the vendor's page said so, as 2026-10-24. */
     readonly date: string;
   };

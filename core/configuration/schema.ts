@@ -119,6 +119,12 @@ const MODEL = {
       minimum: 0,
       default: 1_000,
     },
+    maxTokensPerSecond: {
+      description:
+        'The most output tokens of one answer in a second. With `stopsOnCancel: true` of the upstream the holds of streams begin small and grow while they run.',
+      type: 'number',
+      exclusiveMinimum: 0,
+    },
     price: {
       description: 'What its tokens cost.',
       type: 'object',
@@ -403,6 +409,34 @@ export const SYSTEM_SCHEMA = {
         consecutiveFailures: { description: 'So many failures in a row.', type: 'integer', minimum: 1, default: 5 },
         outFor: { ...DURATION, description: 'So long, times n at the nth ejection.', default: '30s' },
         outAtMost: { ...DURATION, description: 'Never longer than this.', default: '5m' },
+      },
+    },
+    suspect: {
+      description: 'What becomes of an upstream that reports more than calls allow.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        ejectAbove: {
+          description: 'It is left out after more such answers than this within 10 minutes, as if it had failed.',
+          type: 'integer',
+          minimum: 0,
+          default: 5,
+        },
+      },
+    },
+    excess: {
+      description: 'What becomes of an account whose requests cost more than was held for them.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        freezeAboveUsd: {
+          description: 'It is frozen when they have cost the platform more USD than this since it was last unfrozen.',
+          type: 'number',
+          minimum: 0,
+          default: 5,
+        },
       },
     },
     ledger: {

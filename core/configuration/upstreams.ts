@@ -103,7 +103,8 @@ function readModel(
   settings: ModelSettings,
   problems: LocatedProblem[],
 ): ModelEntry {
-  const { aliases, context, maxOutput, created, imageTokens, tokenizerFactor, toolOverheadTokens } = settings;
+  const { aliases, context, maxOutput, created, maxTokensPerSecond } = settings;
+  const { imageTokens, tokenizerFactor, toolOverheadTokens } = settings;
   const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
   const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
   if (estimatedMaxTokens > maxOutput)
@@ -114,7 +115,7 @@ function readModel(
     const message = `one call could cost USD ${formatUsd(most)}, more than the ledger can count (USD ${formatUsd(MAX_AMOUNT_E8)})`;
     problems.push({ path: [...path, 'price'], message });
   }
-  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens };
+  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond };
   return { name, aliases, context, maxOutput, estimatedMaxTokens, ...held, price, created };
 }
 

@@ -27,6 +27,13 @@ export interface Reading {
   readonly asked?: Variant | undefined;
 }
 
+/** Whether the vendor may charge for something that is not in the body, or by another price than the plain one. */
+export function reachesOutside(reading: Reading): boolean {
+  const { isUnbounded, asked, imagesByUrl, documents, furtherPasses, furtherAnswers, unknownMembers } = reading;
+  const counted = imagesByUrl + documents + furtherPasses + furtherAnswers + unknownMembers.length;
+  return isUnbounded || asked !== undefined || counted > 0;
+}
+
 /** The reading of a request that is nothing but text. */
 export function textReading(textTokens: number): Reading {
   return { ...NOTHING, textTokens };

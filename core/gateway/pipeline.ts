@@ -116,9 +116,9 @@ async function runSteps(
   }
 }
 
-/** The client left after an upstream took the request: the steps behind settle what it answers. */
-function isReadOn({ leftAtMs, answer }: Call): boolean {
-  return leftAtMs !== undefined && answer !== undefined;
+/** The client left, or the money ended, after an upstream took the request: the steps behind settle what it answers. */
+function isReadOn({ leftAtMs, isOutOfMoney, answer }: Call): boolean {
+  return (leftAtMs !== undefined || isOutOfMoney) && answer !== undefined;
 }
 
 function takeStep(
@@ -144,13 +144,13 @@ async function refuse(
   response: ServerResponse,
   gateway: PipelineGateway,
 ): Promise<void> {
-  if (call.leftAtMs !== undefined || (!call.isCutOff && thrown instanceof ClientLeft)) {
+  if (call.leftAtMs !== undefined || (call.cutOffBy === undefined && thrown instanceof ClientLeft)) {
     call.facts.status = CLIENT_LEFT_STATUS;
     call.facts.errorCode = 'CLIENT_LEFT';
     await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
     return call.end();
   }
-  let error = toGatewayError(call.isCutOff ? fail('DRAINING', { retryAfterSeconds: 1, cause: thrown }) : thrown);
+  let error = toGatewayError(call.cutOffBy ?? thrown);
   tellFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
     const fault = describeFault(error.options.cause ?? error);

@@ -9,6 +9,9 @@ export interface EjectionRules {
   readonly sampledWithinMs: number;
   readonly outMs: number;
   readonly outAtMostMs: number;
+  /** More suspect answers than this within `suspectWithinMs`. */
+  readonly suspectAbove: number;
+  readonly suspectWithinMs: number;
 }
 
 export const EJECTION_RULES: EjectionRules = {
@@ -18,6 +21,8 @@ export const EJECTION_RULES: EjectionRules = {
   sampledWithinMs: 30_000,
   outMs: 30_000,
   outAtMostMs: 300_000,
+  suspectAbove: 5,
+  suspectWithinMs: 600_000,
 };
 
 /** `ejection` of system.config.yml; durations as they are written, such as `30s`. */
@@ -27,14 +32,20 @@ export interface EjectionSettings {
   readonly outAtMost: string;
 }
 
+/** `suspect` of system.config.yml. */
+export interface SuspectSettings {
+  readonly ejectAbove: number;
+}
+
 /** Returns the standard rules with what is configured. */
-export function ejectionRules(settings: EjectionSettings): EjectionRules {
+export function ejectionRules(settings: EjectionSettings, { ejectAbove }: SuspectSettings): EjectionRules {
   const { consecutiveFailures, outFor, outAtMost } = settings;
   return {
     ...EJECTION_RULES,
     consecutiveFailures,
     outMs: parseDuration(outFor),
     outAtMostMs: parseDuration(outAtMost),
+    suspectAbove: ejectAbove,
   };
 }
 
@@ -63,6 +74,7 @@ export class Ejection {
   #outUntilMs: number | undefined;
   #probeUntilMs = 0;
   #ejections: number[] = [];
+  #suspects: number[] = [];
 
   constructor(rules: EjectionRules) {
     this.#rules = rules;
@@ -111,8 +123,17 @@ export class Ejection {
     this.#remember(true, nowMs);
     const isOver = this.#consecutive >= this.#rules.consecutiveFailures || this.#failsTooOften(nowMs);
     if (!isOver) return undefined;
-    this.#ejections = [...this.#ejections.filter((at) => nowMs - at < REMEMBERED_MS), nowMs];
-    return this.#eject(nowMs);
+    return this.#ejectOnceMore(nowMs);
+  }
+
+  /** An answer reports more than its call allows; how long the upstream is out from now on, when this decides it. */
+  suspected(nowMs: number): number | undefined {
+    const { suspectWithinMs, suspectAbove } = this.#rules;
+    this.#suspects = [...this.#suspects.filter((at) => nowMs - at < suspectWithinMs), nowMs];
+    if (this.#suspects.length <= suspectAbove || this.state(nowMs) === 'out') return undefined;
+    this.#suspects = [];
+    this.#failingSinceMs = nowMs;
+    return this.#ejectOnceMore(nowMs);
   }
 
   /** The one call that tries is on its way. */
@@ -138,6 +159,11 @@ export class Ejection {
     this.#probeUntilMs = 0;
     this.#consecutive = 0;
     this.#times.fill(Number.NEGATIVE_INFINITY);
+  }
+
+  #ejectOnceMore(nowMs: number): number {
+    this.#ejections = [...this.#ejections.filter((at) => nowMs - at < REMEMBERED_MS), nowMs];
+    return this.#eject(nowMs);
   }
 
   /**

@@ -128,6 +128,12 @@ export class UpstreamHealth {
     if (status === 429 && retryAfterMs !== undefined) this.#rest(gauge, retryAfterMs, nowMs);
   }
 
+  /** An answer reports more than its call allows. */
+  suspected({ upstream: { name } }: AskedCandidate): void {
+    const forMs = this.upstream(name).ejection.suspected(this.now());
+    if (forMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs });
+  }
+
   /** It lives, whatever it said: enough for a probe, and nothing else is learned from it. */
   #answeredSomehow(gauge: UpstreamGauge, nowMs: number): void {
     if (gauge.ejection.state(nowMs) !== 'probing') return;

@@ -17,7 +17,7 @@ export interface AttemptSettings {
 
 export type AskingCall = Pick<
   Call,
-  'id' | 'facts' | 'hasLeft' | 'leftAtMs' | 'onLeave' | 'onCutOff' | 'left' | 'startedMs'
+  'id' | 'facts' | 'hasLeft' | 'leftAtMs' | 'isOutOfMoney' | 'onLeave' | 'onCutOff' | 'left' | 'startedMs'
 > & {
   readonly key: { readonly accountId: string };
   readonly request: Pick<ModelRequest, 'stream'>;
@@ -52,6 +52,10 @@ export class Attempts implements AttemptingCall {
 
   get leftAtMs(): number | undefined {
     return this.call.leftAtMs;
+  }
+
+  get isOutOfMoney(): boolean {
+    return this.call.isOutOfMoney;
   }
 
   get accountId(): string {

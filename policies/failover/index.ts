@@ -112,6 +112,7 @@ async function answerOf(
       continue;
     }
     call.meter.begin(candidate);
+    call.reservation.asked();
     const attempted = await attempts.ask(candidate, call.request);
     if ('answer' in attempted) {
       call.onEnd(giveSlotBack);

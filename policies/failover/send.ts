@@ -8,6 +8,7 @@ import type { Exchange, ExchangeHead } from '../../core/wire/exchange';
 export type AttemptingCall = Pick<Call, 'onLeave'> & {
   /** See `Call`; absent for a call that nobody pays for, which ends as soon as it is cancelled. */
   readonly leftAtMs?: number | undefined;
+  readonly isOutOfMoney?: boolean;
   onCutOff?(listener: () => void): void;
   /** For how long an upstream is read on after the client has left. */
   readOnMs?(upstream: Upstream): number;
@@ -62,9 +63,9 @@ export class Patience {
   #exchange: Exchange | undefined;
   /** The upstream was silent for too long. */
   isOver = false;
-  /** The attempt was ended because the client left, or the process ends. */
+  /** The attempt was ended because the client left, or the call was cut off. */
   isCancelled = false;
-  /** The client left after the upstream took the request, and the time for reading on is over. */
+  /** The client left after the upstream took the request, and the time for reading on, or the money, is over. */
   isAbandoned = false;
   #hasEnded = false;
 
@@ -108,11 +109,12 @@ export class Patience {
   }
 
   #clientLeft(): void {
-    const { leftAtMs } = this.#call;
+    const { leftAtMs, isOutOfMoney } = this.#call;
     const isTaken = this.#exchange?.isRequestSent === true;
+    if (isOutOfMoney && isTaken) return void this.#abandon();
     if (leftAtMs === undefined || this.#readOnMs === undefined || !isTaken) return void this.#cancel();
     this.#absence = setTimeout(() => this.#abandon(), leftAtMs + this.#readOnMs - performance.now());
-    this.#call.onCutOff?.(() => this.#cancel());
+    this.#call.onCutOff?.(() => (this.#call.isOutOfMoney ? this.#abandon() : this.#cancel()));
   }
 
   #abandon(): void {

@@ -5,15 +5,27 @@ import { type Charge, chargeOf } from '../../core/catalog/price';
 import type { Usage } from '../../core/catalog/usage';
 import { log } from '../../core/log';
 import { metrics } from '../../core/metrics';
+import { MAX_AMOUNT_E8 } from '../../core/money';
 
-type Charged = Exclude<Ending, { billing: 'released' }>;
+export type Charged = Exclude<Ending, { billing: 'released' }>;
 
-/** What an ending costs. What was only counted by us never costs more than was promised. */
-export function chargeOfEnding(ending: Charged, heldE8: bigint): Charge {
+export interface CappedCharge extends Charge {
+  /** What the upstream charges above the hold: the platform's. 0 where we only counted. */
+  readonly excessE8: bigint;
+}
+
+/** What an ending costs: the customer pays at most what was held. */
+export function chargeOfEnding(ending: Charged, heldE8: bigint): CappedCharge {
   const charge = chargeOf(
     partsOf(ending).map(({ usage, candidate }) => ({ usage, priceOf: (pass) => entryOf(candidate, pass).price })),
   );
-  return ending.isEstimate && charge.costE8 > heldE8 ? { ...charge, costE8: heldE8 } : charge;
+  const { costE8 } = charge;
+  if (costE8 <= heldE8) return { ...charge, excessE8: 0n };
+  return { ...charge, costE8: heldE8, excessE8: ending.isEstimate ? 0n : atMost(MAX_AMOUNT_E8, costE8 - heldE8) };
+}
+
+function atMost(most: bigint, amount: bigint): bigint {
+  return amount < most ? amount : most;
 }
 
 function partsOf({ parts, usage, candidate }: Charged): NonNullable<Counted['parts']> {
@@ -38,7 +50,7 @@ const doubts = new Counter({
   registers: [metrics],
 });
 
-export type UsageFlag = 'unknown' | 'unpriced';
+export type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
 
 /** Each upstream and name is logged once; so many at most, because a vendor may send any names. */
 const MOST_LOGGED = 1_000;
@@ -63,13 +75,17 @@ export function doubtsOf({ usage, candidate: { upstream } }: Charged, { unpriced
   return flags;
 }
 
-function tell({ name: upstream }: Candidate['upstream'], kind: UsageFlag, what: string): void {
+const DOUBTS: Readonly<Record<UsageFlag, string>> = {
+  unknown:
+    'an upstream reports a number that no meter counts, and it is not charged: see docs/money.md, or name it in ignoreUsage',
+  unpriced: 'an upstream reports what has no price, and the dearest price that could apply is charged: give it a price',
+  suspect:
+    'an upstream reports more than the call allows, and at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
+};
+
+export function tell({ name: upstream }: Candidate['upstream'], kind: UsageFlag, what: string): void {
   const key = `${upstream} ${kind} ${what}`;
   if (logged.has(key) || logged.size === MOST_LOGGED) return;
   logged.add(key);
-  const why =
-    kind === 'unknown'
-      ? 'an upstream reports a number that no meter counts, and it is not charged: see docs/money.md, or name it in ignoreUsage'
-      : 'an upstream reports what has no price, and the dearest price that could apply is charged: give it a price';
-  log.warn({ upstream, what }, why);
+  log.warn({ upstream, what }, DOUBTS[kind]);
 }

@@ -12,15 +12,21 @@ let roughs = new Float64Array(64);
 /**
  * The most a call can cost: the dearest of its candidates, each at its dearest prices and its own bounds of tokens. Plain numbers
  * find the few that can be the dearest; those are counted exactly.
+ * @param seconds for which an upstream may have produced output; without it the whole answer is held
  */
-export function holdFor(request: ModelRequest, candidates: readonly Candidate[], foretold: Foretold): bigint {
-  if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates);
+export function holdFor(
+  request: ModelRequest,
+  candidates: readonly Candidate[],
+  foretold: Foretold,
+  seconds = Number.POSITIVE_INFINITY,
+): bigint {
+  if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates, seconds);
   const { asked } = request.reading;
   const count = candidates.length;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
   for (let at = 0; at < count; at += 1) {
-    const rough = roughCost(request, candidates[at] as Candidate);
+    const rough = roughCost(request, candidates[at] as Candidate, seconds);
     roughs[at] = rough;
     if (rough > dearest) dearest = rough;
   }
@@ -31,7 +37,7 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[],
     const candidate = candidates[at] as Candidate;
     const { model } = candidate;
     const cards = pricesFor(model.price, asked) ?? model.price.possible;
-    const costE8 = dearestCost(inputTokens(request, candidate), outputTokens(request, model), cards);
+    const costE8 = dearestCost(inputTokens(request, candidate), outputTokens(request, model, seconds), cards);
     if (costE8 > holdE8) holdE8 = costE8;
   }
   return holdE8;
@@ -46,6 +52,14 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
   return tokens;
 }
 
+/** The most tokens that a call can read and write at a candidate. */
+export function mostTokens(
+  request: ModelRequest,
+  candidate: Candidate,
+): { readonly input: number; readonly output: number } {
+  return { input: inputTokens(request, candidate), output: outputTokens(request, candidate.model) };
+}
+
 /** The most tokens that one choice can say at any of the candidates. */
 export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
   return Math.min(
@@ -54,9 +68,10 @@ export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: 
   );
 }
 
-function roughCost(request: ModelRequest, candidate: Candidate): number {
+function roughCost(request: ModelRequest, candidate: Candidate, seconds: number): number {
   const { model, rough } = candidate;
-  return inputTokens(request, candidate) * rough.dearestInput + outputTokens(request, model) * rough.dearestOutput;
+  const output = outputTokens(request, model, seconds);
+  return inputTokens(request, candidate) * rough.dearestInput + output * rough.dearestOutput;
 }
 
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */
@@ -72,10 +87,10 @@ function mayBeContinued(
  * Input once and both outputs, each wherever it is dearest. Who goes on is given what is left of the limit that the call
  * names; without one, both may say as much as is held for a single answer.
  */
-function holdForBoth(request: ModelRequest, candidates: readonly Candidate[]): bigint {
+function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], seconds: number): bigint {
   const answers = request.maxOutputTokens === undefined ? 2 : 1;
   const input = Math.max(...candidates.map((candidate) => inputTokens(request, candidate)));
-  const output = Math.max(...candidates.map(({ model }) => outputTokens(request, model))) * answers;
+  const output = Math.max(...candidates.map(({ model }) => outputTokens(request, model, seconds))) * answers;
   return dearestCost(
     input,
     output,
@@ -111,8 +126,16 @@ function bodyTokens(reading: Reading, model: ModelEntry): number {
   );
 }
 
-/** The most output tokens: the call's limit, or all that the model can say, and what the vendor writes beside the answer. */
-function outputTokens({ maxOutputTokens, choices, reading }: ModelRequest, { maxOutput }: ModelEntry): number {
-  const ofAnswer = Math.min(maxOutputTokens ?? maxOutput, maxOutput) + reading.predictedTokens;
+/**
+ * The most output tokens: the call's limit, or all that the model can say in this time, and what the vendor writes beside the answer.
+ */
+function outputTokens(
+  { maxOutputTokens, choices, reading }: ModelRequest,
+  { maxOutput, maxTokensPerSecond }: ModelEntry,
+  seconds = Number.POSITIVE_INFINITY,
+): number {
+  const inTime =
+    maxTokensPerSecond === undefined ? maxOutput : Math.min(maxOutput, Math.ceil(maxTokensPerSecond * seconds));
+  const ofAnswer = Math.min(maxOutputTokens ?? maxOutput, inTime) + reading.predictedTokens;
   return ofAnswer * choices + reading.furtherAnswers * maxOutput;
 }

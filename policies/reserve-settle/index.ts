@@ -8,8 +8,10 @@ import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
 import { chargeOfEnding, doubtsOf, recordedUsage } from './charge';
 import { estimatedUsage } from './estimated';
+import { judgeReport } from './excess';
+import { GrowingHold, mayGrow } from './growing-hold';
 import { intentOf } from './intent';
-import { type PayingCall, reserve } from './reserve';
+import { type Covered, type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
 
 export default definePolicy({
@@ -53,7 +55,7 @@ export default definePolicy({
       if ('stored' in covered) return void sendStored(gateway, call, response, covered.stored);
       const { request, heldE8 } = covered;
       call.facts.reservationId = rid;
-      const opened = openReservation(gateway, call, { rid, heldE8, onClientAbort });
+      const opened = openReservation(gateway, call, { rid, request, heldE8 }, onClientAbort);
       const reservation = keepAnswer?.(opened) ?? opened;
       call.onEnd(() => reservation.settle({ billing: 'released' }));
       return { request, reservation };
@@ -70,15 +72,22 @@ function refuseBesideAbsent({ request, key }: PayingCall): void {
   });
 }
 
-function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Reservation, 'settle'>): Reservation {
+function openReservation(
+  gateway: Gateway,
+  call: PayingCall,
+  paid: Covered & { readonly rid: string },
+  onClientAbort: Reservation['onClientAbort'],
+): Reservation {
   const { accountId, keyId } = call.key;
-  const { rid, heldE8, onClientAbort } = promised;
+  const { rid, request } = paid;
+  const growing = mayGrow(request, call.candidates) ? new GrowingHold(gateway, call, paid) : undefined;
   let settlement: Promise<Settlement> | undefined;
   return {
     rid,
-    heldE8,
     onClientAbort,
+    asked: () => growing?.asked(),
     settle: (ending) => {
+      growing?.stop();
       settlement ??= settleOnce(ending);
       return settlement;
     },
@@ -96,11 +105,15 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
       await gateway.settler.release({ rid, accountId, keyId, record });
       return { chargedE8: 0n, billing };
     }
-    if (billing === 'actual') gateway.health.used(call.facts.model ?? '', ending.candidate, ending.usage, call.request);
     if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
-    const charge = chargeOfEnding(ending, heldE8);
-    const record = recordOf({ billing, usage: recordedUsage(ending), flags: doubtsOf(ending, charge) });
-    const { costE8 } = charge;
+    const charge = chargeOfEnding(ending, growing?.heldE8 ?? paid.heldE8);
+    const { costE8, excessE8 } = charge;
+    const { candidate, usage } = ending;
+    const isSuspect = judgeReport(ending, request, excessE8);
+    if (isSuspect) gateway.health.suspected(candidate);
+    else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
+    const flags = [...doubtsOf(ending, charge), ...(isSuspect ? ['suspect'] : [])];
+    const record = recordOf({ billing, usage: recordedUsage(ending), flags, excessE8 });
     const tokens = tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;

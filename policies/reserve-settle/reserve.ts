@@ -1,4 +1,3 @@
-import { rateLimited } from '../../core/accounts/identify';
 import { askedFor } from '../../core/calls/allowed-models';
 import type { StoredAnswer } from '../../core/calls/answer-store';
 import type { ModelRequest } from '../../core/calls/call';
@@ -8,12 +7,12 @@ import { ERRORS, fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
-import { INTENTS_AT_MOST, type KeySettings, type ReserveOutcome } from '../../core/ledger/ledger';
+import type { KeySettings, ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
-import { formatUsd } from '../../core/money';
 import { clampTo, withLimit } from './clamp';
+import { AHEAD_SECONDS, mayGrow } from './growing-hold';
 import { holdFor, tokensFor } from './hold';
-import { IDEMPOTENCY_HEADER } from './intent';
+import { refusalOf } from './refusal';
 
 export type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
 
@@ -23,7 +22,7 @@ export interface ReserveSettings {
 }
 
 /** What is asked of the upstreams, and the hold that covers it. */
-interface Covered {
+export interface Covered {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
 }
@@ -35,9 +34,6 @@ interface Repeated {
 
 /** Money that others take, or settings that change, between a refusal and the next try: after so many the caller is told. */
 const TRIES_AT_MOST = 6;
-
-/** A repetition while the first call runs may ask again then: SDKs do, twice. */
-const ASK_AGAIN_SECONDS = 5;
 
 /** @throws when the call may not be made, is not paid for, or was made before. */
 export async function reserve(
@@ -84,7 +80,8 @@ function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
 }
 
 function cover(request: ModelRequest, { candidates, foretold }: PayingCall): Covered {
-  return { request, heldE8: holdFor(request, candidates, foretold) };
+  const seconds = mayGrow(request, candidates) ? AHEAD_SECONDS : undefined;
+  return { request, heldE8: holdFor(request, candidates, foretold, seconds) };
 }
 
 /** The key has settings this process had not heard of: their revision, if they allow the call. */
@@ -125,49 +122,3 @@ function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): voi
 }
 
 /** Why there is no reservation, as the caller is told. */
-function refusalOf(outcome: Exclude<ReserveOutcome, { outcome: 'reserved' }>, heldE8: bigint): Error {
-  switch (outcome.outcome) {
-    case 'unknown_key':
-    case 'revoked':
-    case 'unknown_account':
-      return fail('INVALID_API_KEY');
-    case 'frozen':
-      return fail('FORBIDDEN', { message: 'This account is frozen.' });
-    case 'insufficient_balance':
-      return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
-    case 'key_limit_exceeded':
-      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
-    case 'intent_conflict':
-      return fail('IDEMPOTENCY_CONFLICT', {
-        param: IDEMPOTENCY_HEADER,
-        message: 'This Idempotency-Key was sent with another body, or to another address.',
-        details: { requestId: outcome.requestId },
-      });
-    case 'intent_open':
-      return fail('IDEMPOTENCY_KEY_IN_USE', {
-        details: { requestId: outcome.requestId },
-        retryAfterSeconds: ASK_AGAIN_SECONDS,
-      });
-    case 'intent_charged':
-      return fail('ALREADY_CHARGED', {
-        details: { requestId: outcome.requestId, costUsd: formatUsd(outcome.chargedE8) },
-      });
-    case 'too_many_intents':
-      return fail('CONCURRENCY_LIMIT', {
-        message: 'The account has too many calls with an Idempotency-Key under way.',
-        details: { of: 'idempotency keys', limit: INTENTS_AT_MOST },
-        retryAfterSeconds: ASK_AGAIN_SECONDS,
-      });
-    case 'rate_limited':
-      return rateLimited(outcome.retryAfterMs);
-    case 'not_ready':
-    case 'stale_key':
-      return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
-    default:
-      return new Error(`a new reservation was answered with ${outcome.outcome}`);
-  }
-}
-
-function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string> {
-  return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
-}

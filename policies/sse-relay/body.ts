@@ -14,7 +14,7 @@ export async function sendBody(
   exposeAccountHeaders: boolean,
 ): Promise<void> {
   const { meter, reservation } = call;
-  if (call.isCutOff) throw new ClientLeft();
+  if (call.cutOffBy !== undefined) throw new ClientLeft();
   noteAnswer(call, answer);
   const { usage, contentBytes } = answer;
   meter.noteBody(usage, contentBytes > 0 ? contentBytes : bytesOfUnread(answer.bytes));

@@ -3,9 +3,9 @@ import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../co
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import type { AnsweredCall } from './headers';
 
-/** Returns the event that ends a stream whose upstream broke off, or whose process ends. */
-export function brokenOff({ protocol, id, isCutOff }: AnsweredCall, outcome: AttemptOutcome | undefined): Buffer {
-  return errorEvent(protocol, isCutOff ? fail('DRAINING') : fail(codeOf(outcome), { message: BROKEN_OFF }), id);
+/** Returns the event that ends a stream whose upstream broke off, or that was cut off. */
+export function brokenOff({ protocol, id, cutOffBy }: AnsweredCall, outcome: AttemptOutcome | undefined): Buffer {
+  return errorEvent(protocol, cutOffBy ?? fail(codeOf(outcome), { message: BROKEN_OFF }), id);
 }
 
 /** Returns an error as the protocol's own event. Chat clients look for `error` alone. */

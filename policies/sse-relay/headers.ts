@@ -7,7 +7,12 @@ import { passedAs } from './passed-headers';
 export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
 
 /** What the usage record says of an answer that is about to be given, or that is only charged because its client has left. */
-export function noteAnswer({ facts, leftAtMs }: AnsweredCall, answer: Answer): void {
+export function noteAnswer({ facts, leftAtMs, cutOffBy }: AnsweredCall, answer: Answer): void {
+  if (answer.kind === 'abandoned' && leftAtMs === undefined && cutOffBy !== undefined) {
+    facts.status = cutOffBy.status;
+    facts.errorCode = cutOffBy.code;
+    return;
+  }
   if (leftAtMs !== undefined) {
     facts.status = CLIENT_LEFT_STATUS;
     facts.errorCode = 'CLIENT_LEFT';

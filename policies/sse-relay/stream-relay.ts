@@ -76,7 +76,7 @@ export class StreamRelay {
       this.#stopListening();
       this.#readingOn.stop();
     }
-    if (this.call.isCutOff && !this.#isWhole) this.call.facts.errorCode = 'DRAINING';
+    if (this.call.cutOffBy !== undefined && !this.#isWhole) this.call.facts.errorCode = this.call.cutOffBy.code;
     await this.#settleAsItStands(beganMs, endedMs);
     if (this.#isGone) return void this.response.destroy();
     const last = this.#isWhole ? this.#rest() : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome));
@@ -103,7 +103,7 @@ export class StreamRelay {
     const { events, chunks } = this.#answer;
     if (!chunks.isReady) await this.#upstreamSends(chunks);
     const chunk = chunks.take();
-    if (chunk === undefined || (this.call.isCutOff && !this.#isWhole)) return false;
+    if (chunk === undefined || (this.call.cutOffBy !== undefined && !this.#isWhole)) return false;
     if (this.#isGone && this.#isWhole) this.#readingOn.noteBytes(chunk.length);
     await this.#give(events.read(chunk));
     return true;
@@ -215,7 +215,9 @@ export class StreamRelay {
 
   /** Reads on for what the upstream has used; nothing more is given to the client. */
   #clientLeft(): void {
-    const { leftAtMs, request, reservation } = this.call;
+    const { leftAtMs, isOutOfMoney, request, reservation } = this.call;
+    // Nothing more is said: only the usage is still to come.
+    if (isOutOfMoney && this.#isWhole) return;
     if (leftAtMs === undefined || this.#isCounted) {
       this.#answer.chunks.cancel();
       return;
@@ -240,6 +242,7 @@ export class StreamRelay {
 
   /** The client pays for an answer that is not whole when the client itself is why. */
   #isPartial(endedMs: number): boolean {
+    if (this.call.isOutOfMoney) return true;
     if (this.#isGone && !this.call.isCutOff) return this.#contentRelayed || this.#readingOn.isOver;
     const { fromMs, toMs } = (this.call.isCutOff ? undefined : this.#break?.over) ?? { fromMs: endedMs, toMs: endedMs };
     return this.#contentRelayed && this.#stall.wasStalled(fromMs, toMs);
@@ -247,7 +250,7 @@ export class StreamRelay {
 
   /** Output that the upstream probably made and did not show before it was cancelled. */
   #hiddenTokens(): number {
-    if (!this.#isGone) return 0;
+    if (!this.#isGone && !this.call.isOutOfMoney) return 0;
     const { candidate } = this.#answer;
     const { maxOutputTokens, choices } = this.call.request;
     const { tokensPerSecond } = this.settings.gateway.health.gauge(candidate);

@@ -1,5 +1,5 @@
 import type { Counted, Meter, ModelRequest, UsagePart } from '../../core/calls/call';
-import { type Candidate, entryOf } from '../../core/catalog/catalog';
+import type { Candidate } from '../../core/catalog/catalog';
 import type { EventNote } from '../../core/catalog/upstream';
 import {
   INPUT_METERS,
@@ -8,7 +8,6 @@ import {
   outputTokens,
   type Pass,
   tokensOf,
-  totalInputTokens,
   UNKNOWN_USAGE,
   type Usage,
   usageOf,
@@ -23,19 +22,19 @@ const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 /**
  * What one attempt has used.
  *
- * Reported counts are charged when input and output are both known and possible. Otherwise the call is `estimated`:
- * output is counted from what was relayed, whatever was reported; input stays as reported when it is possible, and is
- * else the estimate the call was admitted with.
+ * Reported counts are charged when input and output are both known. Otherwise the call is `estimated`: output is counted
+ * from what was relayed, whatever was reported; input stays as reported when it is known, and is else the estimate the call
+ * was admitted with.
  */
 export class TokenMeter implements Meter {
-  readonly #request: Pick<ModelRequest, 'inputTokensEstimate' | 'choices'>;
+  readonly #request: Pick<ModelRequest, 'inputTokensEstimate'>;
   #candidate: Candidate | undefined;
   #usage: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
   /** What others have answered before, when this candidate goes on from it. */
   #before: UsagePart[] = [];
 
-  constructor(request: Pick<ModelRequest, 'inputTokensEstimate' | 'choices'>) {
+  constructor(request: Pick<ModelRequest, 'inputTokensEstimate'>) {
     this.#request = request;
   }
 
@@ -95,7 +94,7 @@ export class TokenMeter implements Meter {
   }
 
   /**
-   * Output is what has been relayed, or the running count the upstream reported when that is possible and larger: it
+   * Output is what has been relayed, or the running count the upstream reported when that is larger: it
    * knows of reasoning that is not shown. (A first event's placeholder of 1 must not make the rest free.)
    */
   #relayed(hiddenTokens = 0): number {
@@ -119,32 +118,24 @@ export class TokenMeter implements Meter {
 
   #isInputUsable(): boolean {
     const { passes } = this.#usage;
-    return passes.length > 0 && passes.every((pass) => this.#isInputOf(pass));
-  }
-
-  #isInputOf(pass: Pass): boolean {
-    if (pass.counts.get('input') === undefined) return false;
-    for (const [meter, count] of pass.counts) if (!OUTPUTS.has(meter) && !isCountOrUnknown(count)) return false;
-    return totalInputTokens({ passes: [pass] }) <= this.#mostTokens(pass);
+    return passes.length > 0 && passes.every(isInputKnown);
   }
 
   #isOutputUsable(): boolean {
     const { passes } = this.#usage;
-    return passes.length > 0 && passes.every((pass) => this.#isOutputOf(pass));
+    return passes.length > 0 && passes.every(isOutputKnown);
   }
+}
 
-  #isOutputOf(pass: Pass): boolean {
-    for (const meter of OUTPUT_METERS) if (!isCountOrUnknown(pass.counts.get(meter))) return false;
-    const output = outputTokens({ passes: [pass] });
-    return output !== undefined && output <= this.#mostTokens(pass) * this.#request.choices;
-  }
+function isInputKnown(pass: Pass): boolean {
+  if (pass.counts.get('input') === undefined) return false;
+  for (const [meter, count] of pass.counts) if (!OUTPUTS.has(meter) && !isCountOrUnknown(count)) return false;
+  return true;
+}
 
-  /** More than a model can read and write is not believed. */
-  #mostTokens(pass: Pass): number {
-    if (this.#candidate === undefined) return 0;
-    const { context, maxOutput } = entryOf(this.#candidate, pass);
-    return context + maxOutput;
-  }
+function isOutputKnown(pass: Pass): boolean {
+  for (const meter of OUTPUT_METERS) if (!isCountOrUnknown(pass.counts.get(meter))) return false;
+  return outputTokens({ passes: [pass] }) !== undefined;
 }
 
 function isCountOrUnknown(count: number | undefined): boolean {

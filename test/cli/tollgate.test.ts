@@ -178,7 +178,7 @@ describe('the command line', () => {
     const none = await tollgate(environment, 'usage', 'list', '--account', accountId, '--from', '2026-11-20');
     assert.deepEqual(none, { status: 0, out: '', notes: 'Nothing yet.\n' });
     const csv = await tollgate(environment, 'usage', 'export', '--account', accountId, '--to', '2026-11-20');
-    assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm\r\n$/);
+    assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm,excess\r\n$/);
   });
 
   it('verifies the ledger: 0 while it is whole, 1 with account and sequence where it is not, and repairs', async () => {

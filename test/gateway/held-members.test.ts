@@ -5,8 +5,8 @@ import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** A context window of 200,000 tokens at 6 USD per million, the dearest price of input, and an answer of 100 tokens at 15. */
-const WINDOW_USD = 1.2015;
+/** A context window of 200,000 tokens at 6 USD per million, the dearest price of input, and an answer of 200 tokens at 15. */
+const WINDOW_USD = 1.203;
 const PDF_URL = { type: 'document', source: { type: 'url', url: 'https://files.example/long.pdf' } };
 const PDF_FILE = { type: 'document', source: { type: 'file', file_id: 'file_011CNha8iCJcU1wXNR6q4V8w' } };
 const PDF_BASE64 = {
@@ -23,7 +23,7 @@ describe('What a vendor reads although it is not in the body', function () {
   before(async () => {
     upstream = await startUpstream();
     gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url } },
+      upstreams: { acme: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1.35 } } } },
       configure: (config) => {
         const shared = ['file_id', 'thread', 'previous_response_id'];
         setPolicy(config, 'model-request', { sharedObjects: shared }, 'cost');

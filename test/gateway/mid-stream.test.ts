@@ -155,7 +155,7 @@ describe('A stream that breaks after content', function () {
         { role: 'user', content: 'Hello' },
         { role: 'assistant', content: 'one two three' },
       ]);
-      expect(asked?.max_tokens).to.equal(100 - 4);
+      expect(asked?.max_tokens).to.equal(200 - 4);
     });
 
     it(`${protocol}: who refuses the beginning after all is left out, and the error event ends it`, async () => {

@@ -191,7 +191,7 @@ describe('Money', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  it('the usage an upstream reports above the hold takes what is there and no more', async () => {
+  it('the usage an upstream reports above the hold costs what was held and no more', async () => {
     const hold = await holdOf();
     const { key } = await gateway.newCustomer(usd(hold));
     upstream.always(messagesAnswer({ usage: { input: 100_000, output: 100 } }));
@@ -201,7 +201,7 @@ describe('Money', () => {
     expect((await gateway.balance(key)).balanceUsd).to.equal('0.00000000');
   });
 
-  it('an operator sees how long the ledger takes, what it refuses and what could not be charged', async () => {
+  it('an operator sees how long the ledger takes, what it refuses and what was charged above holds', async () => {
     const read = async (metric: string) => {
       const { text } = await gateway.admin('GET', '/metrics');
       const line = text.split('\n').find((each) => each.startsWith(`${metric} `));
@@ -211,6 +211,7 @@ describe('Money', () => {
       'tollgate_ledger_reserve_seconds_count',
       'tollgate_ledger_settle_seconds_count',
       'tollgate_ledger_refusals_total{reason="insufficient_balance"}',
+      'tollgate_excess_usd_total{upstream="acme",cause="upstream"}',
       'tollgate_ledger_shortfalls_total',
       'tollgate_ledger_shortfall_usd_total',
       'tollgate_ledger_expired_total',
@@ -225,6 +226,6 @@ describe('Money', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(402);
     const grown = (await readAll()).map((value, index) => Math.round((value - (before[index] ?? 0)) * 1e8));
     const unit = 1e8;
-    expect(grown).to.deep.equal([2 * unit, unit, unit, unit, 0.3 * unit - hold, 0, 0]);
+    expect(grown).to.deep.equal([2 * unit, unit, unit, 0.3 * unit - hold, 0, 0, 0, 0]);
   });
 });

@@ -27,7 +27,9 @@ describe('an operator’s first customer', function () {
   before(async () => {
     upstream = await startUpstream();
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
-    gateway = await startGateway({ upstreams: { one: { url: upstream.url } } });
+    gateway = await startGateway({
+      upstreams: { one: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1.35 } } } },
+    });
   });
   after(async () => {
     await gateway.stop();

@@ -177,6 +177,9 @@ const CHAT: readonly Row[] = [
   { is: 'the default tier', answer: { service_tier: 'default', usage: tokens(1_000, 100) }, cost: '0.00300000' },
 ];
 
+/** Held for it: the context window of input and 8,000 tokens of output, more than any of these costs. */
+const LARGE = { model: 'large', max_tokens: 8_000, messages: [{ role: 'user', content: 'word '.repeat(3_000) }] };
+
 describe("A call costs what the vendor's price list says for", () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -195,7 +198,7 @@ describe("A call costs what the vendor's price list says for", () => {
   const expectBilled = async (path: string, stream: boolean, script: Script, { cost, record = {} }: Row) => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(script);
-    const answer = await gateway.call(path, { key, body: ask({ model: 'large', stream }) });
+    const answer = await gateway.call(path, { key, body: ask({ ...LARGE, stream }) });
     expect(answer.status, answer.text).to.equal(200);
     if (!stream) expect(answer.headers['x-ai-cost']).to.equal(cost);
     const written = await gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
@@ -207,12 +210,14 @@ describe("A call costs what the vendor's price list says for", () => {
   it('a tier that the call asks for: the hold covers it, and the upstream is told', async () => {
     upstream.always(respond({ body: { ...MESSAGE, usage: counts(1_000, 100, { service_tier: 'priority' }) } }));
     const body = ask({ model: 'large', max_tokens: 1_000, service_tier: 'priority' });
-    const poor = await gateway.newCustomer('0.02');
+    const poor = await gateway.newCustomer('0.1');
     const refused = await gateway.call(PATH.messages, { key: poor.key, body });
     expect(refused.status, refused.text).to.equal(402);
-    expect(
-      (await gateway.call(PATH.messages, { key: poor.key, body: ask({ model: 'large', max_tokens: 1_000 }) })).status,
-    ).to.equal(200);
+    const plain = await gateway.call(PATH.messages, {
+      key: poor.key,
+      body: ask({ model: 'large', max_tokens: 1_000 }),
+    });
+    expect(plain.status, plain.text).to.equal(200);
     const { key } = await gateway.newCustomer('1');
     const answer = await gateway.call(PATH.messages, { key, body });
     expect(answer.headers['x-ai-cost']).to.equal('0.00600000');

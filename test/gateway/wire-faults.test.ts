@@ -19,7 +19,7 @@ const streamOf = (protocol: TestProtocol, options: Record<string, unknown> = {})
   protocol === 'messages' ? messagesStream(options) : chatStream({ withUsage: true, ...options });
 
 /** What upstreams report when their counting has gone wrong, as JSON text. */
-const NONSENSE = ['-5', 'NaN', '-Infinity', '1e308', '123456789012', '1.5', '"7"', 'null', '{}', 'true'];
+const NONSENSE = ['-5', 'NaN', '-Infinity', '1e308', '1.5', '"7"', 'null', '{}', 'true'];
 
 /** Beyond ASCII, so that events are split inside characters too. */
 const TEXTS = ['é', '😀 ', 'x'];

@@ -8,7 +8,7 @@ import { chatStream, messagesStream, startUpstream, type TestUpstream } from '..
 const STREAMS = 50;
 const USAGE = { input: 10, output: 5 };
 const COST_USD = '0.00010500';
-const FUNDS_E8 = 100_000_000;
+const FUNDS_E8 = 1_000_000_000;
 const COST_E8 = 10_500;
 
 describe(`SIGTERM while ${STREAMS} streams run`, function () {
@@ -51,7 +51,7 @@ describe(`SIGTERM while ${STREAMS} streams run`, function () {
 
   it('takes no new call, lets all finish, settles each at its price and exits with 0', async () => {
     await start();
-    ({ key } = await gateway.newCustomer('1'));
+    ({ key } = await gateway.newCustomer('10'));
     const { answers, finish } = await openStreams();
     gateway.process.kill('SIGTERM');
     await until('readiness is 503', async () => (await gateway.call('/readyz', { method: 'GET' })).status === 503);

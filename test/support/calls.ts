@@ -8,5 +8,5 @@ export const PATH: Readonly<Record<TestProtocol, string>> = { messages: '/v1/mes
 
 /** A small, valid request of either protocol. */
 export function ask(more: Record<string, unknown> = {}): Record<string, unknown> {
-  return { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }], ...more };
+  return { model: MODEL, max_tokens: 200, messages: [{ role: 'user', content: 'Hello' }], ...more };
 }

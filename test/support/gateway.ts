@@ -19,6 +19,10 @@ export interface TestModel {
   readonly estimatedMaxTokens?: number;
   readonly price?: Record<string, unknown>;
   readonly mayAnswerWith?: Record<string, readonly string[]>;
+  readonly tokenizerFactor?: number;
+  readonly imageTokens?: number;
+  readonly toolOverheadTokens?: number;
+  readonly maxTokensPerSecond?: number | undefined;
 }
 
 /** An upstream of a test's configuration; what is left out has a sensible value for tests. */
@@ -64,6 +68,15 @@ export const MODEL = 'acme-large';
 
 /** USD per million tokens: 3 and 15, so that 10 in and 5 out cost 0.00010500. */
 export const PRICE = { input: 3, output: 15, cacheWrite: 3.75, cacheWrite1h: 6, cacheRead: 0.3 };
+
+/** The bodies of tests are short, and their upstreams report a thousand tokens of input: so many are held. */
+const USUAL_MODEL = {
+  context: 200_000,
+  maxOutput: 8_192,
+  estimatedMaxTokens: 1_024,
+  tokenizerFactor: 150,
+  price: PRICE,
+} as const;
 
 export interface Answered {
   readonly status: number;
@@ -306,10 +319,7 @@ function toEndpoint({ models, ...endpoint }: TestEndpoint): unknown {
     allowPrivate: true,
     timeouts: { connect: '2s', headers: '10s', idle: '10s' },
     models: Object.fromEntries(
-      Object.entries(models ?? { [MODEL]: {} }).map(([name, model]) => [
-        name,
-        { context: 200_000, maxOutput: 8_192, estimatedMaxTokens: 1_024, price: PRICE, ...model },
-      ]),
+      Object.entries(models ?? { [MODEL]: {} }).map(([name, model]) => [name, { ...USUAL_MODEL, ...model }]),
     ),
     ...endpoint,
   };

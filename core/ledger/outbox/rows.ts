@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { USAGE_SQL } from '../../catalog/usage-fields';
 import { timeOfId } from '../../ids';
+import { MAX_AMOUNT_E8 } from '../../money';
 import type { OutboxEntry } from '../ledger';
 
 /** A usage record with what only the ledger knows of it. */
@@ -56,16 +57,24 @@ const INSERT_ENTRIES = `
 
 /**
  * A call whose reserve was not answered is refused, and has a record as such; when the reserve was taken after all, the entry
- * that gives its hold back comes with the record of the same call, which then knows its reservation.
+ * that gives its hold back comes with the record of the same call, which then knows its reservation. What a new record says of an
+ * excess that its request caused is added to its account.
  */
 const INSERT_USAGE = `
-  INSERT INTO usage_records (rid, ${USAGE_SQL.columns})
-  SELECT DISTINCT ON ("requestId", "createdAt") rid, ${USAGE_SQL.values}
-  FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, ${USAGE_SQL.types})
-  ORDER BY "requestId", "createdAt", rid NULLS LAST
-  ON CONFLICT (request_id, created_at) DO UPDATE
-    SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing
-    WHERE usage_records.rid IS NULL AND excluded.rid IS NOT NULL`;
+  WITH written AS (
+    INSERT INTO usage_records (rid, ${USAGE_SQL.columns})
+    SELECT DISTINCT ON ("requestId", "createdAt") rid, ${USAGE_SQL.values}
+    FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, ${USAGE_SQL.types})
+    ORDER BY "requestId", "createdAt", rid NULLS LAST
+    ON CONFLICT (request_id, created_at) DO UPDATE
+      SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing
+      WHERE usage_records.rid IS NULL AND excluded.rid IS NOT NULL
+    RETURNING account_id, excess_e8, flags),
+  caused AS (
+    SELECT account_id, least(sum(excess_e8), ${MAX_AMOUNT_E8})::bigint AS e8 FROM written
+    WHERE excess_e8 > 0 AND flags @> '["suspect"]' IS NOT TRUE GROUP BY account_id)
+  UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
+  FROM caused WHERE accounts.id = caused.account_id`;
 
 export interface InsertedEntries {
   readonly newRows: number;

@@ -3,7 +3,7 @@ import { showUsd } from '../../../core/api/fields';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
 
 /** Shows an account to operators. */
-export function showAccount({ id, name, status, createdAt, money }: Account): object {
+export function showAccount({ id, name, status, createdAt, excessE8, money }: Account): object {
   return {
     id,
     name,
@@ -12,6 +12,7 @@ export function showAccount({ id, name, status, createdAt, money }: Account): ob
     balanceUsd: showUsd(money?.postedE8),
     heldUsd: showUsd(money?.heldE8),
     availableUsd: showUsd(money?.availableE8),
+    excessUsd: showUsd(excessE8),
   };
 }
 
@@ -24,4 +25,5 @@ export const ACCOUNT = object({
   balanceUsd: orNull(shape.usd),
   heldUsd: orNull(shape.usd),
   availableUsd: orNull(shape.usd),
+  excessUsd: shape.usd,
 });

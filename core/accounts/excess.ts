@@ -1,0 +1,32 @@
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { metrics } from '../metrics';
+import { formatUsd, parseUsd } from '../money';
+import { type Stores, setAccountStatus } from './accounts';
+
+const freezes = new Counter({
+  name: 'tollgate_excess_freezes_total',
+  help: 'Accounts that were frozen because their requests cost more than was held for them.',
+  registers: [metrics],
+});
+
+const FROZEN_AT_ONCE = 100;
+
+/** Freezes active accounts whose requests have cost the platform more than this, in USD, since they were last unfrozen. */
+export async function freezeForExcess(stores: Stores, aboveUsd: number, log: Logger): Promise<void> {
+  const rows: { id: string; excess_e8: bigint }[] = await stores
+    .database('accounts')
+    .where({ status: 'active' })
+    .where('excess_e8', '>', parseUsd(aboveUsd.toFixed(8)).toString())
+    .orderBy('id')
+    .limit(FROZEN_AT_ONCE)
+    .select('id', 'excess_e8');
+  for (const { id, excess_e8: excessE8 } of rows) {
+    await setAccountStatus(stores, id, 'frozen', 'excess');
+    freezes.inc();
+    log.warn(
+      { accountId: id, excessUsd: formatUsd(excessE8) },
+      'an account was frozen: its requests cost more than was held for them; see docs/operating.md',
+    );
+  }
+}

@@ -1,0 +1,49 @@
+import { Counter } from 'prom-client';
+import type { ModelRequest } from '../../core/calls/call';
+import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
+import { reachesOutside } from '../../core/dialects/reading';
+import { metrics } from '../../core/metrics';
+import { type Charged, tell } from './charge';
+import { mostTokens } from './hold';
+
+const excess = new Counter({
+  name: 'tollgate_excess_usd_total',
+  help: 'What upstreams charge above the holds of their calls, which the platform pays, by upstream and cause (request, upstream).',
+  labelNames: ['upstream', 'cause'],
+  registers: [metrics],
+});
+
+const suspects = new Counter({
+  name: 'tollgate_suspect_answers_total',
+  help: 'Answers whose report has more than the call allows, by upstream.',
+  labelNames: ['upstream'],
+  registers: [metrics],
+});
+
+/**
+ * Counts what an upstream charges above the hold. Returns whether its report is suspect: it costs more than the hold or has more
+ * tokens than the call's own limits allow, and the call makes the vendor read nothing that is not in its body.
+ */
+export function judgeReport(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
+  const { upstream } = ending.candidate;
+  const isOutside = reachesOutside(request.reading);
+  const isSuspect = !isOutside && !ending.isEstimate && (excessE8 > 0n || isAboveLimits(ending, request));
+  if (excessE8 > 0n)
+    excess.inc({ upstream: upstream.name, cause: isOutside ? 'request' : 'upstream' }, usdOf(excessE8));
+  if (!isSuspect) return false;
+  suspects.inc({ upstream: upstream.name });
+  tell(upstream, 'suspect', 'tokens');
+  return true;
+}
+
+/** Who goes on from what another has said may say as much again where the call names no limit. */
+function isAboveLimits({ usage, candidate, parts = [] }: Charged, request: ModelRequest): boolean {
+  const most = mostTokens(request, candidate);
+  const answers = Math.max(1, parts.length);
+  return totalInputTokens(usage) > most.input || (outputTokens(usage) ?? 0) > most.output * answers;
+}
+
+/** Metrics are plain numbers. */
+function usdOf(amountE8: bigint): number {
+  return Number(amountE8) / 1e8;
+}

@@ -1,0 +1,138 @@
+import type { ModelRequest } from '../../core/calls/call';
+import type { Candidate } from '../../core/catalog/catalog';
+import { fail, type GatewayError } from '../../core/errors';
+import type { Gateway } from '../../core/gateway/gateway';
+import type { CallWith } from '../../core/gateway/policy';
+import type { RenewOutcome } from '../../core/ledger/ledger';
+import { describeFault } from '../../core/thrown';
+import { holdFor } from './hold';
+import { refusalOf } from './refusal';
+
+/** For so long a hold covers what an upstream may produce from now on. */
+export const AHEAD_SECONDS = 5;
+
+export const GROWTH_TIMES = {
+  everyMs: 2_000,
+  retryMs: 500,
+  /** A ledger that cannot be asked for so long ends the stream. */
+  unansweredAtMostMs: 10_000,
+};
+
+/**
+ * Whether a hold may begin small: it is known of every candidate how fast it produces at most, and that it stops when it is
+ * cancelled. An unstreamed call could not be ended with what it has produced until then.
+ */
+export function mayGrow({ stream }: ModelRequest, candidates: readonly Candidate[]): boolean {
+  return (
+    stream &&
+    candidates.every(({ model, upstream }) => model.maxTokensPerSecond !== undefined && upstream.stopsOnCancel === true)
+  );
+}
+
+type GrowingCall = Pick<CallWith<'key' | 'candidates'>, 'id' | 'key' | 'candidates' | 'foretold' | 'cutOff'>;
+
+type GrowingGateway = {
+  readonly ledger: Pick<Gateway['ledger'], 'renew'>;
+  readonly log: Pick<Gateway['log'], 'debug'>;
+};
+
+interface Paid {
+  readonly rid: string;
+  readonly request: ModelRequest;
+  readonly heldE8: bigint;
+}
+
+/**
+ * The hold of a stream that grows while it runs. When it cannot grow the call is cut off: what the upstream has produced until
+ * then is covered.
+ */
+export class GrowingHold {
+  readonly #gateway: GrowingGateway;
+  readonly #call: GrowingCall;
+  readonly #paid: Paid;
+  readonly #times: typeof GROWTH_TIMES;
+  /** For the whole answer. */
+  readonly #mostE8: bigint;
+  #heldE8: bigint;
+  #askedMs = 0;
+  #answeredMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #hasStopped = false;
+
+  constructor(gateway: GrowingGateway, call: GrowingCall, paid: Paid, times = GROWTH_TIMES) {
+    this.#gateway = gateway;
+    this.#call = call;
+    this.#paid = paid;
+    this.#times = times;
+    this.#heldE8 = paid.heldE8;
+    this.#mostE8 = this.#holdFor(Number.POSITIVE_INFINITY);
+  }
+
+  get heldE8(): bigint {
+    return this.#heldE8;
+  }
+
+  /** An upstream is sent the request: it produces from now on. */
+  asked(): void {
+    this.#askedMs = performance.now();
+    if (this.#timer === undefined) this.#growIn(this.#times.everyMs);
+  }
+
+  stop(): void {
+    this.#hasStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #growIn(ms: number): void {
+    if (this.#hasStopped || this.#heldE8 >= this.#mostE8) return;
+    this.#answeredMs ||= performance.now();
+    this.#timer = setTimeout(() => void this.#grow(), ms).unref();
+  }
+
+  async #grow(): Promise<void> {
+    const seconds = (performance.now() - this.#askedMs) / 1_000;
+    const amountE8 = this.#holdFor(seconds + AHEAD_SECONDS);
+    const outcome = amountE8 <= this.#heldE8 ? RENEWED : await this.#renew(amountE8);
+    if (this.#hasStopped) return;
+    if (outcome.outcome === 'renewed') {
+      if (amountE8 > this.#heldE8) this.#heldE8 = amountE8;
+      this.#answeredMs = performance.now();
+      return this.#growIn(this.#times.everyMs);
+    }
+    if (outcome.outcome === 'not_ready' || outcome.outcome === 'not_open') {
+      if (performance.now() - this.#answeredMs < this.#times.unansweredAtMostMs)
+        return this.#growIn(this.#times.retryMs);
+      return this.#end(fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 }));
+    }
+    this.#end(refusalOf(outcome, amountE8));
+  }
+
+  /** `not_ready` where the ledger cannot be asked. */
+  async #renew(amountE8: bigint): Promise<RenewOutcome> {
+    const { accountId, keyId } = this.#call.key;
+    try {
+      return await this.#gateway.ledger.renew({
+        accountId,
+        keyId,
+        rid: this.#paid.rid,
+        amountE8,
+        lifetimeMs: undefined,
+      });
+    } catch (error) {
+      this.#gateway.log.debug({ requestId: this.#call.id, reason: describeFault(error) }, 'a hold could not grow now');
+      return { outcome: 'not_ready' };
+    }
+  }
+
+  #end(error: GatewayError): void {
+    this.stop();
+    this.#call.cutOff(error);
+  }
+
+  #holdFor(seconds: number): bigint {
+    const { candidates, foretold } = this.#call;
+    return holdFor(this.#paid.request, candidates, foretold, seconds);
+  }
+}
+
+const RENEWED: RenewOutcome = { outcome: 'renewed' };

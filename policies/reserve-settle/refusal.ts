@@ -1,0 +1,58 @@
+import { rateLimited } from '../../core/accounts/identify';
+import { fail, type GatewayError } from '../../core/errors';
+import { INTENTS_AT_MOST, type RenewOutcome, type ReserveOutcome } from '../../core/ledger/ledger';
+import { formatUsd } from '../../core/money';
+import { IDEMPOTENCY_HEADER } from './intent';
+
+/** A repetition while the first call runs may ask again then: SDKs do, twice. */
+const ASK_AGAIN_SECONDS = 5;
+
+type Refused = Exclude<ReserveOutcome | RenewOutcome, { outcome: 'reserved' | 'renewed' | 'not_open' }>;
+
+/** Why a hold, of a new call or of one that runs, is refused. */
+export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
+  switch (outcome.outcome) {
+    case 'unknown_key':
+    case 'revoked':
+    case 'unknown_account':
+      return fail('INVALID_API_KEY');
+    case 'frozen':
+      return fail('FORBIDDEN', { message: 'This account is frozen.' });
+    case 'insufficient_balance':
+      return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
+    case 'key_limit_exceeded':
+      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
+    case 'intent_conflict':
+      return fail('IDEMPOTENCY_CONFLICT', {
+        param: IDEMPOTENCY_HEADER,
+        message: 'This Idempotency-Key was sent with another body, or to another address.',
+        details: { requestId: outcome.requestId },
+      });
+    case 'intent_open':
+      return fail('IDEMPOTENCY_KEY_IN_USE', {
+        details: { requestId: outcome.requestId },
+        retryAfterSeconds: ASK_AGAIN_SECONDS,
+      });
+    case 'intent_charged':
+      return fail('ALREADY_CHARGED', {
+        details: { requestId: outcome.requestId, costUsd: formatUsd(outcome.chargedE8) },
+      });
+    case 'too_many_intents':
+      return fail('CONCURRENCY_LIMIT', {
+        message: 'The account has too many calls with an Idempotency-Key under way.',
+        details: { of: 'idempotency keys', limit: INTENTS_AT_MOST },
+        retryAfterSeconds: ASK_AGAIN_SECONDS,
+      });
+    case 'rate_limited':
+      return rateLimited(outcome.retryAfterMs);
+    case 'not_ready':
+    case 'stale_key':
+      return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
+    default:
+      return fail('INTERNAL_ERROR', { cause: new Error(`a new reservation was answered with ${outcome.outcome}`) });
+  }
+}
+
+function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string> {
+  return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
+}

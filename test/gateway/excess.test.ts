@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { ask, PATH } from '../support/calls';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const PLAIN = {
+  context: 100_000,
+  maxOutput: 1_000,
+  estimatedMaxTokens: 100,
+  tokenizerFactor: 1.35,
+  price: { input: 10, output: 100 },
+};
+
+/** The vendor read or said more than anybody could have expected. */
+describe('An upstream that charges more than was held', () => {
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      upstreams: {
+        acme: { url: upstream.url, models: { [MODEL]: PLAIN } },
+        other: { url: upstream.url, models: { other: PLAIN } },
+      },
+      system: { excess: { freezeAboveUsd: 1 } },
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  const call = (key: string, more: Record<string, unknown> = {}) =>
+    gateway.call(PATH.messages, { key, body: ask(more) });
+  const accountOf = async (id: string) => (await gateway.admin('GET', `/admin/v1/accounts/${id}`)).json;
+  const operatorsRecord = async (accountId: string) =>
+    until('the record is there', async () => {
+      const { json } = await gateway.admin('GET', `/admin/v1/usage?account=${accountId}`);
+      return json.items[0];
+    });
+
+  it('gets at most the hold from the customer, and is suspect where the body bounds what it reads', async () => {
+    upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
+    const { accountId, key } = await gateway.newCustomer('10');
+    const answered = await call(key, { max_tokens: 16 });
+    expect(answered.status).to.equal(200);
+    const cost = Number(answered.headers['x-ai-cost']);
+    expect(cost).to.be.within(0.0016, 0.01);
+    const record = await operatorsRecord(accountId);
+    expect(record).to.deep.include({ billing: 'actual', outputTokens: 900_000, flags: ['suspect'] });
+    expect(Number(record.cost)).to.equal(cost);
+    expect(Number(record.excess)).to.be.closeTo(90.0001 - cost, 1e-7);
+    expect(Number((await gateway.balance(key)).balanceUsd)).to.be.closeTo(10 - cost, 1e-9);
+    // It was not the customer's doing.
+    expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
+    const { text } = await gateway.admin('GET', '/metrics');
+    expect(text).to.match(/tollgate_suspect_answers_total{upstream="acme"} 1/);
+    expect(text).to.match(/tollgate_excess_usd_total{upstream="acme",cause="upstream"} 89.99/);
+    expect(gateway.output()).to.contain('reports more than the call allows');
+    // The customer sees the flag, and not what the platform paid.
+    const own = await gateway.record(key, String(answered.headers['request-id']));
+    expect(own)
+      .to.deep.include({ flags: ['suspect'] })
+      .and.not.have.property('excess');
+  });
+
+  it('freezes an account whose requests cost that, once it is above the bound; unfreezing begins anew', async () => {
+    // A member that nobody knows makes the vendor read more than the context window that was held for it.
+    upstream.always(messagesAnswer({ usage: { input: 160_000, output: 1 } }));
+    const { accountId, key } = await gateway.newCustomer('100');
+    const strange = { strange_member: 'reads something that nobody has heard of yet' };
+    const first = await call(key, strange);
+    expect(first.status).to.equal(200);
+    expect(Number(first.headers['x-ai-cost'])).to.be.within(1, 1.02);
+    await until('the excess is known', async () => Number((await accountOf(accountId)).excessUsd) > 0.5);
+    expect((await accountOf(accountId)).status).to.equal('active');
+    expect((await call(key, strange)).status).to.equal(200);
+    await until('the account is frozen', async () => (await accountOf(accountId)).status === 'frozen', 20_000);
+    const refused = await call(key);
+    expect([refused.status, refused.json.error.code]).to.deep.equal([403, 'FORBIDDEN']);
+    const { json } = await gateway.admin('GET', '/admin/v1/audit?limit=5');
+    const freeze = json.items.find(({ action }: { action: string }) => action === 'account.freeze');
+    expect(freeze).to.include({ subject: `account:${accountId}`, actor: 'excess' });
+    expect((await gateway.admin('GET', '/metrics')).text).to.contain('tollgate_excess_freezes_total 1');
+
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/unfreeze`);
+    expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
+    upstream.always(messagesAnswer());
+    expect((await call(key)).status).to.equal(200);
+  });
+
+  it('is left out after more than five suspect answers', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const isOut = async () => {
+      const { json } = await gateway.admin('GET', '/admin/v1/upstreams');
+      return json.items.find(({ name }: { name: string }) => name === 'other').state === 'ejected';
+    };
+    upstream.always(messagesAnswer({ usage: { input: 10, output: 2_000 } }));
+    for (let each = 1; each <= 5; each += 1) await call(key, { model: 'other', max_tokens: 16 });
+    expect(await isOut()).to.equal(false);
+    await call(key, { model: 'other', max_tokens: 16 });
+    expect(await isOut()).to.equal(true);
+  });
+});

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { ask, PATH, type TestProtocol } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { LeavingClient } from '../support/leaving-client';
+import { until } from '../support/until';
+import {
+  chatAnswer,
+  chatStream,
+  after as later,
+  messagesAnswer,
+  messagesStream,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+/** USD per million tokens, and the tokens of each model. */
+const LARGE = { context: 200_000, maxOutput: 128_000, tokenizerFactor: 1.35, price: { input: 2, output: 10 } };
+const CHAT = { ...LARGE, price: { input: 2.5, output: 15 } };
+
+interface Row {
+  readonly is: string;
+  readonly protocol?: TestProtocol;
+  readonly calls: number;
+  /** USD; of the key's limit where one is given. */
+  readonly funds: number;
+  readonly limit?: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly usage: { readonly input: number; readonly output: number };
+  readonly script?: (usage: Row['usage']) => Script;
+  /** The client is gone once it has seen this, or so many milliseconds after it asked. */
+  readonly leavesAfter?: string | number;
+}
+
+const pdf = { type: 'document', source: { type: 'url', url: 'https://files.example/long.pdf' } };
+
+const ROWS: readonly Row[] = [
+  {
+    is: 'ten calls at once on a key limited to $0.10, a PDF by URL',
+    calls: 10,
+    funds: 100,
+    limit: '0.10',
+    body: { messages: [{ role: 'user', content: [pdf] }], max_tokens: 100 },
+    usage: { input: 200_000, output: 5 },
+  },
+  {
+    is: '24 chat calls without a limit, balance $0.50, each answered with 128,000 tokens',
+    protocol: 'chat',
+    calls: 24,
+    funds: 0.5,
+    body: { max_tokens: undefined },
+    usage: { input: 10, output: 128_000 },
+  },
+  {
+    is: '60 calls at once on $0.05',
+    calls: 60,
+    funds: 0.05,
+    body: { max_tokens: 1_000 },
+    usage: { input: 10, output: 1_000 },
+  },
+  {
+    is: 'closes the connection after the text, before the usage (20,000 hidden reasoning tokens)',
+    calls: 1,
+    funds: 10,
+    body: { stream: true, max_tokens: 50_000 },
+    usage: { input: 20, output: 20_000 },
+    script: (usage) => messagesStream({ texts: ['said '], usage, waitFor: { before: 4, until: sleep(500) } }),
+    leavesAfter: 'said ',
+  },
+  {
+    is: 'closes unstreamed calls after 0.5 s',
+    calls: 4,
+    funds: 10,
+    body: { max_tokens: 20_000 },
+    usage: { input: 20, output: 20_000 },
+    script: (usage) => later(1_000, messagesAnswer({ usage })),
+    leavesAfter: 500,
+  },
+  {
+    is: '`max_completion_tokens: 1` and `max_tokens: 100000` in one call',
+    protocol: 'chat',
+    calls: 1,
+    funds: 10,
+    body: { max_completion_tokens: 1, max_tokens: 100_000 },
+    usage: { input: 10, output: 100_000 },
+  },
+  {
+    is: '`max_tokens: 16`, and an upstream that reports 900,000 output tokens',
+    calls: 1,
+    funds: 100,
+    body: { max_tokens: 16 },
+    usage: { input: 10, output: 900_000 },
+  },
+  {
+    is: 'input reported just above context + maxOutput',
+    calls: 1,
+    funds: 100,
+    body: { max_tokens: 16 },
+    usage: { input: 328_001, output: 1 },
+  },
+];
+
+/** Vendor's cost, hold, charge and loss of each row: `SHOW_FIGURES=1` prints them. Other rows are in vendor-bill.test.ts. */
+describe('What a client can do, and what it costs', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const { url } = upstream;
+    // Messages and Chat have prices of their own.
+    gateway = await startGateway({ upstreams: { vendor: { url, models: { large: LARGE, chat: CHAT } } } });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  for (const row of ROWS)
+    it(`${row.is}: the platform loses nothing`, async () => {
+      const { protocol = 'messages', usage, funds, limit } = row;
+      const model = protocol === 'chat' ? 'chat' : 'large';
+      const { price } = protocol === 'chat' ? CHAT : LARGE;
+      const body = ask({ model, ...row.body });
+      upstream.always(row.script?.(usage) ?? plainAnswer(protocol, row.body['stream'] === true, usage));
+      const broke = await gateway.newCustomer('0');
+      const { json } = await gateway.call(PATH[protocol], { key: broke.key, body });
+      const holdUsd = Number(json.error.details.requiredUsd);
+      const { key } = await gateway.newCustomer(String(funds), limit === undefined ? {} : { balanceLimit: limit });
+
+      await Promise.all(Array.from({ length: row.calls }, () => callOnce(key, protocol, body, row.leavesAfter)));
+      await until('the calls are settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+      const asked = upstream.calls.length;
+      const vendorUsd = (asked * (usage.input * price.input + usage.output * price.output)) / 1e6;
+      const chargedUsd = funds - Number((await gateway.balance(key)).balanceUsd);
+      // The vendor charges truthfully; what it reports above what the call allows is the vendor's to explain.
+      const lossUsd = Math.max(0, Math.min(vendorUsd, holdUsd * asked) - chargedUsd);
+      show({ row: row.is, asked, vendorUsd, holdUsd, chargedUsd, lossUsd });
+      expect(lossUsd).to.be.below(1e-9);
+      expect(chargedUsd).to.be.at.most(Math.min(funds, Number(limit ?? funds)) + 1e-9);
+      expect(chargedUsd).to.be.at.most(holdUsd * asked + 1e-9);
+    });
+
+  async function callOnce(key: string, protocol: TestProtocol, body: object, leavesAfter: Row['leavesAfter']) {
+    if (leavesAfter === undefined) return void (await gateway.call(PATH[protocol], { key, body }));
+    const client = new LeavingClient(gateway, PATH[protocol], key, body);
+    await (typeof leavesAfter === 'string' ? client.sees(leavesAfter) : sleep(leavesAfter));
+    client.leave();
+  }
+});
+
+function plainAnswer(protocol: TestProtocol, isStream: boolean, usage: Row['usage']): Script {
+  if (protocol === 'chat') return isStream ? chatStream({ withUsage: true, usage }) : chatAnswer({ usage });
+  return isStream ? messagesStream({ usage }) : messagesAnswer({ usage });
+}
+
+function show({ row, ...figures }: Record<string, string | number>): void {
+  if (process.env['SHOW_FIGURES'] !== '1') return;
+  const texts = Object.entries(figures).map(
+    ([name, value]) => `${name} ${Number(value).toFixed(name === 'asked' ? 0 : 6)}`,
+  );
+  console.log(`      ${row}: ${texts.join(', ')}`);
+}
