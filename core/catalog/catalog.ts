@@ -25,6 +25,8 @@ export interface Upstream {
   readonly adapterSettings: unknown;
   /** The platform's credential; undefined when its variable is not set: the upstream is disabled. */
   readonly credential: string | undefined;
+  /** Where the credential comes from, which stays the same when it is replaced: `env NAME` or `file NAME`. */
+  readonly credentialName?: string | undefined;
   /** Why it is not asked, or undefined when it is. */
   readonly disabled: string | undefined;
   readonly tier: Tier;

@@ -79,4 +79,6 @@ export const CHAT_DIALECT: Dialect = {
     function: { class: 'free', why: 'runs at the client', overheads: 0 },
     custom: { class: 'free', why: 'runs at the client', overheads: 0 },
   },
+  // A stored completion cannot be named in a call, and no spoken answer is served.
+  kept: {},
 };

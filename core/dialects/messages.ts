@@ -3,6 +3,7 @@ import {
   bounded,
   type Dialect,
   free,
+  type Keeping,
   kept,
   PASSES_OF_A_LOOP,
   type PartRule,
@@ -65,10 +66,11 @@ export const MESSAGES_DIALECT: Dialect = {
     },
     thread: {
       ...kept('thread', 'a conversation at the vendor'),
-      isFree: (value) => isObject(value) && Object.keys(value).length === 1 && value['type'] === 'create',
+      keeps: threadOf,
+      isFree: (value) => threadOf(value)?.names.length === 0,
       freeValues: '{"type": "create"}',
     },
-    container: kept('container', 'files and skills at the vendor'),
+    container: { ...kept('container', 'files and skills at the vendor'), keeps: containerOf },
     previous_response_id: kept('previous_response_id', 'an answer at the vendor'),
     conversation: kept('conversation', 'a conversation at the vendor'),
     prompt: kept('prompt', 'a prompt template at the vendor'),
@@ -148,7 +150,45 @@ export const MESSAGES_DIALECT: Dialect = {
     'code_execution_*': { class: 'priced', why: 'runs at the vendor, USD by the hour', overheads: 1 },
     'advisor_*': { class: 'priced', why: "runs at the vendor, at another model's price", overheads: 1 },
   },
+  kept: {
+    thread: { days: 30, answer: ['id'], events: { message_start: ['message', 'id'] } },
+    container: {
+      days: 30,
+      answer: ['container', 'id'],
+      events: { message_start: ['message', 'container', 'id'], message_delta: ['delta', 'container', 'id'] },
+    },
+  },
 };
+
+/** A thread is named by its newest answer, and each answer gives it another name. */
+function threadOf(value: unknown): Keeping | undefined {
+  if (!isObject(value)) return undefined;
+  const { type, previous_message_id: id, ...others } = value;
+  if (Object.keys(others).length > 0) return undefined;
+  if (type === 'create' && id === undefined) return { names: [], makes: ['thread'], isOutside: false };
+  if (type !== 'continue' || typeof id !== 'string') return undefined;
+  return { names: [{ kind: 'thread', id }], makes: ['thread'], isOutside: false };
+}
+
+function containerOf(value: unknown): Keeping | undefined {
+  if (typeof value === 'string')
+    return { names: [{ kind: 'container', id: value }], makes: ['container'], isOutside: false };
+  if (!isObject(value)) return undefined;
+  const { id = null, skills, ...others } = value;
+  if (Object.keys(others).length > 0 || !(id === null || typeof id === 'string')) return undefined;
+  const own = ownSkills(skills ?? []);
+  if (own === undefined) return undefined;
+  const named = id === null ? [] : [{ kind: 'container' as const, id }];
+  return { names: [...named, ...own], makes: ['container'], isOutside: !isEmptyList(skills ?? []) };
+}
+
+/** The skills that customers of the vendor have made. Those of the vendor itself belong to nobody. */
+function ownSkills(skills: unknown): Keeping['names'] | undefined {
+  if (!Array.isArray(skills)) return undefined;
+  const types = skills.map((skill) => isObject(skill) && skill['type']);
+  if (!types.every((type) => type === 'anthropic' || type === 'custom')) return undefined;
+  return types.includes('custom') ? [{ kind: 'skill' }] : [];
+}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

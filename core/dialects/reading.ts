@@ -9,6 +9,8 @@ export interface Reading {
   readonly imagesByUrl: number;
   /** Documents that the vendor fetches or unpacks. */
   readonly documents: number;
+  /** Tokens of conversations and containers that the vendor keeps, as it reported them when they were made. */
+  readonly keptTokens: number;
   /** Whether the vendor reads something else that is not in the body: nothing but the context window bounds it. */
   readonly isUnbounded: boolean;
   /** Members that no table has and that count as outside; an upstream may call them free. */
@@ -37,6 +39,7 @@ const NOTHING: Reading = {
   images: 0,
   imagesByUrl: 0,
   documents: 0,
+  keptTokens: 0,
   isUnbounded: false,
   heldMembers: [],
   unknownMembers: [],

@@ -107,7 +107,8 @@ function bodyTokens(reading: Reading, model: ModelEntry): number {
     reading.images * imageTokens +
     reading.imagesByUrl * (bounds.imageByUrl ?? 0) +
     reading.documents * (bounds.documentByUrl ?? 0) +
-    reading.toolOverheads * toolOverheadTokens
+    reading.toolOverheads * toolOverheadTokens +
+    reading.keptTokens
   );
 }
 

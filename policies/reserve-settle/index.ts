@@ -9,6 +9,7 @@ import { newId } from '../../core/ids';
 import { chargeOfEnding, doubtsOf, recordedUsage } from './charge';
 import { estimatedUsage } from './estimated';
 import { intentOf } from './intent';
+import { keepNewIds } from './new-ids';
 import { type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
 
@@ -54,7 +55,7 @@ export default definePolicy({
       const { request, heldE8 } = covered;
       call.facts.reservationId = rid;
       const opened = openReservation(gateway, call, { rid, heldE8, onClientAbort });
-      const reservation = keepAnswer?.(opened) ?? opened;
+      const reservation = keepNewIds(gateway, call, keepAnswer?.(opened) ?? opened);
       call.onEnd(() => reservation.settle({ billing: 'released' }));
       return { request, reservation };
     },

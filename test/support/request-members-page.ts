@@ -1,4 +1,5 @@
 import type { Protocol } from '../../core/catalog/upstream';
+import type { Dialect } from '../../core/dialects/dialect';
 import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
 
 const CLASSES = [
@@ -21,7 +22,8 @@ const HEAD = `# Request members
 
 ${lines(CLASSES)}
 \`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is
-400 NOT_SUPPORTED unless the setting \`sharedObjects\` of \`model-request\` has that word. \`*\` stands for a version.
+refused unless the setting \`sharedObjects\` of \`model-request\` has that word. Objects that answers make
+are open to the account that got them ([things that the vendor keeps](money.md#things-that-the-vendor-keeps)). \`*\` stands for a version.
 `;
 
 const TITLES: Readonly<Record<Protocol, string>> = { messages: 'Messages', chat: 'Chat' };
@@ -29,7 +31,8 @@ const TITLES: Readonly<Record<Protocol, string>> = { messages: 'Messages', chat:
 /** Returns the text of docs/request-members.md. */
 export function requestMembersPage(): string {
   const tables = Object.entries(DIALECTS).map(
-    ([protocol, dialect]) => `\n## ${TITLES[protocol as Protocol]}\n\n${table(dialectRows(dialect))}`,
+    ([protocol, dialect]) =>
+      `\n## ${TITLES[protocol as Protocol]}\n\n${table(dialectRows(dialect))}${keptTable(dialect)}`,
   );
   return HEAD + tables.join('');
 }
@@ -44,6 +47,20 @@ function table(rows: readonly DialectRow[]): string {
     row.names === null ? '' : `\`${row.names}\``,
   ]);
   return lines([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`'], ...cells]);
+}
+
+/** The kinds of objects that answers make, and where they name them. */
+function keptTable({ kept }: Dialect): string {
+  const rows = Object.entries(kept).map(([kind, { days, answer, events }]) => [
+    `\`${kind}\``,
+    `${days} days`,
+    `\`${answer.join('.')}\``,
+    Object.entries(events)
+      .map(([event, path]) => `\`${path.join('.')}\` of \`${event}\``)
+      .join(', '),
+  ]);
+  if (rows.length === 0) return '';
+  return `\n${lines([['answers make', 'kept by the vendor for', 'its id in an answer', 'in a stream'], ...rows])}`;
 }
 
 /** Returns a table in which all cells of a column have the same width; the first row is its head. */
