@@ -1,7 +1,7 @@
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
 import type { Protocol, UpstreamAdapter } from './upstream';
-import type { Pass } from './usage';
+import type { Meter, Pass } from './usage';
 
 export type Tier = 'official' | 'high-sla' | 'standard';
 
@@ -69,6 +69,8 @@ export interface ModelEntry {
   readonly tokenizerFactor: number;
   /** Tokens that a vendor adds to a call with tools. */
   readonly toolOverheadTokens: number;
+  /** How often a call may use a tool of the vendor where it does not say, by the tool's meter. */
+  readonly toolUses?: ReadonlyMap<Meter, number> | undefined;
   readonly price: Price;
   /** The day of its release, as 2026-03-05; undefined when it is not known. */
   readonly created?: string | undefined;

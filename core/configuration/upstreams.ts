@@ -115,7 +115,8 @@ function readModel(
     const message = `one call could cost USD ${formatUsd(most)}, more than the ledger can count (USD ${formatUsd(MAX_AMOUNT_E8)})`;
     problems.push({ path: [...path, 'price'], message });
   }
-  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens };
+  const toolUses = settings.toolUses && new Map(Object.entries(settings.toolUses));
+  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, toolUses };
   return { name, aliases, context, maxOutput, estimatedMaxTokens, ...held, price, created };
 }
 

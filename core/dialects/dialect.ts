@@ -1,4 +1,5 @@
 import type { Variant } from '../catalog/price';
+import type { Meter } from '../catalog/usage';
 
 /**
  * What a part of a request means for its cost:
@@ -65,6 +66,8 @@ export interface MemberRule extends Rule {
   readonly asks?: keyof Variant;
   /** How many further times the vendor may run the model, each with an input of up to the context window. */
   readonly furtherPasses?: number;
+  /** A `priced` member that costs one piece of this meter for each call, which answers do not report. */
+  readonly meter?: Meter;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
   readonly furtherAnswers?: number;
 }
@@ -84,6 +87,16 @@ export interface ToolRule extends Rule {
   /** How many times `toolOverheadTokens` the vendor's own definition of the tool takes, at most. */
   readonly overheads: number;
   readonly furtherPasses?: number;
+  /** The meter that counts what the vendor charges for it beside tokens. Models must have a price for each piece. */
+  readonly meter?: Meter;
+  /**
+   * How often one call may use a tool that takes a limit (`max_uses`), where neither the call nor the model says. Each use may run the
+   * model once more, unless `furtherPasses` says how often it may. Absent: the tool takes no limit, and at most one piece is charged for
+   * a call.
+   */
+  readonly uses?: number;
+  /** The kind of object that it makes. */
+  readonly makes?: SharedObject;
 }
 
 /** What one protocol's requests are made of. */

@@ -8,12 +8,18 @@ import {
   PASSES_OF_A_LOOP,
   type PartRule,
   pricedExcept,
+  type ToolRule,
 } from './dialect';
 
 const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
 const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
 const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };
 const UNPACKED: PartRule = { class: 'outside', why: 'the vendor puts the definition of a tool in its place' };
+
+const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
+const WEB_FETCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webFetch', uses: 5 };
+/** Newer versions filter what they find with code, which runs the model, too, and has a container. */
+const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 
 /** What Messages requests are made of: members and types of @anthropic-ai/sdk, its beta interface included. */
 export const MESSAGES_DIALECT: Dialect = {
@@ -145,9 +151,18 @@ export const MESSAGES_DIALECT: Dialect = {
       overheads: 1,
       furtherPasses: PASSES_OF_A_LOOP,
     },
-    'web_search_*': { class: 'priced', why: 'runs at the vendor, USD each', overheads: 1 },
-    'web_fetch_*': { class: 'priced', why: 'runs at the vendor', overheads: 1 },
-    'code_execution_*': { class: 'priced', why: 'runs at the vendor, USD by the hour', overheads: 1 },
+    web_search_20250305: WEB_SEARCH,
+    'web_search_*': { ...WEB_SEARCH, ...FILTERING },
+    web_fetch_20250910: WEB_FETCH,
+    'web_fetch_*': { ...WEB_FETCH, ...FILTERING },
+    'code_execution_*': {
+      class: 'priced',
+      why: 'runs at the vendor, which charges by the hour and reports no time',
+      overheads: 1,
+      meter: 'codeExecution',
+      furtherPasses: PASSES_OF_A_LOOP,
+      makes: 'container',
+    },
     'advisor_*': { class: 'priced', why: "runs at the vendor, at another model's price", overheads: 1 },
   },
   kept: {

@@ -129,7 +129,7 @@ async function readRequest(
       reading.keptTokens,
     reading,
     kept: kept?.place,
-    makes: weighed.makes,
+    makes: joined(observer.makes, weighed.makes),
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,
   };
@@ -158,7 +158,13 @@ function readingOf(
     furtherAnswers: weighed.furtherAnswers,
     predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
     asked: weighed.asked,
+    toolUses: joined(observer.toolUses, weighed.toolUses),
   };
+}
+
+/** Most calls have neither. */
+function joined<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : [...one, ...other];
 }
 
 function queryOf({ url = '' }: IncomingMessage): string {

@@ -2,6 +2,7 @@ import type { Variant } from '../../core/catalog/price';
 import type { Protocol } from '../../core/catalog/upstream';
 import type { Dialect, MemberRule, SharedObject } from '../../core/dialects/dialect';
 import { DIALECTS, memberRule } from '../../core/dialects/dialects';
+import type { ToolUse } from '../../core/dialects/reading';
 import { hasDoubtfulKeys } from './doubtful-keys';
 import { notPriced, notShared, notSupported } from './objections';
 
@@ -27,6 +28,8 @@ export interface WeighedMembers {
   named: NamedObject[] | undefined;
   /** The kinds of objects that the answer may make; undefined where there are none. */
   makes: SharedObject[] | undefined;
+  /** What is charged by the piece; undefined where there is nothing. */
+  toolUses: ToolUse[] | undefined;
 }
 
 /** An object that has to belong to the account. */
@@ -59,6 +62,7 @@ export function weighMembers(
     asked: undefined,
     named: undefined,
     makes: undefined,
+    toolUses: undefined,
   };
   const dialect = DIALECTS[protocol];
   for (const name of names) {
@@ -84,6 +88,12 @@ function weighKnown(
   const asked = rule.asks && nameIn(text);
   if (rule.asks !== undefined && asked !== undefined) {
     weighed.asked = { ...weighed.asked, [rule.asks]: asked };
+    return;
+  }
+  if (rule.meter !== undefined) {
+    const tool = { meter: rule.meter, pieces: 1, limit: undefined, isReported: false, param: name };
+    weighed.toolUses = [...(weighed.toolUses ?? []), tool];
+    weighed.furtherPasses += rule.furtherPasses ?? 0;
     return;
   }
   if (rule.class === 'priced') throw notPriced(name);

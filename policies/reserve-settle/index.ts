@@ -12,6 +12,7 @@ import { intentOf } from './intent';
 import { keepNewIds } from './new-ids';
 import { type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
+import { withUnreported } from './unreported';
 
 export default definePolicy({
   name: 'reserve-settle',
@@ -99,8 +100,9 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
     }
     if (billing === 'actual') gateway.health.used(call.facts.model ?? '', ending.candidate, ending.usage, call.request);
     if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
-    const charge = chargeOfEnding(ending, heldE8);
-    const record = recordOf({ billing, usage: recordedUsage(ending), flags: doubtsOf(ending, charge) });
+    const charged = withUnreported(ending, call.request);
+    const charge = chargeOfEnding(charged, heldE8);
+    const record = recordOf({ billing, usage: recordedUsage(charged), flags: doubtsOf(charged, charge) });
     const { costE8 } = charge;
     const tokens = tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });

@@ -14,9 +14,13 @@ import {
   usageOf,
   withOutput,
 } from '../../core/catalog/usage';
+import { furtherPassesOf } from '../../core/dialects/reading';
 
 /** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; docs/contract.md, section 6. */
 const BYTES_PER_TOKEN = 4;
+
+/** What the meter knows of its call. */
+export type Asked = Pick<ModelRequest, 'inputTokensEstimate' | 'choices' | 'reading'>;
 
 const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 
@@ -28,14 +32,14 @@ const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
  * else the estimate the call was admitted with.
  */
 export class TokenMeter implements Meter {
-  readonly #request: Pick<ModelRequest, 'inputTokensEstimate' | 'choices'>;
+  readonly #request: Asked;
   #candidate: Candidate | undefined;
   #usage: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
   /** What others have answered before, when this candidate goes on from it. */
   #before: UsagePart[] = [];
 
-  constructor(request: Pick<ModelRequest, 'inputTokensEstimate' | 'choices'>) {
+  constructor(request: Asked) {
     this.#request = request;
   }
 
@@ -139,11 +143,11 @@ export class TokenMeter implements Meter {
     return output !== undefined && output <= this.#mostTokens(pass) * this.#request.choices;
   }
 
-  /** More than a model can read and write is not believed. */
+  /** More than a model can read and write, in all the times that it may run, is not believed. */
   #mostTokens(pass: Pass): number {
     if (this.#candidate === undefined) return 0;
     const { context, maxOutput } = entryOf(this.#candidate, pass);
-    return context + maxOutput;
+    return context + maxOutput + furtherPassesOf(this.#request.reading, this.#candidate.model) * context;
   }
 }
 

@@ -11,7 +11,11 @@ const CLASSES = [
     'the vendor reads something that is not in the body, or that it unpacks',
     "the model's context window, or what the operator declares in `bounds`",
   ],
-  ['`priced`', 'the member costs more than tokens, and has no price here', 'the call is 400 MODEL_NOT_PRICED'],
+  [
+    '`priced`',
+    'the vendor charges more than tokens at the plain price',
+    'its price; without one the call is 400 MODEL_NOT_PRICED',
+  ],
   ['`refused`', 'the vendor would bill it after the call has ended', 'the call is 400 NOT_SUPPORTED'],
 ] as const;
 
@@ -23,7 +27,8 @@ const HEAD = `# Request members
 ${lines(CLASSES)}
 \`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is
 refused unless the setting \`sharedObjects\` of \`model-request\` has that word. Objects that answers make
-are open to the account that got them ([things that the vendor keeps](money.md#things-that-the-vendor-keeps)). \`*\` stands for a version.
+are open to the account that got them ([things that the vendor keeps](money.md#things-that-the-vendor-keeps)). \`*\` stands for a version. A word in
+the column \`pieces\` is the meter that a model's price needs for it ([tools that run at the vendor](money.md#tools-that-run-at-the-vendor)).
 `;
 
 const TITLES: Readonly<Record<Protocol, string>> = { messages: 'Messages', chat: 'Chat' };
@@ -45,8 +50,9 @@ function table(rows: readonly DialectRow[]): string {
     row.why,
     row.freeValues === null ? '' : `\`${row.freeValues}\``,
     row.names === null ? '' : `\`${row.names}\``,
+    row.meter === null ? '' : `\`${row.meter}\``,
   ]);
-  return lines([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`'], ...cells]);
+  return lines([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`', '`pieces`'], ...cells]);
 }
 
 /** The kinds of objects that answers make, and where they name them. */

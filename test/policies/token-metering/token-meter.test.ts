@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { outputTokens, tokensOf, totalInputTokens, type Usage, usageOf } from '../../../core/catalog/usage';
+import { textReading } from '../../../core/dialects/reading';
 import chat from '../../../plugins/upstreams/chat';
 import messages from '../../../plugins/upstreams/messages';
 import { TokenMeter } from '../../../policies/token-metering/token-meter';
@@ -9,7 +10,7 @@ const CANDIDATE = { model: { context: 1_000, maxOutput: 100 } } as Candidate;
 const ESTIMATE = 5_000;
 
 function meter(choices = 1): TokenMeter {
-  const made = new TokenMeter({ inputTokensEstimate: ESTIMATE, choices });
+  const made = new TokenMeter({ inputTokensEstimate: ESTIMATE, choices, reading: textReading(ESTIMATE) });
   made.begin(CANDIDATE);
   return made;
 }
