@@ -14,7 +14,7 @@ export function keptCandidate(candidates: readonly Candidate[], kept: KeptPlace,
   if (candidate === undefined)
     throw fail('MODEL_NOT_SUPPORTED', {
       param: 'model',
-      message: `"${kept.param}" names something that is kept at an upstream which does not serve this model here.`,
+      message: `What "${kept.param}" names is kept elsewhere: this model is not asked at that upstream with that credential.`,
     });
   const { name } = candidate.upstream;
   const { isTakenOut, restsUntilMs } = health.upstream(name);

@@ -129,7 +129,7 @@ async function readRequest(
       reading.keptTokens,
     reading,
     kept: kept?.place,
-    makes: joined(observer.makes, weighed.makes),
+    makes: without(joined(observer.makes, weighed.makes), weighed.common),
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,
   };
@@ -165,6 +165,10 @@ function readingOf(
 /** Most calls have neither. */
 function joined<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
   return one === undefined || other === undefined ? (one ?? other) : [...one, ...other];
+}
+
+function without<T>(all: readonly T[] | undefined, some: readonly T[] | undefined): readonly T[] | undefined {
+  return some === undefined ? all : all?.filter((each) => !some.includes(each));
 }
 
 function queryOf({ url = '' }: IncomingMessage): string {

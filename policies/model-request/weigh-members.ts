@@ -28,6 +28,8 @@ export interface WeighedMembers {
   named: NamedObject[] | undefined;
   /** The kinds of objects that the answer may make; undefined where there are none. */
   makes: SharedObject[] | undefined;
+  /** Kinds of objects that the body names for everybody: what the answer says of them is not the account's. */
+  common: SharedObject[] | undefined;
   /** What is charged by the piece; undefined where there is nothing. */
   toolUses: ToolUse[] | undefined;
 }
@@ -62,6 +64,7 @@ export function weighMembers(
     asked: undefined,
     named: undefined,
     makes: undefined,
+    common: undefined,
     toolUses: undefined,
   };
   const dialect = DIALECTS[protocol];
@@ -119,8 +122,10 @@ function weighKept(
   weighed.isUnbounded ||= keeping.isOutside;
   if (keeping.makes.length > 0) weighed.makes = [...(weighed.makes ?? []), ...keeping.makes];
   for (const { kind, id } of keeping.names) {
-    if (shared.has(kind)) weighed.isUnbounded = true;
-    else if (kept[kind] === undefined || id === undefined) throw notShared(kind, name);
+    if (shared.has(kind)) {
+      weighed.isUnbounded = true;
+      weighed.common = [...(weighed.common ?? []), kind];
+    } else if (kept[kind] === undefined || id === undefined) throw notShared(kind, name);
     else weighed.named = [...(weighed.named ?? []), { kind, id, param: name }];
   }
 }

@@ -46,6 +46,7 @@ describe('Ids of things that a vendor keeps', function () {
         acme: { url: acme.url, models: { [MODEL]: { context: 200_000 } } },
         other: { url: other.url, tier: 'standard', models: { [MODEL]: { context: 200_000 }, 'other-only': {} } },
       },
+      env: { OTHER_CREDENTIAL: 'another-credential' },
       configure: (config) => {
         setPolicy(config, 'model-request', { sharedObjects: ['container'] }, 'speed');
         config['serviceEndpoints'].acme.tier = 'official';
@@ -106,6 +107,14 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(key, { container: id }, '/speed/v1/messages')).status).to.equal(200);
     expect(await refusal(key, { container: id })).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'container']);
     expect((await call(owner, { container: id })).status).to.equal(200);
+  });
+
+  it("become nobody's when everybody may name them", async () => {
+    const { key } = await gateway.newCustomer('10');
+    acme.always(withContainer('container_of_the_operator'));
+    const body = { container: 'container_of_the_operator' };
+    expect((await call(key, body, '/speed/v1/messages')).status).to.equal(200);
+    expect(await refusal(key, body)).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'container']);
   });
 
   it('are found in streams, whichever event names them', async () => {
@@ -204,6 +213,46 @@ describe('Ids of things that a vendor keeps', function () {
       'model',
     ]);
     expect(asked()).to.equal(0);
+  });
+
+  it('are asked at the direct address of their upstream alone', async () => {
+    const { key, id } = await newContainer();
+    const at = (upstream: string) =>
+      gateway.call(PATH.messages, { key, body: ask({ container: id }), headers: { host: `${upstream}.p.localhost` } });
+    expect((await at('acme')).status).to.equal(200);
+    const { status, json } = await at('other');
+    expect([status, json.error.code]).to.deep.equal([400, 'MODEL_NOT_SUPPORTED']);
+    expect(other.calls).to.have.length(0);
+  });
+
+  it('are not asked of an upstream that an operator disabled', async () => {
+    const { key, id } = await newContainer();
+    await gateway.admin('POST', '/admin/v1/upstreams/acme/eject', { reason: 'test' });
+    acme.reset();
+    const { status, json } = await call(key, { container: id });
+    expect([status, json.error.code]).to.deep.equal([502, 'ALL_PROVIDERS_FAILED']);
+    expect(asked()).to.equal(0);
+    await gateway.admin('POST', '/admin/v1/upstreams/acme/restore', {});
+    acme.always(messagesAnswer());
+    expect((await call(key, { container: id })).status).to.equal(200);
+  });
+
+  it('are not asked with another credential than the one that made them', async () => {
+    const { key, id } = await newContainer();
+    const use = async (env: string) => {
+      await gateway.changeConfiguration((config) => {
+        config['serviceEndpoints'].acme.credential = { env };
+      });
+      const { status, text } = await gateway.admin('POST', '/admin/v1/config/reload');
+      expect(status, text).to.equal(200);
+    };
+    await use('OTHER_CREDENTIAL');
+    acme.reset();
+    expect(await refusal(key, { container: id })).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', 'model']);
+    expect(asked()).to.equal(0);
+    await use('UPSTREAM_CREDENTIAL');
+    acme.always(messagesAnswer());
+    expect((await call(key, { container: id })).status).to.equal(200);
   });
 
   it('are 400 in a form that upstreams could read otherwise', async () => {
