@@ -10,6 +10,7 @@ import { startSweeper } from './core/accounts/sweeper';
 import { readAdminToken } from './core/api/admin-token';
 import type { Route } from './core/api/route';
 import { AnswerStore } from './core/calls/answer-store';
+import { startKeptObjects } from './core/calls/kept-objects';
 import { OpenCalls } from './core/calls/open-calls';
 import { startRefusedCalls } from './core/calls/refused-calls';
 import { type Configuration, configurationReader } from './core/configuration/configuration';
@@ -153,6 +154,8 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const { ledger, redis, outbox, leases, settler } = money;
   const refusedCalls = startRefusedCalls({ database, log });
   keep(refusedCalls, () => refusedCalls.close());
+  const keptObjects = startKeptObjects({ database, log });
+  keep(keptObjects, () => keptObjects.close());
   const egress = openEgress();
   keep(egress, () => egress.close());
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection, system.suspect) });
@@ -168,6 +171,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     leases,
     health,
     refusedCalls,
+    keptObjects,
     answers: openAnswerStore(system),
     openCalls,
     log,

@@ -156,6 +156,13 @@ export const ERRORS = {
     retryable: false,
     summary: 'No offering meets the requirements at the price.',
   },
+  KEPT_OBJECT_NOT_FOUND: {
+    status: 404,
+    type: 'not_found_error',
+    retryable: false,
+    summary:
+      'The call names something at the vendor that this account has not got through this gateway; `param` names it.',
+  },
   SANDBOX_NOT_FOUND: { status: 404, type: 'not_found_error', retryable: false, summary: 'There is no such sandbox.' },
   FILE_NOT_FOUND: {
     status: 404,

@@ -134,6 +134,23 @@ CREATE TABLE credits (
   CONSTRAINT credits_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
 
+-- Objects that vendors keep, by SHA-256 of their id, and the account whose call made each.
+CREATE TABLE kept_objects (
+  kind text NOT NULL,
+  hash bytea NOT NULL,
+  upstream text NOT NULL,
+  account_id uuid NOT NULL,
+  number bigint NOT NULL,
+  credential text NOT NULL,
+  model text NOT NULL,
+  input_tokens bigint,
+  output_tokens bigint,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT kept_objects_pkey PRIMARY KEY (kind, hash, upstream),
+  CONSTRAINT kept_objects_account_id_number_unique UNIQUE (account_id, number)
+);
+CREATE INDEX kept_objects_expires_at_index ON kept_objects USING btree (expires_at);
+
 -- What each key has spent on each day of UTC.
 CREATE TABLE key_spending (
   key_id uuid NOT NULL,

@@ -9,6 +9,7 @@ const COLUMNS: Columns<DialectRow> = {
   name: ({ name }) => name,
   class: ({ class: of }) => of,
   sharedObjects: ({ names }) => names,
+  pieces: ({ meter }) => meter,
   'free values': ({ freeValues }) => freeValues,
   why: ({ why }) => why,
 };

@@ -3,6 +3,7 @@ import type { CallKey } from '../accounts/identify';
 import type { Candidate } from '../catalog/catalog';
 import type { EventNote, Protocol } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
+import type { SharedObject } from '../dialects/dialect';
 import type { Reading } from '../dialects/reading';
 import { fail, type GatewayError } from '../errors';
 import type { AskedFor } from '../health/model-use';
@@ -16,6 +17,8 @@ import type { UpstreamCall } from '../wire/ask-upstream';
 import type { ChunkReader } from '../wire/chunk-reader';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { EventReader, NotedEvent } from '../wire/event-reader';
+import type { KeptObject } from './kept-objects';
+import type { NewIds } from './new-ids';
 
 /** model-request: what is asked; reserve-settle may lower its limit. */
 export interface ModelRequest extends UpstreamCall, AskedFor {
@@ -27,6 +30,16 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly maxOutputTokens: number | undefined;
   /** What the vendor reads for it. */
   readonly reading: Reading;
+  /** Where the objects are that the call names; undefined where it names none. */
+  readonly kept?: KeptPlace | undefined;
+  /** The kinds of objects that its answer may make; undefined where it makes none. */
+  readonly makes?: readonly SharedObject[] | undefined;
+}
+
+/** The one place where an object can be used that a vendor keeps. */
+export interface KeptPlace extends Pick<KeptObject, 'upstream' | 'credential'> {
+  /** The member that names it. */
+  readonly param: string;
 }
 
 /** How the money of a call ends; docs/contract.md, section 6. */
@@ -259,6 +272,9 @@ export class Call implements Partial<CallFields> {
 
   /** strategy-routing: what failover is to do beside answering. */
   mirror: Mirror | undefined;
+
+  /** Finds the ids that the answer makes; undefined where it makes none. */
+  newIds?: NewIds | undefined;
 
   #leaving: AbortController | undefined;
   readonly #whenLeft = new Set<() => void>();

@@ -1,7 +1,7 @@
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
 import type { Protocol, UpstreamAdapter } from './upstream';
-import type { Pass } from './usage';
+import type { Meter, Pass } from './usage';
 
 export type Tier = 'official' | 'high-sla' | 'standard';
 
@@ -25,6 +25,8 @@ export interface Upstream {
   readonly adapterSettings: unknown;
   /** The platform's credential; undefined when its variable is not set: the upstream is disabled. */
   readonly credential: string | undefined;
+  /** Where the credential comes from, which stays the same when it is replaced: `env NAME` or `file NAME`. */
+  readonly credentialName?: string | undefined;
   /** Why it is not asked, or undefined when it is. */
   readonly disabled: string | undefined;
   readonly tier: Tier;
@@ -69,6 +71,8 @@ export interface ModelEntry {
   readonly toolOverheadTokens: number;
   /** The most output tokens of one answer in a second, as the vendor promises them; undefined when it does not. */
   readonly maxTokensPerSecond?: number | undefined;
+  /** How often a call may use a tool of the vendor where it does not say, by the tool's meter. */
+  readonly toolUses?: ReadonlyMap<Meter, number> | undefined;
   readonly price: Price;
   /** The day of its release, as 2026-03-05; undefined when it is not known. */
   readonly created?: string | undefined;

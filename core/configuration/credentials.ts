@@ -18,6 +18,11 @@ export function readCredential(
   return name === undefined ? readFromFile(file, configFolder, env) : readFromEnvironment(name, env);
 }
 
+/** Returns the name of a credential: where it is, without what it is. */
+export function credentialName({ env, file = '' }: ServiceEndpointSettings['credential']): string {
+  return env === undefined ? `file ${file}` : `env ${env}`;
+}
+
 function readFromEnvironment(name: string, env: NodeJS.ProcessEnv): Credential {
   if (isOwnSecret(name)) return { problem: `${name} is a secret of the gateway itself; use another name`, at: 'env' };
   const value = env[name]?.trim() ?? '';

@@ -99,6 +99,7 @@ function modelFacts(name: string, model: ModelEntry, written: unknown): Fact[] {
   return [
     ...facts(`model ${name}`, { aliases, context, maxOutput }, written),
     ...facts(`model ${name}`, { bounds, imageTokens, tokenizerFactor, toolOverheadTokens }, written),
+    ...facts(`model ${name} toolUses`, Object.fromEntries(model.toolUses ?? []), memberOf(written, 'toolUses')),
     [`model ${name} estimatedMaxTokens`, estimate],
     ...priceFacts(`price ${name}`, price, memberOf(written, 'price')),
     ...facts(`model ${name} mayAnswerWith`, memberOf(written, 'mayAnswerWith'), undefined),

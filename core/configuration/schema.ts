@@ -125,6 +125,12 @@ const MODEL = {
       type: 'number',
       exclusiveMinimum: 0,
     },
+    toolUses: {
+      description:
+        'How often a call may use a tool that runs at the vendor where it has no `max_uses`, such as `webSearch: 3`. It is held, and written into the forwarded body.',
+      type: 'object',
+      additionalProperties: { description: 'Uses of one call.', type: 'integer', minimum: 0, maximum: 1_000 },
+    },
     price: {
       description: 'What its tokens cost.',
       type: 'object',

@@ -4,7 +4,7 @@ import { mostCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
 import { formatUsd, MAX_AMOUNT_E8 } from '../money';
 import { compileCheck, parseDuration } from '../settings';
-import { readCredential } from './credentials';
+import { credentialName, readCredential } from './credentials';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
@@ -32,6 +32,7 @@ export function readUpstreams(
       adapters,
       adapterSettings: settings.adapterSettings ?? {},
       credential: 'value' in credential ? credential.value : undefined,
+      credentialName: credentialName(settings.credential),
       disabled: 'missing' in credential ? credential.missing : undefined,
       tier: settings.tier,
       weight: settings.weight,
@@ -115,7 +116,8 @@ function readModel(
     const message = `one call could cost USD ${formatUsd(most)}, more than the ledger can count (USD ${formatUsd(MAX_AMOUNT_E8)})`;
     problems.push({ path: [...path, 'price'], message });
   }
-  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond };
+  const toolUses = settings.toolUses && new Map(Object.entries(settings.toolUses));
+  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond, toolUses };
   return { name, aliases, context, maxOutput, estimatedMaxTokens, ...held, price, created };
 }
 

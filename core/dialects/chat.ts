@@ -43,7 +43,7 @@ export const CHAT_DIALECT: Dialect = {
     service_tier: pricedExcept(['auto', 'default', 'standard_only'], 'a tier with a price of its own', 'tier'),
     speed: pricedExcept(['standard'], 'a speed with a price of its own', 'speed'),
     inference_geo: pricedExcept(['global'], 'a region with a price of its own', 'geo'),
-    web_search_options: pricedExcept([], 'searches have a price each'),
+    web_search_options: { class: 'priced', why: 'one search for each call', meter: 'webSearch', furtherPasses: 1 },
     audio: pricedExcept([], 'spoken answers have prices of their own'),
     modalities: {
       class: 'priced',
@@ -79,4 +79,6 @@ export const CHAT_DIALECT: Dialect = {
     function: { class: 'free', why: 'runs at the client', overheads: 0 },
     custom: { class: 'free', why: 'runs at the client', overheads: 0 },
   },
+  // A stored completion cannot be named in a call, and no spoken answer is served.
+  kept: {},
 };

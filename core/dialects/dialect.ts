@@ -1,4 +1,5 @@
 import type { Variant } from '../catalog/price';
+import type { Meter } from '../catalog/usage';
 
 /**
  * What a part of a request means for its cost:
@@ -8,8 +9,9 @@ import type { Variant } from '../catalog/price';
 export type MemberClass = 'free' | 'bounded' | 'outside' | 'priced' | 'refused';
 
 /**
- * Objects that a vendor keeps for the platform's account. Every customer of the gateway could name one, so a request that names one is
- * refused unless the operator lists the kind in `sharedObjects` of the policy `model-request`.
+ * Objects that a vendor keeps for the platform's account. A kind in the dialect's `kept` is bound to the account whose call made it. Every
+ * customer could name one of the other kinds, so a request that names one is refused unless the operator lists the kind in `sharedObjects`
+ * of the policy `model-request`.
  */
 export const SHARED_OBJECTS = [
   'file_id',
@@ -19,9 +21,30 @@ export const SHARED_OBJECTS = [
   'conversation',
   'prompt',
   'audio',
+  'skill',
 ] as const;
 
 export type SharedObject = (typeof SHARED_OBJECTS)[number];
+
+/** A kind of object that answers make. Its ids belong to the account whose call made them. */
+export interface KeptRule {
+  /** For how many days the vendor keeps one. */
+  readonly days: number;
+  /** The path of the id in an unstreamed answer. */
+  readonly answer: readonly string[];
+  /** The path of the id in each event of a stream that has one, by the event's name. */
+  readonly events: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What the value of a member means for objects that the vendor keeps. */
+export interface Keeping {
+  /** The objects that it names, in any order; without `id` where the kind is never bound to an account. */
+  readonly names: readonly { readonly kind: SharedObject; readonly id?: string }[];
+  /** The kinds that the answer may make. */
+  readonly makes: readonly SharedObject[];
+  /** Whether the vendor reads more than the objects named. */
+  readonly isOutside: boolean;
+}
 
 interface Rule {
   readonly class: MemberClass;
@@ -37,12 +60,14 @@ export interface MemberRule extends Rule {
   readonly freeValues?: string;
   /** The kind of kept object that the member names. */
   readonly names?: SharedObject;
-  /** Says whether this value names such an object; absent: every value that is not free does. */
-  isName?(value: unknown): boolean;
+  /** Returns what this value names and makes; undefined for a form that the table does not know. Absent: every value names one. */
+  keeps?(value: unknown): Keeping | undefined;
   /** A `priced` member whose value is the name of a tier, speed or region: models may have a price for it. */
   readonly asks?: keyof Variant;
   /** How many further times the vendor may run the model, each with an input of up to the context window. */
   readonly furtherPasses?: number;
+  /** A `priced` member that costs one piece of this meter for each call, which answers do not report. */
+  readonly meter?: Meter;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
   readonly furtherAnswers?: number;
 }
@@ -62,6 +87,16 @@ export interface ToolRule extends Rule {
   /** How many times `toolOverheadTokens` the vendor's own definition of the tool takes, at most. */
   readonly overheads: number;
   readonly furtherPasses?: number;
+  /** The meter that counts what the vendor charges for it beside tokens. Models must have a price for each piece. */
+  readonly meter?: Meter;
+  /**
+   * How often one call may use a tool that takes a limit (`max_uses`), where neither the call nor the model says. Each use may run the
+   * model once more, unless `furtherPasses` says how often it may. Absent: the tool takes no limit, and at most one piece is charged for
+   * a call.
+   */
+  readonly uses?: number;
+  /** The kind of object that it makes. */
+  readonly makes?: SharedObject;
 }
 
 /** What one protocol's requests are made of. */
@@ -69,6 +104,8 @@ export interface Dialect {
   readonly members: Readonly<Record<string, MemberRule>>;
   readonly parts: Readonly<Record<string, PartType>>;
   readonly tools: Readonly<Record<string, ToolRule>>;
+  /** The kinds of objects that answers of this dialect make. */
+  readonly kept: Readonly<Partial<Record<SharedObject, KeptRule>>>;
 }
 
 /** How often a vendor runs the model again in one call, because of tools that it runs itself. Anthropic pauses the turn after ten runs. */

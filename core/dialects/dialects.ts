@@ -1,10 +1,20 @@
 import type { Protocol } from '../catalog/upstream';
+import type { Meter } from '../catalog/usage';
 import { CHAT_DIALECT } from './chat';
 import type { Dialect, MemberClass, MemberRule, PartRule, PartType, ToolRule } from './dialect';
 import { MESSAGES_DIALECT } from './messages';
 
 /** The one table of request members for each protocol: the hold, the refusals and the documents are made from it. */
 export const DIALECTS: Readonly<Record<Protocol, Dialect>> = { messages: MESSAGES_DIALECT, chat: CHAT_DIALECT };
+
+/** How often one call may use each of the vendors' own tools that take a limit, by their meter, where neither call nor model says. */
+export const USUAL_USES: ReadonlyMap<Meter, number> = new Map(
+  Object.values(DIALECTS).flatMap(({ tools }) =>
+    Object.values(tools).flatMap(({ meter, uses }) =>
+      meter === undefined || uses === undefined ? [] : [[meter, uses]],
+    ),
+  ),
+);
 
 /** One line of the table that operators read. */
 export interface DialectRow {
@@ -16,6 +26,8 @@ export interface DialectRow {
   readonly freeValues: string | null;
   /** The word for `sharedObjects` without which it is refused. */
   readonly names: string | null;
+  /** The meter without whose price in `pieces` it is refused. */
+  readonly meter: string | null;
 }
 
 /** Returns the table of a dialect, in the order in which it is written. */
@@ -34,7 +46,9 @@ function partRows(name: string, part: PartType): readonly DialectRow[] {
 
 function row(place: DialectRow['place'], name: string, rule: MemberRule | PartRule | ToolRule): DialectRow {
   const freeValues = ('freeValues' in rule && rule.freeValues) || null;
-  return { place, name, class: rule.class, why: rule.why, freeValues, names: ('names' in rule && rule.names) || null };
+  const names = ('names' in rule && rule.names) || null;
+  const meter = ('meter' in rule && rule.meter) || null;
+  return { place, name, class: rule.class, why: rule.why, freeValues, names, meter };
 }
 
 const VERSION = /_[0-9]+$/;

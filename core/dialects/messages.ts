@@ -3,16 +3,23 @@ import {
   bounded,
   type Dialect,
   free,
+  type Keeping,
   kept,
   PASSES_OF_A_LOOP,
   type PartRule,
   pricedExcept,
+  type ToolRule,
 } from './dialect';
 
 const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
 const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
 const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };
 const UNPACKED: PartRule = { class: 'outside', why: 'the vendor puts the definition of a tool in its place' };
+
+const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
+const WEB_FETCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webFetch', uses: 5 };
+/** Newer versions filter what they find with code, which runs the model, too, and has a container. */
+const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 
 /** What Messages requests are made of: members and types of @anthropic-ai/sdk, its beta interface included. */
 export const MESSAGES_DIALECT: Dialect = {
@@ -65,10 +72,11 @@ export const MESSAGES_DIALECT: Dialect = {
     },
     thread: {
       ...kept('thread', 'a conversation at the vendor'),
-      isFree: (value) => isObject(value) && Object.keys(value).length === 1 && value['type'] === 'create',
+      keeps: threadOf,
+      isFree: (value) => threadOf(value)?.names.length === 0,
       freeValues: '{"type": "create"}',
     },
-    container: kept('container', 'files and skills at the vendor'),
+    container: { ...kept('container', 'files and skills at the vendor'), keeps: containerOf },
     previous_response_id: kept('previous_response_id', 'an answer at the vendor'),
     conversation: kept('conversation', 'a conversation at the vendor'),
     prompt: kept('prompt', 'a prompt template at the vendor'),
@@ -143,12 +151,59 @@ export const MESSAGES_DIALECT: Dialect = {
       overheads: 1,
       furtherPasses: PASSES_OF_A_LOOP,
     },
-    'web_search_*': { class: 'priced', why: 'runs at the vendor, USD each', overheads: 1 },
-    'web_fetch_*': { class: 'priced', why: 'runs at the vendor', overheads: 1 },
-    'code_execution_*': { class: 'priced', why: 'runs at the vendor, USD by the hour', overheads: 1 },
+    web_search_20250305: WEB_SEARCH,
+    'web_search_*': { ...WEB_SEARCH, ...FILTERING },
+    web_fetch_20250910: WEB_FETCH,
+    'web_fetch_*': { ...WEB_FETCH, ...FILTERING },
+    'code_execution_*': {
+      class: 'priced',
+      why: 'runs at the vendor, which charges by the hour and reports no time',
+      overheads: 1,
+      meter: 'codeExecution',
+      furtherPasses: PASSES_OF_A_LOOP,
+      makes: 'container',
+    },
     'advisor_*': { class: 'priced', why: "runs at the vendor, at another model's price", overheads: 1 },
   },
+  kept: {
+    thread: { days: 30, answer: ['id'], events: { message_start: ['message', 'id'] } },
+    container: {
+      days: 30,
+      answer: ['container', 'id'],
+      events: { message_start: ['message', 'container', 'id'], message_delta: ['delta', 'container', 'id'] },
+    },
+  },
 };
+
+/** A thread is named by its newest answer, and each answer gives it another name. */
+function threadOf(value: unknown): Keeping | undefined {
+  if (!isObject(value)) return undefined;
+  const { type, previous_message_id: id, ...others } = value;
+  if (Object.keys(others).length > 0) return undefined;
+  if (type === 'create' && id === undefined) return { names: [], makes: ['thread'], isOutside: false };
+  if (type !== 'continue' || typeof id !== 'string') return undefined;
+  return { names: [{ kind: 'thread', id }], makes: ['thread'], isOutside: false };
+}
+
+function containerOf(value: unknown): Keeping | undefined {
+  if (typeof value === 'string')
+    return { names: [{ kind: 'container', id: value }], makes: ['container'], isOutside: false };
+  if (!isObject(value)) return undefined;
+  const { id = null, skills, ...others } = value;
+  if (Object.keys(others).length > 0 || !(id === null || typeof id === 'string')) return undefined;
+  const own = ownSkills(skills ?? []);
+  if (own === undefined) return undefined;
+  const named = id === null ? [] : [{ kind: 'container' as const, id }];
+  return { names: [...named, ...own], makes: ['container'], isOutside: !isEmptyList(skills ?? []) };
+}
+
+/** The skills that customers of the vendor have made. Those of the vendor itself belong to nobody. */
+function ownSkills(skills: unknown): Keeping['names'] | undefined {
+  if (!Array.isArray(skills)) return undefined;
+  const types = skills.map((skill) => isObject(skill) && skill['type']);
+  if (!types.every((type) => type === 'anthropic' || type === 'custom')) return undefined;
+  return types.includes('custom') ? [{ kind: 'skill' }] : [];
+}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,4 +1,7 @@
+import type { ModelEntry } from '../catalog/catalog';
 import type { Variant } from '../catalog/price';
+import type { Meter } from '../catalog/usage';
+import { PASSES_OF_A_LOOP } from './dialect';
 
 /** What a vendor reads for a call, and writes beside the answer, as far as the request tells. The hold is made from it. */
 export interface Reading {
@@ -9,6 +12,8 @@ export interface Reading {
   readonly imagesByUrl: number;
   /** Documents that the vendor fetches or unpacks. */
   readonly documents: number;
+  /** Tokens of conversations and containers that the vendor keeps, as it reported them when they were made. */
+  readonly keptTokens: number;
   /** Whether the vendor reads something else that is not in the body: nothing but the context window bounds it. */
   readonly isUnbounded: boolean;
   /** Members that no table has and that count as outside; an upstream may call them free. */
@@ -25,13 +30,52 @@ export interface Reading {
   readonly predictedTokens: number;
   /** The tier, speed and region that the request asks for, where that has a price of its own. */
   readonly asked?: Variant | undefined;
+  /** What runs at the vendor and is charged by the piece; undefined where there is nothing. */
+  readonly toolUses?: readonly ToolUse[] | undefined;
+}
+
+/** Something that runs at the vendor and is charged by the piece. */
+export interface ToolUse {
+  readonly meter: Meter;
+  /** The most pieces of one call; undefined where the model says how many. */
+  readonly pieces: number | undefined;
+  /** Undefined for a tool that takes no limit. */
+  readonly limit: ToolLimit | undefined;
+  /** Whether answers report how many pieces there were; otherwise each call is charged for `pieces`. */
+  readonly isReported: boolean;
+  /** Where it stands in the request, for errors. */
+  readonly param: string;
+}
+
+/** The limit of uses that a tool of a request has, or is given. */
+export interface ToolLimit {
+  /** Where neither the call nor the model says. */
+  readonly otherwise: number;
+  /** Whether each use may run the model once more; otherwise `furtherPasses` has them. */
+  readonly runsModel: boolean;
+  /** Bytes `from`..`to` of the body become the limit, with its name where `isNamed`. Undefined where the call has one. */
+  readonly insert: { readonly from: number; readonly to: number; readonly isNamed: boolean } | undefined;
+}
+
+/** Returns how many pieces of a tool one call can be charged for at a model. */
+export function piecesOf({ meter, pieces, limit }: ToolUse, { toolUses }: Pick<ModelEntry, 'toolUses'>): number {
+  return pieces ?? toolUses?.get(meter) ?? limit?.otherwise ?? 1;
+}
+
+/** Returns how many further times the vendor may run a model in one call. Tools share one loop. */
+export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolUses'>): number {
+  const { furtherPasses, toolUses } = reading;
+  if (toolUses === undefined) return furtherPasses;
+  let uses = 0;
+  for (const tool of toolUses) if (tool.limit?.runsModel === true) uses += piecesOf(tool, model);
+  return furtherPasses + Math.min(uses, PASSES_OF_A_LOOP);
 }
 
 /** Whether the vendor may charge for something that is not in the body, or by another price than the plain one. */
 export function reachesOutside(reading: Reading): boolean {
-  const { isUnbounded, asked, imagesByUrl, documents, furtherPasses, furtherAnswers, unknownMembers } = reading;
-  const counted = imagesByUrl + documents + furtherPasses + furtherAnswers + unknownMembers.length;
-  return isUnbounded || asked !== undefined || counted > 0;
+  const { imagesByUrl, documents, keptTokens, furtherPasses, furtherAnswers, unknownMembers } = reading;
+  const counted = imagesByUrl + documents + keptTokens + furtherPasses + furtherAnswers + unknownMembers.length;
+  return reading.isUnbounded || reading.asked !== undefined || reading.toolUses !== undefined || counted > 0;
 }
 
 /** The reading of a request that is nothing but text. */
@@ -44,6 +88,7 @@ const NOTHING: Reading = {
   images: 0,
   imagesByUrl: 0,
   documents: 0,
+  keptTokens: 0,
   isUnbounded: false,
   heldMembers: [],
   unknownMembers: [],

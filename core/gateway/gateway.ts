@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { ApiKeys } from '../accounts/identify';
 import type { AnswerStore } from '../calls/answer-store';
+import type { KeptObjects } from '../calls/kept-objects';
 import type { RefusedCalls } from '../calls/refused-calls';
 import type { Catalog } from '../catalog/catalog';
 import type { Configuration } from '../configuration/configuration';
@@ -23,6 +24,8 @@ export interface Gateway extends Configured {
   readonly health: UpstreamHealth;
   readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
+  /** What vendors keep, and whose it is. */
+  readonly keptObjects: KeptObjects;
   /** Answers for clients that repeat a call with its Idempotency-Key; undefined where the operator has not switched that on. */
   readonly answers?: AnswerStore | undefined;
   readonly log: Logger;

@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Candidate } from '../catalog/catalog';
 import type { AnswerBeginning, BodyEdit, ModelCall } from '../catalog/upstream';
-import { applyBodyEdits, type RequestBody } from './body-edits';
+import { piecesOf, type Reading } from '../dialects/reading';
+import { applyBodyEdits, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
 
 /** What of a call goes to an upstream. */
@@ -12,6 +13,8 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly edits?: readonly BodyEdit[];
   /** The answer has begun elsewhere and is to be gone on with. */
   readonly beginning?: AnswerBeginning;
+  /** Tools of the body whose limit depends on the model. */
+  readonly reading?: Pick<Reading, 'toolUses'>;
 }
 
 /** Bodies up to this size go out as one buffer. */
@@ -28,11 +31,8 @@ export function askUpstream(
   const { streamUsage } = upstream;
   const call: ModelCall = { protocol, model: model.name, stream, query, headers, members, streamUsage };
   const wanted = adapter.request(call, upstream.adapterSettings);
-  const { chunks, byteLength } = applyBodyEdits(request.body, [
-    ...(request.edits ?? []),
-    ...wanted.edits,
-    ...prefillOf(adapter, call, request.beginning),
-  ]);
+  const edits = [...(request.edits ?? []), ...wanted.edits, ...prefillOf(adapter, call, request.beginning)];
+  const { chunks, byteLength } = applyBodyEdits(request.body, edits, limitsOf(request.reading?.toolUses, model));
   return new Exchange(dispatcher, {
     method: 'POST',
     reset,
@@ -45,6 +45,17 @@ export function askUpstream(
       adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
     ),
     body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
+  });
+}
+
+/** The limits of tools that the call does not limit. */
+function limitsOf(toolUses: Reading['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
+  return toolUses?.flatMap((tool) => {
+    const insert = tool.limit?.insert;
+    if (insert === undefined) return [];
+    const { from, to, isNamed } = insert;
+    const uses = String(piecesOf(tool, model));
+    return [{ from, to, text: isNamed ? `"max_uses":${uses},` : uses }];
   });
 }
 

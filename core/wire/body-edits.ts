@@ -22,10 +22,15 @@ export interface Splice {
 
 /**
  * Applies edits to the top level of a body. Bytes that no edit names stay the very same memory; nothing is parsed and
- * nothing is copied. Of several edits of one member the last counts.
+ * nothing is copied. Of several edits of one member the last counts. `further` are changes inside members that no edit sets or drops.
  */
-export function applyBodyEdits(body: RequestBody, edits: readonly BodyEdit[]): EditedBody {
-  const splices = planSplices(body, edits);
+export function applyBodyEdits(
+  body: RequestBody,
+  edits: readonly BodyEdit[],
+  further: readonly Splice[] = [],
+): EditedBody {
+  const planned = planSplices(body, edits);
+  const splices = further.length === 0 ? planned : [...planned, ...further].sort(byPlace);
   return splices.length === 0 ? body : spliceChunks(body, splices);
 }
 

@@ -19,6 +19,8 @@ export class EventReader {
   constructor(
     readonly adapter: UpstreamAdapter,
     choices: number,
+    /** Is told of each event, as it came. */
+    readonly watch?: (event: SseEvent) => void,
   ) {
     this.#finish = new FinishTracker(choices);
   }
@@ -27,6 +29,7 @@ export class EventReader {
   read(chunk: Buffer): NotedEvent[] {
     return this.#splitter.push(chunk).map((frame) => {
       const note = this.adapter.readEvent(frame);
+      this.watch?.(frame);
       return { raw: frame.raw, event: frame, note, isWhole: this.#finish.note(note) };
     });
   }

@@ -4,7 +4,7 @@ import { findMembers, sliceChunks } from './json-members';
 export const PARSED_AT_MOST_BYTES = 1024 * 1024;
 
 /** What of a large answer is looked at. */
-const MEMBERS = ['type', 'usage', 'error'];
+const MEMBERS = ['type', 'usage', 'error', 'id', 'container'];
 
 /** An unstreamed answer's JSON; of a large one only the members that matter. undefined when it is no JSON. */
 export function readAnswer(bytes: Buffer): unknown {

@@ -168,7 +168,8 @@ function readReport(message: JsonObject, isFinal: boolean): Usage {
   const [first, ...others] = (runs.length === 0 ? [{ ...usage, model: message['model'] }] : runs).map(
     (run): Pass => ({ model: asText(run['model']) || undefined, ...variant, counts: readCounts(run) }),
   ) as [Pass, ...Pass[]];
-  const passes = [{ ...first, counts: withPieces(first.counts, usage) }, ...others].map((pass) =>
+  const pieces = piecesOf(usage, isFinal && hasContainer(message));
+  const passes = [{ ...first, counts: withPieces(first.counts, pieces) }, ...others].map((pass) =>
     isRedeemed(usage) ? { ...pass, counts: asCacheReads(pass.counts) } : pass,
   );
   const unknown = isFinal ? unknownNumbers(usage, KNOWN) : undefined;
@@ -194,9 +195,22 @@ function readCounts(usage: JsonObject): Counts {
   });
 }
 
-function withPieces(counts: Counts, usage: JsonObject): Counts {
-  const searches = asCount(asObject(usage['server_tool_use'])?.['web_search_requests']);
-  return searches === undefined || searches === 0 ? counts : new Map(counts).set('webSearch', searches);
+/** Tools of the vendor that were used. It counts no runs of code: a call that had a container ran some, free of charge beside the web tools. */
+function piecesOf(usage: JsonObject, hasContainer: boolean): Counts {
+  const used = asObject(usage['server_tool_use']);
+  const webSearch = asCount(used?.['web_search_requests']) || undefined;
+  const webFetch = asCount(used?.['web_fetch_requests']) || undefined;
+  const ranCode = hasContainer && webSearch === undefined && webFetch === undefined;
+  return countsOf({ webSearch, webFetch, codeExecution: ranCode ? 1 : undefined });
+}
+
+/** In an answer, or in the last event of a stream. */
+function hasContainer({ container, delta }: JsonObject): boolean {
+  return asObject(container) !== undefined || asObject(asObject(delta)?.['container']) !== undefined;
+}
+
+function withPieces(counts: Counts, pieces: Counts): Counts {
+  return pieces.size === 0 ? counts : new Map([...counts, ...pieces]);
 }
 
 /** A redeemed credit bills the call as if its conversation had always been at this model: what it had written would be read. */

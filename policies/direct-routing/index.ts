@@ -1,5 +1,6 @@
 import { assertAllowed } from '../../core/calls/allowed-models';
 import type { ModelRequest } from '../../core/calls/call';
+import { keptCandidate } from '../../core/calls/kept-candidate';
 import { pricedCandidates } from '../../core/calls/priced-candidates';
 import type { Upstream } from '../../core/catalog/catalog';
 import { nearestNames, shortenName } from '../../core/catalog/model-names';
@@ -28,7 +29,8 @@ export default definePolicy({
       if (gateway.health.upstream(upstream.name).isTakenOut) throw takenOut(upstream);
       call.facts.model = model.name;
       await assertAllowed(gateway, call.key, [candidate], request);
-      return { candidates: pricedCandidates([candidate], request) };
+      const asked = request.kept === undefined ? candidate : keptCandidate([candidate], request.kept, gateway.health);
+      return { candidates: pricedCandidates([asked], request) };
     };
   },
 });

@@ -1,4 +1,5 @@
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
+import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate } from '../../core/catalog/catalog';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import type { Verdict } from '../../core/catalog/upstream';
@@ -47,7 +48,8 @@ export async function attempt(
       if (call.accountId !== undefined) exchange.ahead = new ReadAhead(call.accountId);
       return await untilContent(head, request, chunks, call, preambleHoldMs);
     }
-    return judgeBody(head, request, await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES), chunks);
+    const bytes = await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES);
+    return judgeBody(head, request, bytes, chunks, call.newIds);
   } catch (error) {
     cancel();
     if (patience.isAbandoned)
@@ -100,12 +102,13 @@ async function readRefusal(
 }
 
 /** A success in one piece, if it is one: an error may come with any status. */
-function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader): Attempted {
+function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader, newIds?: NewIds): Attempted {
   let body = readAnswer(bytes);
   const { candidate, status, headers } = head;
   if (isAnswer(body)) {
     // Read here and not when it is charged: another candidate can still answer if the adapter fails.
     const { usage, contentBytes, error } = candidate.adapter.readBody(body);
+    if (error === undefined) newIds?.noteBody(candidate, body);
     if (error === undefined)
       return { answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } };
     body = error.body;
@@ -142,7 +145,12 @@ async function untilContent(
   preambleHoldMs: number,
 ): Promise<Attempted> {
   const { candidate, status, headers } = head;
-  const events = new EventReader(candidate.adapter, request.choices);
+  const { newIds } = call;
+  const events = new EventReader(
+    candidate.adapter,
+    request.choices,
+    newIds && ((event) => newIds.noteEvent(candidate, event)),
+  );
   const held: NotedEvent[] = [];
   let heldBytes = 0;
   const beganMs = performance.now();

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Attempt, Call, Meter, ModelRequest, Reservation } from '../../core/calls/call';
+import type { NewIds } from '../../core/calls/new-ids';
 import { readOnMs } from '../../core/calls/read-on';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -17,7 +18,7 @@ export interface AttemptSettings {
 
 export type AskingCall = Pick<
   Call,
-  'id' | 'facts' | 'hasLeft' | 'leftAtMs' | 'isOutOfMoney' | 'onLeave' | 'onCutOff' | 'left' | 'startedMs'
+  'id' | 'facts' | 'hasLeft' | 'leftAtMs' | 'isOutOfMoney' | 'onLeave' | 'onCutOff' | 'left' | 'startedMs' | 'newIds'
 > & {
   readonly key: { readonly accountId: string };
   readonly request: Pick<ModelRequest, 'stream'>;
@@ -60,6 +61,10 @@ export class Attempts implements AttemptingCall {
 
   get accountId(): string {
     return this.call.key.accountId;
+  }
+
+  get newIds(): NewIds | undefined {
+    return this.call.newIds;
   }
 
   onLeave(listener: () => void): () => void {

@@ -1,4 +1,5 @@
 import type { Call, ModelRequest } from '../../core/calls/call';
+import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { askUpstream } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
@@ -16,6 +17,8 @@ export type AttemptingCall = Pick<Call, 'onLeave'> & {
   readonly accountId?: string;
   /** Of an unstreamed answer; whoever sends more has failed. */
   readonly largestAnswerBytes?: number;
+  /** Finds the ids that the answer makes, for a call that can make any. */
+  readonly newIds?: NewIds | undefined;
 };
 
 interface Answering extends ExchangeHead {

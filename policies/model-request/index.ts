@@ -11,6 +11,7 @@ import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson }
 import { TextWeigher } from '../../core/http/text-weigher';
 import { DURATION, parseDuration } from '../../core/settings';
 import { checkFields } from './check-fields';
+import { findKept, type KeptForCall } from './find-kept';
 import { CallObserver } from './observe-call';
 import { requireMoney } from './require-money';
 import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
@@ -50,7 +51,7 @@ export default definePolicy({
       },
       sharedObjects: {
         description:
-          'Kinds of things kept at the vendor that every customer may name by id; a request that names another is 400.',
+          'Kinds of things kept at the vendor that every customer may name by id. Of the others, a thread or container must be of the same account, and any other is 400.',
         type: 'array',
         items: { type: 'string', enum: SHARED_OBJECTS },
         uniqueItems: true,
@@ -112,8 +113,9 @@ async function readRequest(
   const look = new JsonScanner(observer, weigher);
   const chunks = await readBody(request, { limits, room, look, beforeLarge, call });
   const { weighed, ...fields } = checkFields(protocol, observer, chunks, members);
+  const kept = weighed.named && (await findKept(gateway, call.key, weighed.named));
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const reading = readingOf(observer, weighed, weigher.tokens);
+  const reading = readingOf(observer, weighed, weigher.tokens, kept);
   const textBytes = byteLength - observer.parts.base64Bytes;
   for (const name of reading.unknownMembers) noteUnknown(protocol, name, reading);
   return {
@@ -121,15 +123,25 @@ async function readRequest(
     query: queryOf(request),
     headers: selectHeaders(request.headers, prefixes),
     forwardHeaderPrefixes: prefixes,
-    inputTokensEstimate: Math.ceil(textBytes / BYTES_PER_TOKEN) + (reading.images + reading.imagesByUrl) * IMAGE_TOKENS,
+    inputTokensEstimate:
+      Math.ceil(textBytes / BYTES_PER_TOKEN) +
+      (reading.images + reading.imagesByUrl) * IMAGE_TOKENS +
+      reading.keptTokens,
     reading,
+    kept: kept?.place,
+    makes: without(joined(observer.makes, weighed.makes), weighed.common),
     body: { chunks, byteLength, members: observer.members.places },
     ...fields,
   };
 }
 
 /** Adds up what the body, its members, its parts and its tools mean for the hold. */
-function readingOf(observer: CallObserver, weighed: WeighedMembers, tokens: number): Reading {
+function readingOf(
+  observer: CallObserver,
+  weighed: WeighedMembers,
+  tokens: number,
+  kept: KeptForCall | undefined,
+): Reading {
   const { parts, members } = observer;
   const prediction = members.places.get('prediction');
   return {
@@ -137,7 +149,8 @@ function readingOf(observer: CallObserver, weighed: WeighedMembers, tokens: numb
     images: parts.images,
     imagesByUrl: parts.imagesByUrl,
     documents: parts.documents,
-    isUnbounded: parts.isUnbounded || weighed.isUnbounded,
+    keptTokens: kept?.tokens ?? 0,
+    isUnbounded: parts.isUnbounded || weighed.isUnbounded || kept?.tokens === null,
     heldMembers: weighed.heldMembers,
     unknownMembers: weighed.unknownMembers.concat(parts.unknownTypes),
     toolOverheads: observer.toolOverheads + (members.places.has('functions') ? 1 : 0),
@@ -145,7 +158,17 @@ function readingOf(observer: CallObserver, weighed: WeighedMembers, tokens: numb
     furtherAnswers: weighed.furtherAnswers,
     predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
     asked: weighed.asked,
+    toolUses: joined(observer.toolUses, weighed.toolUses),
   };
+}
+
+/** Most calls have neither. */
+function joined<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : [...one, ...other];
+}
+
+function without<T>(all: readonly T[] | undefined, some: readonly T[] | undefined): readonly T[] | undefined {
+  return some === undefined ? all : all?.filter((each) => !some.includes(each));
 }
 
 function queryOf({ url = '' }: IncomingMessage): string {

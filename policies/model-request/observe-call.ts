@@ -1,6 +1,8 @@
 import type { Protocol } from '../../core/catalog/upstream';
-import type { SharedObject } from '../../core/dialects/dialect';
+import type { Meter } from '../../core/catalog/usage';
+import type { SharedObject, ToolRule } from '../../core/dialects/dialect';
 import { DIALECTS, toolRule } from '../../core/dialects/dialects';
+import type { ToolLimit, ToolUse } from '../../core/dialects/reading';
 import { fail, type GatewayError } from '../../core/errors';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { TopLevelMembers } from '../../core/wire/json-members';
@@ -13,7 +15,11 @@ const ROLE = Buffer.from('role');
 const CONTENT = Buffer.from('content');
 const TYPE = Buffer.from('type');
 const AUDIO = Buffer.from('audio');
-const ITEM_KEYS: readonly Buffer[] = [ROLE, CONTENT, TYPE, AUDIO];
+const MAX_USES = Buffer.from('max_uses');
+const ITEM_KEYS: readonly Buffer[] = [ROLE, CONTENT, TYPE, AUDIO, MAX_USES];
+
+/** A call with more of one tool is a mistake, and its hold could not be counted. */
+const MOST_USES = 1_000;
 
 /** The depth of one item of `messages` or `tools`, and of the list it stands in. */
 const ITEM = 3;
@@ -35,6 +41,10 @@ export class CallObserver implements JsonObserver {
   toolOverheads = 0;
   /** How many further times the vendor may run the model because of a tool. */
   furtherPasses = 0;
+  /** Tools that are charged by the piece; undefined where there are none. */
+  toolUses: ToolUse[] | undefined;
+  /** The kinds of objects that tools make at the vendor; undefined where there are none. */
+  makes: SharedObject[] | undefined;
 
   readonly #protocol: Protocol;
   readonly #roles: AcceptedRoles;
@@ -45,6 +55,10 @@ export class CallObserver implements JsonObserver {
   /** The key under way in that item, when it is one we look at. */
   #key: Buffer | undefined;
   #hasRole = false;
+  /** Of the tool under way: where it begins, its rule, and the limit that it has. */
+  #toolStart = 0;
+  #toolRule: ToolRule | undefined;
+  #maxUses: MaxUses | undefined;
 
   constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>) {
     this.#protocol = protocol;
@@ -56,7 +70,8 @@ export class CallObserver implements JsonObserver {
   open(depth: number, isObject: boolean, token: JsonToken): void {
     if (depth <= LIST) this.members.open(depth, isObject, token);
     if (this.#section === undefined) return;
-    if (depth === ITEM) this.#beginItem(isObject);
+    if (depth === ITEM) this.#beginItem(isObject, token.start);
+    else if (depth === ITEM + 1 && this.#isMaxUses) this.#invalid('.max_uses', MAX_USES_EXPECTED);
     else if (depth === ITEM + 1 && this.#isValueOf(ROLE)) this.#badRole();
     else if (depth === ITEM + 1 && this.#isValueOf(AUDIO)) this.#earlierAudio();
     else if (depth > ITEM && this.#isValueOf(CONTENT)) this.parts.open(depth, isObject);
@@ -76,7 +91,7 @@ export class CallObserver implements JsonObserver {
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
       this.#enterSection(this.members.name);
     } else if (this.#section !== undefined) {
-      if (depth === ITEM) this.#key = ITEM_KEYS.find((word) => token.is(word));
+      if (depth === ITEM) this.#beginMember(token);
       else if (this.#isValueOf(CONTENT)) this.parts.key(depth, token);
     }
   }
@@ -84,7 +99,7 @@ export class CallObserver implements JsonObserver {
   scalar(depth: number, firstByte: number, token: JsonToken): void {
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#section === undefined) return;
-    if (depth === LIST) this.#beginItem(false);
+    if (depth === LIST) this.#beginItem(false, token.start);
     else if (depth === ITEM) this.#checkItemValue(firstByte, token);
     else if (this.#isValueOf(CONTENT)) this.parts.scalar(depth, firstByte, token);
   }
@@ -98,16 +113,34 @@ export class CallObserver implements JsonObserver {
     return this.#section === 'messages' && this.#key === key;
   }
 
-  #beginItem(isObject: boolean): void {
+  /** A reader without regard to case would take `Max_Uses` for the limit that we did not see. */
+  #beginMember(token: JsonToken): void {
+    this.#key = ITEM_KEYS.find((word) => token.is(word));
+    const mayLookAlike = this.#key === undefined && this.#section === 'tools';
+    if (mayLookAlike && token.end - token.start === MAX_USES.length + 2 && token.text()?.toLowerCase() === 'max_uses')
+      this.#invalid('', 'did you mean "max_uses"?');
+  }
+
+  get #isMaxUses(): boolean {
+    return this.#section === 'tools' && this.#key === MAX_USES;
+  }
+
+  #beginItem(isObject: boolean, start: number): void {
     this.#item += 1;
     this.#key = undefined;
     this.#hasRole = false;
+    this.#toolStart = start;
+    this.#toolRule = undefined;
+    this.#maxUses = undefined;
     if (this.#section === 'tools' && this.#item === 0) this.toolOverheads += 1;
     if (!isObject && this.#section === 'messages') this.#invalid('', 'expected an object');
   }
 
   #endItem(): void {
-    if (this.#section !== 'messages') return;
+    if (this.#section !== 'messages') {
+      if (this.#toolRule?.meter !== undefined) this.#vendorTool(this.#toolRule.meter, this.#toolRule);
+      return;
+    }
     if (!this.#hasRole) this.#invalid('.role', 'is missing');
     const { objection } = this.parts;
     if (objection !== undefined) this.fault ??= objectionTo(objection, `messages[${this.#item}].content`);
@@ -119,7 +152,35 @@ export class CallObserver implements JsonObserver {
       else this.#badRole();
     } else if (this.#section === 'tools' && this.#key === TYPE) {
       this.#checkToolType(firstByte, token);
+    } else if (this.#isMaxUses) {
+      this.#checkMaxUses(firstByte, token);
     }
+  }
+
+  #checkMaxUses(firstByte: number, token: JsonToken): void {
+    const uses = firstByte === NULL ? undefined : Number(firstByte === QUOTE ? Number.NaN : token.text());
+    const isSound = uses === undefined || (Number.isInteger(uses) && uses >= 0 && uses <= MOST_USES);
+    if (!isSound) this.#invalid('.max_uses', MAX_USES_EXPECTED);
+    if (this.#maxUses !== undefined) this.#invalid('.max_uses', 'stands there twice');
+    this.#maxUses = { uses, from: token.start, to: token.end };
+  }
+
+  /** A tool that runs at the vendor has ended. */
+  #vendorTool(meter: Meter, { uses: otherwise, furtherPasses, makes }: ToolRule): void {
+    const runsModel = furtherPasses === undefined;
+    const limit = otherwise === undefined ? undefined : { otherwise, runsModel, insert: this.#limitPlace() };
+    const pieces = otherwise === undefined ? 1 : this.#maxUses?.uses;
+    this.toolUses ??= [];
+    this.toolUses.push({ meter, pieces, limit, isReported: true, param: `tools[${this.#item}].type` });
+    if (makes !== undefined) this.makes = [...(this.makes ?? []), makes];
+  }
+
+  /** Where the limit of the tool goes that has none. */
+  #limitPlace(): ToolLimit['insert'] {
+    const after = this.#toolStart + 1;
+    if (this.#maxUses === undefined) return { from: after, to: after, isNamed: true };
+    const { uses, from, to } = this.#maxUses;
+    return uses === undefined ? { from, to, isNamed: false } : undefined;
   }
 
   #badRole(): void {
@@ -130,7 +191,9 @@ export class CallObserver implements JsonObserver {
   #checkToolType(firstByte: number, token: JsonToken): void {
     if (firstByte === QUOTE) {
       const rule = toolRule(DIALECTS[this.#protocol], token.text() ?? '');
-      if (rule === undefined || rule.class === 'priced') this.#notPricedTool();
+      if (rule === undefined || (rule.class === 'priced' && rule.meter === undefined)) this.#notPricedTool();
+      if (this.#toolRule?.meter !== undefined) this.#invalid('.type', 'stands there twice');
+      this.#toolRule = rule;
       this.toolOverheads += rule?.overheads ?? 0;
       this.furtherPasses = Math.max(this.furtherPasses, rule?.furtherPasses ?? 0);
       if (rule?.class === 'outside') this.parts.isUnbounded = true;
@@ -163,3 +226,10 @@ function objectionTo({ names, why }: Objection, param: string): GatewayError {
 }
 
 const NULL = 0x6e;
+const MAX_USES_EXPECTED = `expected an integer from 0 to ${MOST_USES}`;
+
+interface MaxUses {
+  readonly uses: number | undefined;
+  readonly from: number;
+  readonly to: number;
+}

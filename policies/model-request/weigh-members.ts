@@ -1,7 +1,9 @@
 import type { Variant } from '../../core/catalog/price';
 import type { Protocol } from '../../core/catalog/upstream';
-import type { MemberRule, SharedObject } from '../../core/dialects/dialect';
+import type { Dialect, MemberRule, SharedObject } from '../../core/dialects/dialect';
 import { DIALECTS, memberRule } from '../../core/dialects/dialects';
+import type { ToolUse } from '../../core/dialects/reading';
+import { hasDoubtfulKeys } from './doubtful-keys';
 import { notPriced, notShared, notSupported } from './objections';
 
 /** What becomes of members that no table has. */
@@ -22,6 +24,22 @@ export interface WeighedMembers {
   readonly heldMembers: string[];
   readonly unknownMembers: string[];
   asked: Variant | undefined;
+  /** The objects that the vendor keeps for one account and that the body names; undefined where there are none. */
+  named: NamedObject[] | undefined;
+  /** The kinds of objects that the answer may make; undefined where there are none. */
+  makes: SharedObject[] | undefined;
+  /** Kinds of objects that the body names for everybody: what the answer says of them is not the account's. */
+  common: SharedObject[] | undefined;
+  /** What is charged by the piece; undefined where there is nothing. */
+  toolUses: ToolUse[] | undefined;
+}
+
+/** An object that has to belong to the account. */
+export interface NamedObject {
+  readonly kind: SharedObject;
+  readonly id: string;
+  /** The member that names it. */
+  readonly param: string;
 }
 
 /**
@@ -37,17 +55,24 @@ export function weighMembers(
   repeated: ReadonlySet<string>,
   settings: MemberSettings,
 ): WeighedMembers {
-  const weighed = {
+  const weighed: WeighedMembers = {
     isUnbounded: false,
     furtherPasses: 0,
     furtherAnswers: 0,
     heldMembers: [],
     unknownMembers: [],
     asked: undefined,
+    named: undefined,
+    makes: undefined,
+    common: undefined,
+    toolUses: undefined,
   };
+  const dialect = DIALECTS[protocol];
   for (const name of names) {
-    const rule = memberRule(DIALECTS[protocol], name);
+    const rule = memberRule(dialect, name);
     if (rule === undefined) weighUnknown(name, repeated.has(name) ? undefined : texts.get(name), settings, weighed);
+    else if (rule.keeps !== undefined)
+      weighKept(name, { ...rule, keeps: rule.keeps }, texts.get(name), dialect, settings, weighed);
     else if (rule.class !== 'free' && rule.class !== 'bounded')
       weighKnown(name, rule, texts.get(name), settings, weighed);
   }
@@ -68,6 +93,12 @@ function weighKnown(
     weighed.asked = { ...weighed.asked, [rule.asks]: asked };
     return;
   }
+  if (rule.meter !== undefined) {
+    const tool = { meter: rule.meter, pieces: 1, limit: undefined, isReported: false, param: name };
+    weighed.toolUses = [...(weighed.toolUses ?? []), tool];
+    weighed.furtherPasses += rule.furtherPasses ?? 0;
+    return;
+  }
   if (rule.class === 'priced') throw notPriced(name);
   if (rule.class === 'refused') throw notSupported(name, `"${name}" is not supported here: ${rule.why}.`);
   if (rule.names !== undefined && !shared.has(rule.names)) throw notShared(rule.names, name);
@@ -75,6 +106,31 @@ function weighKnown(
   weighed.furtherPasses += rule.furtherPasses ?? 0;
   weighed.furtherAnswers += rule.furtherAnswers ?? 0;
 }
+
+/** A member whose value may name objects that belong to one account, or have the answer make some. */
+function weighKept(
+  name: string,
+  rule: KeepingRule,
+  text: string | undefined,
+  { kept }: Dialect,
+  { shared }: MemberSettings,
+  weighed: WeighedMembers,
+): void {
+  if (text === 'null') return;
+  const keeping = text === undefined || hasDoubtfulKeys(text) ? undefined : rule.keeps(JSON.parse(text));
+  if (keeping === undefined) throw notSupported(name, `"${name}" has a form that is not known here.`);
+  weighed.isUnbounded ||= keeping.isOutside;
+  if (keeping.makes.length > 0) weighed.makes = [...(weighed.makes ?? []), ...keeping.makes];
+  for (const { kind, id } of keeping.names) {
+    if (shared.has(kind)) {
+      weighed.isUnbounded = true;
+      weighed.common = [...(weighed.common ?? []), kind];
+    } else if (kept[kind] === undefined || id === undefined) throw notShared(kind, name);
+    else weighed.named = [...(weighed.named ?? []), { kind, id, param: name }];
+  }
+}
+
+type KeepingRule = MemberRule & Required<Pick<MemberRule, 'keeps'>>;
 
 /** The name of a tier, speed or region; undefined for anything else. */
 function nameIn(text: string | undefined): string | undefined {

@@ -1,7 +1,8 @@
 import type { Foretold, ModelRequest } from '../../core/calls/call';
 import { type Candidate, canGoOn, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { dearestCost, pricesFor } from '../../core/catalog/price';
-import type { Reading } from '../../core/dialects/reading';
+import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
+import { MAX_AMOUNT_E8 } from '../../core/money';
 
 /** Further apart than this, plain numbers say surely which of two costs is the higher. */
 const SURELY_LESS = 1 - 1e-9;
@@ -21,7 +22,7 @@ export function holdFor(
   seconds = Number.POSITIVE_INFINITY,
 ): bigint {
   if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates, seconds);
-  const { asked } = request.reading;
+  const { asked, toolUses } = request.reading;
   const count = candidates.length;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
@@ -32,15 +33,16 @@ export function holdFor(
   }
   let holdE8 = 0n;
   for (let at = 0; at < count; at += 1) {
-    // Plain numbers know nothing of tiers, speeds and regions.
-    if (asked === undefined && (roughs[at] as number) < dearest * SURELY_LESS) continue;
+    // Plain numbers know nothing of tiers, speeds, regions and pieces.
+    if (asked === undefined && toolUses === undefined && (roughs[at] as number) < dearest * SURELY_LESS) continue;
     const candidate = candidates[at] as Candidate;
     const { model } = candidate;
     const cards = pricesFor(model.price, asked) ?? model.price.possible;
-    const costE8 = dearestCost(inputTokens(request, candidate), outputTokens(request, model, seconds), cards);
+    const tokensE8 = dearestCost(inputTokens(request, candidate), outputTokens(request, model, seconds), cards);
+    const costE8 = tokensE8 + piecesCost(request, model);
     if (costE8 > holdE8) holdE8 = costE8;
   }
-  return holdE8;
+  return atMostCountable(holdE8);
 }
 
 /** The most tokens a call can use, for the limits by the minute. */
@@ -91,18 +93,35 @@ function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], se
   const answers = request.maxOutputTokens === undefined ? 2 : 1;
   const input = Math.max(...candidates.map((candidate) => inputTokens(request, candidate)));
   const output = Math.max(...candidates.map(({ model }) => outputTokens(request, model, seconds))) * answers;
-  return dearestCost(
-    input,
-    output,
-    candidates.flatMap(({ model }) => pricesFor(model.price, request.reading.asked) ?? model.price.possible),
+  const cards = candidates.flatMap(
+    ({ model }) => pricesFor(model.price, request.reading.asked) ?? model.price.possible,
   );
+  let pieces = 0n;
+  for (const { model } of candidates) {
+    const costE8 = piecesCost(request, model);
+    if (costE8 > pieces) pieces = costE8;
+  }
+  return atMostCountable(dearestCost(input, output, cards) + pieces);
+}
+
+/** A client may ask for more than the ledger can count; no account has that much. */
+function atMostCountable(holdE8: bigint): bigint {
+  return holdE8 < MAX_AMOUNT_E8 ? holdE8 : MAX_AMOUNT_E8;
+}
+
+/** The most that tools cost that run at the vendor, beside tokens. */
+function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: ModelEntry): bigint {
+  let costE8 = 0n;
+  for (const tool of toolUses ?? [])
+    costE8 += BigInt(piecesOf(tool, model) * choices) * (model.price.pieces.get(tool.meter) ?? 0n);
+  return costE8;
 }
 
 /** The most input tokens of all runs of the model that one call can cause. */
 function inputTokens({ reading }: ModelRequest, { model, upstream }: Candidate): number {
   const { context } = model;
   const ofBody = isWholeContext(reading, model, upstream) ? context : Math.min(bodyTokens(reading, model), context);
-  return ofBody + reading.furtherPasses * context;
+  return ofBody + furtherPassesOf(reading, model) * context;
 }
 
 /** Whether the vendor reads something that neither the body nor the operator bounds. */
@@ -122,7 +141,8 @@ function bodyTokens(reading: Reading, model: ModelEntry): number {
     reading.images * imageTokens +
     reading.imagesByUrl * (bounds.imageByUrl ?? 0) +
     reading.documents * (bounds.documentByUrl ?? 0) +
-    reading.toolOverheads * toolOverheadTokens
+    reading.toolOverheads * toolOverheadTokens +
+    reading.keptTokens
   );
 }
 

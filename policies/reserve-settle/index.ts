@@ -11,8 +11,10 @@ import { estimatedUsage } from './estimated';
 import { judgeReport } from './excess';
 import { GrowingHold, mayGrow } from './growing-hold';
 import { intentOf } from './intent';
+import { keepNewIds } from './new-ids';
 import { type Covered, type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
+import { withUnreported } from './unreported';
 
 export default definePolicy({
   name: 'reserve-settle',
@@ -56,7 +58,7 @@ export default definePolicy({
       const { request, heldE8 } = covered;
       call.facts.reservationId = rid;
       const opened = openReservation(gateway, call, { rid, request, heldE8 }, onClientAbort);
-      const reservation = keepAnswer?.(opened) ?? opened;
+      const reservation = keepNewIds(gateway, call, keepAnswer?.(opened) ?? opened);
       call.onEnd(() => reservation.settle({ billing: 'released' }));
       return { request, reservation };
     },
@@ -106,14 +108,15 @@ function openReservation(
       return { chargedE8: 0n, billing };
     }
     if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
-    const charge = chargeOfEnding(ending, growing?.heldE8 ?? paid.heldE8);
+    const charged = withUnreported(ending, request);
+    const charge = chargeOfEnding(charged, growing?.heldE8 ?? paid.heldE8);
     const { costE8, excessE8 } = charge;
-    const { candidate, usage } = ending;
-    const isSuspect = judgeReport(ending, request, excessE8);
+    const { candidate, usage } = charged;
+    const isSuspect = judgeReport(charged, request, excessE8);
     if (isSuspect) gateway.health.suspected(candidate);
     else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
-    const flags = [...doubtsOf(ending, charge), ...(isSuspect ? ['suspect'] : [])];
-    const record = recordOf({ billing, usage: recordedUsage(ending), flags, excessE8 });
+    const flags = [...doubtsOf(charged, charge), ...(isSuspect ? ['suspect'] : [])];
+    const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8 });
     const tokens = tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;

@@ -1,8 +1,10 @@
 import { mayDebug } from '../../core/accounts/keys';
 import { assertAllowed } from '../../core/calls/allowed-models';
 import type { ModelRequest } from '../../core/calls/call';
+import { keptCandidate } from '../../core/calls/kept-candidate';
 import { pricedCandidates } from '../../core/calls/priced-candidates';
 import type { Candidate, Model } from '../../core/catalog/catalog';
+import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
 import { kindOf } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
@@ -15,7 +17,7 @@ import { byCost } from './strategies/cost';
 import { byQuality } from './strategies/quality';
 import { bySpeed } from './strategies/speed';
 import type { Strategy } from './strategies/strategy';
-import { chooseWay, mirrorOf, openWays, type Way } from './ways';
+import { chooseWay, mayAsk, mirrorOf, openWays, type Way } from './ways';
 
 const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', Strategy>> = {
   quality: byQuality,
@@ -59,6 +61,7 @@ export default definePolicy({
       const { request, key, facts } = call;
       facts.strategy = name;
       const asked = findModel(catalog, request);
+      if (request.kept !== undefined) return { candidates: await keepers(gateway, call, asked, upstreams) };
       const taken = wayOf(call, asked);
       if (taken.field.candidates.length === 0) throw noCandidate(asked, request, health);
       facts.model = asked.name;
@@ -84,6 +87,20 @@ export default definePolicy({
     };
   },
 });
+
+/** What a call names is at one upstream: there is nothing to choose, and a rollout does not concern it. */
+async function keepers(
+  gateway: Gateway,
+  { request, key, facts }: CallWith<'key' | 'request'>,
+  asked: Model,
+  upstreams: readonly string[],
+): Promise<readonly Candidate[]> {
+  facts.model = asked.name;
+  await assertAllowed(gateway, key, asked.entries, request);
+  const candidates = gateway.catalog.candidates(asked, request.protocol).filter(mayAsk(upstreams));
+  const { kept } = request;
+  return pricedCandidates(kept === undefined ? [] : [keptCandidate(candidates, kept, gateway.health)], request);
+}
 
 function wishFor(
   request: ModelRequest,

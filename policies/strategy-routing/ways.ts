@@ -46,12 +46,17 @@ interface Otherwise {
   readonly first?: readonly string[] | undefined;
 }
 
+/** Returns which candidates a pipeline may ask; `*` stands for all. */
+export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => boolean {
+  return upstreams.includes('*') ? () => true : ({ upstream }) => upstreams.includes(upstream.name);
+}
+
 /** Finds the way of each call; what does not depend on the call is found once per configuration. */
 export function openWays(gateway: Gateway, upstreams: readonly string[]): (call: AskingCall, asked: Model) => TakenWay {
   const { catalog, rollouts, health } = gateway;
-  const mayAsk = upstreams.includes('*') ? () => true : (each: Candidate) => upstreams.includes(each.upstream.name);
+  const isNamed = mayAsk(upstreams);
   const open = ({ model, without = [], first }: Otherwise, protocol: Protocol): Way => {
-    const all = catalog.candidates(model, protocol).filter(mayAsk);
+    const all = catalog.candidates(model, protocol).filter(isNamed);
     const candidates = all.filter(({ upstream }) => !without.includes(upstream.name));
     const gauges = candidates.map((each) => health.gauge(each));
     return { model, field: { candidates, gauges, first: first && new Set(first) } };

@@ -17,6 +17,9 @@ import {
 /** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; docs/contract.md, section 6. */
 const BYTES_PER_TOKEN = 4;
 
+/** What the meter knows of its call. */
+export type Asked = Pick<ModelRequest, 'inputTokensEstimate' | 'choices' | 'reading'>;
+
 const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 
 /**

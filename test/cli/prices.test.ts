@@ -14,7 +14,7 @@ function folderWith(model: string): string {
 }
 
 const OWN =
-  '{ context: 1000000, maxOutput: 64000, price: { input: 5, output: 20, cacheWrite: 5, cacheWrite1h: 8, cacheRead: 0.2, pieces: { webSearch: 0.01 }, geos: { us: { factor: 1.1 } } } } # ours';
+  '{ context: 1000000, maxOutput: 64000, price: { input: 5, output: 20, cacheWrite: 5, cacheWrite1h: 8, cacheRead: 0.2, pieces: { webSearch: 0.01, webFetch: 0 }, geos: { us: { factor: 1.1 } } } } # ours';
 
 describe('tollgate prices', () => {
   it('check: finds nothing in the shipped configuration', async () => {

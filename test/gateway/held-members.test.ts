@@ -90,8 +90,9 @@ describe('What a vendor reads although it is not in the body', function () {
 
   const REFUSED: readonly [string, object, string][] = [
     ['messages', withPart(PDF_FILE), 'messages[0].content'],
-    ['messages', ask({ thread: { type: 'continue', previous_message_id: 'msg_1' } }), 'thread'],
-    ['messages', ask({ container: 'container_1' }), 'container'],
+    ['messages', ask({ thread: { type: 'resume', thread_id: 'thr_1' } }), 'thread'],
+    ['messages', ask({ container: { skills: [{ type: 'custom', skill_id: 'skill_1' }] } }), 'container'],
+    ['chat', ask({ container: 'container_1' }), 'container'],
     ['messages', ask({ background: true }), 'background'],
     ['chat', ask({ background: true }), 'background'],
     ['chat', ask({ previous_response_id: 'resp_1' }), 'previous_response_id'],

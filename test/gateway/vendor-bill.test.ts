@@ -19,7 +19,7 @@ const PRICE = {
   cacheWrite1h: 4,
   audioInput: 40,
   audioOutput: 80,
-  pieces: { webSearch: 0.01 },
+  pieces: { webSearch: 0.01, webFetch: 0 },
   above: { tokens: 150_000, input: 4, output: 15, cacheRead: 0.4 },
   tiers: { priority: { factor: 2 } },
   speeds: { fast: { input: 30, output: 150 } },
@@ -245,12 +245,13 @@ describe("A call costs what the vendor's price list says for", () => {
     const body = await show('/v1/models/large');
     expect(body.price_per_million).to.include({ input: '4.00000000', cache_write_1h: '4.00000000' });
     expect(body.price_per_million).to.include({ audio_input: '40.00000000', audio_output: '80.00000000' });
-    expect(body.price_per_piece).to.deep.equal({ web_search: '0.01000000' });
+    expect(body.price_per_piece).to.deep.equal({ web_search: '0.01000000', web_fetch: '0.00000000' });
+    expect(body.tool_uses).to.deep.equal({ web_search: 5, web_fetch: 5 });
     expect(body.price_variants['priority fast us']).to.include({ input: '66.00000000', output: '330.00000000' });
     const document = await show('/openapi.json');
     const priced = document.paths['/v1/messages'].post['x-billing'].modelPricing.large;
     expect(priced).to.include({ inputPricePerToken: 0.000004, audioInputPricePerToken: 0.00004 });
-    expect(priced.pricePerPiece).to.deep.equal({ webSearch: 0.01 });
+    expect(priced.pricePerPiece).to.deep.equal({ webSearch: 0.01, webFetch: 0 });
     expect(priced.variants.us).to.include({ outputPricePerToken: 0.0000165 });
   });
 

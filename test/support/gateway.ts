@@ -18,6 +18,7 @@ export interface TestModel {
   readonly maxOutput?: number;
   readonly estimatedMaxTokens?: number;
   readonly price?: Record<string, unknown>;
+  readonly toolUses?: Record<string, number>;
   readonly mayAnswerWith?: Record<string, readonly string[]>;
   readonly tokenizerFactor?: number;
   readonly imageTokens?: number;

@@ -1,4 +1,5 @@
 import type { Protocol } from '../../core/catalog/upstream';
+import type { Dialect } from '../../core/dialects/dialect';
 import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
 
 const CLASSES = [
@@ -10,7 +11,11 @@ const CLASSES = [
     'the vendor reads something that is not in the body, or that it unpacks',
     "the model's context window, or what the operator declares in `bounds`",
   ],
-  ['`priced`', 'the member costs more than tokens, and has no price here', 'the call is 400 MODEL_NOT_PRICED'],
+  [
+    '`priced`',
+    'the vendor charges more than tokens at the plain price',
+    'its price; without one the call is 400 MODEL_NOT_PRICED',
+  ],
   ['`refused`', 'the vendor would bill it after the call has ended', 'the call is 400 NOT_SUPPORTED'],
 ] as const;
 
@@ -21,7 +26,9 @@ const HEAD = `# Request members
 
 ${lines(CLASSES)}
 \`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is
-400 NOT_SUPPORTED unless the setting \`sharedObjects\` of \`model-request\` has that word. \`*\` stands for a version.
+refused unless the setting \`sharedObjects\` of \`model-request\` has that word. Objects that answers make
+are open to the account that got them ([things that the vendor keeps](money.md#things-that-the-vendor-keeps)). \`*\` stands for a version. A word in
+the column \`pieces\` is the meter that a model's price needs for it ([tools that run at the vendor](money.md#tools-that-run-at-the-vendor)).
 `;
 
 const TITLES: Readonly<Record<Protocol, string>> = { messages: 'Messages', chat: 'Chat' };
@@ -29,7 +36,8 @@ const TITLES: Readonly<Record<Protocol, string>> = { messages: 'Messages', chat:
 /** Returns the text of docs/request-members.md. */
 export function requestMembersPage(): string {
   const tables = Object.entries(DIALECTS).map(
-    ([protocol, dialect]) => `\n## ${TITLES[protocol as Protocol]}\n\n${table(dialectRows(dialect))}`,
+    ([protocol, dialect]) =>
+      `\n## ${TITLES[protocol as Protocol]}\n\n${table(dialectRows(dialect))}${keptTable(dialect)}`,
   );
   return HEAD + tables.join('');
 }
@@ -42,8 +50,23 @@ function table(rows: readonly DialectRow[]): string {
     row.why,
     row.freeValues === null ? '' : `\`${row.freeValues}\``,
     row.names === null ? '' : `\`${row.names}\``,
+    row.meter === null ? '' : `\`${row.meter}\``,
   ]);
-  return lines([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`'], ...cells]);
+  return lines([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`', '`pieces`'], ...cells]);
+}
+
+/** The kinds of objects that answers make, and where they name them. */
+function keptTable({ kept }: Dialect): string {
+  const rows = Object.entries(kept).map(([kind, { days, answer, events }]) => [
+    `\`${kind}\``,
+    `${days} days`,
+    `\`${answer.join('.')}\``,
+    Object.entries(events)
+      .map(([event, path]) => `\`${path.join('.')}\` of \`${event}\``)
+      .join(', '),
+  ]);
+  if (rows.length === 0) return '';
+  return `\n${lines([['answers make', 'kept by the vendor for', 'its id in an answer', 'in a stream'], ...rows])}`;
 }
 
 /** Returns a table in which all cells of a column have the same width; the first row is its head. */

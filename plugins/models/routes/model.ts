@@ -1,5 +1,6 @@
 import { dearestPrice } from '../../../core/api/show-price';
 import type { Model } from '../../../core/catalog/catalog';
+import { USUAL_USES } from '../../../core/dialects/dialects';
 import type { UpstreamHealth } from '../../../core/health/health';
 import { mapOf, object, objectWith, oneOf, shape } from '../../../core/http/shape';
 import { mapValues } from '../../../core/map-values';
@@ -18,6 +19,7 @@ function available(entries: Model['entries'], health: UpstreamHealth): number {
 /** The fields both SDKs read, then ours. Prices are the dearest of the upstreams that can be asked: no call costs more. */
 export function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth) {
   const price = dearestPrice(entries.map((entry) => entry.model.price));
+  const uses = toolUses(entries);
   const dates = entries.flatMap((entry) => entry.model.created ?? []).sort();
   const created = new Date(dates[0] ?? UNKNOWN_DATE);
   return {
@@ -34,8 +36,19 @@ export function toJson(model: Model, entries: Model['entries'], health: Upstream
     upstreams: available(entries, health),
     price_per_million: inSnakeCase(price.rates),
     ...(isEmpty(price.pieces) ? {} : { price_per_piece: inSnakeCase(price.pieces) }),
+    ...(isEmpty(uses) ? {} : { tool_uses: inSnakeCase(uses) }),
     ...(isEmpty(price.variants) ? {} : { price_variants: mapValues(price.variants, inSnakeCase) }),
   };
+}
+
+/** How often a call may use the vendor's own tools where it does not say, at the upstream that allows most. */
+function toolUses(entries: Model['entries']): Readonly<Record<string, number>> {
+  const uses: Record<string, number> = {};
+  for (const { model } of entries)
+    for (const [meter, otherwise] of USUAL_USES)
+      if (model.price.pieces.has(meter))
+        uses[meter] = Math.max(uses[meter] ?? 0, model.toolUses?.get(meter) ?? otherwise);
+  return uses;
 }
 
 function isEmpty(value: object): boolean {
@@ -43,9 +56,9 @@ function isEmpty(value: object): boolean {
 }
 
 /** `cacheWrite1h` as `cache_write_1h`. */
-function inSnakeCase(amounts: object): Record<string, string> {
+function inSnakeCase<T>(values: Readonly<Record<string, T>>): Record<string, T> {
   const named = (name: string) => name.replace(/[A-Z]|(?<=[a-z])\d/g, (each) => `_${each.toLowerCase()}`);
-  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [named(name), amount as string]));
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [named(name), value]));
 }
 
 const PER_MILLION = {
@@ -72,5 +85,5 @@ export const MODEL = objectWith(
     upstreams: shape.integer,
     price_per_million: RATES,
   },
-  { price_per_piece: mapOf(shape.usd), price_variants: mapOf(RATES) },
+  { price_per_piece: mapOf(shape.usd), tool_uses: mapOf(shape.integer), price_variants: mapOf(RATES) },
 );

@@ -194,8 +194,9 @@ describe('what has no price', () => {
     [{ speed: 'standard' }, 'accepted'],
     [{ inference_geo: 'us' }, 'accepted'],
     [{ inference_geo: 'x'.repeat(5_000) }, `${REFUSED} inference_geo`],
-    [{ tools: [{ name: 'a' }, { type: 'web_search_20250305' }] }, `${REFUSED} tools[1].type`],
-    [{ tools: [{ type: 'code_execution_20250825' }] }, `${REFUSED} tools[0].type`],
+    [{ tools: [{ name: 'a' }, { type: 'web_search_20250305' }] }, 'accepted'],
+    [{ tools: [{ type: 'code_execution_20250825' }] }, 'accepted'],
+    [{ tools: [{ name: 'a' }, { type: 'advisor_20260301' }] }, `${REFUSED} tools[1].type`],
     [{ tools: [{ type: 'x'.repeat(5_000) }] }, `${REFUSED} tools[0].type`],
     [{ tools: [{ type: 'custom', type_: 'web_search', input_schema: { type: 'web_search' } }] }, 'accepted'],
     [{ tools: [{ type: 'bash_20250124' }, { type: 'text_editor_20250728' }, { type: null }] }, 'accepted'],
@@ -210,7 +211,7 @@ describe('what has no price', () => {
     [{ service_tier: 'flex' }, 'accepted'],
     [{ service_tier: ['flex'] }, `${REFUSED} service_tier`],
     [{ service_tier: null }, 'accepted'],
-    [{ web_search_options: {} }, `${REFUSED} web_search_options`],
+    [{ web_search_options: {} }, 'accepted'],
     [{ modalities: ['text', 'audio'] }, `${REFUSED} modalities`],
     [{ modalities: ['text'] }, 'accepted'],
     [{ tools: [{ type: 'function' }, { type: 'web_search' }] }, `${REFUSED} tools[1].type`],
@@ -389,7 +390,15 @@ describe('what the vendor reads beside the body', () => {
     [{ thread: { type: 'create' } }, 'accepted'],
     [{ thread: { type: 'create', previous_message_id: 'm' } }, 'NOT_SUPPORTED thread'],
     [{ thread: null }, 'accepted'],
-    [{ container: { id: 'c' } }, 'NOT_SUPPORTED container'],
+    [{ thread: { type: 'continue', previous_message_id: 'm' } }, 'KEPT_OBJECT_NOT_FOUND thread'],
+    [{ thread: { type: 'resume' } }, 'NOT_SUPPORTED thread'],
+    [{ container: { id: 'c' } }, 'KEPT_OBJECT_NOT_FOUND container'],
+    [{ container: { id: null, skills: [] } }, 'accepted'],
+    [{ container: { skills: [{ type: 'anthropic', skill_id: 'pdf' }] } }, 'accepted'],
+    [{ container: { skills: [{ type: 'custom', skill_id: 's' }] } }, 'NOT_SUPPORTED container'],
+    [{ container: { id: 'c', files: ['f'] } }, 'NOT_SUPPORTED container'],
+    [{ container: { id: 'c' } }, 'accepted', { settings: { sharedObjects: ['container'] } }],
+    [{ container: 'c' }, 'NOT_SUPPORTED container', CHAT_PATH],
     [{ prompt: { id: 'p' } }, 'NOT_SUPPORTED prompt', CHAT_PATH],
     [{ Thread: { type: 'continue' } }, 'INVALID_FIELD Thread'],
   ];
@@ -413,6 +422,52 @@ describe('what the vendor reads beside the body', () => {
     assert.deepEqual([searching.isUnbounded, searching.furtherPasses, searching.toolOverheads], [true, 9, 2]);
     const added = await passes({ messages: adding({ type: 'tool_search_tool_regex_20251119' }) });
     assert.deepEqual([added.isUnbounded, added.furtherPasses], [true, 9]);
+  });
+});
+
+describe('tools that run at the vendor', () => {
+  const toolUses = async (tools: readonly object[]) => (await ask({ ...MESSAGES, tools })).reading.toolUses;
+
+  it('are none for most calls', async () => {
+    assert.equal(await toolUses([{ name: 'a' }, { type: 'bash_20250124' }]), undefined);
+  });
+
+  it('are noted with their limit, wherever it stands', async () => {
+    for (const tool of [
+      { type: 'web_search_20250305', max_uses: 3 },
+      { max_uses: 3, type: 'web_search_20250305' },
+    ])
+      assert.deepEqual(await toolUses([{ name: 'a' }, tool]), [
+        {
+          meter: 'webSearch',
+          pieces: 3,
+          limit: { otherwise: 5, runsModel: true, insert: undefined },
+          isReported: true,
+          param: 'tools[1].type',
+        },
+      ]);
+  });
+
+  it('are noted with the place of the limit that they lack', async () => {
+    const body =
+      '{"model":"m","max_tokens":1,"messages":[],"tools":[{"type":"web_fetch_20250910"}, {"max_uses":null,"type":"web_fetch_20260318"}]}';
+    const [first, second] = (await ask(body)).reading.toolUses ?? [];
+    const after = body.indexOf('{"type"') + 1;
+    assert.deepEqual(first?.limit?.insert, { from: after, to: after, isNamed: true });
+    const nothing = body.indexOf('null');
+    assert.deepEqual(second?.limit, {
+      otherwise: 5,
+      runsModel: false,
+      insert: { from: nothing, to: nothing + 4, isNamed: false },
+    });
+    assert.deepEqual((await ask(body, { pieceBytes: 3 })).reading.toolUses, [first, second]);
+  });
+
+  it('make containers where they run code', async () => {
+    const makes = async (type: string) => (await ask({ ...MESSAGES, tools: [{ type }] })).makes;
+    assert.deepEqual(await makes('code_execution_20260521'), ['container']);
+    assert.deepEqual(await makes('web_search_20260318'), ['container']);
+    assert.equal(await makes('web_search_20250305'), undefined);
   });
 });
 

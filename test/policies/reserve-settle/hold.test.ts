@@ -5,6 +5,7 @@ import type { Candidate, ModelEntry } from '../../../core/catalog/catalog';
 import { costOf } from '../../../core/catalog/price';
 import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
 import { type Reading, textReading } from '../../../core/dialects/reading';
+import { MAX_AMOUNT_E8 } from '../../../core/money';
 import chat from '../../../plugins/upstreams/chat';
 import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
@@ -24,6 +25,35 @@ describe('the hold', () => {
 
   it('covers all that the model can say when the caller names no limit', () => {
     expect(holdFor(sampleModelRequest(), [candidate])).to.equal(1_000n + 4_000n);
+  });
+
+  describe('of tools that run at the vendor', () => {
+    const tool = { meter: 'webSearch', pieces: undefined, isReported: true, param: 'tools[0].type' } as const;
+    const limit = { otherwise: 5, runsModel: true, insert: undefined };
+    const price = { ...simple.price, pieces: new Map([['webSearch', 30n]]) };
+    const holding = (toolUses: Reading['toolUses'], ...models: readonly Partial<ModelEntry>[]) =>
+      holdFor(
+        sampleModelRequest({ maxOutputTokens: 1, reading: { ...textReading(1_000), toolUses } }),
+        models.map((model) => sampleCandidate('a', { model: { ...simple, price, ...model } })),
+        false,
+      );
+
+    it("has a context window and a piece for each use, by the model's own number", () => {
+      expect(holding([{ ...tool, limit }], {})).to.equal(1_000n + 5n * 5_000n + 10n + 150n);
+      const few = { toolUses: new Map([['webSearch', 2]]) };
+      expect(holding([{ ...tool, limit }], few)).to.equal(1_000n + 2n * 5_000n + 10n + 60n);
+      expect(holding([{ ...tool, limit }], few, {}), 'the dearest candidate').to.equal(1_000n + 25_000n + 160n);
+    });
+
+    it('has nine further runs at most, and every piece', () => {
+      const many = { ...tool, pieces: 400, limit };
+      expect(holding([many, many], {})).to.equal(1_000n + 45_000n + 10n + 24_000n);
+    });
+
+    it('is never more than the ledger counts', () => {
+      const dear = { price: { ...price, pieces: new Map([['webSearch', MAX_AMOUNT_E8]]) } };
+      expect(holding([{ ...tool, pieces: 1_000, limit }], dear)).to.equal(MAX_AMOUNT_E8);
+    });
   });
 
   describe('of what is not in the body', () => {

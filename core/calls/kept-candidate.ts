@@ -1,0 +1,34 @@
+import type { Candidate } from '../catalog/catalog';
+import { fail } from '../errors';
+import type { UpstreamHealth } from '../health/health';
+import type { KeptPlace } from './call';
+
+/**
+ * Returns the one candidate that has what a call names, whatever its failures say of it: no other can answer.
+ * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
+ */
+export function keptCandidate(candidates: readonly Candidate[], kept: KeptPlace, health: UpstreamHealth): Candidate {
+  const candidate = candidates.find(
+    ({ upstream: { name, credentialName = '' } }) => name === kept.upstream && credentialName === kept.credential,
+  );
+  if (candidate === undefined)
+    throw fail('MODEL_NOT_SUPPORTED', {
+      param: 'model',
+      message: `What "${kept.param}" names is kept elsewhere: this model is not asked at that upstream with that credential.`,
+    });
+  const { name } = candidate.upstream;
+  const { isTakenOut, restsUntilMs } = health.upstream(name);
+  if (isTakenOut)
+    throw fail('ALL_PROVIDERS_FAILED', {
+      message: `The upstream that keeps what "${kept.param}" names is not asked at the moment.`,
+      details: { attempts: [{ upstream: name, outcome: 'taken out by an operator' }] },
+      retryable: false,
+    });
+  const restsForMs = restsUntilMs - health.now();
+  if (restsForMs > 0)
+    throw fail('UPSTREAM_RATE_LIMITED', {
+      message: `The upstream that keeps what "${kept.param}" names is rate limited.`,
+      retryAfterSeconds: Math.ceil(restsForMs / 1_000),
+    });
+  return candidate;
+}

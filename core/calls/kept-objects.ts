@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { databaseUnavailable, isDatabaseUnavailable } from '../database-reach';
+import type { SharedObject } from '../dialects/dialect';
+import { startLoop, tellFirst } from '../loop';
+import { metrics } from '../metrics';
+import type { Stop } from '../resources';
+
+/** Where an object is, and what was reported for the answer that made it. */
+export interface KeptObject {
+  readonly upstream: string;
+  /** The name of the credential, see `Upstream`. */
+  readonly credential: string;
+  readonly model: string;
+  /** Input, cache included, and output. Undefined where the answer did not report them. */
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+}
+
+export interface NewObject extends KeptObject {
+  readonly accountId: string;
+  readonly kind: SharedObject;
+  readonly id: string;
+  /** For how many days the vendor keeps it. */
+  readonly days: number;
+}
+
+/** The objects that vendors keep, each with the account whose call made it. Ids are kept as SHA-256. */
+export interface KeptObjects {
+  /**
+   * Returns an object of an account; undefined where the account has none of that id, or not any longer.
+   * @throws DATABASE_UNAVAILABLE
+   */
+  find(accountId: string, kind: SharedObject, id: string): Promise<KeptObject | undefined>;
+  /** Resolves when all are written, after 250 ms at most: what is not written then is written later, and is found meanwhile. */
+  add(objects: readonly NewObject[]): Promise<void>;
+  close: Stop;
+}
+
+export interface KeptObjectsOptions {
+  readonly database: Knex;
+  readonly log: Logger;
+  /** Of one account; the ones that were reported longest ago give way. */
+  readonly mostOfAccount?: number;
+  /** Objects that wait for the database at most. */
+  readonly mostWaiting?: number;
+}
+
+const MOST_OF_ACCOUNT = 100_000;
+const MOST_WAITING = 10_000;
+const MOST_AT_ONCE = 500;
+const ANSWERS_WITHIN_MS = 250;
+const RETRY_AFTER_MS = 1_000;
+const CLEAR_EVERY_MS = 3_600_000;
+/** Nodes that write objects of one account at the same moment draw the same number; all but one draw again. */
+const DRAWS_AT_MOST = 5;
+/** A vendor's days may end later than ours. */
+const DAYS_MORE = 1;
+
+const keptIds = new Counter({
+  name: 'tollgate_kept_ids_total',
+  help: 'Ids of objects that vendors keep, by what became of them (stored, foreign, lost).',
+  labelNames: ['outcome'],
+  registers: [metrics],
+});
+
+interface Waiting {
+  readonly row: Row;
+  readonly written: () => void;
+}
+
+/** As it travels to the database. */
+interface Row extends Omit<KeptObject, 'inputTokens' | 'outputTokens'> {
+  readonly accountId: string;
+  readonly kind: SharedObject;
+  readonly hash: string;
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly days: number;
+}
+
+export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
+  const { database, log, mostOfAccount = MOST_OF_ACCOUNT, mostWaiting = MOST_WAITING } = options;
+  const waiting = new Map<string, Waiting>();
+
+  const writeSome = async () => {
+    const batch = [...waiting].slice(0, MOST_AT_ONCE);
+    const stored = await insert(
+      database,
+      batch.map(([, { row }]) => row),
+    );
+    keptIds.inc({ outcome: 'stored' }, stored.length);
+    const foreign = batch.length - stored.length;
+    if (foreign > 0) {
+      keptIds.inc({ outcome: 'foreign' }, foreign);
+      log.warn({ foreign }, 'an answer named an object of another account; it stays with the account that made it');
+    }
+    for (const [key, each] of batch) {
+      if (waiting.get(key) === each) waiting.delete(key);
+      each.written();
+    }
+    await dropOldest(database, stored, mostOfAccount);
+  };
+  const writeAll = async () => {
+    while (waiting.size > 0) await writeSome();
+  };
+  const writer = startLoop(writeAll, {
+    everyMs: RETRY_AFTER_MS,
+    whenFailed: tellFirst((error) => log.error({ reason: String(error) }, 'ids of kept objects cannot be written now')),
+  });
+  const clearer = startLoop(() => database('kept_objects').where('expires_at', '<', database.fn.now()).delete(), {
+    everyMs: CLEAR_EVERY_MS,
+    firstAfterMs: CLEAR_EVERY_MS,
+    whenFailed: tellFirst((error) => log.error({ reason: String(error) }, 'old kept objects cannot be cleared now')),
+  });
+
+  return {
+    find: async (accountId, kind, id) => {
+      const hash = hashOf(id);
+      for (const { row } of waiting.values())
+        if (row.accountId === accountId && row.kind === kind && row.hash === hash) return fromRow(row);
+      return findStored(database, accountId, kind, hash);
+    },
+
+    add: async (objects) => {
+      const written = objects.map(
+        (object) =>
+          new Promise<void>((resolve) => {
+            const row = rowOf(object);
+            const key = `${row.kind}\n${row.hash}\n${row.upstream}\n${row.accountId}`;
+            waiting.get(key)?.written();
+            waiting.delete(key);
+            waiting.set(key, { row, written: resolve });
+          }),
+      );
+      loseOldest(waiting, mostWaiting);
+      writer.wake();
+      await within(ANSWERS_WITHIN_MS, Promise.all(written));
+    },
+
+    close: async () => {
+      await Promise.all([writer.stop(), clearer.stop()]);
+      await writeAll().catch((error: unknown) =>
+        log.error({ reason: String(error), lost: waiting.size }, 'ids of kept objects could not be written'),
+      );
+    },
+  };
+}
+
+function hashOf(id: string): string {
+  return createHash('sha256').update(id).digest('hex');
+}
+
+function rowOf({ id, inputTokens, outputTokens, days, ...rest }: NewObject): Row {
+  const tokens = { inputTokens: inputTokens ?? null, outputTokens: outputTokens ?? null };
+  return { ...rest, ...tokens, hash: hashOf(id), days: days + DAYS_MORE };
+}
+
+function fromRow({ upstream, credential, model, inputTokens, outputTokens }: Row): KeptObject {
+  return {
+    upstream,
+    credential,
+    model,
+    inputTokens: inputTokens ?? undefined,
+    outputTokens: outputTokens ?? undefined,
+  };
+}
+
+/** The database is away for long: what is lost is 404 later, and never another account's. */
+function loseOldest(waiting: Map<string, Waiting>, most: number): void {
+  for (const [key, { written }] of waiting) {
+    if (waiting.size <= most) return;
+    waiting.delete(key);
+    keptIds.inc({ outcome: 'lost' });
+    written();
+  }
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, over]);
+  clearTimeout(timer);
+}
+
+interface Stored {
+  readonly account_id: string;
+  readonly number: bigint;
+}
+
+/**
+ * An object that its account has already gets its newest numbers. One of another account stays as it is while it lives: an answer that
+ * names it, to a call that was let through by `sharedObjects`, gives it to nobody.
+ */
+const INSERT = `
+  INSERT INTO kept_objects AS known
+    (kind, hash, upstream, account_id, number, credential, model, input_tokens, output_tokens, expires_at)
+  SELECT kind, decode(hash, 'hex'), upstream, "accountId",
+    coalesce((SELECT max(number) FROM kept_objects AS own WHERE own.account_id = "accountId"), 0)
+      + row_number() OVER (PARTITION BY "accountId" ORDER BY place),
+    credential, model, "inputTokens", "outputTokens", now() + days * interval '1 day'
+  FROM ROWS FROM (jsonb_to_recordset(:rows::jsonb) AS (
+    kind text, hash text, upstream text, "accountId" uuid, credential text, model text, "inputTokens" bigint,
+    "outputTokens" bigint, days int)) WITH ORDINALITY AS given (
+    kind, hash, upstream, "accountId", credential, model, "inputTokens", "outputTokens", days, place)
+  ON CONFLICT (kind, hash, upstream) DO UPDATE SET
+    account_id = excluded.account_id, number = excluded.number, credential = excluded.credential, model = excluded.model,
+    input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, expires_at = excluded.expires_at
+  WHERE known.account_id = excluded.account_id OR known.expires_at < now()
+  RETURNING account_id, number`;
+
+const UNIQUE_VIOLATION = '23505';
+
+async function insert(database: Knex, rows: readonly Row[]): Promise<readonly Stored[]> {
+  for (let draw = 1; ; draw += 1) {
+    try {
+      const written = await database.raw<{ rows: Stored[] }>(INSERT, { rows: JSON.stringify(oneOfEach(rows)) });
+      return written.rows;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION || draw === DRAWS_AT_MOST) throw error;
+    }
+  }
+}
+
+/** One statement cannot write one object twice; of two accounts the one that was first has it. */
+function oneOfEach(rows: readonly Row[]): readonly Row[] {
+  const first = new Map<string, Row>();
+  for (const row of rows) {
+    const key = `${row.kind}\n${row.hash}\n${row.upstream}`;
+    if (!first.has(key)) first.set(key, row);
+  }
+  return [...first.values()];
+}
+
+async function dropOldest(database: Knex, stored: readonly Stored[], mostOfAccount: number): Promise<void> {
+  const newest = new Map<string, bigint>();
+  for (const { account_id: accountId, number } of stored)
+    if (number > (newest.get(accountId) ?? BigInt(mostOfAccount))) newest.set(accountId, number);
+  for (const [accountId, number] of newest)
+    await database('kept_objects')
+      .where('account_id', accountId)
+      .where('number', '<=', String(number - BigInt(mostOfAccount)))
+      .delete();
+}
+
+interface StoredObject {
+  readonly upstream: string;
+  readonly credential: string;
+  readonly model: string;
+  readonly input_tokens: bigint | null;
+  readonly output_tokens: bigint | null;
+}
+
+/** Ids are random: an id that two upstreams have made is that of the newer one. */
+async function findStored(
+  database: Knex,
+  accountId: string,
+  kind: SharedObject,
+  hash: string,
+): Promise<KeptObject | undefined> {
+  try {
+    const row = await database('kept_objects')
+      .first<StoredObject>('upstream', 'credential', 'model', 'input_tokens', 'output_tokens')
+      .where({ kind, hash: Buffer.from(hash, 'hex'), account_id: accountId })
+      .where('expires_at', '>', database.fn.now())
+      .orderBy('number', 'desc');
+    if (row === undefined) return undefined;
+    const { upstream, credential, model } = row;
+    return {
+      upstream,
+      credential,
+      model,
+      inputTokens: count(row.input_tokens),
+      outputTokens: count(row.output_tokens),
+    };
+  } catch (error) {
+    throw isDatabaseUnavailable(error) ? databaseUnavailable(error) : error;
+  }
+}
+
+function count(tokens: bigint | null): number | undefined {
+  return tokens === null ? undefined : Number(tokens);
+}

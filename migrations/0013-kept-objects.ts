@@ -1,0 +1,25 @@
+import type { Knex } from 'knex';
+
+/**
+ * Creates what accounts have made at vendors: a call may only name an object that its own account got through the gateway. `number` is
+ * the order in which an account's objects were last reported, so that the oldest ones give way.
+ */
+export async function up(knex: Knex): Promise<void> {
+  await knex.schema.createTable('kept_objects', (table) => {
+    table.text('kind').notNullable();
+    table.binary('hash').notNullable();
+    table.text('upstream').notNullable();
+    table.uuid('account_id').notNullable();
+    table.bigint('number').notNullable();
+    table.text('credential').notNullable();
+    table.text('model').notNullable();
+    table.bigint('input_tokens');
+    table.bigint('output_tokens');
+    table.timestamp('expires_at', { useTz: true }).notNullable().index();
+    table.primary(['kind', 'hash', 'upstream']);
+    table.unique(['account_id', 'number']);
+  });
+  await knex.raw(
+    "COMMENT ON TABLE kept_objects IS 'Objects that vendors keep, by SHA-256 of their id, and the account whose call made each.'",
+  );
+}

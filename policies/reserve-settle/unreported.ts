@@ -1,0 +1,26 @@
+import type { Ending, ModelRequest } from '../../core/calls/call';
+import type { Usage } from '../../core/catalog/usage';
+import type { ToolUse } from '../../core/dialects/reading';
+
+type Charged = Exclude<Ending, { billing: 'released' }>;
+
+/** Adds what the vendor charges for each call of a kind and does not report, such as the search of a Chat call. */
+export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<ModelRequest, 'reading'>): Charged {
+  const missing = toolUses?.filter(({ meter, isReported }) => !isReported && !has(ending.usage, meter)) ?? [];
+  if (missing.length === 0) return ending;
+  const usage = withPieces(ending.usage, missing);
+  const [first, ...others] = ending.parts ?? [];
+  if (first === undefined) return { ...ending, usage };
+  return { ...ending, usage, parts: [{ ...first, usage: withPieces(first.usage, missing) }, ...others] };
+}
+
+function has({ passes }: Usage, meter: string): boolean {
+  return passes.some(({ counts }) => counts.has(meter));
+}
+
+function withPieces({ passes, ...rest }: Usage, tools: readonly ToolUse[]): Usage {
+  const [first = { counts: new Map<string, number>() }, ...others] = passes;
+  const counts = new Map(first.counts);
+  for (const { meter, pieces } of tools) counts.set(meter, pieces);
+  return { ...rest, passes: [{ ...first, counts }, ...others] };
+}

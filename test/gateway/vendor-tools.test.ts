@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import { ask, PATH } from '../support/calls';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import {
+  chatAnswer,
+  messagesStream,
+  respond,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+/** USD per million tokens, and each. A context window is 10,000 tokens: 0.04 at the dearest price of input. */
+const PRICE = { input: 2, output: 10, cacheWrite1h: 4, pieces: { webSearch: 0.01, webFetch: 0, codeExecution: 0.005 } };
+const WINDOW = 0.04;
+/** 100 tokens of output, and of input the body with what a vendor adds for tools. */
+const REST = { atLeast: 0.001 + 0.004, atMost: 0.001 + 0.016 };
+
+const SEARCH = { type: 'web_search_20250305', name: 'web_search' };
+const FETCH = { type: 'web_fetch_20250910', name: 'web_fetch' };
+const CODE = { type: 'code_execution_20260521', name: 'code_execution' };
+
+function answer(usage: object, more: object = {}): Script {
+  return respond({
+    body: {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: MODEL,
+      content: [{ type: 'text', text: 'found' }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 1_000, output_tokens: 100, ...usage },
+      ...more,
+    },
+  });
+}
+
+describe('Tools that run at the vendor', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let plain: TestUpstream;
+  let gateway: TestGateway;
+
+  before(async () => {
+    [upstream, plain] = [await startUpstream(), await startUpstream()];
+    const model = { context: 10_000, maxOutput: 1_000, estimatedMaxTokens: 100 };
+    gateway = await startGateway({
+      upstreams: {
+        acme: {
+          url: upstream.url,
+          models: {
+            [MODEL]: { ...model, price: PRICE },
+            eager: { ...model, price: PRICE, toolUses: { webSearch: 2 } },
+          },
+        },
+        plain: {
+          url: plain.url,
+          models: { [MODEL]: { ...model, price: { input: 1, output: 5 } }, 'plain-only': model },
+        },
+      },
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+    await plain?.stop();
+  });
+  beforeEach(() => {
+    upstream.reset();
+    plain.reset();
+    upstream.always(answer({}));
+  });
+
+  const call = async (usd: string, body: object, path: string = PATH.messages) => {
+    const { key } = await gateway.newCustomer(usd);
+    return { key, ...(await gateway.call(path, { key, body: ask(body as Record<string, unknown>) })) };
+  };
+  /** What is held for a call, told to a customer who cannot pay for it. */
+  const held = async (body: object, path?: string) => {
+    const { status, json, text } = await call('0.0001', body, path);
+    expect(status, text).to.equal(402);
+    return Number(json.error.details.requiredUsd);
+  };
+  const sentTools = () => (upstream.calls.at(-1)?.json as { tools: object[] } | undefined)?.tools;
+
+  for (const [tools, windows, pieces] of [
+    [[{ ...SEARCH, max_uses: 3 }], 3, 0.03],
+    [[{ ...SEARCH, max_uses: 1 }], 1, 0.01],
+    [[{ ...SEARCH, max_uses: 0 }], 0, 0],
+    [[SEARCH], 5, 0.05],
+    [[{ ...SEARCH, max_uses: null }], 5, 0.05],
+    [
+      [
+        { ...SEARCH, max_uses: 3 },
+        { ...FETCH, max_uses: 2 },
+      ],
+      5,
+      0.03,
+    ],
+    [[{ ...SEARCH, max_uses: 40 }], 9, 0.4],
+    [[{ type: 'web_search_20260318', name: 'web_search', max_uses: 2 }], 9, 0.02],
+    [[CODE], 9, 0.005],
+    [[{ name: 'own', input_schema: { type: 'object' } }], 0, 0],
+  ] as const) {
+    it(`hold ${windows} further context windows and ${pieces} USD for ${JSON.stringify(tools)}`, async () => {
+      const required = await held({ tools });
+      expect(required).to.be.within(windows * WINDOW + pieces + REST.atLeast, windows * WINDOW + pieces + REST.atMost);
+      expect(upstream.calls).to.have.length(0);
+    });
+  }
+
+  it('are charged by what the answer reports, within the hold', async () => {
+    const usage = { input_tokens: 30_000, server_tool_use: { web_search_requests: 3, web_fetch_requests: 0 } };
+    upstream.always(answer(usage));
+    const { key, status, headers, text } = await call('1', { tools: [{ ...SEARCH, max_uses: 3 }] });
+    expect(status, text).to.equal(200);
+    // 30,000 × 2 and 100 × 10 per million, and three searches.
+    expect(headers['x-ai-cost']).to.equal('0.09100000');
+    const record = await gateway.record(key, headers['x-svc-request-id'] ?? '');
+    expect(record).to.include({ billing: 'actual', cost: '0.09100000', flags: null });
+    expect(record['passes']).to.deep.equal([{ input: 30_000, output: 100, webSearch: 3 }]);
+  });
+
+  it('cost at most what is held when the vendor reports the most that it may', async () => {
+    const tools = [{ ...SEARCH, max_uses: 2 }];
+    const required = await held({ tools });
+    const most = { cache_creation_input_tokens: 20_000, cache_creation: { ephemeral_1h_input_tokens: 20_000 } };
+    upstream.always(answer({ input_tokens: 0, ...most, server_tool_use: { web_search_requests: 2 } }));
+    const { headers } = await call('1', { tools });
+    expect(Number(headers['x-ai-cost'])).to.be.at.most(required);
+    expect(headers['x-ai-cost']).to.equal('0.10100000');
+  });
+
+  it('are charged in a stream, too', async () => {
+    const rawUsage = { input_tokens: 1_000, output_tokens: 100, server_tool_use: { web_search_requests: 2 } };
+    upstream.always(messagesStream({ rawUsage }));
+    const { key, headers } = await call('1', { tools: [SEARCH], stream: true });
+    const { cost } = await gateway.record(key, headers['x-svc-request-id'] ?? '');
+    expect(cost).to.equal('0.02300000');
+  });
+
+  it('are given the limit that is held where the call has none', async () => {
+    const own = { name: 'own', input_schema: { type: 'object' } };
+    await call('1', { tools: [own, SEARCH, { ...FETCH, max_uses: null }, { ...SEARCH, max_uses: 1 }, CODE] });
+    expect(sentTools()).to.deep.equal([
+      own,
+      { ...SEARCH, max_uses: 5 },
+      { ...FETCH, max_uses: 5 },
+      { ...SEARCH, max_uses: 1 },
+      CODE,
+    ]);
+  });
+
+  it('have the limit of the model where it says one', async () => {
+    const body = { model: 'eager', tools: [SEARCH] };
+    const required = await held(body);
+    expect(required).to.be.within(2 * WINDOW + 0.02 + REST.atLeast, 2 * WINDOW + 0.02 + REST.atMost);
+    await call('1', body);
+    expect(sentTools()).to.deep.equal([{ ...SEARCH, max_uses: 2 }]);
+  });
+
+  it('change no other byte of the body', async () => {
+    const { key } = await gateway.newCustomer('1');
+    const text = `{"model":"${MODEL}", "max_tokens": 5,"tools":[ { "max_uses" : null , "type":"web_search_20250305"}, {\n"type":"web_fetch_20260318" } ],"messages":[{"role":"user","content":"x"}]}`;
+    const { status } = await gateway.call(PATH.messages, { key, body: text });
+    expect(status).to.equal(200);
+    expect(upstream.calls[0]?.body.toString()).to.equal(
+      text.replace(' null ', ' 5 ').replace('{\n"type"', '{"max_uses":5,\n"type"'),
+    );
+  });
+
+  it('go to upstreams that have a price for them, and are 400 where none has', async () => {
+    plain.always(answer({}));
+    expect((await call('1', { tools: [SEARCH] })).headers['x-routing-provider']).to.equal('acme');
+    plain.reset();
+    const { status, json } = await call('1', { model: 'plain-only', tools: [{ name: 'own' }, SEARCH] });
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'MODEL_NOT_PRICED', 'tools[1].type']);
+    expect(plain.calls).to.have.length(0);
+  });
+
+  it('are 400 without a meter, and with a limit that readers could take in two ways', async () => {
+    const refusal = async (tools: string) => {
+      const { key } = await gateway.newCustomer('1');
+      const body = JSON.stringify(ask()).replace(/}$/, `,"tools":[${tools}]}`);
+      const { status, json } = await gateway.call(PATH.messages, { key, body });
+      return `${status} ${json.error?.code} ${json.error?.param}`;
+    };
+    const type = '"type":"web_search_20250305"';
+    expect(await refusal('{"type":"advisor_20260301","model":"x"}')).to.equal('400 MODEL_NOT_PRICED tools[0].type');
+    for (const limit of ['-1', '1.5', '"3"', '{}', '[1]', 'true', '1001', '1e9'])
+      expect(await refusal(`{${type},"max_uses":${limit}}`), limit).to.equal('400 INVALID_FIELD tools[0].max_uses');
+    expect(await refusal(`{"max_uses":1,${type},"max_uses":9}`)).to.equal('400 INVALID_FIELD tools[0].max_uses');
+    expect(await refusal(`{${type},"Max_Uses":9}`)).to.equal('400 INVALID_FIELD tools[0]');
+    expect(await refusal(`{${type},"type":"custom"}`)).to.equal('400 INVALID_FIELD tools[0].type');
+    expect(upstream.calls).to.have.length(0);
+  });
+
+  it('that run code cost one piece for each call that had a container', async () => {
+    const container = { id: 'container_priced', expires_at: '2027-01-01T00:00:00Z', skills: null };
+    upstream.next(
+      answer({}, { container }),
+      answer({}),
+      answer({ server_tool_use: { web_fetch_requests: 1 } }, { container }),
+    );
+    const ran = await call('1', { tools: [CODE] });
+    expect(ran.headers['x-ai-cost']).to.equal('0.00800000');
+    expect((await call('1', { tools: [CODE] })).headers['x-ai-cost'], 'no code ran').to.equal('0.00300000');
+    expect((await call('1', { tools: [CODE, FETCH] })).headers['x-ai-cost'], 'beside a web tool').to.equal(
+      '0.00300000',
+    );
+    const body = ask({ container: container.id, tools: [CODE] });
+    expect((await gateway.call(PATH.messages, { key: ran.key, body })).status, 'its account has it').to.equal(200);
+    const { status, json } = await call('1', { container: container.id, tools: [CODE] });
+    expect([status, json.error.code], 'another account has not').to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND']);
+  });
+
+  it('of Chat calls are one search, which the answer does not report', async () => {
+    upstream.always(chatAnswer({ usage: { input: 1_000, output: 100 } }));
+    const body = { web_search_options: { search_context_size: 'low' } };
+    const required = await held(body, PATH.chat);
+    expect(required).to.be.within(WINDOW + 0.01 + 0.001, WINDOW + 0.01 + REST.atMost);
+    const { key, headers } = await call('1', body, PATH.chat);
+    expect(headers['x-ai-cost']).to.equal('0.01300000');
+    const record = await gateway.record(key, headers['x-svc-request-id'] ?? '');
+    expect(record['passes']).to.deep.equal([{ input: 1_000, output: 100, cacheRead: 0, webSearch: 1 }]);
+    const { status, json } = await call('1', { ...body, model: 'plain-only' }, PATH.chat);
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'MODEL_NOT_PRICED', 'web_search_options']);
+  });
+});

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { createHash, randomUUID } from 'node:crypto';
+import type { Knex } from 'knex';
+import { type KeptObjects, type NewObject, startKeptObjects } from '../../../core/calls/kept-objects';
+import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { until } from '../../support/until';
+
+for (const { name, open } of DATABASES) {
+  describe(`objects that vendors keep, in ${name}`, function () {
+    this.timeout(60_000);
+    let test: TestDatabase;
+    let database: Knex;
+    const opened: KeptObjects[] = [];
+
+    before(async () => {
+      test = await open();
+      database = test.database;
+    });
+    after(() => test.close());
+    afterEach(async () => {
+      for (const each of opened.splice(0)) await each.close();
+      await database('kept_objects').delete();
+    });
+
+    const start = (options: { mostOfAccount?: number; mostWaiting?: number; database?: Knex } = {}) => {
+      const objects = startKeptObjects({ database, log: quiet, ...options });
+      opened.push(objects);
+      return objects;
+    };
+    const object = (accountId: string, id: string, more: Partial<NewObject> = {}): NewObject => ({
+      accountId,
+      kind: 'container',
+      id,
+      upstream: 'acme',
+      credential: 'env KEY',
+      model: 'large',
+      inputTokens: 10,
+      outputTokens: 5,
+      days: 30,
+      ...more,
+    });
+    const count = async () => Number((await database('kept_objects').count<{ count: bigint }[]>())[0]?.count);
+
+    it('are found by their account, by another process too, and by no other account or kind', async () => {
+      const [owner, other] = [randomUUID(), randomUUID()];
+      await start().add([object(owner, 'c1'), object(owner, 'c2', { inputTokens: undefined })]);
+      const elsewhere = start();
+      assert.deepEqual(await elsewhere.find(owner, 'container', 'c1'), {
+        upstream: 'acme',
+        credential: 'env KEY',
+        model: 'large',
+        inputTokens: 10,
+        outputTokens: 5,
+      });
+      assert.equal((await elsewhere.find(owner, 'container', 'c2'))?.inputTokens, undefined);
+      assert.equal(await elsewhere.find(other, 'container', 'c1'), undefined);
+      assert.equal(await elsewhere.find(owner, 'thread', 'c1'), undefined);
+    });
+
+    it('are stored by SHA-256, without their id', async () => {
+      await start().add([object(randomUUID(), 'a-secret-id')]);
+      const [row] = await database('kept_objects').select<{ hash: Uint8Array }[]>('*');
+      assert.equal(
+        Buffer.from(row?.hash ?? []).toString('hex'),
+        createHash('sha256').update('a-secret-id').digest('hex'),
+      );
+      assert.doesNotMatch(
+        JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
+        /a-secret-id/,
+      );
+    });
+
+    it('stay with their account when an answer to another one names them', async () => {
+      const [owner, other] = [randomUUID(), randomUUID()];
+      const objects = start();
+      await objects.add([object(owner, 'c1')]);
+      await objects.add([object(other, 'c1', { inputTokens: 99 })]);
+      assert.equal(await objects.find(other, 'container', 'c1'), undefined);
+      assert.equal((await objects.find(owner, 'container', 'c1'))?.inputTokens, 10);
+      await database('kept_objects').update({ expires_at: database.raw("now() - interval '1 second'") });
+      assert.equal(await objects.find(owner, 'container', 'c1'), undefined, 'it has expired');
+      await objects.add([object(other, 'c1')]);
+      assert.notEqual(await objects.find(other, 'container', 'c1'), undefined, 'it may have a new owner then');
+    });
+
+    it('have the numbers that were reported last', async () => {
+      const owner = randomUUID();
+      const objects = start();
+      await objects.add([object(owner, 'c1')]);
+      await objects.add([object(owner, 'c1', { inputTokens: 70 })]);
+      assert.equal((await objects.find(owner, 'container', 'c1'))?.inputTokens, 70);
+      assert.equal(await count(), 1);
+    });
+
+    it('are kept for the days of the vendor and one more', async () => {
+      await start().add([object(randomUUID(), 'c1', { days: 30 })]);
+      const [row] = await database('kept_objects').select<{ expires_at: Date }[]>('expires_at');
+      const days = ((row?.expires_at.getTime() ?? 0) - Date.now()) / 86_400_000;
+      assert.ok(days > 30.9 && days < 31.1, String(days));
+    });
+
+    it('give way to newer ones of the same account, the one that was reported longest ago first', async () => {
+      const [owner, other] = [randomUUID(), randomUUID()];
+      const objects = start({ mostOfAccount: 3 });
+      await objects.add([object(other, 'theirs')]);
+      for (const id of ['c1', 'c2', 'c3', 'c1', 'c4']) await objects.add([object(owner, id)]);
+      await until('one has given way', async () => (await count()) === 4);
+      const there = await Promise.all(
+        ['c1', 'c2', 'c3', 'c4'].map(async (id) => (await objects.find(owner, 'container', id)) !== undefined),
+      );
+      assert.deepEqual(there, [true, false, true, true]);
+    });
+
+    it('of one account that two nodes write at once are all there', async () => {
+      const owner = randomUUID();
+      const nodes = [start(), start(), start()];
+      await Promise.all(
+        nodes.flatMap((node, at) => Array.from({ length: 20 }, (_, n) => node.add([object(owner, `${at}-${n}`)]))),
+      );
+      await until('all are written', async () => (await count()) === 60);
+    });
+
+    it('wait while the database is away, are found meanwhile, and are bounded', async () => {
+      const owner = randomUUID();
+      let isAway = true;
+      const shaky = new Proxy(database, {
+        get: (target, member) => {
+          const value = Reflect.get(target, member) as unknown;
+          if (member !== 'raw' || !isAway) return value;
+          return () => Promise.reject(new Error('away'));
+        },
+      });
+      const objects = start({ database: shaky, mostWaiting: 2 });
+      const beganMs = performance.now();
+      await objects.add([object(owner, 'c1'), object(owner, 'c2'), object(owner, 'c3')]);
+      assert.ok(performance.now() - beganMs < 1_000, 'the answer does not wait for long');
+      assert.equal(await count(), 0);
+      assert.notEqual(await objects.find(owner, 'container', 'c3'), undefined);
+      assert.equal(await objects.find(owner, 'container', 'c1'), undefined, 'the oldest one is lost');
+      isAway = false;
+      await until('they are written', async () => (await count()) === 2);
+    });
+  });
+}
