@@ -44,6 +44,7 @@ import ejectUpstream from './upstreams/eject';
 import listUpstreams from './upstreams/list';
 import restoreUpstream from './upstreams/restore';
 import testUpstream from './upstreams/test';
+import listAttempts from './usage/attempts';
 import exportUsage from './usage/export';
 import listUsage from './usage/list';
 import showUsage from './usage/show';
@@ -81,7 +82,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
     verbs: [listRollouts, rolloutStatus, pauseRollout, resumeRollout, promoteRollout, rollbackRollout],
   },
   ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
-  usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },
+  usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, listAttempts, exportUsage] },
   audit: { summary: 'who changed what', verbs: [listAudit] },
   prices: { summary: 'what vendors publish, beside the configuration', verbs: [checkPrices, updatePrices] },
   config: {

@@ -16,6 +16,7 @@ import type { UpstreamCall } from '../wire/ask-upstream';
 import type { ChunkReader } from '../wire/chunk-reader';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { EventReader, NotedEvent } from '../wire/event-reader';
+import type { MadeAttempt } from './made-attempt';
 
 /** model-request: what is asked; reserve-settle may lower its limit. */
 export interface ModelRequest extends UpstreamCall, AskedFor {
@@ -80,6 +81,11 @@ export interface Meter {
    * output tokens that the upstream probably made and did not show.
    */
   readPartial(hiddenTokens?: number): Counted;
+  /**
+   * What the attempt under way has used at its upstream, whoever pays for it: what was reported, and estimates of what was not.
+   * undefined when nothing has come of it.
+   */
+  attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined;
 }
 
 /** One try at one candidate. */
@@ -201,6 +207,8 @@ export interface CallFacts {
   /** Of an unstreamed answer, until all of it was there. */
   wholeMs: number | undefined;
   readonly routing: RoutingFacts;
+  /** failover: every request to an upstream, in order, as vendors charge for them. */
+  readonly made: MadeAttempt[];
   /** Set once the ledger has taken the call on: from then on settling writes the record. */
   reservationId: string | undefined;
   /** What was charged for it. */
@@ -244,6 +252,7 @@ export class Call implements Partial<CallFields> {
       clientRetry: undefined,
       intent: undefined,
     },
+    made: [],
     reservationId: undefined,
     costE8: 0n,
     rollout: undefined,

@@ -25,6 +25,8 @@ export interface Upstream {
   readonly adapterSettings: unknown;
   /** The platform's credential; undefined when its variable is not set: the upstream is disabled. */
   readonly credential: string | undefined;
+  /** Where the credential is: the name of its variable or file. For operators. */
+  readonly credentialName?: string | undefined;
   /** Why it is not asked, or undefined when it is. */
   readonly disabled: string | undefined;
   readonly tier: Tier;

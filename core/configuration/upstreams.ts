@@ -32,6 +32,7 @@ export function readUpstreams(
       adapters,
       adapterSettings: settings.adapterSettings ?? {},
       credential: 'value' in credential ? credential.value : undefined,
+      credentialName: settings.credential.env ?? settings.credential.file,
       disabled: 'missing' in credential ? credential.missing : undefined,
       tier: settings.tier,
       weight: settings.weight,

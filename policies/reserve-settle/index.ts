@@ -9,6 +9,7 @@ import { newId } from '../../core/ids';
 import { chargeOfEnding, doubtsOf, recordedUsage } from './charge';
 import { estimatedUsage } from './estimated';
 import { intentOf } from './intent';
+import { noteLastAttempt } from './note-attempt';
 import { type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
 
@@ -91,6 +92,7 @@ function openReservation(gateway: Gateway, call: PayingCall, promised: Omit<Rese
   async function settleOnce(ending: Ending): Promise<Settlement> {
     gateway.leases.untrack(rid);
     const { billing } = ending;
+    noteLastAttempt(call, ending);
     if (ending.billing === 'released') {
       const record = recordOf({ billing });
       await gateway.settler.release({ rid, accountId, keyId, record });
