@@ -23,6 +23,8 @@ import addCredit from './credits/add';
 import addDebit from './debits/add';
 import showDialect from './dialects/show';
 import { Failure, UsageError } from './failure';
+import compareInvoice from './invoices/compare';
+import fetchInvoice from './invoices/fetch';
 import createKey from './keys/create';
 import limitKey from './keys/limit';
 import listKeys from './keys/list';
@@ -83,6 +85,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   },
   ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, listAttempts, exportUsage] },
+  invoices: { summary: 'what vendors charge, beside the records', verbs: [fetchInvoice, compareInvoice] },
   audit: { summary: 'who changed what', verbs: [listAudit] },
   prices: { summary: 'what vendors publish, beside the configuration', verbs: [checkPrices, updatePrices] },
   config: {
