@@ -133,6 +133,16 @@ CREATE TABLE credits (
   CONSTRAINT credits_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
 
+-- Days of which a vendor's invoice was compared with the records.
+CREATE TABLE invoice_days (
+  upstream text NOT NULL,
+  day date NOT NULL,
+  claimed_at timestamp with time zone DEFAULT now() NOT NULL,
+  compared_at timestamp with time zone,
+  difference_e8 numeric,
+  CONSTRAINT invoice_days_pkey PRIMARY KEY (upstream, day)
+);
+
 -- What each key has spent on each day of UTC.
 CREATE TABLE key_spending (
   key_id uuid NOT NULL,

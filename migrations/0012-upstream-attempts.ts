@@ -33,4 +33,21 @@ export async function up(knex: Knex): Promise<void> {
     `COMMENT ON TABLE upstream_attempts IS 'Requests to upstreams, with what each used there. For operators.'`,
   );
   await createPartitions(knex, 'upstream_attempts');
+  await createInvoiceDays(knex);
+}
+
+/**
+ * Creates the days of upstreams whose vendor's report was set beside the records. A process claims a day, so that only one of them
+ * asks the vendor; `compared_at` is null until it has. `difference_e8` is what the vendor charges more, in 1e-8 USD.
+ */
+async function createInvoiceDays(knex: Knex): Promise<void> {
+  await knex.raw(`CREATE TABLE invoice_days (
+    upstream text NOT NULL,
+    day date NOT NULL,
+    claimed_at timestamptz NOT NULL DEFAULT now(),
+    compared_at timestamptz,
+    difference_e8 numeric,
+    PRIMARY KEY (upstream, day)
+  )`);
+  await knex.raw(`COMMENT ON TABLE invoice_days IS 'Days of which a vendor''s invoice was compared with the records.'`);
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import { buildCatalog, type Reporting, type Upstream } from '../../core/catalog/catalog';
+import pino from 'pino';
+import { buildCatalog, type Catalog, type Reporting, type Upstream } from '../../core/catalog/catalog';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
+import { metrics } from '../../core/metrics';
 import { openEgress } from '../../core/wire/egress';
 import { dayOf } from '../../plugins/operator/invoices/days';
+import { compareLastDay } from '../../plugins/operator/invoices/watch';
 import { sampleModel, samplePrice, sampleUpstream } from '../support/catalog-samples';
 import { runTollgate } from '../support/command-line';
 import { DATABASES } from '../support/databases';
@@ -12,6 +15,7 @@ import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/repo
 
 const DAY = '2026-11-20';
 const NEXT = '2026-11-21';
+const HOUR_MS = 3_600_000;
 
 function reportingOf(vendor: ReportVendor, more: Partial<Reporting> = {}): Reporting {
   return {
@@ -32,6 +36,7 @@ for (const { name } of DATABASES) {
     let anthropic: ReportVendor;
     let openai: ReportVendor;
     let desk: TestDesk;
+    let catalog: Catalog;
     const egress = openEgress();
 
     before(async () => {
@@ -45,7 +50,7 @@ for (const { name } of DATABASES) {
           models.map((each) => ({ ...each, name: each.name })),
           { allowPrivate: true, reporting },
         );
-      const catalog = buildCatalog([
+      catalog = buildCatalog([
         upstream('acme', reportingOf(anthropic, { apiKeyId: 'apikey_acme' })),
         upstream('other', reportingOf(anthropic, { workspaceId: 'wrkspc_one' })),
         upstream('chatty', reportingOf(openai, { vendor: 'openai', alarmAboveE8: 0n })),
@@ -363,6 +368,84 @@ for (const { name } of DATABASES) {
         const json = JSON.parse((await tollgate('compare', 'acme', '--from', DAY, '--json')).out);
         assert.equal(json.counts.length, 1);
         assert.equal((await tollgate('compare', 'acme', '--from', NEXT)).status, 0);
+      });
+    });
+
+    describe('the watch', () => {
+      const at = (time: string) => Date.parse(`${NEXT}T${time}Z`);
+      const lines: { level: number; msg: string; counts?: string[]; differenceUsd?: string }[] = [];
+      const ofAcme = () => ({ ...catalog, upstreams: catalog.upstreams.filter((each) => each.name === 'acme') });
+      const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+      const look = (time: string) =>
+        compareLastDay({ database: desk.database, egress, catalog: ofAcme(), log }, 12 * HOUR_MS, at(time));
+      const metricOf = async (metric: string) => {
+        const { values = [] } = (await metrics.getSingleMetric(metric)?.get()) ?? {};
+        return values.find(({ labels }) => labels['upstream'] === 'acme')?.value ?? 0;
+      };
+
+      beforeEach(async () => {
+        lines.splice(0);
+        await desk.database('invoice_days').delete();
+        await write(countedAttempt(DAY, 1, { input: 1_000_000, output: 0 }));
+        anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 2_000_000 });
+        anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: '600' });
+      });
+
+      it('raises an alarm for a difference above the bound, once for a day', async () => {
+        const before = await metricOf('tollgate_invoice_alarms_total');
+        await look('12:00:00');
+        await look('13:00:00');
+        const told = lines.filter(({ level }) => level === 50);
+        assert.deepEqual(
+          told.map(({ differenceUsd, counts }) => [differenceUsd, counts]),
+          [['3.00000000', ['large input 1000000: unexplained']]],
+        );
+        assert.equal((await metricOf('tollgate_invoice_alarms_total')) - before, 1);
+        assert.equal(await metricOf('tollgate_invoice_difference_usd'), 3);
+        const [row] = await desk.database('invoice_days').where({ upstream: 'acme' });
+        assert.equal(String(row.difference_e8), '300000000');
+      });
+
+      it('waits until the vendor has had time to count', async () => {
+        await look('11:59:59');
+        assert.deepEqual(
+          anthropic.asked.filter(({ url }) => url.searchParams.get('starting_at') === `${DAY}T00:00:00.000Z`),
+          [],
+        );
+      });
+
+      it('raises none for a difference up to the bound', async () => {
+        anthropic.books.usage.splice(0, 1, { day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 1_300_000 });
+        anthropic.books.costs.splice(0, 1, { day: DAY, workspaceId: null, item: 'all', amount: '400' });
+        await look('12:00:00');
+        assert.deepEqual(
+          lines.filter(({ level }) => level === 50),
+          [],
+        );
+      });
+
+      it('tries again where a report could not be read, and says so', async () => {
+        const before = await metricOf('tollgate_invoice_failures_total');
+        anthropic.mishaps.push({ status: 401, body: '{}' });
+        await look('12:00:00');
+        assert.equal((await metricOf('tollgate_invoice_failures_total')) - before, 1);
+        assert.ok(lines.some(({ level, msg }) => level === 40 && msg.includes('could not be compared')));
+        await look('13:00:00');
+        assert.equal(lines.filter(({ level }) => level === 50).length, 1);
+      });
+
+      it('leaves a day alone that another process has claimed, until that has been dead for half an hour', async () => {
+        await desk.database.raw(`INSERT INTO invoice_days (upstream, day) VALUES ('acme', '${DAY}')`);
+        await look('12:00:00');
+        assert.deepEqual(
+          lines.filter(({ level }) => level === 50),
+          [],
+        );
+        await desk.database.raw(
+          `UPDATE invoice_days SET claimed_at = now() - interval '31 minutes' WHERE upstream = 'acme'`,
+        );
+        await look('12:00:00');
+        assert.equal(lines.filter(({ level }) => level === 50).length, 1);
       });
     });
   });

@@ -88,8 +88,7 @@ interface Place {
 
 function compareCounts(upstream: Upstream, report: Report, recorded: Recorded): readonly CountDifference[] {
   const places = new Map<string, Place>();
-  const at = (day: string, name: string, meter: Meter): Place => {
-    const model = nameHere(upstream, name);
+  const at = (day: string, model: string, meter: Meter): Place => {
     const key = `${day}\n${model}\n${meter}`;
     const known = places.get(key);
     if (known !== undefined) return known;
@@ -98,14 +97,15 @@ function compareCounts(upstream: Upstream, report: Report, recorded: Recorded): 
     return place;
   };
   const meters = new Set<Meter>();
+  const learned = learnNames(upstream, recorded.counts);
   for (const { day, model, counts } of report.usage) {
     for (const [meter, count] of counts) {
       meters.add(meter);
-      at(day, model, meter).reported += count;
+      at(day, nameHere(upstream, model) ?? learned.get(model) ?? model, meter).reported += count;
     }
   }
-  for (const { day, model, cause, meter, count, estimated } of recorded.counts) {
-    const place = at(day, model, meter);
+  for (const { day, meter, cause, count, estimated, ...names } of recorded.counts) {
+    const place = at(day, modelOf(upstream, names), meter);
     place.recorded += count;
     if (estimated > 0n) place.estimated.set(cause, (place.estimated.get(cause) ?? 0n) + estimated);
   }
@@ -139,20 +139,38 @@ function causesOfDifference(
     if (many > 0n) uncertain.set(cause, (uncertain.get(cause) ?? 0n) + many);
   };
   for (const each of attempts) {
-    if (each.upstream !== upstream.name || each.day !== day || nameHere(upstream, each.model) !== model) continue;
+    if (each.upstream !== upstream.name || each.day !== day || modelOf(upstream, each) !== model) continue;
     const isPossible = difference > 0n || (estimated.get(each.cause) ?? 0n) >= -difference;
     if (isPossible) add(each.cause, each.uncertain);
   }
   if (difference > 0n)
-    for (const each of expired)
-      if (each.day === day && nameHere(upstream, each.model) === model) add('expired', each.calls);
+    for (const each of expired) if (each.day === day && modelOf(upstream, each) === model) add('expired', each.calls);
   if (uncertain.size === 0) return [{ cause: 'unexplained', attempts: 0n }];
   return [...uncertain].map(([cause, many]) => ({ cause, attempts: many }));
 }
 
-/** The name that a model has at the upstream; vendors and clients may have others for it. */
-function nameHere(upstream: Upstream, name: string): string {
-  return entryNamed(upstream, name)?.name ?? name;
+/** The model that ran: the one that the answer named, if the upstream's configuration has it, else the one that was asked. */
+function modelOf(upstream: Upstream, { model, answered = null }: { model: string; answered?: string | null }): string {
+  const named = answered === null ? undefined : nameHere(upstream, answered);
+  return named ?? nameHere(upstream, model) ?? model;
+}
+
+/** The name that the configuration has for a model; vendors and clients may have others. */
+function nameHere(upstream: Upstream, name: string): string | undefined {
+  return entryNamed(upstream, name)?.name;
+}
+
+/** Names that only answers have, by the model that was asked. A vendor's invoice has the same ones. */
+function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMap<string, string> {
+  const models = new Map<string, Set<string>>();
+  for (const { model, answered } of counts) {
+    if (answered === null || nameHere(upstream, answered) !== undefined) continue;
+    models.set(answered, (models.get(answered) ?? new Set()).add(modelOf(upstream, { model })));
+  }
+  const known = [...models].flatMap(([name, [first, ...others]]) =>
+    first === undefined || others.length > 0 ? [] : [[name, first] as const],
+  );
+  return new Map(known);
 }
 
 function entryNamed({ models }: Upstream, name: string): ModelEntry | undefined {

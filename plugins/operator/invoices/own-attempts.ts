@@ -5,7 +5,10 @@ import { boundsOf, type Days } from './days';
 /** Counts of one meter, of attempts with one cause at one model on one day. */
 export interface OwnCount {
   readonly day: string;
+  /** The model that was asked. */
   readonly model: string;
+  /** As the upstream's answer named it; null where it did not. */
+  readonly answered: string | null;
   readonly cause: AttemptCause;
   readonly meter: string;
   readonly count: bigint;
@@ -37,14 +40,14 @@ const DAY = `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 /** Sums of what the attempts of an upstream used, by day, model, cause and meter. */
 export async function sumCounts(database: Knex, upstream: string, days: Days): Promise<readonly OwnCount[]> {
   const { rows } = await database.raw<{ rows: Texts<OwnCount>[] }>(
-    `SELECT ${DAY} AS day, coalesce(pass->>'model', model) AS model, cause, meter.key AS meter,
+    `SELECT ${DAY} AS day, model, pass->>'model' AS answered, cause, meter.key AS meter,
        sum(meter.value::numeric)::text AS count,
        coalesce(sum(meter.value::numeric) FILTER (WHERE ${IS_UNCERTAIN}), 0)::text AS estimated
      FROM upstream_attempts
      CROSS JOIN LATERAL jsonb_array_elements(passes) AS pass
      CROSS JOIN LATERAL jsonb_each_text(pass - '{model,tier,speed,geo}'::text[]) AS meter
      WHERE upstream = :upstream AND created_at >= :start AND created_at < :end
-     GROUP BY 1, 2, 3, 4`,
+     GROUP BY 1, 2, 3, 4, 5`,
     { upstream, ...boundsOf(days) },
   );
   return rows.map((row) => ({ ...row, count: BigInt(row.count), estimated: BigInt(row.estimated) }));

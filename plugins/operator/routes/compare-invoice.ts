@@ -59,13 +59,13 @@ export function compareInvoiceRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
     method: 'GET',
-    path: '/admin/v1/invoices/{upstream}/comparison',
+    path: '/admin/v1/invoices/{name}/comparison',
     summary: "What an upstream's vendor reports for some days of UTC, beside the records; yesterday by default.",
     query: DAY_READERS,
     answers: { 200: { description: 'Every difference, with its causes where they can be told.', schema: COMPARISON } },
     errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],
     handle: async ({ params, query }, _request, response) => {
-      const upstream = requireUpstream(gateway, params['upstream']);
+      const upstream = requireUpstream(gateway, params['name']);
       const days = daysOf(readQuery(query, DAY_READERS));
       const comparison = await compareUpstream(gateway, upstream, days);
       sendJson(response, 200, { upstream: upstream.name, ...days, ...shownComparison(comparison) });

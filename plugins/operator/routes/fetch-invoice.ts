@@ -35,13 +35,13 @@ export function fetchInvoiceRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
     method: 'GET',
-    path: '/admin/v1/invoices/{upstream}',
+    path: '/admin/v1/invoices/{name}',
     summary: "What an upstream's vendor reports for some days of UTC, asked now; yesterday by default.",
     query: DAY_READERS,
     answers: { 200: { description: 'Usage by day, API key, model and tier; cost by day and item.', schema: REPORT } },
     errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],
     handle: async ({ params, query }, _request, response) => {
-      const upstream = requireUpstream(gateway, params['upstream']);
+      const upstream = requireUpstream(gateway, params['name']);
       const days = daysOf(readQuery(query, DAY_READERS));
       const report = await readReport(gateway.egress, upstream, days);
       sendJson(response, 200, { upstream: upstream.name, ...days, ...shownReport(report) });
