@@ -1,7 +1,7 @@
 import type { AttemptCause, RecordedAttempt } from '../catalog/attempt-fields';
 import { type Candidate, entryOf } from '../catalog/catalog';
 import { chargeOf } from '../catalog/price';
-import type { Usage } from '../catalog/usage';
+import type { Pass, Usage } from '../catalog/usage';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { ExchangeHead } from '../wire/exchange';
 
@@ -50,7 +50,7 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
   const usage = isCountable(made.usage) ? made.usage : undefined;
   return {
     startedAt: new Date(startedAtMs).toISOString(),
-    ...(number !== undefined && { number }),
+    number,
     upstream: upstream.name,
     credential: upstream.credentialName ?? upstream.name,
     model: model.name,
@@ -59,10 +59,17 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
     status,
     ms,
     upstreamRequestId: made.upstreamRequestId,
-    passes: usage?.passes.map(({ counts, ...pass }) => ({ ...pass, ...Object.fromEntries(counts) })),
+    passes: usage?.passes.map(recordedPass),
     isReported: usage !== undefined && made.isReported,
     costE14: usage === undefined ? '0' : costE14Of(usage, candidate),
   };
+}
+
+/** Written out: spreads of objects cost more than all else here. */
+function recordedPass({ model, tier, speed, geo, counts }: Pass): Record<string, string | number | undefined> {
+  const pass: Record<string, string | number | undefined> = { model, tier, speed, geo };
+  for (const [meter, count] of counts) pass[meter] = count;
+  return pass;
 }
 
 function costE14Of(usage: Usage, candidate: MadeAttempt['candidate']): string {

@@ -26,7 +26,7 @@ export interface RecordedAttempt {
   /** RFC 3339 with milliseconds, UTC. */
   readonly startedAt: string;
   /** Place among those of its call, from 1; 0 for a mirror. Absent: its place in the list. */
-  readonly number?: number;
+  readonly number?: number | undefined;
   readonly upstream: string;
   /** The name of the credential it was asked with, never its value. */
   readonly credential: string;

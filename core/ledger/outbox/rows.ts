@@ -60,23 +60,24 @@ const INSERT_ENTRIES = `
  * that gives its hold back comes with the record of the same call, which then knows its reservation.
  */
 const INSERT_USAGE = `
-  WITH attempts AS (${insertAttemptsOf('("requestId" text, "accountId" uuid, made jsonb)')})
+  WITH record AS MATERIALIZED (SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, made jsonb, ${USAGE_SQL.types})),
+  attempts AS (${insertAttemptsOf('record')})
   INSERT INTO usage_records (rid, ${USAGE_SQL.columns})
   SELECT DISTINCT ON ("requestId", "createdAt") rid, ${USAGE_SQL.values}
-  FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, ${USAGE_SQL.types})
+  FROM record
   ORDER BY "requestId", "createdAt", rid NULLS LAST
   ON CONFLICT (request_id, created_at) DO UPDATE
     SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing
     WHERE usage_records.rid IS NULL AND excluded.rid IS NOT NULL`;
 
-/** Inserts the attempts of records that come as JSON; attempts that are there already are left as they are. */
-function insertAttemptsOf(record: string): string {
+/** Inserts the attempts of records; attempts that are there already are left as they are. */
+function insertAttemptsOf(records: string): string {
   return `
   INSERT INTO upstream_attempts (request_id, created_at, number, account_id, upstream, credential, model, cause, outcome, status, ms,
     upstream_request_id, passes, is_reported, cost_e14)
   SELECT "requestId", "startedAt", coalesce(number, place), "accountId", upstream, credential, model, cause, outcome, status, ms,
     "upstreamRequestId", passes, "isReported", "costE14"
-  FROM jsonb_to_recordset(:rows::jsonb) AS record ${record}
+  FROM (SELECT "requestId", "accountId", made FROM ${records}) AS record
   CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(made) AS ("startedAt" timestamptz, number int, upstream text, credential text,
     model text, cause text, outcome text, status int, ms int, "upstreamRequestId" text, passes jsonb, "isReported" boolean,
     "costE14" numeric)) WITH ORDINALITY AS attempt ("startedAt", number, upstream, credential, model, cause, outcome, status, ms,
@@ -110,7 +111,9 @@ export interface AttemptsRow {
   readonly made: readonly RecordedAttempt[];
 }
 
-const INSERT_ATTEMPTS = insertAttemptsOf('("requestId" text, "accountId" uuid, made jsonb)');
+const INSERT_ATTEMPTS = insertAttemptsOf(
+  'jsonb_to_recordset(:rows::jsonb) AS given ("requestId" text, "accountId" uuid, made jsonb)',
+);
 
 /** Writes attempts beside usage records: mirrors and operators' tests. Attempts that are there already are left as they are. */
 export async function insertAttempts(database: Knex, rows: readonly AttemptsRow[]): Promise<void> {
