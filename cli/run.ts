@@ -23,6 +23,8 @@ import addCredit from './credits/add';
 import addDebit from './debits/add';
 import showDialect from './dialects/show';
 import { Failure, UsageError } from './failure';
+import compareInvoice from './invoices/compare';
+import fetchInvoice from './invoices/fetch';
 import createKey from './keys/create';
 import limitKey from './keys/limit';
 import listKeys from './keys/list';
@@ -44,6 +46,7 @@ import ejectUpstream from './upstreams/eject';
 import listUpstreams from './upstreams/list';
 import restoreUpstream from './upstreams/restore';
 import testUpstream from './upstreams/test';
+import listAttempts from './usage/attempts';
 import exportUsage from './usage/export';
 import listUsage from './usage/list';
 import showUsage from './usage/show';
@@ -81,7 +84,8 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
     verbs: [listRollouts, rolloutStatus, pauseRollout, resumeRollout, promoteRollout, rollbackRollout],
   },
   ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
-  usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, exportUsage] },
+  usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, listAttempts, exportUsage] },
+  invoices: { summary: 'what vendors charge, beside the records', verbs: [fetchInvoice, compareInvoice] },
   audit: { summary: 'who changed what', verbs: [listAudit] },
   prices: { summary: 'what vendors publish, beside the configuration', verbs: [checkPrices, updatePrices] },
   config: {

@@ -358,6 +358,12 @@ export const ERRORS = {
     retryable: true,
     summary: 'The supplier that runs the sandbox failed.',
   },
+  REPORT_UNAVAILABLE: {
+    status: 502,
+    type: 'server_error',
+    retryable: true,
+    summary: "A vendor's report of usage or cost could not be read; the message says why.",
+  },
   LEDGER_UNAVAILABLE: {
     status: 503,
     type: 'server_error',

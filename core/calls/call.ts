@@ -18,6 +18,7 @@ import type { ChunkReader } from '../wire/chunk-reader';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { EventReader, NotedEvent } from '../wire/event-reader';
 import type { KeptObject } from './kept-objects';
+import type { MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
 
 /** model-request: what is asked; reserve-settle may lower its limit. */
@@ -94,6 +95,11 @@ export interface Meter {
    * output tokens that the upstream probably made and did not show.
    */
   readPartial(hiddenTokens?: number): Counted;
+  /**
+   * What the attempt under way has used at its upstream, whoever pays for it: what was reported, and estimates of what was not.
+   * undefined when nothing has come of it.
+   */
+  attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined;
 }
 
 /** One try at one candidate. */
@@ -215,6 +221,8 @@ export interface CallFacts {
   /** Of an unstreamed answer, until all of it was there. */
   wholeMs: number | undefined;
   readonly routing: RoutingFacts;
+  /** failover: every request to an upstream, in order, as vendors charge for them. */
+  readonly made: MadeAttempt[];
   /** Set once the ledger has taken the call on: from then on settling writes the record. */
   reservationId: string | undefined;
   /** What was charged for it. */
@@ -258,6 +266,7 @@ export class Call implements Partial<CallFields> {
       clientRetry: undefined,
       intent: undefined,
     },
+    made: [],
     reservationId: undefined,
     costE8: 0n,
     rollout: undefined,

@@ -1,3 +1,4 @@
+import type { RecordedAttempt } from '../catalog/attempt-fields';
 import {
   CACHE_READ_METERS,
   CACHE_WRITE_METERS,
@@ -10,6 +11,7 @@ import {
 } from '../catalog/usage';
 import type { Arm } from '../rollouts/rollout';
 import type { Call, CallFields, RoutingFacts } from './call';
+import { recordedAttempt } from './made-attempt';
 
 /**
  * One row of usage_records, metadata only; docs/contract.md, section 6. `cost` is not here: the ledger's entry has it. Nor is the key's
@@ -56,6 +58,8 @@ export interface UsageRecord {
   readonly rollout?: string | undefined;
   readonly rolloutStage?: number | undefined;
   readonly rolloutArm?: Arm | undefined;
+  /** Every request to an upstream; a row each in upstream_attempts. */
+  readonly made?: readonly RecordedAttempt[] | undefined;
 }
 
 /** What is charged for, and how sure that is. */
@@ -112,6 +116,7 @@ export function usageRecord(
     rollout: facts.rollout?.name,
     rolloutStage: facts.rollout?.stage,
     rolloutArm: facts.rollout?.arm,
+    made: facts.made.length === 0 ? undefined : facts.made.map((each) => recordedAttempt(each)),
   };
 }
 

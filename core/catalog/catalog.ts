@@ -17,6 +17,22 @@ export interface Timeouts {
   readonly idleMs: number;
 }
 
+/** Where a vendor's own reports of usage and cost are read. */
+export interface Reporting {
+  readonly vendor: 'anthropic' | 'openai';
+  readonly url: URL;
+  /** The key for the vendor's admin API; undefined when its variable is not set. */
+  readonly credential: string | undefined;
+  /** Why there is no credential; undefined when there is one. */
+  readonly missing: string | undefined;
+  /** The vendor's id of the upstream's credential; undefined for all that the organisation used. */
+  readonly apiKeyId: string | undefined;
+  /** The workspace or project whose costs are compared; undefined for all. */
+  readonly workspaceId: string | undefined;
+  /** A difference of more than this on one day is an alarm. */
+  readonly alarmAboveE8: bigint;
+}
+
 /** A model provider we can ask: one entry of serviceEndpoints. */
 export interface Upstream {
   readonly name: string;
@@ -43,6 +59,8 @@ export interface Upstream {
   readonly stopsOnCancel?: boolean | undefined;
   /** Members of requests that no table has and that cost nothing at this upstream. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
+  /** undefined: the vendor has no reports, or the operator reads none. */
+  readonly reporting?: Reporting | undefined;
   readonly models: readonly ModelEntry[];
 }
 

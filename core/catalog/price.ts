@@ -69,6 +69,8 @@ export function mostCost({ context, maxOutput }: { context: number; maxOutput: n
 
 export interface Charge {
   readonly costE8: bigint;
+  /** The same before it is rounded up, in 1e-14 USD. */
+  readonly exactE14: bigint;
   /** What was counted and has no price: meters, and what answers came with, such as `tier priority`. */
   readonly unpriced: readonly string[];
 }
@@ -93,7 +95,7 @@ export function chargeOf(parts: readonly PricedPart[]): Charge {
       exact += costOfPass(pass, priceOf(pass), input, unpriced);
     }
   }
-  return { costE8: divideRoundingUp(exact, TOKENS_PER_PRICE), unpriced };
+  return { costE8: divideRoundingUp(exact, TOKENS_PER_PRICE), exactE14: exact, unpriced };
 }
 
 /** The exact cost of a usage at one price. */

@@ -84,6 +84,7 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     ...facts(`${what} credential`, of('credential'), of('credential')),
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
     ...facts(what, { tier, weight, allowPrivate, prefill, streamUsage }, written),
+    ...facts(`${what} reporting`, of('reporting'), of('reporting')),
     ...facts(`${what} freeMembers`, [...(upstream.freeMembers ?? [])], of('freeMembers')),
     ...Object.entries(upstream.timeouts).flatMap(([timeout, ms]) =>
       facts(`${what} timeouts ${timeout}`, ms, of('timeouts', timeout.slice(0, -2))),

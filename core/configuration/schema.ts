@@ -164,6 +164,66 @@ const MODEL = {
   },
 } as const;
 
+/** Where a secret is, which the configuration itself never has. */
+const CREDENTIAL = {
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+  properties: {
+    env: {
+      description: 'The environment variable that holds it.',
+      type: 'string',
+      pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+      'x-expected': 'the name of an environment variable, not its value',
+    },
+    file: {
+      description:
+        "A file that holds it, within CREDENTIALS_DIR and relative to it; default: the configuration's folder.",
+      type: 'string',
+      minLength: 1,
+    },
+  },
+} as const;
+
+const REPORTING = {
+  description: "Where the vendor's own reports of usage and cost are read, to be set beside the records.",
+  type: 'object',
+  additionalProperties: false,
+  required: ['credential'],
+  properties: {
+    credential: {
+      ...CREDENTIAL,
+      description: "Where the key for the vendor's admin API is; while it is unset or empty no report is read.",
+    },
+    vendor: {
+      description: 'Whose reports they are; default: `anthropic` for the adapter `messages`, `openai` for `chat`.',
+      enum: ['anthropic', 'openai'],
+    },
+    url: {
+      description: "The base address of the vendor's admin API; default: the upstream's `url`.",
+      type: 'string',
+      pattern: '^https?://',
+    },
+    apiKeyId: {
+      description: "The vendor's id of the upstream's `credential`: only what it used is compared. Default: all keys.",
+      type: 'string',
+      minLength: 1,
+    },
+    workspaceId: {
+      description:
+        'The workspace (Anthropic; `default` for the default one) or project (OpenAI) whose costs are compared. Default: all.',
+      type: 'string',
+      minLength: 1,
+    },
+    alarmAboveUsd: {
+      description: 'A difference of more than this on one day is an alarm.',
+      type: ['number', 'string'],
+      default: 1,
+    },
+  },
+} as const;
+
 const SERVICE_ENDPOINT = {
   type: 'object',
   additionalProperties: false,
@@ -183,27 +243,11 @@ const SERVICE_ENDPOINT = {
     },
     adapterSettings: { description: "The adapter's own settings.", type: 'object' },
     credential: {
+      ...CREDENTIAL,
       description:
         "Where the platform's key for this upstream is; while it is unset or empty the upstream is disabled.",
-      type: 'object',
-      additionalProperties: false,
-      minProperties: 1,
-      maxProperties: 1,
-      properties: {
-        env: {
-          description: 'The environment variable that holds it.',
-          type: 'string',
-          pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
-          'x-expected': 'the name of an environment variable, not its value',
-        },
-        file: {
-          description:
-            "A file that holds it, within CREDENTIALS_DIR and relative to it; default: the configuration's folder.",
-          type: 'string',
-          minLength: 1,
-        },
-      },
     },
+    reporting: REPORTING,
     tier: {
       description: 'How good it is; the strategy `quality` prefers the first.',
       enum: ['official', 'high-sla', 'standard'],

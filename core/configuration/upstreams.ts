@@ -7,6 +7,7 @@ import { compileCheck, parseDuration } from '../settings';
 import { credentialName, readCredential } from './credentials';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
+import { readReporting } from './reporting';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
 
 /** The upstreams with their adapters, credentials, models and prices. */
@@ -44,6 +45,7 @@ export function readUpstreams(
       ignoreUsage: new Set(settings.ignoreUsage),
       stopsOnCancel: settings.stopsOnCancel,
       freeMembers: new Set(settings.freeMembers),
+      reporting: readReporting(path, settings, { folder, env, problems }),
       models: Object.entries(settings.models).map(([model, each]) =>
         readModel([...path, 'models', model], model, each, problems),
       ),

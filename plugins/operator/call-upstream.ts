@@ -1,5 +1,7 @@
+import { beginAttempt, type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
 import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
+import type { Usage } from '../../core/catalog/usage';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
@@ -31,42 +33,67 @@ const QUESTION: Readonly<Record<Protocol, object>> = {
   chat: { max_completion_tokens: 16, messages: MESSAGES },
 };
 
+/** What came of a test, and the attempt as the vendor may charge for it. */
+export interface MadeTest {
+  readonly result: TestResult;
+  readonly made: MadeAttempt;
+}
+
 /** Asks an upstream the way calls do, with the platform's credential. Nobody is charged; the upstream charges the platform. */
 export async function callUpstream(
   egress: Egress,
   upstream: Upstream,
   model: ModelEntry,
   { adapter, protocol }: { readonly adapter: UpstreamAdapter; readonly protocol: Protocol },
-): Promise<TestResult> {
+): Promise<MadeTest> {
+  const made = beginAttempt({ upstream, model }, 'test');
   const startedMs = performance.now();
   const exchange = askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
   const patience = setTimeout(
     () => exchange.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
     PATIENCE_MS,
   );
-  const result = (status: number | null, problem: string | null): TestResult => ({
-    upstream: upstream.name,
-    model: model.name,
-    protocol,
-    ok: problem === null,
-    status,
-    ms: Math.round(performance.now() - startedMs),
-    problem,
-  });
+  const result = (status: number | null, problem: string | null): MadeTest => {
+    const ms = Math.round(performance.now() - startedMs);
+    made.status = status ?? undefined;
+    made.ms = ms;
+    return {
+      made,
+      result: {
+        upstream: upstream.name,
+        model: model.name,
+        protocol,
+        ok: problem === null,
+        status,
+        ms,
+        problem,
+      },
+    };
+  };
   try {
     const head = await exchange.head;
     const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
-    const isFine = head.status < 300 && isAnswer(parseJson(text));
+    made.upstreamRequestId = upstreamRequestId(head.headers);
+    const body = parseJson(text);
+    const isFine = head.status < 300 && isAnswer(body);
+    made.outcome = isFine ? 'answered' : 'status';
+    if (isFine) noteUsage(made, adapter.readBody(body).usage);
     return result(
       head.status,
       isFine ? null : `it answered ${head.status}: ${without(upstream.credential, text).slice(0, SHOWN_AT_MOST)}`,
     );
   } catch (error) {
-    return result(null, `${classifyDialFailure(error)}: ${error instanceof Error ? error.message : String(error)}`);
+    made.outcome = classifyDialFailure(error);
+    return result(null, `${made.outcome}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
     clearTimeout(patience);
     exchange.cancel();
   }
+}
+
+function noteUsage(made: MadeAttempt, usage: Usage): void {
+  made.usage = usage;
+  made.isReported = usage.passes.length > 0;
 }
 
 /** Some upstreams repeat the key they were shown, and what they answer is written into the audit log. */

@@ -2,6 +2,7 @@ import { definePlugin } from '../../core/gateway/plugin';
 import { followTakenOut } from '../../core/health/taken-out-upstreams';
 import { startWatch } from '../../core/ledger/verify/watch';
 import { DURATION, parseDuration } from '../../core/settings';
+import { startInvoiceWatch } from './invoices/watch';
 import { operatorRoutes } from './routes';
 
 /** The operator's API under /admin/v1; docs/contract.md, section 7. */
@@ -24,18 +25,30 @@ export default definePlugin({
         exclusiveMinimum: 0,
         default: 100,
       },
+      compareInvoices: {
+        description: "Once a day sets each vendor's report beside the records, where an upstream has `reporting`.",
+        type: 'boolean',
+        default: true,
+      },
+      compareInvoicesAfter: {
+        ...DURATION,
+        description: 'How long after the end of a day (UTC) its report is read: vendors need a while to count.',
+        default: '12h',
+      },
     },
   },
   routes: (_settings, gateway) => operatorRoutes(gateway),
-  start: async ({ watchLedger, watchEvery, watchAccountsPerSecond }, gateway) => {
-    const stopFollowing = await followTakenOut(gateway);
-    if (!watchLedger) return stopFollowing;
+  start: async ({ watchLedger, watchEvery, watchAccountsPerSecond, ...invoices }, gateway) => {
+    const stops = [await followTakenOut(gateway)];
     const { ledger, database, log } = gateway;
-    const everyMs = parseDuration(watchEvery);
-    const watch = startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond });
+    if (watchLedger) {
+      const everyMs = parseDuration(watchEvery);
+      stops.push(startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond }).stop);
+    }
+    if (invoices.compareInvoices)
+      stops.push(startInvoiceWatch(gateway, parseDuration(invoices.compareInvoicesAfter)).stop);
     return async () => {
-      await watch.stop();
-      await stopFollowing();
+      for (const stop of stops.reverse()) await stop();
     };
   },
 });

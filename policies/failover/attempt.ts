@@ -3,6 +3,7 @@ import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate } from '../../core/catalog/catalog';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import type { Verdict } from '../../core/catalog/upstream';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { type ChunkReader, readAll } from '../../core/wire/chunk-reader';
@@ -17,7 +18,14 @@ import { type AttemptingCall, Patience, send } from './send';
 /** What one try at one candidate came to. A failure that was an answer can still be relayed. */
 export type Attempted =
   | { readonly answer: Answer }
-  | { readonly failure: Failure; readonly relay: (Answer & { readonly kind: 'relay' }) | undefined };
+  | {
+      readonly failure: Failure;
+      readonly relay: (Answer & { readonly kind: 'relay' }) | undefined;
+      /** Of the answer, where there was one. */
+      readonly headers?: UpstreamHeaders;
+      /** What it reported before it failed. */
+      readonly usage?: Usage | undefined;
+    };
 
 /** An unstreamed answer is kept whole until it is charged for; nobody sends more than this. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -104,17 +112,21 @@ async function readRefusal(
 /** A success in one piece, if it is one: an error may come with any status. */
 function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader, newIds?: NewIds): Attempted {
   let body = readAnswer(bytes);
+  let usage: Usage | undefined;
   const { candidate, status, headers } = head;
   if (isAnswer(body)) {
     // Read here and not when it is charged: another candidate can still answer if the adapter fails.
-    const { usage, contentBytes, error } = candidate.adapter.readBody(body);
-    if (error === undefined) newIds?.noteBody(candidate, body);
-    if (error === undefined)
-      return { answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } };
-    body = error.body;
+    const read = candidate.adapter.readBody(body);
+    if (read.error === undefined) {
+      newIds?.noteBody(candidate, body);
+      const { contentBytes } = read;
+      return { answer: { candidate, status, headers, kind: 'body', bytes, usage: read.usage, contentBytes } };
+    }
+    body = read.error.body;
+    usage = read.usage;
   }
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
-  return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks });
+  return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks }, usage);
 }
 
 function failed(
@@ -122,8 +134,10 @@ function failed(
   head: Head,
   verdict: Verdict,
   relay: Answer & { kind: 'relay' },
+  usage?: Usage,
 ): Attempted {
-  return { failure: { outcome, status: head.status, verdict, retryAfterMs: retryAfterMs(head.headers) }, relay };
+  const failure = { outcome, status: head.status, verdict, retryAfterMs: retryAfterMs(head.headers) };
+  return { failure, relay, headers: head.headers, usage };
 }
 
 function retryAfterMs(headers: UpstreamHeaders): number | undefined {
@@ -179,7 +193,7 @@ async function untilContent(
           const failure = { protocol: request.protocol, status, headers, body: note.error.body };
           held.push(...read.slice(index + 1));
           const relay = relayOf(head, held, chunks, events.rest());
-          return failed('error_event', head, candidate.adapter.judge(failure), relay);
+          return failed('error_event', head, candidate.adapter.judge(failure), relay, usageOfEvents(held));
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
       }
@@ -216,9 +230,16 @@ function relayOf(
   return { ...head, kind: 'relay', head: rest === undefined ? raws : [...raws, rest], chunks };
 }
 
+/** What the events of a stream have reported; undefined when that is nothing. */
+function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
+  let usage = UNKNOWN_USAGE;
+  for (const { note } of events) if (note.usage !== undefined) usage = mergeUsage(usage, note.usage);
+  return usage.passes.length === 0 ? undefined : usage;
+}
+
 /** The stream ended or became unreadable before any content. */
 function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Attempted {
-  return failed('reset', head, 'next', relayOf(head, held, chunks));
+  return failed('reset', head, 'next', relayOf(head, held, chunks), usageOfEvents(held));
 }
 
 function outcomeOf(error: unknown, patience: Patience): AttemptOutcome {

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Attempt, Call, Meter, ModelRequest, Reservation } from '../../core/calls/call';
+import { beginAttempt } from '../../core/calls/made-attempt';
 import type { NewIds } from '../../core/calls/new-ids';
 import { readOnMs } from '../../core/calls/read-on';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type Attempted, attempt } from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
+import { noteMade } from './note-made';
 import type { RetryBudget } from './retry-budget';
 import type { AttemptingCall } from './send';
 
@@ -94,8 +96,11 @@ export class Attempts implements AttemptingCall {
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
     call.facts.fallback = candidate !== call.candidates[0];
+    const making = beginAttempt(candidate, request.beginning === undefined ? 'failed' : 'continuation');
+    call.facts.made.push(making);
     const attempted = await attempt(candidate, request, gateway.egress, this, this.settings.preambleHoldMs);
     const ms = this.#msSinceAsked();
+    noteMade(making, attempted, ms);
     if ('answer' in attempted) {
       if (attempted.answer.kind === 'abandoned') {
         gateway.health.failed(candidate, ABANDONED, ms);
@@ -135,6 +140,11 @@ export class Attempts implements AttemptingCall {
     const { outcome, status } = failure;
     this.made.push({ upstream: candidate.upstream.name, outcome, status, ms: this.#msSinceAsked() });
     this.gateway.health.failed(candidate, failure);
+    const broken = this.call.facts.made.at(-1);
+    if (broken !== undefined) {
+      broken.outcome = outcome;
+      broken.usage = this.call.meter.attempted()?.usage;
+    }
     return this.decide(failure, candidate);
   }
 

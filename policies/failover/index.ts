@@ -74,7 +74,7 @@ export default definePolicy({
       if (mirror !== undefined) {
         call.onEnd(() => {
           // Who left has not asked for all of an answer, and is not compared.
-          if (!call.hasLeft) sendMirror(mirror, request, gateway, settings.preambleHoldMs);
+          if (!call.hasLeft) sendMirror(mirror, call, gateway, settings.preambleHoldMs);
         });
       }
       if (!request.stream) call.onLeave(() => countAbsent(call));

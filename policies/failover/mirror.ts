@@ -1,10 +1,13 @@
 import type { Answer, Mirror, ModelRequest } from '../../core/calls/call';
+import { beginAttempt, type MadeAttempt, recordedAttempt } from '../../core/calls/made-attempt';
 import { type Candidate, entryOf } from '../../core/catalog/catalog';
 import { chargeOf } from '../../core/catalog/price';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
+import { insertAttempts } from '../../core/ledger/outbox/rows';
 import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt } from './attempt';
+import { noteMade } from './note-made';
 
 /** Whoever takes longer is given up, and counts as failed. */
 const LONGEST_MIRROR_MS = 120_000;
@@ -15,14 +18,17 @@ const LARGEST_MIRROR_BYTES = 4 * 1024 * 1024;
  * Sends a call that has ended to the candidate of a rollout too, reads the answer and forgets it: what it took and would have cost
  * is noted for the rollout, and nowhere else. Nobody waits for it. When too many are under way it is left out.
  */
-export function sendMirror(mirror: Mirror, request: ModelRequest, gateway: Gateway, preambleHoldMs: number): void {
+export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway, preambleHoldMs: number): void {
+  const { request } = call;
   if (gateway.isDraining()) return;
   const caller = new AbsentCaller();
   const ended = gateway.rollouts.beginMirror(() => caller.leave(), request.body.byteLength);
   if (ended === undefined) return;
   const timer = setTimeout(() => caller.leave(), LONGEST_MIRROR_MS);
-  void measure(mirror, request, gateway, caller, preambleHoldMs)
+  const making = beginAttempt(mirror.candidate, 'mirror');
+  void measure(mirror, request, gateway, caller, preambleHoldMs, making)
     .catch(() => FAILED)
+    .finally(() => record(making, call, gateway))
     .then((measured) => {
       clearTimeout(timer);
       ended();
@@ -31,6 +37,20 @@ export function sendMirror(mirror: Mirror, request: ModelRequest, gateway: Gatew
       const { name, run, stage, isDrawn, slot } = mirror.part;
       gateway.rollouts.note({ name, run, stage, isDrawn, slot, arm: 'shadow', isHurt: false, ...measured });
     });
+}
+
+type MirroredCall = {
+  readonly id: string;
+  readonly key: { readonly accountId: string };
+  readonly request: ModelRequest;
+};
+
+/** Best effort: no customer pays for a mirror, and nobody waits for its row. */
+function record(making: MadeAttempt, { id, key }: MirroredCall, { database, log }: Gateway): void {
+  const row = { requestId: id, accountId: key.accountId, made: [recordedAttempt(making, 0)] };
+  insertAttempts(database, [row]).catch((error: unknown) =>
+    log.warn({ requestId: id, reason: String(error) }, 'the attempt of a mirrored call could not be written'),
+  );
 }
 
 interface Measured {
@@ -48,9 +68,11 @@ async function measure(
   { egress }: Gateway,
   caller: AbsentCaller,
   preambleHoldMs: number,
+  making: MadeAttempt,
 ): Promise<Measured> {
   const startedMs = performance.now();
   const attempted = await attempt(candidate, request, egress, caller, preambleHoldMs);
+  noteMade(making, attempted, Math.round(performance.now() - startedMs));
   if (!('answer' in attempted)) {
     attempted.relay?.chunks.cancel();
     return FAILED;
@@ -61,6 +83,8 @@ async function measure(
   const wholeMs = answer.kind === 'body' ? tookMs : undefined;
   if ('chunks' in answer) caller.onLeave(() => answer.chunks.cancel());
   const usage = await usageOf(answer);
+  making.usage = usage;
+  making.isReported = usage !== undefined && usage.passes.length > 0;
   if (usage === undefined) return FAILED;
   const costE8 = isCounted(usage, candidate, request)
     ? chargeOf([{ usage, priceOf: (pass) => entryOf(candidate, pass).price }]).costE8

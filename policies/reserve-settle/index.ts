@@ -12,6 +12,7 @@ import { judgeReport } from './excess';
 import { GrowingHold, mayGrow } from './growing-hold';
 import { intentOf } from './intent';
 import { keepNewIds } from './new-ids';
+import { noteLastAttempt } from './note-attempt';
 import { type Covered, type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
 import { withUnreported } from './unreported';
@@ -103,12 +104,14 @@ function openReservation(
     gateway.leases.untrack(rid);
     const { billing } = ending;
     if (ending.billing === 'released') {
+      noteLastAttempt(call, ending);
       const record = recordOf({ billing });
       await gateway.settler.release({ rid, accountId, keyId, record });
       return { chargedE8: 0n, billing };
     }
     if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
     const charged = withUnreported(ending, request);
+    noteLastAttempt(call, charged);
     const charge = chargeOfEnding(charged, growing?.heldE8 ?? paid.heldE8);
     const { costE8, excessE8 } = charge;
     const { candidate, usage } = charged;

@@ -84,6 +84,14 @@ export class TokenMeter implements Meter {
     return { ...this.#inAll(withOutput(this.#input(), this.#relayed(hiddenTokens))), isEstimate: true };
   }
 
+  attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined {
+    if (this.#usage.passes.length === 0 && this.#contentBytes === 0) return undefined;
+    const isInputUsable = this.#isInputUsable();
+    if (isInputUsable && this.#isOutputUsable()) return { usage: this.#usage, isReported: true };
+    const input = isInputUsable ? this.#usage : usageOf({ input: this.#request.inputTokensEstimate });
+    return { usage: withOutput(input, this.#relayed()), isReported: false };
+  }
+
   /** With what was answered before. */
   #inAll(usage: Usage): Pick<Counted, 'usage' | 'parts'> {
     if (this.#candidate === undefined || this.#before.length === 0) return { usage };

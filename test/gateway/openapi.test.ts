@@ -4,20 +4,29 @@ import { ERRORS } from '../../core/errors';
 import { ask } from '../support/calls';
 import { type Document, expectShape, operationsOf, readDocuments } from '../support/documents';
 import { MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { textOf } from '../support/sources';
 import { messagesAnswer, messagesFailure, startUpstream, type TestUpstream } from '../support/upstream';
 
 describe('The OpenAPI documents', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
+  let vendor: ReportVendor;
   let gateway: TestGateway;
   let documents: { public: Document; admin: Document };
 
   before(async () => {
     upstream = await startUpstream();
+    vendor = await startReportVendor('anthropic');
+    const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    vendor.books.usage.push({ day, apiKeyId: 'apikey_any', model: MODEL, input: 12 });
+    vendor.books.costs.push({ day, workspaceId: null, item: 'Claude Usage', amount: '1.5' });
+    const reporting = { credential: { env: 'VENDOR_ADMIN_KEY' }, url: vendor.url };
+    const aliased = { [MODEL]: { aliases: ['acme/large'] } };
     gateway = await startGateway({
+      env: { VENDOR_ADMIN_KEY: ADMIN_KEY },
       upstreams: {
-        official: { url: upstream.url, tier: 'official', models: { [MODEL]: { aliases: ['acme/large'] } } },
+        official: { url: upstream.url, tier: 'official', models: aliased, reporting },
         dear: {
           url: upstream.url,
           models: {
@@ -44,6 +53,7 @@ describe('The OpenAPI documents', function () {
   after(async () => {
     await gateway?.stop();
     await upstream?.stop();
+    await vendor?.close();
   });
 
   for (const listener of ['public', 'admin'] as const) {

@@ -3,6 +3,7 @@ import type { Route } from '../../core/api/route';
 import { expectShape } from '../support/documents';
 import { type Answered, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { fill, nameOf, ownRoutes } from '../support/own-api';
+import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { createSandbox, creation, SANDBOX_GATEWAY, SMALL_ID, terminate, waitForState } from '../support/sandboxes';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -114,15 +115,19 @@ describe('our own API', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
+  let vendor: ReportVendor;
   let owner: SandboxOwner;
   let people = 0;
 
   before(async () => {
     upstream = await startUpstream();
     upstream.always(messagesAnswer());
+    vendor = await startReportVendor('anthropic');
+    const reporting = { credential: { env: 'VENDOR_ADMIN_KEY' }, url: vendor.url };
     gateway = await startGateway({
       ...SANDBOX_GATEWAY,
-      upstreams: { one: { url: upstream.url }, two: { url: upstream.url } },
+      env: { VENDOR_ADMIN_KEY: ADMIN_KEY },
+      upstreams: { one: { url: upstream.url, reporting }, two: { url: upstream.url } },
       configure: (config) => {
         SANDBOX_GATEWAY.configure(config);
         const change = { upstreams: { model: MODEL, add: ['two'] } };
@@ -136,6 +141,7 @@ describe('our own API', function () {
     await terminate(gateway, owner.key, owner.id);
     await gateway.stop();
     await upstream.stop();
+    await vendor.close();
   });
 
   /** One with an account and a key; hashing passwords takes a while. */

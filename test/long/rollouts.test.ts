@@ -367,6 +367,12 @@ describe('Rollouts on two nodes', function () {
     expect(shadow).to.include({ errors: 0, costUsd: '0.03000000' });
     const { balanceUsd } = await nodes[0].balance(key);
     expect((Number(before) - Number(balanceUsd)).toFixed(8)).to.equal('0.00600000');
+    const requestId = answer.headers['x-svc-request-id'] ?? '';
+    const mirror = await until('the row of the mirror is there', async () => {
+      const { json } = await nodes[0].admin('GET', `/admin/v1/usage/${requestId}/attempts`);
+      return json.items?.find((each: { number: number }) => each.number === 0);
+    });
+    expect(mirror).to.include({ cause: 'mirror', upstream: 'beta', isReported: true, upstreamCost: '0.03000000' });
     const upstreams = (await nodes[0].admin('GET', '/admin/v1/upstreams')).json.items;
     expect(upstreams.find((each: { name: string }) => each.name === 'beta').successRate).to.equal(1);
     beta.always(messagesFailure(500));

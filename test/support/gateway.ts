@@ -40,6 +40,7 @@ export interface TestEndpoint {
   readonly ignoreUsage?: readonly string[];
   readonly allowPrivate?: boolean;
   readonly credential?: { env: string };
+  readonly reporting?: Readonly<Record<string, unknown>>;
   readonly models?: Readonly<Record<string, TestModel>>;
 }
 

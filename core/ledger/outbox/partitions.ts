@@ -4,13 +4,13 @@ import type { Logger } from 'pino';
 export interface PartitionsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** Usage records are kept for this many whole months beside the current one; undefined for ever. */
+  /** Usage records, and attempts at upstreams, are kept for this many whole months beside the current one; undefined for ever. */
   readonly usageMonths?: number | undefined;
   /** Entries of the ledger likewise; a checkpoint per account takes the place of what is dropped. */
   readonly entryMonths?: number | undefined;
 }
 
-const TABLES = ['ledger_entries', 'usage_records'] as const;
+const TABLES = ['ledger_entries', 'usage_records', 'upstream_attempts'] as const;
 type Table = (typeof TABLES)[number];
 
 /** Partitions are made this many months before they are needed: nobody has to be there on the first of a month. */
@@ -35,6 +35,10 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
     for (const partition of await olderThan(trx, 'usage_records', now, usageMonths)) {
       await trx.schema.dropTable(partition);
       await dropSums(trx, partition);
+      done.push(partition);
+    }
+    for (const partition of await olderThan(trx, 'upstream_attempts', now, usageMonths)) {
+      await trx.schema.dropTable(partition);
       done.push(partition);
     }
     for (const partition of await olderThan(trx, 'ledger_entries', now, entryMonths)) {

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { RecordedAttempt } from '../../catalog/attempt-fields';
 import { USAGE_SQL } from '../../catalog/usage-fields';
 import { timeOfId } from '../../ids';
 import { MAX_AMOUNT_E8 } from '../../money';
@@ -61,10 +62,13 @@ const INSERT_ENTRIES = `
  * excess that its request caused is added to its account.
  */
 const INSERT_USAGE = `
-  WITH written AS (
+  WITH record AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, made jsonb, ${USAGE_SQL.types})),
+  attempts AS (${insertAttemptsOf('record')}),
+  written AS (
     INSERT INTO usage_records (rid, ${USAGE_SQL.columns})
     SELECT DISTINCT ON ("requestId", "createdAt") rid, ${USAGE_SQL.values}
-    FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, ${USAGE_SQL.types})
+    FROM record
     ORDER BY "requestId", "createdAt", rid NULLS LAST
     ON CONFLICT (request_id, created_at) DO UPDATE
       SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing
@@ -75,6 +79,21 @@ const INSERT_USAGE = `
     WHERE excess_e8 > 0 AND flags @> '["suspect"]' IS NOT TRUE GROUP BY account_id)
   UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
   FROM caused WHERE accounts.id = caused.account_id`;
+
+/** Inserts the attempts of records; attempts that are there already are left as they are. */
+function insertAttemptsOf(records: string): string {
+  return `
+  INSERT INTO upstream_attempts (request_id, created_at, number, account_id, upstream, credential, model, cause, outcome, status, ms,
+    upstream_request_id, passes, is_reported, cost_e14)
+  SELECT "requestId", "startedAt", coalesce(number, place), "accountId", upstream, credential, model, cause, outcome, status, ms,
+    "upstreamRequestId", passes, "isReported", "costE14"
+  FROM (SELECT "requestId", "accountId", made FROM ${records}) AS record
+  CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(made) AS ("startedAt" timestamptz, number int, upstream text, credential text,
+    model text, cause text, outcome text, status int, ms int, "upstreamRequestId" text, passes jsonb, "isReported" boolean,
+    "costE14" numeric)) WITH ORDINALITY AS attempt ("startedAt", number, upstream, credential, model, cause, outcome, status, ms,
+    "upstreamRequestId", passes, "isReported", "costE14", place)
+  ON CONFLICT DO NOTHING`;
+}
 
 export interface InsertedEntries {
   readonly newRows: number;
@@ -92,6 +111,23 @@ export async function insertEntries(database: Knex, entries: readonly OutboxEntr
 export async function insertUsage(database: Knex, rows: readonly UsageRow[]): Promise<void> {
   if (rows.length === 0) return;
   await database.raw(INSERT_USAGE, { rows: `[${rows.map(usageJson).join(',')}]` });
+}
+
+/** Attempts that belong to no usage record, or to one that was written before. */
+export interface AttemptsRow {
+  readonly requestId: string;
+  /** null for an operator's test. */
+  readonly accountId: string | null;
+  readonly made: readonly RecordedAttempt[];
+}
+
+const INSERT_ATTEMPTS = insertAttemptsOf(
+  'jsonb_to_recordset(:rows::jsonb) AS given ("requestId" text, "accountId" uuid, made jsonb)',
+);
+
+/** Writes attempts beside usage records: mirrors and operators' tests. Attempts that are there already are left as they are. */
+export async function insertAttempts(database: Knex, rows: readonly AttemptsRow[]): Promise<void> {
+  if (rows.length > 0) await database.raw(INSERT_ATTEMPTS, { rows: JSON.stringify(rows) });
 }
 
 /** What comes last counts, where a member is repeated. */

@@ -5,10 +5,12 @@ import { bookCreditRoute } from './book-credit';
 import { changeAccountStatusRoute } from './change-account-status';
 import { changeKeyRoute } from './change-key';
 import { changeUserRoute } from './change-user';
+import { compareInvoiceRoute } from './compare-invoice';
 import { createAccountRoute } from './create-account';
 import { createKeyRoute } from './create-key';
 import { createUserRoute } from './create-user';
 import { ejectUpstreamRoute } from './eject-upstream';
+import { fetchInvoiceRoute } from './fetch-invoice';
 import { listAccountsRoute } from './list-accounts';
 import { listAuditRoute } from './list-audit';
 import { listConfigRevisionsRoute } from './list-config-revisions';
@@ -66,5 +68,7 @@ export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
     ejectUpstreamRoute(gateway),
     restoreUpstreamRoute(gateway),
     testUpstreamRoute(gateway),
+    fetchInvoiceRoute(gateway),
+    compareInvoiceRoute(gateway),
   ];
 }

@@ -1,11 +1,13 @@
 import { TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
+import { recordedAttempt } from '../../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../../core/catalog/catalog';
 import type { Protocol, UpstreamAdapter } from '../../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { jsonBody, sendJson } from '../../../core/http/http';
+import { jsonBody, newRequestId, sendJson } from '../../../core/http/http';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
+import { insertAttempts } from '../../../core/ledger/outbox/rows';
 import type { Settings } from '../../../core/settings';
 import { ADMIN, writeAudit } from '../../../core/storage/audit';
 import { callUpstream } from '../call-upstream';
@@ -43,7 +45,7 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
       const upstream = requireUpstream(gateway, params['name']);
       const { model, protocol } = await readTest(request);
       const asked = { model: findModel(upstream, model), speaking: findAdapter(upstream, protocol) };
-      const result = await callUpstream(gateway.egress, upstream, asked.model, asked.speaking);
+      const { result, made } = await callUpstream(gateway.egress, upstream, asked.model, asked.speaking);
       const { ok, status, problem } = result;
       // It changes nothing here, and costs money there.
       const after = { model: result.model, ok, status, problem };
@@ -51,6 +53,8 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
       await database.transaction((transaction) =>
         writeAudit(transaction, { actor: ADMIN, action: 'upstream.test', subject, after }),
       );
+      const row = { requestId: newRequestId(), accountId: null, made: [recordedAttempt(made, 0)] };
+      await insertAttempts(database, [row]);
       sendJson(response, 200, result);
     },
   };

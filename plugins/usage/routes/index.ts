@@ -2,6 +2,7 @@ import { asSessionRoute } from '../../../core/api/console-route';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { adminExportRecordsRoute } from './admin-export-records';
+import { adminListAttemptsRoute } from './admin-list-attempts';
 import { adminListRecordsRoute } from './admin-list-records';
 import { adminShowRecordRoute } from './admin-show-record';
 import { consoleListRecordsRoute } from './console-list-records';
@@ -23,6 +24,7 @@ export function usageRoutes(gateway: PluginGateway): readonly Route[] {
     adminListRecordsRoute(gateway),
     adminExportRecordsRoute(gateway),
     adminShowRecordRoute(gateway),
+    adminListAttemptsRoute(gateway),
     consoleListRecordsRoute(gateway),
     showTotalsRoute(gateway),
     showSeriesRoute(gateway),

@@ -146,7 +146,7 @@ function ordered(field: Field, health: UpstreamHealth): readonly Candidate[] {
 }
 
 function callTo(candidates: readonly Candidate[]): AskingCall {
-  const facts = { attempts: 0, routing: { attempts: [] } };
+  const facts = { attempts: 0, made: [], routing: { attempts: [] } };
   const paying = {
     key: { accountId: 'account' },
     request: { stream: false },

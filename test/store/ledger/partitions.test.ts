@@ -153,6 +153,44 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await compare(), ['record_missing 4']);
     });
 
+    it('attempts at upstreams are kept as long as usage records are, and written once', async () => {
+      const payer = newPayer();
+      await keep('2030-01-01T00:00:00Z');
+      const made = [
+        {
+          startedAt: '2030-01-05T00:00:00.000Z',
+          upstream: 'acme',
+          credential: 'ACME_KEY',
+          model: 'large',
+          cause: 'failed',
+        },
+        {
+          startedAt: '2030-01-05T00:00:01.000Z',
+          upstream: 'acme',
+          credential: 'ACME_KEY',
+          model: 'large',
+          cause: 'answered',
+        },
+      ].map((each) => ({ ...each, outcome: 'answered', ms: 5, isReported: true, costE14: '123456789012345678901' }));
+      const createdAt = '2030-01-05T00:00:00.000Z';
+      const record = JSON.stringify({ ...usageRecord(payer, { createdAt }), made });
+      const row = { record, rid: v7({ msecs: Date.parse(createdAt) }), costE8: 5n };
+      await insertUsage(database, [row]);
+      await insertUsage(database, [row]);
+      const attempts = () => database('upstream_attempts').where({ account_id: payer.accountId }).orderBy('number');
+      assert.deepEqual(
+        (await attempts()).map((each) => [each.number, each.cause, each.cost_e14]),
+        [
+          [1, 'failed', '123456789012345678901'],
+          [2, 'answered', '123456789012345678901'],
+        ],
+      );
+      await keep('2030-02-01T00:00:00Z', { usageMonths: 1 });
+      assert.equal((await attempts()).length, 2);
+      await keep('2030-03-01T00:00:00Z', { usageMonths: 1 });
+      assert.deepEqual(await attempts(), []);
+    });
+
     it('an entry is written once, and counted once in the sums beside it', async () => {
       const payer = newPayer();
       const entries = [
@@ -189,7 +227,11 @@ for (const { name, open } of DATABASES) {
       await write(last, first);
       assert.equal(await partitionOf('ledger_entries', last.rid), 'ledger_entries_2031_12');
       assert.equal(await partitionOf('ledger_entries', first.rid), 'ledger_entries_2032_01');
-      assert.deepEqual(await keep('2032-01-01T00:00:00Z'), ['ledger_entries_2032_03', 'usage_records_2032_03']);
+      assert.deepEqual(await keep('2032-01-01T00:00:00Z'), [
+        'ledger_entries_2032_03',
+        'usage_records_2032_03',
+        'upstream_attempts_2032_03',
+      ]);
       await keep('2032-01-31T23:59:59.999Z', { usageMonths: 1 });
       assert.equal(await partitionOf('usage_records', last.rid), 'usage_records_2031_12');
       await keep('2032-02-01T00:00:00Z', { usageMonths: 1 });

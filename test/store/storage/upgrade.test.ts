@@ -117,8 +117,10 @@ for (const { name, open } of KINDS) {
       it('keeps every row, but for ports whose tokens name no key', async () => {
         assert.ok((rowsBefore['usage_records'] ?? 0) > 10);
         const lost = older === OF_302D198 ? { sandbox_ports: 0, sandbox_places: 0 } : {};
-        const added = { kept_objects: 0 };
-        assert.deepEqual(await countRows(database), { ...rowsBefore, ...added, ...lost });
+        const rows = await countRows(database);
+        const added = Object.keys(rows).filter((table) => !(table in rowsBefore));
+        const empty = Object.fromEntries(added.map((table) => [table, 0]));
+        assert.deepEqual(rows, { ...rowsBefore, ...empty, ...lost });
       });
 
       it('keeps the balances that its version showed, and every invariant of the ledger', async () => {

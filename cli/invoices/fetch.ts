@@ -1,0 +1,46 @@
+import { withQuery } from '../client';
+import type { Verb } from '../command';
+import { showTable } from '../output';
+import { type DayOptions, withDays } from './days';
+
+interface ReportShape {
+  readonly usage: readonly {
+    readonly day: string;
+    readonly apiKeyId: string | null;
+    readonly model: string;
+    readonly tier: string | null;
+    readonly counts: Readonly<Record<string, number>>;
+  }[];
+  readonly costs: readonly {
+    readonly day: string;
+    readonly workspaceId: string | null;
+    readonly item: string | null;
+    readonly reportedUsd: string;
+  }[];
+}
+
+const fetchInvoice: Verb = (noun, open) => {
+  withDays(noun.command('fetch <upstream>'))
+    .description("show what an upstream's vendor reports: usage by day, API key and model; cost by day and workspace")
+    .action(async (upstream: string, { from, to }: DayOptions, command) => {
+      const { client, output } = open(command);
+      const path = withQuery(`/invoices/${encodeURIComponent(upstream)}`, { from, to });
+      const report = await client.ask<ReportShape>('GET', path);
+      await showTable(output, report, [
+        ['day', 'API key', 'model', 'tier', 'meter', 'reported'],
+        ...report.usage.flatMap(({ day, apiKeyId, model, tier, counts }) =>
+          Object.entries(counts)
+            .filter(([, count]) => count !== 0)
+            .map(([meter, count]) => [day, apiKeyId, model, tier, meter, count]),
+        ),
+      ]);
+      if (output.json) return;
+      await output.write('\n');
+      await showTable(output, report, [
+        ['day', 'workspace', 'reported USD', 'for'],
+        ...report.costs.map(({ day, workspaceId, reportedUsd, item }) => [day, workspaceId, reportedUsd, item]),
+      ]);
+    });
+};
+
+export default fetchInvoice;

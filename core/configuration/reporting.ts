@@ -1,0 +1,54 @@
+import type { Reporting } from '../catalog/catalog';
+import { parseUsd } from '../money';
+import { readCredential } from './credentials';
+import type { LocatedProblem } from './problems';
+import type { ServiceEndpointSettings } from './schema';
+
+interface Reading {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly problems: LocatedProblem[];
+}
+
+/** The vendors whose reports can be read, by the adapter that speaks their dialect. */
+const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = { messages: 'anthropic', chat: 'openai' };
+
+/** Where the vendor's reports are; undefined when they are not read, or when something is wrong, which is added to the problems. */
+export function readReporting(
+  upstream: readonly string[],
+  { reporting, adapter, url }: ServiceEndpointSettings,
+  { folder, env, problems }: Reading,
+): Reporting | undefined {
+  if (reporting === undefined) return undefined;
+  const path = [...upstream, 'reporting'];
+  const credential = readCredential(reporting.credential, folder, env);
+  if ('problem' in credential)
+    problems.push({ path: [...path, 'credential', credential.at], message: credential.problem });
+  const [first = ''] = [adapter].flat();
+  const vendor = reporting.vendor ?? VENDOR_OF_ADAPTER[first];
+  if (vendor === undefined)
+    problems.push({ path, message: `say vendor: the adapter "${first}" does not tell whose reports they are` });
+  const base = reporting.url ?? url;
+  if (!URL.canParse(base)) problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
+  const alarmAboveE8 = readUsd([...path, 'alarmAboveUsd'], reporting.alarmAboveUsd, problems);
+  if (vendor === undefined || !URL.canParse(base)) return undefined;
+  return {
+    vendor,
+    url: new URL(base),
+    credential: 'value' in credential ? credential.value : undefined,
+    missing: 'missing' in credential ? credential.missing : undefined,
+    apiKeyId: reporting.apiKeyId,
+    workspaceId: reporting.workspaceId,
+    alarmAboveE8,
+  };
+}
+
+function readUsd(path: readonly string[], amount: number | string, problems: LocatedProblem[]): bigint {
+  try {
+    return parseUsd(String(amount));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    problems.push({ path: [...path], message: error.message });
+    return 0n;
+  }
+}

@@ -1,0 +1,264 @@
+import type { AttemptCause } from '../../../core/catalog/attempt-fields';
+import type { ModelEntry, Upstream } from '../../../core/catalog/catalog';
+import { normaliseModelName } from '../../../core/catalog/model-names';
+import type { Meter, TokenMeter } from '../../../core/catalog/usage';
+import { toE8 } from './money';
+import type { OwnAttempts, OwnCount } from './own-attempts';
+import type { Report } from './report';
+
+/** Why a vendor may count something else than the records: a cause of attempts, a killed process, or nothing that is known here. */
+export type DifferenceCause = AttemptCause | 'expired' | 'unexplained';
+
+/** A count that the vendor and the records do not agree on. */
+export interface CountDifference {
+  readonly day: string;
+  readonly model: string;
+  readonly meter: Meter;
+  readonly reported: bigint;
+  readonly recorded: bigint;
+  /** What the vendor has more; negative: less. */
+  readonly difference: bigint;
+  /** The difference at the model's plain price; null where the model has no price for it here. */
+  readonly differenceE8: bigint | null;
+  /** Every cause that can make such a difference, with its attempts; more than one where it cannot be told which. */
+  readonly causes: readonly { readonly cause: DifferenceCause; readonly attempts: bigint }[];
+}
+
+/** What attempts with one cause cost the platform on one day. */
+export interface CauseCost {
+  readonly day: string;
+  readonly cause: AttemptCause;
+  readonly attempts: bigint;
+  readonly uncertain: bigint;
+  readonly costE8: bigint;
+}
+
+/** The cost of one day. */
+export interface CostComparison {
+  readonly day: string;
+  readonly reportedE8: bigint;
+  /** At the prices of the configuration, of all attempts. */
+  readonly recordedE8: bigint;
+  readonly differenceE8: bigint;
+  /** How much of the difference the counts make; null where others share the bill, or a model has no price. */
+  readonly ofCountsE8: bigint | null;
+  /** What is left: the vendor has other prices, tiers or charges. null like `ofCountsE8`. */
+  readonly ofPricesE8: bigint | null;
+  /** What customers paid for the day's calls. */
+  readonly chargedE8: bigint;
+  readonly workspaces: readonly { readonly workspaceId: string | null; readonly reportedE8: bigint }[];
+  /** The difference, or that of any model and meter, is above the upstream's bound. */
+  readonly isAlarm: boolean;
+}
+
+export interface Comparison {
+  readonly counts: readonly CountDifference[];
+  readonly costs: readonly CostComparison[];
+  readonly causes: readonly CauseCost[];
+}
+
+/** What the records say of some days of an upstream, and of those that are on the same bill. */
+export interface Recorded {
+  readonly counts: readonly OwnCount[];
+  readonly attempts: readonly OwnAttempts[];
+  /** Calls of killed processes. */
+  readonly expired: readonly { readonly day: string; readonly model: string; readonly calls: bigint }[];
+  readonly chargedE8: ReadonlyMap<string, bigint>;
+}
+
+/** Sets a vendor's report beside the records. */
+export function compare(upstream: Upstream, days: readonly string[], report: Report, recorded: Recorded): Comparison {
+  const counts = compareCounts(upstream, report, recorded);
+  return {
+    counts,
+    costs: days.map((day) => compareCost(upstream, day, counts, report, recorded)),
+    causes: causesOf(recorded.attempts),
+  };
+}
+
+interface Place {
+  readonly day: string;
+  readonly model: string;
+  readonly meter: Meter;
+  reported: bigint;
+  recorded: bigint;
+  /** Estimated counts by cause. */
+  readonly estimated: Map<AttemptCause, bigint>;
+}
+
+function compareCounts(upstream: Upstream, report: Report, recorded: Recorded): readonly CountDifference[] {
+  const places = new Map<string, Place>();
+  const at = (day: string, model: string, meter: Meter): Place => {
+    const key = `${day}\n${model}\n${meter}`;
+    const known = places.get(key);
+    if (known !== undefined) return known;
+    const place = { day, model, meter, reported: 0n, recorded: 0n, estimated: new Map() };
+    places.set(key, place);
+    return place;
+  };
+  const meters = new Set<Meter>();
+  const learned = learnNames(upstream, recorded.counts);
+  for (const { day, model, counts } of report.usage) {
+    for (const [meter, count] of counts) {
+      meters.add(meter);
+      at(day, nameHere(upstream, model) ?? learned.get(model) ?? model, meter).reported += count;
+    }
+  }
+  for (const { day, meter, cause, count, estimated, ...names } of recorded.counts) {
+    const place = at(day, modelOf(upstream, names), meter);
+    place.recorded += count;
+    if (estimated > 0n) place.estimated.set(cause, (place.estimated.get(cause) ?? 0n) + estimated);
+  }
+  // What a report has no meter for, such as a search, cannot be compared; a report that is empty says that nothing was used.
+  const isCompared = ({ meter }: Place) => meters.size === 0 || meters.has(meter);
+  const differing = [...places.values()].filter((each) => isCompared(each) && each.reported !== each.recorded);
+  return differing.map((place) => toDifference(upstream, place, recorded)).sort(byPlace);
+}
+
+function toDifference(upstream: Upstream, place: Place, recorded: Recorded): CountDifference {
+  const { day, model, meter, reported } = place;
+  const difference = reported - place.recorded;
+  const rate = rateE14(upstream, model, meter);
+  const differenceE8 = rate === undefined ? null : toE8(difference * rate);
+  const causes = causesOfDifference(upstream, place, difference, recorded);
+  return { day, model, meter, reported, recorded: place.recorded, difference, differenceE8, causes };
+}
+
+/**
+ * A vendor can have more because of any attempt whose usage is not certain, and less only where what is recorded was estimated too
+ * high.
+ */
+function causesOfDifference(
+  upstream: Upstream,
+  { day, model, estimated }: Place,
+  difference: bigint,
+  { attempts, expired }: Recorded,
+): CountDifference['causes'] {
+  const uncertain = new Map<DifferenceCause, bigint>();
+  const add = (cause: DifferenceCause, many: bigint) => {
+    if (many > 0n) uncertain.set(cause, (uncertain.get(cause) ?? 0n) + many);
+  };
+  for (const each of attempts) {
+    if (each.upstream !== upstream.name || each.day !== day || modelOf(upstream, each) !== model) continue;
+    const isPossible = difference > 0n || (estimated.get(each.cause) ?? 0n) >= -difference;
+    if (isPossible) add(each.cause, each.uncertain);
+  }
+  if (difference > 0n)
+    for (const each of expired) if (each.day === day && modelOf(upstream, each) === model) add('expired', each.calls);
+  if (uncertain.size === 0) return [{ cause: 'unexplained', attempts: 0n }];
+  return [...uncertain].map(([cause, many]) => ({ cause, attempts: many }));
+}
+
+/** The model that ran: the one that the answer named, if the upstream's configuration has it, else the one that was asked. */
+function modelOf(upstream: Upstream, { model, answered = null }: { model: string; answered?: string | null }): string {
+  const named = answered === null ? undefined : nameHere(upstream, answered);
+  return named ?? nameHere(upstream, model) ?? model;
+}
+
+/** The name that the configuration has for a model; vendors and clients may have others. */
+function nameHere(upstream: Upstream, name: string): string | undefined {
+  return entryNamed(upstream, name)?.name;
+}
+
+/** Names that only answers have, by the model that was asked. A vendor's invoice has the same ones. */
+function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMap<string, string> {
+  const models = new Map<string, Set<string>>();
+  for (const { model, answered } of counts) {
+    if (answered === null || nameHere(upstream, answered) !== undefined) continue;
+    models.set(answered, (models.get(answered) ?? new Set()).add(modelOf(upstream, { model })));
+  }
+  const known = [...models].flatMap(([name, [first, ...others]]) =>
+    first === undefined || others.length > 0 ? [] : [[name, first] as const],
+  );
+  return new Map(known);
+}
+
+function entryNamed({ models }: Upstream, name: string): ModelEntry | undefined {
+  const exact = models.find((each) => each.name === name || each.aliases.includes(name));
+  if (exact !== undefined) return exact;
+  const normalised = normaliseModelName(name);
+  return models.find((each) => normaliseModelName(each.name) === normalised);
+}
+
+/** The plain price of one token or piece in 1e-14 USD; undefined where there is none. */
+function rateE14(upstream: Upstream, model: string, meter: Meter): bigint | undefined {
+  const price = entryNamed(upstream, model)?.price;
+  if (price === undefined) return undefined;
+  const piece = price.pieces.get(meter);
+  if (piece !== undefined) return piece * 1_000_000n;
+  return Object.hasOwn(price.rates, meter) ? price.rates[meter as TokenMeter] : undefined;
+}
+
+function compareCost(
+  upstream: Upstream,
+  day: string,
+  counts: readonly CountDifference[],
+  { costs }: Report,
+  { attempts, chargedE8 }: Recorded,
+): CostComparison {
+  const ofDay = costs.filter((each) => each.day === day && isOfBill(upstream, each.workspaceId));
+  const reportedE14 = sum(ofDay.map(({ amountE14 }) => amountE14));
+  const own = attempts.filter((each) => each.day === day);
+  const recordedE14 = sum(own.map(({ costE14 }) => costE14));
+  const difference = toE8(reportedE14) - toE8(recordedE14);
+  const differing = counts.filter((each) => each.day === day);
+  const isAlone = own.every((each) => each.upstream === upstream.name);
+  const isPriced = differing.every(({ differenceE8 }) => differenceE8 !== null);
+  const ofCounts = isAlone && isPriced ? sum(differing.map(({ differenceE8 }) => differenceE8 ?? 0n)) : null;
+  const bound = upstream.reporting?.alarmAboveE8 ?? 0n;
+  const differences = [difference, ...differing.map(({ differenceE8 }) => differenceE8 ?? 0n)];
+  return {
+    day,
+    reportedE8: toE8(reportedE14),
+    recordedE8: toE8(recordedE14),
+    differenceE8: difference,
+    ofCountsE8: ofCounts,
+    ofPricesE8: ofCounts === null ? null : difference - ofCounts,
+    chargedE8: chargedE8.get(day) ?? 0n,
+    workspaces: byWorkspace(ofDay),
+    isAlarm: differences.some((each) => each > bound || -each > bound),
+  };
+}
+
+/** Anthropic's default workspace has no id. */
+function isOfBill({ reporting }: Upstream, workspaceId: string | null): boolean {
+  const wanted = reporting?.workspaceId;
+  return wanted === undefined || wanted === (workspaceId ?? 'default');
+}
+
+function byWorkspace(costs: Report['costs']): CostComparison['workspaces'] {
+  const sums = new Map<string | null, bigint>();
+  for (const { workspaceId, amountE14 } of costs) sums.set(workspaceId, (sums.get(workspaceId) ?? 0n) + amountE14);
+  return [...sums].map(([workspaceId, amountE14]) => ({ workspaceId, reportedE8: toE8(amountE14) }));
+}
+
+function causesOf(attempts: readonly OwnAttempts[]): readonly CauseCost[] {
+  const sums = new Map<
+    string,
+    { day: string; cause: AttemptCause; attempts: bigint; uncertain: bigint; costE14: bigint }
+  >();
+  for (const { day, cause, ...more } of attempts) {
+    const key = `${day} ${cause}`;
+    const known = sums.get(key) ?? { day, cause, attempts: 0n, uncertain: 0n, costE14: 0n };
+    known.attempts += more.attempts;
+    known.uncertain += more.uncertain;
+    known.costE14 += more.costE14;
+    sums.set(key, known);
+  }
+  return [...sums.values()]
+    .map(({ costE14, ...each }) => ({ ...each, costE8: toE8(costE14) }))
+    .sort((one, other) => compareTexts(`${one.day} ${one.cause}`, `${other.day} ${other.cause}`));
+}
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((all, each) => all + each, 0n);
+}
+
+function byPlace(one: CountDifference, other: CountDifference): number {
+  return compareTexts(`${one.day} ${one.model} ${one.meter}`, `${other.day} ${other.model} ${other.meter}`);
+}
+
+function compareTexts(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

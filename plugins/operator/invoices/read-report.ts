@@ -1,0 +1,40 @@
+import type { Reporting, Upstream } from '../../../core/catalog/catalog';
+import { fail } from '../../../core/errors';
+import type { Egress } from '../../../core/wire/egress';
+import { readAnthropicReport } from './anthropic';
+import type { Days } from './days';
+import { readOpenAiReport } from './openai';
+import { type Report, ReportFailure } from './report';
+
+const READERS = { anthropic: readAnthropicReport, openai: readOpenAiReport } as const;
+
+const TIMEOUTS = { connectMs: 30_000, headersMs: 60_000, firstTokenMs: undefined, idleMs: 30_000 };
+
+/** What an upstream's vendor says of these days, asked now. @throws CONFLICT when no report can be asked for; REPORT_UNAVAILABLE */
+export async function readReport(
+  egress: Egress,
+  { name, allowPrivate, reporting }: Upstream,
+  days: Days,
+  signal?: AbortSignal,
+): Promise<Report> {
+  const { credential } = requireReporting(name, reporting);
+  const destination = { name: `${name} reporting`, url: credential.url, allowPrivate, timeouts: TIMEOUTS };
+  try {
+    const source = { egress, destination, reporting: credential, signal };
+    return await READERS[credential.vendor](source, days);
+  } catch (error) {
+    if (!(error instanceof ReportFailure)) throw error;
+    const message = `The report of "${name}" could not be read: ${error.message}.`;
+    throw fail('REPORT_UNAVAILABLE', { message, cause: error });
+  }
+}
+
+/** @throws CONFLICT */
+function requireReporting(name: string, reporting: Reporting | undefined) {
+  if (reporting === undefined)
+    throw fail('CONFLICT', { message: `"${name}" has no \`reporting\` in gateway.config.yml: no report can be read.` });
+  const { credential, missing = 'its credential cannot be read' } = reporting;
+  if (credential === undefined)
+    throw fail('CONFLICT', { message: `The report of "${name}" cannot be read: ${missing}.` });
+  return { credential: { ...reporting, credential } };
+}

@@ -1,0 +1,125 @@
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { Counter, Gauge } from 'prom-client';
+import type { Upstream } from '../../../core/catalog/catalog';
+import { type Loop, startLoop } from '../../../core/loop';
+import { metrics } from '../../../core/metrics';
+import { formatUsd } from '../../../core/money';
+import type { Comparison, CountDifference } from './compare';
+import { type Books, compareUpstream } from './comparison';
+import { DAY_MS, dayOf } from './days';
+
+const LOOK_EVERY_MS = 3_600_000;
+const FIRST_AFTER_MS = 60_000;
+/** What a process that died has claimed, another one takes over. */
+const CLAIM_MINUTES = 30;
+const LOGGED_AT_MOST = 10;
+
+const differences = new Gauge({
+  name: 'tollgate_invoice_difference_usd',
+  help: "What an upstream's vendor charges more than the records say, of the last day that this process compared.",
+  labelNames: ['upstream'],
+  registers: [metrics],
+});
+
+const alarms = new Counter({
+  name: 'tollgate_invoice_alarms_total',
+  help: "Days whose invoice differs from the records by more than the upstream's alarmAboveUsd.",
+  labelNames: ['upstream'],
+  registers: [metrics],
+});
+
+const failures = new Counter({
+  name: 'tollgate_invoice_failures_total',
+  help: "Times that a vendor's report could not be compared.",
+  labelNames: ['upstream'],
+  registers: [metrics],
+});
+
+export type WatchedBooks = Books & { readonly log: Logger };
+
+/** Compares the last whole day of each upstream with `reporting`, once, whichever process does it. */
+export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
+  return startLoop((signal) => compareLastDay(books, afterMs, Date.now(), signal), {
+    everyMs: LOOK_EVERY_MS,
+    firstAfterMs: FIRST_AFTER_MS,
+    whenFailed: (error) =>
+      books.log.warn({ reason: String(error) }, 'invoices could not be compared; it is tried again'),
+  });
+}
+
+/** Compares the last day that ended at least `afterMs` ago, where nobody has. */
+export async function compareLastDay(
+  books: WatchedBooks,
+  afterMs: number,
+  nowMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  const day = dayOf(nowMs - afterMs - DAY_MS);
+  for (const upstream of books.catalog.upstreams) {
+    if (isEnding(signal)) return;
+    if (upstream.reporting?.credential === undefined) continue;
+    if (!(await claim(books.database, upstream.name, day))) continue;
+    try {
+      const comparison = await compareUpstream(books, upstream, { from: day, to: day }, signal);
+      await tell(books, upstream, day, comparison);
+    } catch (error) {
+      await giveBack(books.database, upstream.name, day);
+      if (isEnding(signal)) return;
+      failures.inc({ upstream: upstream.name });
+      books.log.warn(
+        { upstream: upstream.name, day, reason: String(error) },
+        "a vendor's invoice could not be compared; it is tried again in an hour",
+      );
+    }
+  }
+}
+
+/** Asked anew, because it changes while a report is read. */
+function isEnding(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+async function claim(database: Knex, upstream: string, day: string): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: object[] }>(
+    `INSERT INTO invoice_days AS known (upstream, day) VALUES (:upstream, :day::date)
+     ON CONFLICT (upstream, day) DO UPDATE SET claimed_at = now()
+       WHERE known.compared_at IS NULL AND known.claimed_at < now() - interval '${CLAIM_MINUTES} minutes'
+     RETURNING 1`,
+    { upstream, day },
+  );
+  return rows.length > 0;
+}
+
+async function giveBack(database: Knex, upstream: string, day: string): Promise<void> {
+  await database.raw('DELETE FROM invoice_days WHERE upstream = :upstream AND day = :day::date', { upstream, day });
+}
+
+async function tell(
+  { database, log }: WatchedBooks,
+  { name }: Upstream,
+  day: string,
+  comparison: Comparison,
+): Promise<void> {
+  const [cost] = comparison.costs;
+  const differenceE8 = cost?.differenceE8 ?? 0n;
+  differences.set({ upstream: name }, Number(formatUsd(differenceE8)));
+  if (cost?.isAlarm === true) {
+    alarms.inc({ upstream: name });
+    const counts = comparison.counts.slice(0, LOGGED_AT_MOST).map(inWords);
+    const more = Math.max(0, comparison.counts.length - LOGGED_AT_MOST);
+    log.error(
+      { upstream: name, day, differenceUsd: formatUsd(differenceE8), counts, more },
+      "a vendor's invoice differs from the records by more than the bound: run tollgate invoices compare",
+    );
+  }
+  await database.raw(
+    `UPDATE invoice_days SET compared_at = now(), difference_e8 = :difference::numeric
+     WHERE upstream = :upstream AND day = :day::date`,
+    { upstream: name, day, difference: differenceE8.toString() },
+  );
+}
+
+function inWords({ model, meter, difference, causes }: CountDifference): string {
+  return `${model} ${meter} ${difference}: ${causes.map(({ cause }) => cause).join(' or ')}`;
+}

@@ -1,0 +1,20 @@
+import type { Route } from '../../../core/api/route';
+import { sendJson } from '../../../core/http/http';
+import { pageOf } from '../../../core/http/shape';
+import { ATTEMPT, listAttempts } from '../../../core/records/attempts';
+import { type Parts, requireRecord } from '../query';
+
+/** For operators alone: what the platform is charged for a call, whatever its customer pays. */
+export function adminListAttemptsRoute({ database }: Parts): Route {
+  return {
+    listener: 'admin',
+    method: 'GET',
+    path: '/admin/v1/usage/{requestId}/attempts',
+    summary: 'Every request to an upstream that one call of any account made, with what it used and cost there.',
+    answers: { 200: { description: 'The attempts, in order.', schema: pageOf(ATTEMPT) } },
+    handle: async ({ params }, _request, response) => {
+      const { request_id: requestId } = await requireRecord(database, params['requestId']);
+      sendJson(response, 200, { items: await listAttempts(database, requestId), nextCursor: null });
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { Call, Ending } from '../../core/calls/call';
+
+type SettledCall = Pick<Call, 'facts' | 'hasLeft' | 'leftAtMs' | 'meter' | 'request'>;
+
+/** Writes down what the last attempt of a call used at its upstream and why that may differ from what the call is charged. */
+export function noteLastAttempt(call: SettledCall, ending: Ending): void {
+  const last = call.facts.made.at(-1);
+  const isLeft = call.leftAtMs !== undefined;
+  if (last === undefined || last.usage !== undefined) return;
+  if (last.outcome !== 'answered') {
+    if (isLeft) last.cause = 'left';
+    if (ending.billing !== 'released') last.usage = ending.usage;
+    return;
+  }
+  const isContinuation = last.cause === 'continuation';
+  const attempted = isContinuation || ending.billing === 'released' ? call.meter?.attempted() : undefined;
+  last.usage = attempted?.usage ?? (ending.billing === 'released' ? undefined : ending.usage);
+  last.isReported = isWhole(ending) && attempted?.isReported !== false;
+  if (!isContinuation) last.cause = causeOf(call, ending, isLeft);
+}
+
+/** The upstream came to its end and told what was used. */
+function isWhole(ending: Ending): boolean {
+  return ending.billing !== 'released' && ending.billing !== 'partial' && !ending.isEstimate;
+}
+
+function causeOf({ request }: SettledCall, ending: Ending, isLeft: boolean) {
+  if (!isWhole(ending)) {
+    if (isLeft) return 'left';
+    return ending.billing === 'estimated' ? 'estimated' : 'failed';
+  }
+  const unknown = ending.billing === 'released' ? [] : (ending.usage.unknown ?? []);
+  return unknown.length > 0 || (request?.reading.unknownMembers.length ?? 0) > 0 ? 'unknown' : 'answered';
+}
