@@ -16,7 +16,11 @@ const CONTENT = Buffer.from('content');
 const TYPE = Buffer.from('type');
 const AUDIO = Buffer.from('audio');
 const MAX_USES = Buffer.from('max_uses');
-const ITEM_KEYS: readonly Buffer[] = [ROLE, CONTENT, TYPE, AUDIO, MAX_USES];
+/** The keys that are looked at in one item of each list. */
+const ITEM_KEYS: Readonly<Record<'messages' | 'tools', readonly Buffer[]>> = {
+  messages: [ROLE, CONTENT, AUDIO],
+  tools: [TYPE, MAX_USES],
+};
 
 /** A call with more of one tool is a mistake, and its hold could not be counted. */
 const MOST_USES = 1_000;
@@ -91,7 +95,7 @@ export class CallObserver implements JsonObserver {
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
       this.#enterSection(this.members.name);
     } else if (this.#section !== undefined) {
-      if (depth === ITEM) this.#beginMember(token);
+      if (depth === ITEM) this.#beginMember(this.#section, token);
       else if (this.#isValueOf(CONTENT)) this.parts.key(depth, token);
     }
   }
@@ -114,9 +118,9 @@ export class CallObserver implements JsonObserver {
   }
 
   /** A reader without regard to case would take `Max_Uses` for the limit that we did not see. */
-  #beginMember(token: JsonToken): void {
-    this.#key = ITEM_KEYS.find((word) => token.is(word));
-    const mayLookAlike = this.#key === undefined && this.#section === 'tools';
+  #beginMember(section: 'messages' | 'tools', token: JsonToken): void {
+    this.#key = ITEM_KEYS[section].find((word) => token.is(word));
+    const mayLookAlike = this.#key === undefined && section === 'tools';
     if (mayLookAlike && token.end - token.start === MAX_USES.length + 2 && token.text()?.toLowerCase() === 'max_uses')
       this.#invalid('', 'did you mean "max_uses"?');
   }
