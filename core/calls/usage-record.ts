@@ -83,6 +83,7 @@ export function usageRecord(
   { usage, billing, flags = [], excessE8 = 0n, configRevision }: RecordedUsage,
 ): UsageRecord {
   const { facts, key, request } = call;
+  const output = usage && outputTokens(usage);
   return {
     requestId: call.id,
     createdAt: call.createdAt,
@@ -101,8 +102,8 @@ export function usageRecord(
     source: facts.source,
     errorCode: facts.errorCode,
     inputTokens: usage && tokensOf(usage, FRESH_METERS),
-    outputTokens: usage && outputTokens(usage),
-    totalTokens: usage && totalInputTokens(usage) + (outputTokens(usage) ?? 0),
+    outputTokens: output,
+    totalTokens: usage && totalInputTokens(usage) + (output ?? 0),
     cacheCreationTokens: usage && (tokensOf(usage, CACHE_WRITE_METERS) ?? 0),
     cacheReadTokens: usage && (tokensOf(usage, CACHE_READ_METERS) ?? 0),
     passes: usage && passesOf(usage),

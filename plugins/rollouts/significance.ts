@@ -1,6 +1,24 @@
-import betainc = require('@stdlib/math-base-special-betainc');
-import betaln = require('@stdlib/math-base-special-betaln');
-import gammaln = require('@stdlib/math-base-special-gammaln');
+import type betaincOf = require('@stdlib/math-base-special-betainc');
+import type betalnOf = require('@stdlib/math-base-special-betaln');
+import type gammalnOf = require('@stdlib/math-base-special-gammaln');
+
+interface SpecialFunctions {
+  readonly betainc: typeof betaincOf;
+  readonly betaln: typeof betalnOf;
+  readonly gammaln: typeof gammalnOf;
+}
+
+let loaded: SpecialFunctions | undefined;
+
+/** Loaded when a rollout is first judged: they are 335 modules, which every start would have to load. */
+function special(): SpecialFunctions {
+  loaded ??= {
+    betainc: require('@stdlib/math-base-special-betainc'),
+    betaln: require('@stdlib/math-base-special-betaln'),
+    gammaln: require('@stdlib/math-base-special-gammaln'),
+  };
+  return loaded;
+}
 
 /** How surprising it would be to see the candidate this much worse if it were not: one-sided p-values. */
 
@@ -28,6 +46,7 @@ export function failsMore(candidate: Tried, control: Tried): number {
 export function isBeyondMore(candidate: Tried, control: Tried): number {
   const [above, within] = [control.failed + 1, control.of - control.failed];
   if (within === 0) return 1;
+  const { betaln } = special();
   const prior = betaln(above, within);
   return sumTail(candidate.failed, candidate.of, (count) =>
     Math.exp(logChoose(candidate.of, count) + betaln(count + above, candidate.of - count + within) - prior),
@@ -51,7 +70,7 @@ export function isHigher(candidate: Sample, control: Sample, tolerance: number):
   if (variance < 1e-18) return difference > 1e-9 ? 0 : 1;
   const t = difference / Math.sqrt(variance);
   const freedom = variance ** 2 / (one ** 2 / (candidate.of - 1) + other ** 2 / (control.of - 1));
-  const tail = betainc(freedom / (freedom + t ** 2), freedom / 2, 0.5) / 2;
+  const tail = special().betainc(freedom / (freedom + t ** 2), freedom / 2, 0.5) / 2;
   return t > 0 ? tail : 1 - tail;
 }
 
@@ -64,6 +83,7 @@ function varianceOf({ of, sum, squares }: Sample): number {
 }
 
 function logChoose(of: number, count: number): number {
+  const { gammaln } = special();
   return gammaln(of + 1) - gammaln(count + 1) - gammaln(of - count + 1);
 }
 

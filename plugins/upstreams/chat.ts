@@ -1,5 +1,5 @@
 import { type BodyEdit, defineAdapter, type EventNote, type ModelCall } from '../../core/catalog/upstream';
-import { countsOf, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import { countsOf, type TokenMeter, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { chatContinuation } from './chat-continuation';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
@@ -126,22 +126,26 @@ const KNOWN: ReadonlySet<string> = new Set([
 /** What the plain price is for. */
 const PLAIN_TIERS = ['default', 'auto', 'standard'];
 
+type Meters<M extends TokenMeter> = { readonly [meter in M]?: number | undefined };
+
 /** The usage that an answer, or a chunk of a stream, reports: one pass. */
 function readUsage(answer: JsonObject): Usage {
   const usage = asObject(answer['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
   const tier = asText(answer['service_tier']);
+  const { input, cacheRead, cacheWrite, audioInput } = readPrompt(usage);
+  const { output, audioOutput } = readCompletion(usage);
   const pass = {
     model: asText(answer['model']) || undefined,
     tier: tier === '' || PLAIN_TIERS.includes(tier) ? undefined : tier,
-    counts: countsOf({ ...readPrompt(usage), ...readCompletion(usage) }),
+    counts: countsOf({ input, cacheRead, cacheWrite, audioInput, output, audioOutput }),
   };
   const unknown = unknownNumbers(usage, KNOWN);
   return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
 }
 
 /** `prompt_tokens` has the cached, the written and the spoken ones in it; more of those than asked is nonsense, and the input unknown. */
-function readPrompt(usage: JsonObject) {
+function readPrompt(usage: JsonObject): Meters<'input' | 'cacheRead' | 'cacheWrite' | 'audioInput'> {
   const details = asObject(usage['prompt_tokens_details']);
   const prompt = asCount(usage['prompt_tokens']);
   const cacheRead = asCount(details?.['cached_tokens']) ?? asCount(usage['prompt_cache_hit_tokens']);
@@ -151,7 +155,7 @@ function readPrompt(usage: JsonObject) {
   return input === undefined ? {} : { input, cacheRead, cacheWrite, audioInput };
 }
 
-function readCompletion(usage: JsonObject) {
+function readCompletion(usage: JsonObject): Meters<'output' | 'audioOutput'> {
   const audioOutput = asCount(asObject(usage['completion_tokens_details'])?.['audio_tokens']) || undefined;
   const output = rest(asCount(usage['completion_tokens']), audioOutput);
   return output === undefined ? {} : { output, audioOutput };
@@ -160,6 +164,7 @@ function readCompletion(usage: JsonObject) {
 /** undefined when the parts are more than all. */
 function rest(all: number | undefined, ...parts: readonly (number | undefined)[]): number | undefined {
   if (all === undefined) return undefined;
-  const left = parts.reduce<number>((sum, part) => sum - (part ?? 0), all);
+  let left = all;
+  for (const part of parts) left -= part ?? 0;
   return left < 0 ? undefined : left;
 }

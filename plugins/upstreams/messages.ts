@@ -159,19 +159,26 @@ const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_av
 function readReport(message: JsonObject, isFinal: boolean): Usage {
   const usage = asObject(message['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
-  const variant = {
-    tier: unlessPlain(usage['service_tier'], PLAIN.tier),
-    speed: unlessPlain(usage['speed'], PLAIN.speed),
-    geo: unlessPlain(usage['inference_geo'], PLAIN.geo),
-  };
-  const runs = isFinal ? asArray(usage['iterations']).map((each) => asObject(each) ?? {}) : [];
-  const [first, ...others] = (runs.length === 0 ? [{ ...usage, model: message['model'] }] : runs).map(
-    (run): Pass => ({ model: asText(run['model']) || undefined, ...variant, counts: readCounts(run) }),
-  ) as [Pass, ...Pass[]];
+  const isCredited = isRedeemed(usage);
   const pieces = piecesOf(usage, isFinal && hasContainer(message));
-  const passes = [{ ...first, counts: withPieces(first.counts, pieces) }, ...others].map((pass) =>
-    isRedeemed(usage) ? { ...pass, counts: asCacheReads(pass.counts) } : pass,
-  );
+  const passOf = (run: JsonObject, model: unknown, isFirst: boolean): Pass => {
+    const counts = isFirst ? withPieces(readCounts(run), pieces) : readCounts(run);
+    return {
+      model: asText(model) || undefined,
+      tier: unlessPlain(usage['service_tier'], PLAIN.tier),
+      speed: unlessPlain(usage['speed'], PLAIN.speed),
+      geo: unlessPlain(usage['inference_geo'], PLAIN.geo),
+      counts: isCredited ? asCacheReads(counts) : counts,
+    };
+  };
+  const runs = isFinal ? asArray(usage['iterations']) : [];
+  const passes =
+    runs.length === 0
+      ? [passOf(usage, message['model'], true)]
+      : runs.map((each, at) => {
+          const run = asObject(each) ?? {};
+          return passOf(run, run['model'], at === 0);
+        });
   const unknown = isFinal ? unknownNumbers(usage, KNOWN) : undefined;
   return unknown === undefined ? { passes } : { passes, unknown };
 }

@@ -21,6 +21,11 @@ function look(value: unknown, path: string, known: ReadonlySet<string>, found: s
     for (const each of value) look(each, path, known, found);
   } else {
     const object = asObject(value);
-    for (const name in object) look(object[name], path === '' ? name : `${path}.${name}`, known, found);
+    for (const name in object) {
+      const member = object[name];
+      // Nothing to look at: its path is not even written out.
+      if (member === 0 || (typeof member !== 'number' && typeof member !== 'object')) continue;
+      look(member, path === '' ? name : `${path}.${name}`, known, found);
+    }
   }
 }

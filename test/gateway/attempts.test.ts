@@ -95,7 +95,7 @@ describe('The attempts of a call', function () {
       isReported: true,
       upstreamCost: '0.00900000',
     });
-    expect(answered?.['credential']).to.match(/^[A-Z_]+/);
+    expect(answered?.['credential']).to.equal('env UPSTREAM_CREDENTIAL');
     expect(passesOf(answered)[0]).to.include({ input: 1_000, output: 100 });
   });
 

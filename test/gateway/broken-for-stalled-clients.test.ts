@@ -27,83 +27,107 @@ function givesUpAfter(ms: number, how: 'fin' | 'reset'): Script {
   };
 }
 
+/** Each with an upstream, a model and a customer of its own. */
+const STORIES = ['fin', 'reset', 'briefly', 'reading', 'bridged'] as const;
+type Story = (typeof STORIES)[number];
+
 describe('An upstream that breaks off a stream whose client does not read', function () {
   this.timeout(60_000);
-  let upstream: TestUpstream;
+  const upstreams = new Map<Story, TestUpstream>();
+  /** They mostly wait: all are told at once, and looked at one by one. */
+  const told = new Map<Story, Promise<void>>();
   let gateway: TestGateway;
-  let key: string;
 
   before(async () => {
-    upstream = await startUpstream();
+    for (const name of STORIES) upstreams.set(name, await startUpstream());
+    const endpoint = (name: Story) => ({ url: upstreamOf(name).url, models: { [name]: { maxOutput: 10_000_000 } } });
     gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url, models: { 'acme-large': { maxOutput: 10_000_000 } } } },
+      upstreams: Object.fromEntries(STORIES.map((name) => [name, endpoint(name)])),
       configure: (config) => setPolicy(config, 'sse-relay', { stalledAfter: `${STALLED_AFTER_MS}ms` }),
     });
+    const tellers = {
+      fin: () => stopsForStalledAfter('fin'),
+      reset: () => stopsForStalledAfter('reset'),
+      briefly: stopsBriefly,
+      reading: readsAgain,
+      bridged: isBridged,
+    };
+    for (const name of STORIES) {
+      const telling = tellers[name]();
+      telling.catch(() => undefined);
+      told.set(name, telling);
+    }
   });
   after(async () => {
     await gateway?.stop();
-    await upstream?.stop();
-  });
-  beforeEach(async () => {
-    upstream.reset();
-    ({ key } = await gateway.newCustomer('1000'));
+    for (const upstream of upstreams.values()) await upstream.stop();
   });
 
-  const begin = () => new LeavingClient(gateway, PATH.messages, key, ask({ stream: true, max_tokens: 9_000_000 }));
+  const upstreamOf = (name: Story) => upstreams.get(name) as TestUpstream;
 
-  const onlyRecord = (): Promise<Record<string, unknown>> =>
+  /** A client that does not read, of a customer of its own. */
+  const begin = async (name: Story, script: Script) => {
+    upstreamOf(name).always(script);
+    const { key } = await gateway.newCustomer('1000');
+    const client = new LeavingClient(
+      gateway,
+      PATH.messages,
+      key,
+      ask({ model: name, stream: true, max_tokens: 9_000_000 }),
+    );
+    client.stopReading();
+    return { key, client };
+  };
+
+  const onlyRecord = (key: string): Promise<Record<string, unknown>> =>
     until('the record is there', async () => {
       const { items } = (await gateway.call('/v1/usage', { method: 'GET', key })).json;
       return items[0];
     });
 
-  for (const how of ['fin', 'reset'] as const)
-    it(`is paid for what was delivered when the client had stopped for stalledAfter (${how})`, async () => {
-      upstream.always(givesUpAfter(STALLED_AFTER_MS + 2_500, how));
-      const client = begin();
-      client.stopReading();
-      await sleep(STALLED_AFTER_MS + 4_000);
-      client.readOn();
-      const record = await onlyRecord();
-      expect(record).to.include({ billing: 'partial', errorCode: 'ALL_PROVIDERS_FAILED', inputTokens: 10 });
-      expect(record['outputTokens']).to.be.within(PIECE_BYTES / 4, (384 * PIECE_BYTES) / 4);
-      await client.sees('event: error');
-      expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
-    });
+  async function stopsForStalledAfter(how: 'fin' | 'reset'): Promise<void> {
+    const { key, client } = await begin(how, givesUpAfter(STALLED_AFTER_MS + 2_500, how));
+    await sleep(STALLED_AFTER_MS + 4_000);
+    client.readOn();
+    const record = await onlyRecord(key);
+    expect(record).to.include({ billing: 'partial', errorCode: 'ALL_PROVIDERS_FAILED', inputTokens: 10 });
+    expect(record['outputTokens']).to.be.within(PIECE_BYTES / 4, (384 * PIECE_BYTES) / 4);
+    await client.sees('event: error');
+    expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
+  }
 
-  it('is not paid for when the client had stopped for a shorter time', async () => {
-    upstream.always(givesUpAfter(500, 'reset'));
-    const client = begin();
-    client.stopReading();
+  async function stopsBriefly(): Promise<void> {
+    const { key, client } = await begin('briefly', givesUpAfter(500, 'reset'));
     await sleep(1_000);
     client.readOn();
-    expect(await onlyRecord()).to.include({ billing: 'released', cost: '0.00000000' });
-  });
+    expect(await onlyRecord(key)).to.include({ billing: 'released', cost: '0.00000000' });
+  }
 
-  it('is not paid for when the client had stopped, and then read for long before the break', async () => {
-    const broken = messagesStream({
-      texts: Array.from({ length: 400 }, () => 'word '),
-      delayMs: 20,
-      cutAfter: 399,
-      cut: 'reset',
-    });
-    upstream.always(broken);
-    const client = begin();
-    client.stopReading();
+  async function readsAgain(): Promise<void> {
+    const texts = Array.from({ length: 400 }, () => 'word ');
+    const { key, client } = await begin('reading', messagesStream({ texts, delayMs: 20, cutAfter: 399, cut: 'reset' }));
     await sleep(STALLED_AFTER_MS + 1_000);
     client.readOn();
-    expect(await onlyRecord()).to.include({ billing: 'released', cost: '0.00000000' });
-  });
+    expect(await onlyRecord(key)).to.include({ billing: 'released', cost: '0.00000000' });
+  }
 
-  it('sees nothing of a stall of its client that 1 MB can bridge', async () => {
+  async function isBridged(): Promise<void> {
     // Far more than the buffers of a connection that is not read take without reading ahead.
-    upstream.always(messagesStream({ texts: Array.from({ length: 15 }, () => 'x'.repeat(PIECE_BYTES)) }));
-    const client = begin();
-    client.stopReading();
-    const seen = await upstream.call(1);
+    const texts = Array.from({ length: 15 }, () => 'x'.repeat(PIECE_BYTES));
+    const { key, client } = await begin('bridged', messagesStream({ texts }));
+    const seen = await upstreamOf('bridged').call(1);
     await seen.ended;
     client.readOn();
     await client.sees('message_stop');
-    expect(await onlyRecord()).to.include({ billing: 'actual' });
-  });
+    expect(await onlyRecord(key)).to.include({ billing: 'actual' });
+  }
+
+  for (const how of ['fin', 'reset'] as const)
+    it(`is paid for what was delivered when the client had stopped for stalledAfter (${how})`, () => told.get(how));
+
+  it('is not paid for when the client had stopped for a shorter time', () => told.get('briefly'));
+
+  it('is not paid for when the client had stopped, and then read for long before the break', () => told.get('reading'));
+
+  it('sees nothing of a stall of its client that 1 MB can bridge', () => told.get('bridged'));
 });

@@ -5,24 +5,40 @@ import { request } from 'undici';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
-import { chatStream, messagesStream, respond, startUpstream, type TestUpstream } from '../support/upstream';
+import {
+  chatStream,
+  messagesStream,
+  type RecordedCall,
+  respond,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
+/** At 20 ms a word they go on for twice as long as anything reads them. */
+const WORDS = Array.from({ length: 1_000 }, () => 'word ');
 
 describe('Endings that are easy to get wrong', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
+  let slow: TestUpstream;
   let gateway: TestGateway;
   let key: string;
+  /** Streams are read on for 10 s when their clients have left: these are left first, and looked at last. */
+  let left: { readonly compressed: RecordedCall; readonly both: RecordedCall; readonly key: string };
 
   before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
+    [upstream, slow] = [await startUpstream(), await startUpstream()];
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url }, slow: { url: slow.url, models: { slow: {} } } },
+    });
     ({ key } = await gateway.newCustomer('100'));
+    const compressed = await leaveCompressed();
+    left = { compressed, ...(await leaveBoth()) };
   });
   after(async () => {
     await gateway?.stop();
-    await upstream?.stop();
+    await Promise.all([upstream?.stop(), slow?.stop()]);
   });
   beforeEach(() => upstream.reset());
 
@@ -98,35 +114,6 @@ describe('Endings that are easy to get wrong', function () {
     expect(answer.text).to.equal(body);
   });
 
-  it('the client of a compressed stream leaves, and the upstream is told', async () => {
-    upstream.always(messagesStream({ texts: Array.from({ length: 500 }, () => 'word '), delayMs: 20, gzip: true }));
-    const leaving = new AbortController();
-    const answer = await request(`${gateway.url}/v1/messages`, {
-      method: 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify(ask({ stream: true })),
-      signal: leaving.signal,
-    });
-    answer.body.on('error', () => undefined);
-    await until('something has come', () => answer.body.readableLength > 0 || answer.body.read() !== null);
-    leaving.abort();
-    await (await upstream.call(1)).clientGone;
-  });
-
-  it('two calls sent one behind the other on a connection both end when it closes', async () => {
-    const customer = await gateway.newCustomer('10');
-    upstream.always(messagesStream({ texts: Array.from({ length: 500 }, () => 'word '), delayMs: 20 }));
-    const { port } = new URL(gateway.url);
-    const socket = connect(Number(port), '127.0.0.1');
-    const body = JSON.stringify(ask({ stream: true }));
-    const one = `POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: ${customer.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-    socket.write(one + one);
-    const second = await upstream.call(2);
-    socket.destroy();
-    await second.clientGone;
-    await until('nothing is held', async () => (await gateway.balance(customer.key)).heldUsd === '0.00000000');
-  });
-
   it("a model's name that no record could hold is refused", async () => {
     const answer = await gateway.call('/v1/messages', { key, body: ask({ model: 'a\u0000b' }) });
     expect(answer.status).to.equal(400);
@@ -146,5 +133,40 @@ describe('Endings that are easy to get wrong', function () {
     expect(answer.text).to.equal(text);
     expect(answer.headers).not.to.have.property('content-encoding');
     expect(answer.headers['x-ai-cost']).to.equal('0.00600000');
+  });
+
+  async function leaveCompressed(): Promise<RecordedCall> {
+    slow.next(messagesStream({ texts: WORDS, delayMs: 20, gzip: true }));
+    const leaving = new AbortController();
+    const answer = await request(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(ask({ model: 'slow', stream: true })),
+      signal: leaving.signal,
+    });
+    answer.body.on('error', () => undefined);
+    await until('something has come', () => answer.body.readableLength > 0 || answer.body.read() !== null);
+    leaving.abort();
+    return slow.call(1);
+  }
+
+  async function leaveBoth(): Promise<{ readonly both: RecordedCall; readonly key: string }> {
+    const customer = await gateway.newCustomer('10');
+    slow.always(messagesStream({ texts: WORDS, delayMs: 20 }));
+    const { port } = new URL(gateway.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    const body = JSON.stringify(ask({ model: 'slow', stream: true }));
+    const one = `POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: ${customer.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    socket.write(one + one);
+    const both = await slow.call(3);
+    socket.destroy();
+    return { both, key: customer.key };
+  }
+
+  it('the client of a compressed stream leaves, and the upstream is told', () => left.compressed.clientGone);
+
+  it('two calls sent one behind the other on a connection both end when it closes', async () => {
+    await left.both.clientGone;
+    await until('nothing is held', async () => (await gateway.balance(left.key)).heldUsd === '0.00000000');
   });
 });

@@ -1,4 +1,3 @@
-import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
@@ -141,49 +140,4 @@ describe('Hostile HTTP', function () {
     expect(answer.json.error.code).to.equal('UNSUPPORTED_MEDIA_TYPE');
     expect(upstream.calls).to.have.length(0);
   });
-
-  it('2,000 connections that never finish their heads are closed, and others are served meanwhile', async () => {
-    const sockets = await openSockets(gateway.url, 2_000, `${head()}\r\nx-slow: `);
-    const opened = Date.now();
-    const dripping = setInterval(() => {
-      for (const socket of sockets) if (!socket.destroyed) socket.write('a');
-    }, 2_000);
-    try {
-      let open = sockets.length;
-      for (const socket of sockets) socket.once('close', () => (open -= 1));
-      let served = 0;
-      await until(
-        'all are closed',
-        async () => {
-          const answer = await gateway.call('/v1/messages', { key, body: ask() });
-          expect(answer.status, answer.text).to.equal(200);
-          served += 1;
-          return open === 0;
-        },
-        40_000,
-      );
-      expect(served).to.be.above(5);
-      // 10 s for a head, a look every second; the rest is for a machine that has other things to do.
-      expect(Date.now() - opened).to.be.below(25_000);
-    } finally {
-      clearInterval(dripping);
-      for (const socket of sockets) socket.destroy();
-    }
-  });
 });
-
-async function openSockets(url: string, count: number, bytes: string): Promise<Socket[]> {
-  const sockets: Socket[] = [];
-  for (let opened = 0; opened < count; opened += 100) {
-    const some = Array.from({ length: 100 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
-    await Promise.all(
-      some.map((socket) => {
-        socket.on('error', () => undefined);
-        socket.resume();
-        return new Promise<void>((ready) => socket.once('connect', () => socket.write(bytes, () => ready())));
-      }),
-    );
-    sockets.push(...some);
-  }
-  return sockets;
-}

@@ -43,8 +43,12 @@ describe('Ids of things that a vendor keeps', function () {
     [acme, other] = [await startUpstream(), await startUpstream()];
     gateway = await startGateway({
       upstreams: {
-        acme: { url: acme.url, models: { [MODEL]: { context: 200_000 } } },
-        other: { url: other.url, tier: 'standard', models: { [MODEL]: { context: 200_000 }, 'other-only': {} } },
+        acme: { url: acme.url, models: { [MODEL]: { context: 200_000, tokenizerFactor: 1.35 } } },
+        other: {
+          url: other.url,
+          tier: 'standard',
+          models: { [MODEL]: { context: 200_000, tokenizerFactor: 1.35 }, 'other-only': {} },
+        },
       },
       env: { OTHER_CREDENTIAL: 'another-credential' },
       configure: (config) => {
@@ -155,13 +159,13 @@ describe('Ids of things that a vendor keeps', function () {
     const { key } = await gateway.newCustomer('1.2');
     acme.next(messagesAnswer({ id: 'msg_long', usage: { input: 50_000, output: 10_000 } }));
     expect((await call(key, CREATE)).status).to.equal(200);
-    const { key: poor } = await gateway.newCustomer('0.35');
+    const { key: poor } = await gateway.newCustomer('0.2');
     acme.next(messagesAnswer({ id: 'msg_poor', usage: { input: 50_000, output: 0 } }));
     expect((await call(poor, CREATE)).status).to.equal(200);
-    // 50,000 tokens at 6 USD per million, the dearest input price, and the body; 0.20 is left.
+    // 50,000 tokens at 6 USD per million, the dearest input price, and the body.
     const { status, json } = await call(poor, continuing('msg_poor'));
     expect([status, json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
-    expect(Number(json.error.details.requiredUsd)).to.be.within(0.3015, 0.304);
+    expect(Number(json.error.details.requiredUsd)).to.be.within(0.303, 0.3055);
     expect((await call(key, continuing('msg_long'))).status).to.equal(200);
   });
 
@@ -170,7 +174,7 @@ describe('Ids of things that a vendor keeps', function () {
     acme.next(messagesAnswer({ id: 'msg_unknown', rawUsage: null }));
     expect((await call(key, CREATE)).status).to.equal(200);
     const { status, json } = await call(key, continuing('msg_unknown'));
-    expect([status, Number(json.error.details.requiredUsd)]).to.deep.equal([402, 1.2015]);
+    expect([status, Number(json.error.details.requiredUsd)]).to.deep.equal([402, 1.203]);
   });
 
   it('are asked of the upstream that has them, and of no other', async () => {

@@ -34,41 +34,49 @@ const streamOf = (protocol: TestProtocol, options: Record<string, unknown> = {})
 /** Events before the first content, and after one piece of text. */
 const PREAMBLE = { messages: 3, chat: 1 } as const;
 
+/** Long after the gateway has seen that the client left. */
+const LATER_MS = 500;
+
 const WORDS = Array.from({ length: 2_000 }, () => 'word ');
 
 describe('A client that leaves after the upstream took the request', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
+  /** Of the streams that are read on for long. */
+  let lasting: TestUpstream;
   let gateway: TestGateway;
   let key: string;
 
   before(async () => {
-    upstream = await startUpstream();
+    [upstream, lasting] = [await startUpstream(), await startUpstream()];
     const timeouts = { connect: '1s', headers: '20s', idle: '20s' };
     const models = { [MODEL]: { maxOutput: 128_000 } };
     gateway = await startGateway({
       upstreams: {
         acme: { url: upstream.url, timeouts, models },
-        stubborn: { url: upstream.url, timeouts, models: { stubborn: { maxOutput: 128_000 } }, stopsOnCancel: false },
-        quiet: { url: upstream.url, timeouts, models: { quiet: { maxOutput: 128_000 } } },
+        lasting: { url: lasting.url, timeouts, models: { lasting: { maxOutput: 128_000 } } },
+        stubborn: { url: lasting.url, timeouts, models: { stubborn: { maxOutput: 128_000 } }, stopsOnCancel: false },
+        quiet: { url: lasting.url, timeouts, models: { quiet: { maxOutput: 128_000 } } },
         narrow: { url: upstream.url, timeouts, models: { narrow: {} }, maxConcurrent: 1 },
       },
       // Calls that are read on for longer need their leases renewed.
       system: { ledger: { leaseSeconds: 5 } },
       configure: (config) => setPolicy(config, 'reserve-settle', { onClientAbort: 'drain' }, 'cost'),
     });
+    // Left first and looked at last: the other stories are told meanwhile.
+    await leaveLasting();
   });
   after(async () => {
     await gateway?.stop();
-    await upstream?.stop();
+    await Promise.all([upstream?.stop(), lasting?.stop()]);
   });
   beforeEach(async () => {
     upstream.reset();
     ({ key } = await gateway.newCustomer('100'));
   });
 
-  const begin = (protocol: TestProtocol, more: Record<string, unknown>, prefix = '') =>
-    new LeavingClient(gateway, `${prefix}${PATH[protocol]}`, key, ask({ max_tokens: 50_000, ...more }));
+  const begin = (protocol: TestProtocol, more: Record<string, unknown>, prefix = '', by = key) =>
+    new LeavingClient(gateway, `${prefix}${PATH[protocol]}`, by, ask({ max_tokens: 50_000, ...more }));
 
   const onlyRecord = (paidBy = key): Promise<Record<string, unknown>> =>
     until(
@@ -89,7 +97,9 @@ describe('A client that leaves after the upstream took the request', function ()
   for (const protocol of PROTOCOLS) {
     it(`pays the reported usage of a stream that it left before the usage came (${protocol})`, async () => {
       const before = PREAMBLE[protocol] + 1;
-      upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(1_500) } }));
+      upstream.always(
+        streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(LATER_MS) } }),
+      );
       const client = begin(protocol, { stream: true });
       await client.sees('one ');
       client.leave();
@@ -101,7 +111,9 @@ describe('A client that leaves after the upstream took the request', function ()
     it(`pays the reported usage of a stream that it left between stop reason and usage (${protocol})`, async () => {
       // In the Messages protocol one event tells both.
       const before = protocol === 'messages' ? PREAMBLE.messages + 2 : PREAMBLE.chat + 2;
-      upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(1_500) } }));
+      upstream.always(
+        streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(LATER_MS) } }),
+      );
       const client = begin(protocol, { stream: true });
       await client.sees(protocol === 'messages' ? 'content_block_stop' : 'finish_reason":"stop"');
       client.leave();
@@ -109,7 +121,7 @@ describe('A client that leaves after the upstream took the request', function ()
     });
 
     it(`pays the reported usage of a stream that had not begun (${protocol})`, async () => {
-      upstream.always(later(1_000, streamOf(protocol, { texts: ['one '], usage: USAGE })));
+      upstream.always(later(LATER_MS, streamOf(protocol, { texts: ['one '], usage: USAGE })));
       const client = begin(protocol, { stream: true });
       await upstream.call(1);
       client.leave();
@@ -119,7 +131,7 @@ describe('A client that leaves after the upstream took the request', function ()
     });
 
     it(`pays the reported usage of a stream whose preamble was held back (${protocol})`, async () => {
-      upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, firstTokenDelayMs: 1_500 }));
+      upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, firstTokenDelayMs: 300 + LATER_MS }));
       const client = begin(protocol, { stream: true });
       await upstream.call(1);
       await sleep(300);
@@ -128,7 +140,7 @@ describe('A client that leaves after the upstream took the request', function ()
     });
 
     it(`pays the reported usage of an unstreamed call (${protocol})`, async () => {
-      upstream.always(later(1_000, answerOf[protocol]({ usage: USAGE })));
+      upstream.always(later(LATER_MS, answerOf[protocol]({ usage: USAGE })));
       const client = begin(protocol, {});
       await upstream.call(1);
       client.leave();
@@ -139,7 +151,7 @@ describe('A client that leaves after the upstream took the request', function ()
   }
 
   it('pays the reported usage of a call with a large body', async () => {
-    upstream.always(later(1_000, messagesAnswer({ usage: USAGE })));
+    upstream.always(later(LATER_MS, messagesAnswer({ usage: USAGE })));
     const client = begin('messages', { messages: [{ role: 'user', content: 'x'.repeat(500_000) }] });
     await upstream.call(1);
     await sleep(300);
@@ -218,55 +230,58 @@ describe('A client that leaves after the upstream took the request', function ()
     for (const item of items) expect(item).to.include({ billing: 'actual', cost: COST });
   });
 
-  describe('and is read on for long', () => {
-    interface LeftCall {
-      readonly record: Record<string, unknown>;
-      readonly closedEarly: boolean;
-      readonly afterMs: number;
-    }
-    const left = new Map<string, Promise<LeftCall>>();
+  interface LeftCall {
+    readonly record: Record<string, unknown>;
+    readonly closedEarly: boolean;
+    readonly afterMs: number;
+  }
+  const left = new Map<string, Promise<LeftCall>>();
 
-    /** Begins a stream, and leaves it when the client has seen these words, or when the upstream has taken it. */
-    async function leave(name: string, script: Script, client: LeavingClient, paidBy: string, sees?: string) {
-      upstream.next(script);
-      const call = await upstream.call(left.size + 1);
-      if (sees !== undefined) await client.sees(sees);
-      const leftMs = performance.now();
-      client.leave();
-      const end = async (): Promise<LeftCall> => {
-        await Promise.race([call.clientGone, call.ended]);
-        const afterMs = performance.now() - leftMs;
-        const record = await onlyRecord(paidBy);
-        return { record, afterMs, closedEarly: call.closedEarly };
-      };
-      left.set(name, end());
-    }
+  /** Begins a stream, and leaves it when the client has seen these words, or when the upstream has taken it. */
+  async function leave(
+    name: string,
+    script: Script,
+    protocol: TestProtocol,
+    model: string,
+    sees?: string,
+    prefix = '',
+  ) {
+    const { key: by } = await gateway.newCustomer('100');
+    lasting.next(script);
+    const client = begin(protocol, { stream: true, model }, prefix, by);
+    const call = await lasting.call(left.size + 1);
+    if (sees !== undefined) await client.sees(sees);
+    const leftMs = performance.now();
+    client.leave();
+    const end = async (): Promise<LeftCall> => {
+      await Promise.race([call.clientGone, call.ended]);
+      const afterMs = performance.now() - leftMs;
+      const record = await onlyRecord(by);
+      return { record, afterMs, closedEarly: call.closedEarly };
+    };
+    left.set(name, end());
+  }
 
-    before(async () => {
-      upstream.reset();
-      const begun = async (protocol: TestProtocol, more: Record<string, unknown>, prefix = '') => {
-        ({ key } = await gateway.newCustomer('100'));
-        return begin(protocol, { stream: true, ...more }, prefix);
-      };
-      for (const protocol of PROTOCOLS) {
-        const words = streamOf(protocol, { texts: WORDS, usage: USAGE, delayMs: 20 });
-        await leave(`on and on ${protocol}`, words, await begun(protocol, {}), key, 'word');
-        for (const [model, prefix] of [
-          ['stubborn', ''],
-          [MODEL, '/cost'],
-        ] as const) {
-          const waitFor = { before: PREAMBLE[protocol] + 1, until: sleep(12_000) };
-          const slow = streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor });
-          await leave(`${model} ${protocol}`, slow, await begun(protocol, { model }, prefix), key, 'one ');
-        }
+  async function leaveLasting(): Promise<void> {
+    for (const protocol of PROTOCOLS) {
+      const words = streamOf(protocol, { texts: WORDS, usage: USAGE, delayMs: 20 });
+      await leave(`on and on ${protocol}`, words, protocol, 'lasting', 'word');
+      for (const [model, prefix] of [
+        ['stubborn', ''],
+        ['lasting', '/cost'],
+      ] as const) {
+        const waitFor = { before: PREAMBLE[protocol] + 1, until: sleep(12_000) };
+        const slow = streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor });
+        await leave(`${model} ${protocol}`, slow, protocol, model, 'one ', prefix);
       }
-      await leave('silent', neverAnswer(), await begun('messages', {}), key);
-      const waitFor = { before: 4, until: sleep(60_000, undefined, { ref: false }) };
-      const hidden = messagesStream({ texts: ['one ', 'two '], usage: { input: 1_000, output: 1 }, waitFor });
-      await leave('hidden', hidden, await begun('messages', { model: 'quiet' }), key, 'one ');
-      await Promise.all(left.values());
-    });
+    }
+    await leave('silent', neverAnswer(), 'messages', 'lasting');
+    const waitFor = { before: 4, until: sleep(60_000, undefined, { ref: false }) };
+    const hidden = messagesStream({ texts: ['one ', 'two '], usage: { input: 1_000, output: 1 }, waitFor });
+    await leave('hidden', hidden, 'messages', 'quiet', 'one ');
+  }
 
+  describe('and is read on for long', () => {
     const callOf = (name: string) => left.get(name) as Promise<LeftCall>;
 
     for (const protocol of PROTOCOLS) {
@@ -281,7 +296,7 @@ describe('A client that leaves after the upstream took the request', function ()
 
       for (const [title, model] of [
         ['an upstream that does not stop when it is cancelled', 'stubborn'],
-        ['a pipeline with onClientAbort: drain', MODEL],
+        ['a pipeline with onClientAbort: drain', 'lasting'],
       ] as const)
         it(`pays the reported usage of a stream of 12 s at ${title} (${protocol})`, async () => {
           const { record, closedEarly } = await callOf(`${model} ${protocol}`);

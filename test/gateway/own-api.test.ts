@@ -73,7 +73,7 @@ const CHANGES: Readonly<Record<string, Example>> = {
   'POST /admin/v1/sandboxes/places/{id}/lose': {
     body: {},
     path: { id: 'nowhere' },
-    unchanged: 'no node of this gateway is gone; test/gateway/sandbox-nodes.real.test.ts has one that is',
+    unchanged: 'no node of this gateway is gone; test/long/sandbox-nodes.test.ts has one that is',
   },
   'POST /admin/v1/ledger/repair': {
     body: {},

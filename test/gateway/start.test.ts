@@ -7,7 +7,7 @@ import { BROKEN_CONFIGURATIONS } from '../support/broken-configurations';
 import { ask } from '../support/calls';
 import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
 import { builtServer } from '../support/shared';
-import { databaseOf } from '../support/stores';
+import { databaseOf, newStores } from '../support/stores';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -17,10 +17,11 @@ describe('Start and stop', function () {
   const ends = new Map<string, Awaited<ReturnType<typeof failToStart>>>();
   before(async () => {
     upstream = await startUpstream();
-    // Each is a process of its own: three at a time.
+    // Each is a process of its own: three at a time. None comes as far as its stores.
+    const stores = await newStores();
     const waiting = broken.values();
     const startThem = async () => {
-      for (const [title, options] of waiting) ends.set(title, await failToStart({ upstreams, ...options }));
+      for (const [title, options] of waiting) ends.set(title, await failToStart({ upstreams, stores, ...options }));
     };
     await Promise.all([startThem(), startThem(), startThem()]);
   });

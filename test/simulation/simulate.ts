@@ -29,6 +29,15 @@ export interface Simulated {
   readonly entries: number;
 }
 
+/** The seeds from the first to the last, one after the other. @throws with the seed that is wrong */
+export async function simulateSeeds(first: number, last: number): Promise<void> {
+  for (let seed = first; seed <= last; seed += 1) {
+    await simulate(seed).catch((cause) => {
+      throw new Error(`seed ${seed}; repeat it with npm run simulation -- --from ${seed} --seeds 1`, { cause });
+    });
+  }
+}
+
 /** Everything of one seed: the same seed is the same story, to the last answer that is lost. */
 export async function simulate(seed: number): Promise<Simulated> {
   const time = installVirtualTime(START_MS);

@@ -1,0 +1,73 @@
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+describe('Clients that send their heads slowly', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer());
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  it('2,000 connections that never finish their heads are closed, and others are served meanwhile', async () => {
+    const sockets = await openSockets(
+      gateway.url,
+      2_000,
+      'POST /v1/messages HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\nx-slow: ',
+    );
+    const opened = Date.now();
+    const dripping = setInterval(() => {
+      for (const socket of sockets) if (!socket.destroyed) socket.write('a');
+    }, 2_000);
+    try {
+      let open = sockets.length;
+      for (const socket of sockets) socket.once('close', () => (open -= 1));
+      let served = 0;
+      await until(
+        'all are closed',
+        async () => {
+          const answer = await gateway.call('/v1/messages', { key, body: ask() });
+          expect(answer.status, answer.text).to.equal(200);
+          served += 1;
+          return open === 0;
+        },
+        40_000,
+      );
+      expect(served).to.be.above(5);
+      // 10 s for a head, a look every second; the rest is for a machine that has other things to do.
+      expect(Date.now() - opened).to.be.below(25_000);
+    } finally {
+      clearInterval(dripping);
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+});
+
+async function openSockets(url: string, count: number, bytes: string): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  for (let opened = 0; opened < count; opened += 100) {
+    const some = Array.from({ length: 100 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
+    await Promise.all(
+      some.map((socket) => {
+        socket.on('error', () => undefined);
+        socket.resume();
+        return new Promise<void>((ready) => socket.once('connect', () => socket.write(bytes, () => ready())));
+      }),
+    );
+    sockets.push(...some);
+  }
+  return sockets;
+}
