@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import pino from 'pino';
+import { v7 } from 'uuid';
 import { buildCatalog, type Catalog, type Reporting, type Upstream } from '../../core/catalog/catalog';
-import { insertAttempts } from '../../core/ledger/outbox/rows';
+import { insertAttempts, insertUsage } from '../../core/ledger/outbox/rows';
 import { metrics } from '../../core/metrics';
 import { openEgress } from '../../core/wire/egress';
 import { dayOf } from '../../plugins/operator/invoices/days';
 import { compareLastDay } from '../../plugins/operator/invoices/watch';
+import { usageRecord } from '../store/ledger/ledger-fixture';
 import { sampleModel, samplePrice, sampleUpstream } from '../support/catalog-samples';
 import { runTollgate } from '../support/command-line';
 import { DATABASES } from '../support/databases';
@@ -311,6 +313,23 @@ for (const { name } of DATABASES) {
             ['output', -200, [{ cause: 'estimated', attempts: 1 }]],
           ],
         );
+      });
+
+      it('names calls of killed processes, which have no attempts', async () => {
+        const { accountId, keyId } = await desk.customer();
+        const payer = { accountId, keyId };
+        const record = {
+          createdAt: `${DAY}T10:00:00.000Z`,
+          modelRequested: 'small',
+          model: undefined,
+          upstream: undefined,
+        };
+        const expired = { record: JSON.stringify(usageRecord(payer, record)), rid: v7(), costE8: 0n };
+        await insertUsage(desk.database, [{ ...expired, billing: 'expired' }]);
+        anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'small', input: 700 });
+        const [difference, ...more] = (await compare()).counts;
+        await desk.database('usage_records').delete();
+        assert.deepEqual([difference.causes, more], [[{ cause: 'expired', attempts: 1 }], []]);
       });
 
       it('names every cause where it cannot be told which', async () => {
