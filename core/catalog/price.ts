@@ -158,8 +158,15 @@ function dearestInForce(cards: readonly RateCard[], meter: TokenMeter, input: nu
   return most;
 }
 
-/** Input that every call can cause, whatever is in its body. */
-const TEXT_INPUT: readonly TokenMeter[] = ['input', 'cacheWrite', 'cacheWrite1h', 'cacheRead'];
+/** The longest for which the vendor may write what it reads to its cache. */
+export type CacheWrites = 'none' | 'minutes' | 'hour';
+
+/** Input that a call of text can cause. */
+const TEXT_INPUT: Readonly<Record<CacheWrites, readonly TokenMeter[]>> = {
+  none: ['input', 'cacheRead'],
+  minutes: ['input', 'cacheRead', 'cacheWrite'],
+  hour: ['input', 'cacheRead', 'cacheWrite', 'cacheWrite1h'],
+};
 
 /**
  * The prices that an answer may have to a call that asks for a tier, speed or region: with and without it, because an upstream need
@@ -183,9 +190,14 @@ export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): reado
   return [price, ...keys.flatMap((key) => price.variants.get(key) ?? [])];
 }
 
-/** What a call can cost at most, given bounds of its tokens: every input token at the dearest input price. */
-export function dearestCost(inputTokens: number, outputTokens: number, cards: readonly RateCard[]): bigint {
-  const input = dearestRateE8(cards, TEXT_INPUT);
+/** What a call can cost at most, given bounds of its tokens: every input token at the dearest price that it may have. */
+export function dearestCost(
+  inputTokens: number,
+  outputTokens: number,
+  cards: readonly RateCard[],
+  cacheWrites: CacheWrites = 'hour',
+): bigint {
+  const input = dearestRateE8(cards, TEXT_INPUT[cacheWrites]);
   const output = dearestRateE8(cards, ['output']);
   return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
 }
@@ -206,7 +218,7 @@ export function dearestRateE8(cards: readonly RateCard[], meters: readonly Token
 export interface RoughPrice extends RoughRates {
   readonly above: (RoughRates & { readonly tokens: number }) | undefined;
   /** The dearest that a token of either kind can cost. */
-  readonly dearestInput: number;
+  readonly dearestInput: Readonly<Record<CacheWrites, number>>;
   readonly dearestOutput: number;
 }
 
@@ -220,7 +232,11 @@ export function roughPrice({ rates, above, possible }: Price): RoughPrice {
   return {
     ...roughRates(rates),
     above: above && { ...roughRates(above.rates), tokens: above.tokens },
-    dearestInput: Number(dearestRateE8(possible, TEXT_INPUT)),
+    dearestInput: {
+      none: Number(dearestRateE8(possible, TEXT_INPUT.none)),
+      minutes: Number(dearestRateE8(possible, TEXT_INPUT.minutes)),
+      hour: Number(dearestRateE8(possible, TEXT_INPUT.hour)),
+    },
     dearestOutput: Number(dearestRateE8(possible, ['output'])),
   };
 }

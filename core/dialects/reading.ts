@@ -1,5 +1,5 @@
 import type { ModelEntry } from '../catalog/catalog';
-import type { Variant } from '../catalog/price';
+import type { CacheWrites, Variant } from '../catalog/price';
 import type { Meter } from '../catalog/usage';
 import { PASSES_OF_A_LOOP } from './dialect';
 
@@ -28,6 +28,8 @@ export interface Reading {
   readonly furtherAnswers: number;
   /** Tokens of the predicted output: what the answer does not use of it costs as output, too. */
   readonly predictedTokens: number;
+  /** For how long the vendor may keep what it reads in its cache. */
+  readonly cacheWrites: CacheWrites;
   /** The tier, speed and region that the request asks for, where that has a price of its own. */
   readonly asked?: Variant | undefined;
   /** What runs at the vendor and is charged by the piece; undefined where there is nothing. */
@@ -72,7 +74,7 @@ export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolU
 }
 
 /** Whether the vendor may charge for something that is not in the body, or by another price than the plain one. */
-export function reachesOutside(reading: Reading): boolean {
+export function reachesOutside(reading: Omit<Reading, 'cacheWrites'>): boolean {
   const { imagesByUrl, documents, keptTokens, furtherPasses, furtherAnswers, unknownMembers } = reading;
   const counted = imagesByUrl + documents + keptTokens + furtherPasses + furtherAnswers + unknownMembers.length;
   return reading.isUnbounded || reading.asked !== undefined || reading.toolUses !== undefined || counted > 0;
@@ -96,4 +98,5 @@ const NOTHING: Reading = {
   furtherPasses: 0,
   furtherAnswers: 0,
   predictedTokens: 0,
+  cacheWrites: 'hour',
 };

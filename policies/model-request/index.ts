@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { ModelRequest } from '../../core/calls/call';
+import type { CacheWrites } from '../../core/catalog/price';
+import type { Protocol } from '../../core/catalog/upstream';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/dialects/dialect';
-import type { Reading } from '../../core/dialects/reading';
+import { type Reading, reachesOutside } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
@@ -115,7 +117,7 @@ async function readRequest(
   const { weighed, ...fields } = checkFields(protocol, observer, chunks, members);
   const kept = weighed.named && (await findKept(gateway, call.key, weighed.named));
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const reading = readingOf(observer, weighed, weigher.tokens, kept);
+  const reading = readingOf(protocol, observer, weighed, weigher.tokens, kept);
   const textBytes = byteLength - observer.parts.base64Bytes;
   for (const name of reading.unknownMembers) noteUnknown(protocol, name, reading);
   return {
@@ -137,6 +139,7 @@ async function readRequest(
 
 /** Adds up what the body, its members, its parts and its tools mean for the hold. */
 function readingOf(
+  protocol: Protocol,
   observer: CallObserver,
   weighed: WeighedMembers,
   tokens: number,
@@ -144,7 +147,7 @@ function readingOf(
 ): Reading {
   const { parts, members } = observer;
   const prediction = members.places.get('prediction');
-  return {
+  const reading = {
     textTokens: tokens - parts.base64Tokens,
     images: parts.images,
     imagesByUrl: parts.imagesByUrl,
@@ -160,6 +163,18 @@ function readingOf(
     asked: weighed.asked,
     toolUses: joined(observer.toolUses, weighed.toolUses),
   };
+  return { ...reading, cacheWrites: cacheWritesOf(protocol, observer, reading) };
+}
+
+/** Chat's vendors write by themselves, and Messages' where the body says so; what is outside may be written in any way. */
+function cacheWritesOf(
+  protocol: Protocol,
+  { members: { places }, namesCache, namesHour }: CallObserver,
+  reading: Omit<Reading, 'cacheWrites'>,
+): CacheWrites {
+  const saysHow = places.has('prompt_cache_options') || places.has('prompt_cache_retention');
+  if (namesHour || saysHow || reachesOutside(reading)) return 'hour';
+  return namesCache || protocol === 'chat' ? 'minutes' : 'none';
 }
 
 /** Most calls have neither. */

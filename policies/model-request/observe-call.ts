@@ -16,6 +16,15 @@ const CONTENT = Buffer.from('content');
 const TYPE = Buffer.from('type');
 const AUDIO = Buffer.from('audio');
 const MAX_USES = Buffer.from('max_uses');
+const CACHE_CONTROL = Buffer.from('cache_control');
+/** Of `ttl`: what else says so only makes the hold larger. */
+const HOUR = Buffer.from('1h');
+
+/** An escape takes six bytes at most: a long text is not read for a short word. */
+function mayBe({ length }: Buffer, { start, end }: JsonToken): boolean {
+  return end - start <= length * 6 + 2;
+}
+
 /** The keys that are looked at in one item of each list. */
 const ITEM_KEYS: Readonly<Record<'messages' | 'tools', readonly Buffer[]>> = {
   messages: [ROLE, CONTENT, AUDIO],
@@ -49,6 +58,10 @@ export class CallObserver implements JsonObserver {
   toolUses: ToolUse[] | undefined;
   /** The kinds of objects that tools make at the vendor; undefined where there are none. */
   makes: SharedObject[] | undefined;
+
+  /** Something in the body is to be kept in the vendor's cache, and the body names an hour. */
+  namesCache = false;
+  namesHour = false;
 
   readonly #protocol: Protocol;
   readonly #roles: AcceptedRoles;
@@ -90,6 +103,7 @@ export class CallObserver implements JsonObserver {
   }
 
   key(depth: number, token: JsonToken): void {
+    if (mayBe(CACHE_CONTROL, token) && token.is(CACHE_CONTROL)) this.namesCache = true;
     if (depth === 1) {
       this.members.key(depth, token);
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
@@ -101,6 +115,7 @@ export class CallObserver implements JsonObserver {
   }
 
   scalar(depth: number, firstByte: number, token: JsonToken): void {
+    if (firstByte === QUOTE && mayBe(HOUR, token) && token.is(HOUR)) this.namesHour = true;
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#section === undefined) return;
     if (depth === LIST) this.#beginItem(false, token.start);

@@ -22,7 +22,7 @@ export function holdFor(
   seconds = Number.POSITIVE_INFINITY,
 ): bigint {
   if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates, seconds);
-  const { asked, toolUses } = request.reading;
+  const { asked, toolUses, cacheWrites } = request.reading;
   const count = candidates.length;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
@@ -38,7 +38,12 @@ export function holdFor(
     const candidate = candidates[at] as Candidate;
     const { model } = candidate;
     const cards = pricesFor(model.price, asked) ?? model.price.possible;
-    const tokensE8 = dearestCost(inputTokens(request, candidate), outputTokens(request, model, seconds), cards);
+    const tokensE8 = dearestCost(
+      inputTokens(request, candidate),
+      outputTokens(request, model, seconds),
+      cards,
+      cacheWrites,
+    );
     const costE8 = tokensE8 + piecesCost(request, model);
     if (costE8 > holdE8) holdE8 = costE8;
   }
@@ -73,7 +78,9 @@ export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: 
 function roughCost(request: ModelRequest, candidate: Candidate, seconds: number): number {
   const { model, rough } = candidate;
   const output = outputTokens(request, model, seconds);
-  return inputTokens(request, candidate) * rough.dearestInput + output * rough.dearestOutput;
+  return (
+    inputTokens(request, candidate) * rough.dearestInput[request.reading.cacheWrites] + output * rough.dearestOutput
+  );
 }
 
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */
@@ -101,7 +108,7 @@ function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], se
     const costE8 = piecesCost(request, model);
     if (costE8 > pieces) pieces = costE8;
   }
-  return atMostCountable(dearestCost(input, output, cards) + pieces);
+  return atMostCountable(dearestCost(input, output, cards, request.reading.cacheWrites) + pieces);
 }
 
 /** A client may ask for more than the ledger can count; no account has that much. */

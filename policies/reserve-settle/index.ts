@@ -10,6 +10,7 @@ import { chargeOfEnding, doubtsOf, recordedUsage } from './charge';
 import { estimatedUsage } from './estimated';
 import { judgeReport } from './excess';
 import { GrowingHold, mayGrow } from './growing-hold';
+import { tokensFor } from './hold';
 import { intentOf } from './intent';
 import { keepNewIds } from './new-ids';
 import { noteLastAttempt } from './note-attempt';
@@ -120,7 +121,8 @@ function openReservation(
     else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
     const flags = [...doubtsOf(charged, charge), ...(isSuspect ? ['suspect'] : [])];
     const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8 });
-    const tokens = tokensUsed(ending);
+    // An upstream that reports anything must not keep a key from calling.
+    const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;
     return { chargedE8, billing };

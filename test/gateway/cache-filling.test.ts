@@ -57,7 +57,7 @@ describe('A Messages call with max_tokens: 0', function () {
   it('holds the input alone', async () => {
     let release = (): void => undefined;
     upstream.next(when(new Promise<void>((done) => (release = done)), messagesAnswer(FILLED)));
-    const body = JSON.stringify(ask({ max_tokens: 0 }));
+    const body = JSON.stringify(ask({ max_tokens: 0, cache_control: { type: 'ephemeral', ttl: '1h' } }));
     const answered = gateway.call('/v1/messages', { key, body });
     await upstream.call(1);
     // Each token at the dearest price of input: 6 USD per million, for the cache of an hour.

@@ -96,6 +96,12 @@ describe('An upstream that charges more than was held', () => {
     expect((await call(key)).status).to.equal(200);
   });
 
+  it("counts for the key's tokens by the minute as what was held, however much it reports", async () => {
+    upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
+    const { key } = await gateway.newCustomer('10', { tokensPerMinute: 1_000 });
+    for (let each = 1; each <= 2; each += 1) expect((await call(key, { max_tokens: 16 })).status).to.equal(200);
+  });
+
   it('is left out after more than five suspect answers', async () => {
     const { key } = await gateway.newCustomer('10');
     const isOut = async () => {

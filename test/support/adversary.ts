@@ -150,10 +150,7 @@ export function billOf({ protocol, body }: Ordeal, random: Random): Bill {
   if (body['context_management'] !== undefined) passes.push({ inputTokens: CONTEXT, outputTokens: MAX_OUTPUT });
   const asked = body['service_tier'] as string | undefined;
   const tier = asked ?? (body['model'] === 'moody' ? 'priority' : undefined);
-  const meters: readonly Meter[] =
-    protocol === 'messages'
-      ? ['input', 'cacheRead', 'cacheWrite', 'cacheWrite1h']
-      : ['input', 'cacheRead', 'cacheWrite'];
+  const meters = metersOf(protocol, body);
   const counted = passes.map((pass) => ({ ...pass, meter: random.pick(meters) }));
   const exact = counted.reduce((sum, { meter, inputTokens, outputTokens }) => {
     const rates = inputTokens > ABOVE_TOKENS ? RATES_ABOVE : RATES;
@@ -161,6 +158,15 @@ export function billOf({ protocol, body }: Ordeal, random: Random): Bill {
   }, 0n);
   const usage = protocol === 'messages' ? messagesUsage(counted, tier) : chatUsage(counted);
   return { usage, tier, costE8: (exact + 999_999n) / 1_000_000n };
+}
+
+/** Chat's vendor keeps what it likes for some minutes; the other what it is told to, and what it fetches as it likes. */
+function metersOf(protocol: TestProtocol, body: Ordeal['body']): readonly Meter[] {
+  if (protocol === 'chat') return ['input', 'cacheRead', 'cacheWrite'];
+  const text = JSON.stringify(body);
+  if (/"ttl":"1h"|"type":"url"|"document"|strange_member|context_management|service_tier/.test(text))
+    return ['input', 'cacheRead', 'cacheWrite', 'cacheWrite1h'];
+  return text.includes('"cache_control"') ? ['input', 'cacheRead', 'cacheWrite'] : ['input', 'cacheRead'];
 }
 
 function e8(usd: number, tier: string | undefined): bigint {

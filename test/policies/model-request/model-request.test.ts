@@ -423,6 +423,27 @@ describe('what the vendor reads beside the body', () => {
     const added = await passes({ messages: adding({ type: 'tool_search_tool_regex_20251119' }) });
     assert.deepEqual([added.isUnbounded, added.furtherPasses], [true, 9]);
   });
+
+  it('says for how long the vendor may keep what it reads in its cache', async () => {
+    const writes = async (more: object, url = '/v1/messages', escaped = (text: string) => text) => {
+      const body = { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'x' }], ...more };
+      return (await ask(escaped(JSON.stringify(body)), { url })).reading.cacheWrites;
+    };
+    const part = (cache_control: object) => ({
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'x', cache_control }] }],
+    });
+    const system = [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '1h' } }];
+    assert.equal(await writes({}), 'none');
+    for (const more of [part({ type: 'ephemeral' }), part({ type: 'ephemeral', ttl: '5m' }), { cache_control: {} }])
+      assert.equal(await writes(more), 'minutes');
+    for (const more of [part({ ttl: '1h' }), { system }, { cache_control: { ttl: '1h' } }, { unheard_of: { of: 1 } }])
+      assert.equal(await writes(more), 'hour');
+    const written = (text: string) => text.replace('"1h"', '"\\u0031\\u0068"').replace('cache_', '\\u0063ache_');
+    assert.equal(await writes({ system }, undefined, written), 'hour');
+    assert.equal(await writes(part({ type: 'ephemeral' }), undefined, written), 'minutes');
+    assert.equal(await writes({}, '/v1/chat/completions'), 'minutes');
+    assert.equal(await writes({ prompt_cache_retention: '24h' }, '/v1/chat/completions'), 'hour');
+  });
 });
 
 describe('tools that run at the vendor', () => {
