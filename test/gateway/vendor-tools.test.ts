@@ -14,7 +14,7 @@ import {
 const PRICE = { input: 2, output: 10, cacheWrite1h: 4, pieces: { webSearch: 0.01, webFetch: 0, codeExecution: 0.005 } };
 const WINDOW = 0.04;
 /** 200 tokens of output at most, and of input the body with what a vendor adds for tools. */
-const REST = { atLeast: 0.001 + 0.004, atMost: 0.001 + 0.016 };
+const REST = { atLeast: 0.002 + 0.002, atMost: 0.001 + 0.016 };
 
 const SEARCH = { type: 'web_search_20250305', name: 'web_search' };
 const FETCH = { type: 'web_fetch_20250910', name: 'web_fetch' };
