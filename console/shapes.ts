@@ -115,7 +115,7 @@ export interface UsageRecord {
   readonly firstTokenMs: number | null;
   readonly configRevision: string;
   readonly passes: readonly Pass[] | null;
-  readonly flags: readonly ('unknown' | 'unpriced')[] | null;
+  readonly flags: readonly ('unknown' | 'unpriced' | 'suspect')[] | null;
 }
 
 export interface Attempt {

@@ -170,6 +170,8 @@ const METERS: Readonly<Record<string, string>> = {
   audioOutput: 'Speech out',
   imageOutput: 'Images out',
   webSearch: 'Web searches',
+  webFetch: 'Pages fetched',
+  codeExecution: 'Code run',
 };
 
 /** The counts of a pass, which is named where there are several or another model, tier, speed or region was charged. */
@@ -187,6 +189,7 @@ function passRows({ model, tier, speed, geo, ...counts }: Pass, at: number, all:
 const FLAGS = {
   unknown: 'The upstream reports a number that no meter counts. It was not charged.',
   unpriced: 'The upstream reports what has no price. The dearest price that could apply was charged.',
+  suspect: 'The upstream reports more than the call allows. At most what was held was charged.',
 } as const;
 
 function Timing({ record: { firstTokenMs, responseTimeMs } }: { readonly record: ExplainedRecord }) {
