@@ -26,7 +26,7 @@ export interface Reading {
   readonly furtherPasses: number;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
   readonly furtherAnswers: number;
-  /** Tokens of the predicted output: what the answer does not use of it costs as output, too. */
+  /** Bound of the tokens of the predicted output, for the same tokenizers: what the answer does not use of it costs as output, too. */
   readonly predictedTokens: number;
   /** For how long the vendor may keep what it reads in its cache. */
   readonly cacheWrites: CacheWrites;

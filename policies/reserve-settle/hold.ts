@@ -158,11 +158,12 @@ function bodyTokens(reading: Reading, model: ModelEntry): number {
  */
 function outputTokens(
   { maxOutputTokens, choices, reading }: ModelRequest,
-  { maxOutput, maxTokensPerSecond }: ModelEntry,
+  { maxOutput, maxTokensPerSecond, tokenizerFactor }: ModelEntry,
   seconds = Number.POSITIVE_INFINITY,
 ): number {
   const inTime =
     maxTokensPerSecond === undefined ? maxOutput : Math.min(maxOutput, Math.ceil(maxTokensPerSecond * seconds));
-  const ofAnswer = Math.min(maxOutputTokens ?? maxOutput, inTime) + reading.predictedTokens;
+  const predicted = Math.ceil(reading.predictedTokens * tokenizerFactor);
+  const ofAnswer = Math.min(maxOutputTokens ?? maxOutput, inTime) + predicted;
   return ofAnswer * choices + reading.furtherAnswers * maxOutput;
 }

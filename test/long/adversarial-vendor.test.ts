@@ -15,7 +15,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-const CALLS = Number(process.env['ADVERSARY_CALLS'] ?? 2_000);
+const CALLS = Number(process.env['ADVERSARY_CALLS'] ?? 5_000);
 const SEED = Number(process.env['SEED'] ?? 1);
 const AT_ONCE = 32;
 const ACCOUNTS = 20;

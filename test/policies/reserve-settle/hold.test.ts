@@ -87,6 +87,7 @@ describe('the hold', () => {
     it('covers what tools, images and predicted output add', () => {
       expect(holding({ toolOverheads: 2, images: 1 }, { toolOverheadTokens: 300, imageTokens: 400 })).to.equal(2_010n);
       expect(holding({ predictedTokens: 5 })).to.equal(1_060n);
+      expect(holding({ predictedTokens: 5 }, { tokenizerFactor: 2 })).to.equal(2_110n);
     });
 
     it('covers nothing for a member that the upstream calls free', () => {
