@@ -54,14 +54,15 @@ export async function lockDataFolder(folder: string): Promise<DataFolderLock> {
  * @returns false when somebody else was faster. @throws StartFailure when the lock is held
  */
 async function succeed(folder: string, path: string, first: Holder, own: Holder): Promise<boolean> {
-  const passed: string[] = [];
+  // Whoever was killed at the wrong moment has left its draft, too.
+  const leftOver = [draftOf(path, first)];
   let last = first;
   let at = path;
   for (;;) {
     const next = `${path}.after-${last.token}`;
     const follower = await readHolder(next);
     if (follower === undefined) break;
-    passed.push(next);
+    leftOver.push(next, draftOf(next, follower));
     last = follower;
     at = next;
   }
@@ -73,7 +74,7 @@ async function succeed(folder: string, path: string, first: Holder, own: Holder)
     return false;
   }
   await rename(claim, path);
-  for (const file of passed) await rm(file, { force: true });
+  for (const file of leftOver) await rm(file, { force: true });
   return true;
 }
 
@@ -85,9 +86,13 @@ function inUse(folder: string, path: string, holder: Holder): string {
   );
 }
 
+function draftOf(path: string, { token }: Holder): string {
+  return `${path}.${token}`;
+}
+
 /** Writes the file under another name first, so that nobody ever reads half of it. False when the lock exists. */
 async function createWhole(path: string, own: Holder): Promise<boolean> {
-  const draft = `${path}.${own.token}`;
+  const draft = draftOf(path, own);
   await writeFile(draft, JSON.stringify(own), { mode: 0o600 });
   try {
     await link(draft, path);
