@@ -131,7 +131,7 @@ export async function findUnwatched(
   const rows: Record<string, unknown>[] = await database('sandbox_commands as command')
     .join('sandboxes as sandbox', 'sandbox.id', 'command.sandbox_id')
     .where({ 'command.status': 'RUNNING' })
-    .where('command.watched_until', '<', new Date(nowMs))
+    .where('command.watched_until', '<=', new Date(nowMs))
     .where((reached) =>
       reached
         .whereNull('sandbox.place')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { lockDataFolder } from '../../../core/storage/data-folder';
@@ -44,7 +44,7 @@ describe('the lock of a data folder', () => {
     holder.kill('SIGKILL');
     await ended;
     // As one that is killed just when it has the lock leaves it.
-    await writeFile(`${lock}.${token}`, 'its draft');
+    await link(lock, `${lock}.${token}`).catch((error: NodeJS.ErrnoException) => assert.equal(error.code, 'EEXIST'));
     const taken = await lockDataFolder(folder.path);
     assert.equal(JSON.parse(await readFile(lock, 'utf8')).pid, process.pid);
     await taken.release();
