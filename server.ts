@@ -44,6 +44,7 @@ import { openSpool } from './core/ledger/spool/spool';
 import { openSpoolFolder } from './core/ledger/spool/spool-folder';
 import { countLeftOpen } from './core/left-open';
 import { log } from './core/log';
+import { parseUsd } from './core/money';
 import { startUsageRollUp } from './core/records/usage-roll-up';
 import { openResources, type Resources } from './core/resources';
 import { readRole } from './core/role';
@@ -138,7 +139,8 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
   // It ends before the spool, which drops what its last entries have closed.
   keep(drainer);
   const outbox = keep(startOutboxWatch({ ledger, drainer, log }));
-  keep(startSweeper({ ledger, database, log, freezeAboveUsd: system.excess.freezeAboveUsd }));
+  const freezeAboveE8 = parseUsd(system.excess.freezeAboveUsd.toFixed(8));
+  keep(startSweeper({ ledger, database, log, freezeAboveE8 }));
   keep(startUsageRollUp({ database, log }));
   const leases = keep(startLeases({ ledger, log, times }));
   const settler = keep(createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs }));

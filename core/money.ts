@@ -8,6 +8,9 @@ export const E8_PER_USD = 100_000_000n;
 /** The largest amount one operation or one balance may have: Lua numbers are exact up to 2^53. */
 export const MAX_AMOUNT_E8 = 2n ** 53n - 1n;
 
+/** A price in E8 per million tokens is the price of one token in 1e-14 USD ("E14"). */
+export const E14_PER_E8 = 1_000_000n;
+
 const DECIMAL = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
 
 /**
@@ -29,6 +32,11 @@ export function formatUsd(amountE8: bigint): string {
   const sign = amountE8 < 0n ? '-' : '';
   const digits = (amountE8 < 0n ? -amountE8 : amountE8).toString().padStart(9, '0');
   return `${sign}${digits.slice(0, -8)}.${digits.slice(-8)}`;
+}
+
+/** What is asked for, or reported, may be more than the ledger can count; no account has that much. */
+export function atMostCountable(amountE8: bigint): bigint {
+  return amountE8 < MAX_AMOUNT_E8 ? amountE8 : MAX_AMOUNT_E8;
 }
 
 export function divideRoundingUp(numerator: bigint, denominator: bigint): bigint {

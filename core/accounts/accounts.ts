@@ -5,7 +5,7 @@ import { type Ledger, LedgerUnavailable } from '../ledger/ledger';
 import type { AccountState, AccountStatus } from '../ledger/payer';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
-import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from '../storage/page';
+import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 
 /** Where accounts, keys and credits are kept: the database remembers, the ledger decides. */
 export interface Stores {
@@ -54,20 +54,8 @@ export async function readAccount(stores: Stores, accountId: string): Promise<Ac
 }
 
 /** Newest first. */
-export async function listAccounts(stores: Stores, { limit, cursor }: PageRequest): Promise<Page<Account>> {
-  const query = stores
-    .database<AccountRow>('accounts')
-    .orderBy('id', 'desc')
-    .limit(limit + 1);
-  const after = decodeIdCursor(cursor);
-  const rows: AccountRow[] = await (after === undefined ? query : query.where('id', '<', after));
-  const page = toPage(
-    rows,
-    limit,
-    (row) => [row.id],
-    (row) => withMoney(stores, row),
-  );
-  return { items: await Promise.all(page.items), nextCursor: page.nextCursor };
+export async function listAccounts(stores: Stores, asked: PageRequest): Promise<Page<Account>> {
+  return newestPage(stores.database<AccountRow>('accounts'), asked, (row: AccountRow) => withMoney(stores, row));
 }
 
 /** Freezes or unfreezes; the next call of any of its keys meets it. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../metrics';
-import { formatUsd, parseUsd } from '../money';
+import { formatUsd } from '../money';
 import { type Stores, setAccountStatus } from './accounts';
 
 const freezes = new Counter({
@@ -12,21 +12,22 @@ const freezes = new Counter({
 
 const FROZEN_AT_ONCE = 100;
 
-/** Freezes active accounts whose requests have cost the platform more than this, in USD, since they were last unfrozen. */
-export async function freezeForExcess(stores: Stores, aboveUsd: number, log: Logger): Promise<void> {
+/** Freezes active accounts whose requests have cost the platform more than this since they were last unfrozen. */
+export async function freezeForExcess(stores: Stores, aboveE8: bigint, log: Logger): Promise<void> {
   const rows: { id: string; excess_e8: bigint }[] = await stores
     .database('accounts')
     .where({ status: 'active' })
-    .where('excess_e8', '>', parseUsd(aboveUsd.toFixed(8)).toString())
+    .where('excess_e8', '>', aboveE8.toString())
     .orderBy('id')
     .limit(FROZEN_AT_ONCE)
     .select('id', 'excess_e8');
   for (const { id, excess_e8: excessE8 } of rows) {
-    await setAccountStatus(stores, id, 'frozen', 'excess');
+    // First: the ledger may be away once the database has the freeze, and the next sweep does not see the account again.
     freezes.inc();
     log.warn(
       { accountId: id, excessUsd: formatUsd(excessE8) },
-      'an account was frozen: its requests cost more than was held for them; see docs/operating.md',
+      'an account is frozen: its requests cost more than was held for them; see docs/operating.md',
     );
+    await setAccountStatus(stores, id, 'frozen', 'excess');
   }
 }

@@ -4,7 +4,7 @@ import { newId } from '../ids';
 import type { KeyLimits, KeyState, KeyStatus } from '../ledger/ledger';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
-import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from '../storage/page';
+import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 import { requireAccount, type Stores, unlessUnavailable } from './accounts';
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
 import { changeLimits, type KeyLimitChanges, type KeyLimitColumns, limitsOfRow, showLimits } from './limit-columns';
@@ -169,30 +169,20 @@ export interface KeyFilters {
 export async function listKeys(
   stores: Stores,
   accountId: string,
-  { limit, cursor }: PageRequest,
+  asked: PageRequest,
   { search, status }: KeyFilters = {},
 ): Promise<Page<AccountKey>> {
   await requireAccount(stores.database, accountId);
   const query = stores
     .database<KeyRow>('api_keys')
-    .where({ account_id: accountId, ...(status !== undefined && { status }) })
-    .orderBy('id', 'desc')
-    .limit(limit + 1);
+    .where({ account_id: accountId, ...(status !== undefined && { status }) });
   if (search !== undefined) {
     const pattern = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
     query.whereRaw("(name ILIKE :pattern OR id::text ILIKE :pattern OR prefix || '…' || suffix ILIKE :pattern)", {
       pattern,
     });
   }
-  const after = decodeIdCursor(cursor);
-  const rows: KeyRow[] = await (after === undefined ? query : query.where('id', '<', after));
-  const page = toPage(
-    rows,
-    limit,
-    (row) => [row.id],
-    (row) => withMoney(stores, row),
-  );
-  return { items: await Promise.all(page.items), nextCursor: page.nextCursor };
+  return newestPage(query, asked, (row: KeyRow) => withMoney(stores, row));
 }
 
 async function markRevoked(stores: Stores, keyId: string, actor: string): Promise<void> {

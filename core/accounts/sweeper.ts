@@ -9,7 +9,7 @@ import { tellChangedKeys } from './keys';
 export interface SweeperOptions extends Stores {
   readonly log: Logger;
   /** See `excess` of system.config.yml. */
-  readonly freezeAboveUsd?: number;
+  readonly freezeAboveE8?: bigint;
   readonly everyMs?: number;
   /** What is younger may still be told by whoever wrote it. */
   readonly olderThanMs?: number;
@@ -28,14 +28,14 @@ export function startSweeper({
   log,
   everyMs = SWEEP_EVERY_MS,
   olderThanMs = OLDER_THAN_MS,
-  freezeAboveUsd,
+  freezeAboveE8,
   ...stores
 }: SweeperOptions): Loop {
   const sweep = async () => {
     const accounts = await tellChangedAccounts(stores, olderThanMs);
     const keys = await tellChangedKeys(stores, olderThanMs);
     const credits = await sendCredits(stores, olderThanMs);
-    if (freezeAboveUsd !== undefined) await freezeForExcess(stores, freezeAboveUsd, log);
+    if (freezeAboveE8 !== undefined) await freezeForExcess(stores, freezeAboveE8, log);
     if (accounts + keys + credits > 0) log.warn({ accounts, keys, credits }, 'the ledger was told of changes again');
   };
   return startLoop(sweep, {

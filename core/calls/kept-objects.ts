@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
@@ -137,7 +138,7 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
       );
       loseOldest(waiting, mostWaiting);
       writer.wake();
-      await within(ANSWERS_WITHIN_MS, Promise.all(written));
+      await Promise.race([Promise.all(written), sleep(ANSWERS_WITHIN_MS, undefined, { ref: false })]);
     },
 
     close: async () => {
@@ -176,15 +177,6 @@ function loseOldest(waiting: Map<string, Waiting>, most: number): void {
     keptIds.inc({ outcome: 'lost' });
     written();
   }
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, over]);
-  clearTimeout(timer);
 }
 
 interface Stored {

@@ -126,10 +126,15 @@ export function entryOf(asked: Pick<Candidate, 'upstream' | 'model'>, { model: n
 }
 
 function findEntry({ upstream: { models }, model }: Pick<Candidate, 'upstream' | 'model'>, name: string): ModelEntry {
+  return entryNamed([model, ...models], name) ?? model;
+}
+
+/** The entry with exactly this name or alias, or else the first whose name is alike. */
+export function entryNamed(models: readonly ModelEntry[], name: string): ModelEntry | undefined {
   const exact = models.find((each) => namesOf({ model: each }).includes(name));
+  if (exact !== undefined) return exact;
   const normalised = normaliseModelName(name);
-  const isAlike = (each: ModelEntry) => normaliseModelName(each.name) === normalised;
-  return exact ?? [model, ...models].find(isAlike) ?? model;
+  return models.find((each) => normaliseModelName(each.name) === normalised);
 }
 
 /** Can take up an answer that somebody else has begun. */

@@ -1,4 +1,4 @@
-import { divideRoundingUp } from '../money';
+import { divideRoundingUp, E14_PER_E8 } from '../money';
 import { INPUT_METERS, type Meter, OUTPUT_METERS, type Pass, TOKEN_METERS, type TokenMeter, type Usage } from './usage';
 
 /** What a million tokens of each meter cost, in E8: from the decimal USD of the YAML. */
@@ -49,8 +49,6 @@ export function plainPrice(
   };
 }
 
-const TOKENS_PER_PRICE = 1_000_000n;
-
 /** The most answers that one call can ask for (`n` of the Chat protocol). */
 export const MOST_CHOICES = 128;
 
@@ -64,7 +62,7 @@ export function mostCost({ context, maxOutput }: { context: number; maxOutput: n
   const cards = [price, ...price.variants.values()];
   const input = dearestRateE8(cards, INPUT_METERS);
   const output = dearestRateE8(cards, OUTPUT_METERS);
-  return divideRoundingUp(BigInt(tokens) * (input + output * BigInt(MOST_CHOICES)), TOKENS_PER_PRICE);
+  return divideRoundingUp(BigInt(tokens) * (input + output * BigInt(MOST_CHOICES)), E14_PER_E8);
 }
 
 export interface Charge {
@@ -95,7 +93,7 @@ export function chargeOf(parts: readonly PricedPart[]): Charge {
       exact += costOfPass(pass, priceOf(pass), input, unpriced);
     }
   }
-  return { costE8: divideRoundingUp(exact, TOKENS_PER_PRICE), exactE14: exact, unpriced };
+  return { costE8: divideRoundingUp(exact, E14_PER_E8), exactE14: exact, unpriced };
 }
 
 /** The exact cost of a usage at one price. */
@@ -113,7 +111,7 @@ function inputOf({ counts }: Pass): number {
   return sum;
 }
 
-/** In E8 a million times. */
+/** In 1e-14 USD. */
 function costOfPass(pass: Pass, price: Price, input: number, unpriced: string[]): bigint {
   const cards = cardsOf(pass, price, unpriced);
   let exact = 0n;
@@ -125,7 +123,7 @@ function costOfPass(pass: Pass, price: Price, input: number, unpriced: string[])
     } else {
       const each = price.pieces.get(meter);
       if (each === undefined) unpriced.push(meter);
-      else exact += BigInt(count) * each * TOKENS_PER_PRICE;
+      else exact += BigInt(count) * each * E14_PER_E8;
     }
   }
   return exact;
@@ -199,7 +197,7 @@ export function dearestCost(
 ): bigint {
   const input = dearestRateE8(cards, TEXT_INPUT[cacheWrites]);
   const output = dearestRateE8(cards, ['output']);
-  return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, TOKENS_PER_PRICE);
+  return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, E14_PER_E8);
 }
 
 /** E8 per million tokens of the dearest of some meters, at the dearest of several prices and below and above their thresholds. */

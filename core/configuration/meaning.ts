@@ -73,6 +73,7 @@ function routesOf({ name, endpoints }: Configuration['pipelines'][number], writt
 
 function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
   const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage } = upstream;
+  const { maxConcurrent, stopsOnCancel, freeMembers, ignoreUsage } = upstream;
   const what = `upstream ${name}`;
   const of = (...place: readonly string[]) => memberOf(written, ...place);
   const names = adapters.map((each) => each.name);
@@ -83,9 +84,10 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     // The credential itself is not shown: where it is, and whether it is there, is what routing depends on.
     ...facts(`${what} credential`, of('credential'), of('credential')),
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
-    ...facts(what, { tier, weight, allowPrivate, prefill, streamUsage }, written),
+    ...facts(what, { tier, weight, maxConcurrent, allowPrivate, prefill, streamUsage, stopsOnCancel }, written),
     ...facts(`${what} reporting`, of('reporting'), of('reporting')),
-    ...facts(`${what} freeMembers`, [...(upstream.freeMembers ?? [])], of('freeMembers')),
+    ...facts(`${what} freeMembers`, [...(freeMembers ?? [])], of('freeMembers')),
+    ...facts(`${what} ignoreUsage`, [...ignoreUsage], of('ignoreUsage')),
     ...Object.entries(upstream.timeouts).flatMap(([timeout, ms]) =>
       facts(`${what} timeouts ${timeout}`, ms, of('timeouts', timeout.slice(0, -2))),
     ),
@@ -95,11 +97,15 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
 
 function modelFacts(name: string, model: ModelEntry, written: unknown): Fact[] {
   const { aliases, context, maxOutput, estimatedMaxTokens, price } = model;
-  const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens } = model;
+  const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond } = model;
   const estimate = shown(estimatedMaxTokens, memberOf(written, 'estimatedMaxTokens'), memberOf(written, 'maxOutput'));
   return [
     ...facts(`model ${name}`, { aliases, context, maxOutput }, written),
-    ...facts(`model ${name}`, { bounds, imageTokens, tokenizerFactor, toolOverheadTokens }, written),
+    ...facts(
+      `model ${name}`,
+      { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond },
+      written,
+    ),
     ...facts(`model ${name} toolUses`, Object.fromEntries(model.toolUses ?? []), memberOf(written, 'toolUses')),
     [`model ${name} estimatedMaxTokens`, estimate],
     ...priceFacts(`price ${name}`, price, memberOf(written, 'price')),

@@ -485,6 +485,7 @@ export const SYSTEM_SCHEMA = {
           description: 'It is frozen when they have cost the platform more USD than this since it was last unfrozen.',
           type: 'number',
           minimum: 0,
+          maximum: 90_000_000,
           default: 5,
         },
       },

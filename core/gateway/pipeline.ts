@@ -15,7 +15,7 @@ import { describeFault } from '../thrown';
 import { enter, ownerNumber, within } from '../watchdog';
 import type { Gateway } from './gateway';
 import type { AnyStep, Policy } from './policy';
-import { inTime } from './step-timeout';
+import { stepInTime } from './step-timeout';
 
 /** What pipelines are compiled with: what their policies are given, and what runs them. */
 export interface PipelineGateway extends Gateway {
@@ -99,7 +99,7 @@ async function runSteps(
         const answer = takeStep(prepared, call, request, response);
         // Nobody waits for what is there already.
         const isLater = answer !== undefined && 'then' in answer;
-        const provided = isLater ? await inTime(answer, policy, gateway.stepTimeoutMs) : answer;
+        const provided = isLater ? await stepInTime(answer, policy, gateway.stepTimeoutMs) : answer;
         if (provided !== undefined) Object.assign(call, provided);
         // Without a client nothing more is taken. An answer that the upstream has begun is still read and charged.
         if (call.hasLeft && !response.headersSent && !isReadOn(call)) throw new ClientLeft();

@@ -1,3 +1,4 @@
+import { inTime } from '../in-time';
 import type { Policy } from './policy';
 
 /** A policy has not finished its step in time. */
@@ -11,20 +12,13 @@ class StepTimeout extends Error {
  *
  * @throws StepTimeout that names the policy.
  */
-export async function inTime<T>(
+export async function stepInTime<T>(
   step: PromiseLike<T>,
   { name, boundsItself }: Pick<Policy, 'name' | 'boundsItself'>,
   timeoutMs: number,
 ): Promise<T> {
   if (boundsItself === true) return step;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const message = `the policy "${name}" has not finished its step within ${timeoutMs} ms (stepTimeout)`;
-    timer = setTimeout(() => reject(new StepTimeout(message)), timeoutMs);
-  });
-  try {
-    return await Promise.race([step, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const late = () =>
+    new StepTimeout(`the policy "${name}" has not finished its step within ${timeoutMs} ms (stepTimeout)`);
+  return inTime(step, timeoutMs, late);
 }

@@ -128,9 +128,10 @@ export class Ejection {
 
   /** An answer reports more than its call allows; how long the upstream is out from now on, when this decides it. */
   suspected(nowMs: number): number | undefined {
+    if (this.state(nowMs) === 'out') return undefined;
     const { suspectWithinMs, suspectAbove } = this.#rules;
     this.#suspects = [...this.#suspects.filter((at) => nowMs - at < suspectWithinMs), nowMs];
-    if (this.#suspects.length <= suspectAbove || this.state(nowMs) === 'out') return undefined;
+    if (this.#suspects.length <= suspectAbove) return undefined;
     this.#suspects = [];
     this.#failingSinceMs = nowMs;
     return this.#ejectOnceMore(nowMs);

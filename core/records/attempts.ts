@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { ATTEMPT_CAUSES } from '../catalog/attempt-fields';
 import { listOf, object, oneOf, orNull, shape } from '../http/shape';
-import { divideRoundingUp, formatUsd } from '../money';
+import { divideRoundingUp, E14_PER_E8, formatUsd } from '../money';
 
 interface AttemptRow {
   readonly number: number;
@@ -45,8 +45,6 @@ export async function listAttempts(database: Knex, requestId: string) {
     .orderBy(['created_at', 'number']);
   return rows.map(showAttempt);
 }
-
-const E14_PER_E8 = 1_000_000n;
 
 function showAttempt(row: AttemptRow) {
   const { number, upstream, credential, model, cause, outcome, status, ms, passes } = row;

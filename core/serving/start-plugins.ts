@@ -2,6 +2,7 @@ import type { OwnHosts, Route } from '../api/route';
 import { RouteTable } from '../api/route-table';
 import type { EndpointSettings } from '../configuration/pipelines';
 import type { PluginGateway } from '../gateway/plugin-gateway';
+import { inTime } from '../in-time';
 import type { Stop } from '../resources';
 import { StartFailure } from '../start-failure';
 import { ownerNumber, within } from '../watchdog';
@@ -65,17 +66,14 @@ function ask<T>(plugin: LoadedPlugin, place: string, work: () => T): T {
 }
 
 async function startInTime<T>(plugin: LoadedPlugin, withinMs: number, start: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const message = `The plugin ${placeOf(plugin)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve once its work has begun.`;
-    timer = setTimeout(() => reject(new StartFailure(message)), withinMs);
-  });
+  const late = () =>
+    new StartFailure(
+      `The plugin ${placeOf(plugin)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve once its work has begun.`,
+    );
   try {
-    return await Promise.race([within(ownerNumber(`plugin ${plugin.manifest.name}`), start), late]);
+    return await inTime(within(ownerNumber(`plugin ${plugin.manifest.name}`), start), withinMs, late);
   } catch (cause) {
     throw fault(plugin, 'start', cause);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

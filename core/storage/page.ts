@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { fail } from '../errors';
 
 /** One page of a list, and what to ask with for the next one; null at the end. */
@@ -25,6 +26,19 @@ export function toPage<Row, T>(
   const last = items.at(-1);
   const more = rows.length > limit && last !== undefined;
   return { items: items.map(toItem), nextCursor: more ? encodeCursor(keyOf(last)) : null };
+}
+
+/** The page of a query whose rows have UUIDv7 ids, newest first. */
+export async function newestPage<Row extends { readonly id: string }, T>(
+  query: Knex.QueryBuilder,
+  { limit, cursor }: PageRequest,
+  toItem: (row: Row) => Promise<T>,
+): Promise<Page<T>> {
+  const after = decodeIdCursor(cursor);
+  if (after !== undefined) query.where('id', '<', after);
+  const rows: Row[] = await query.orderBy('id', 'desc').limit(limit + 1);
+  const { items, nextCursor } = toPage(rows, limit, ({ id }) => [id], toItem);
+  return { items: await Promise.all(items), nextCursor };
 }
 
 export function encodeCursor(key: readonly string[]): string {

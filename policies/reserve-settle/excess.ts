@@ -3,7 +3,7 @@ import type { ModelRequest } from '../../core/calls/call';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import { reachesOutside } from '../../core/dialects/reading';
 import { metrics } from '../../core/metrics';
-import { type Charged, tell } from './charge';
+import type { Charged } from './charge';
 import { mostTokens } from './hold';
 
 const excess = new Counter({
@@ -13,27 +13,15 @@ const excess = new Counter({
   registers: [metrics],
 });
 
-const suspects = new Counter({
-  name: 'tollgate_suspect_answers_total',
-  help: 'Answers whose report has more than the call allows, by upstream.',
-  labelNames: ['upstream'],
-  registers: [metrics],
-});
-
 /**
  * Counts what an upstream charges above the hold. Returns whether its report is suspect: it costs more than the hold or has more
  * tokens than the call's own limits allow, and the call makes the vendor read nothing that is not in its body.
  */
 export function judgeReport(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
-  const { upstream } = ending.candidate;
+  const upstream = ending.candidate.upstream.name;
   const isOutside = reachesOutside(request.reading);
-  const isSuspect = !isOutside && !ending.isEstimate && (excessE8 > 0n || isAboveLimits(ending, request));
-  if (excessE8 > 0n)
-    excess.inc({ upstream: upstream.name, cause: isOutside ? 'request' : 'upstream' }, usdOf(excessE8));
-  if (!isSuspect) return false;
-  suspects.inc({ upstream: upstream.name });
-  tell(upstream, 'suspect', 'tokens');
-  return true;
+  if (excessE8 > 0n) excess.inc({ upstream, cause: isOutside ? 'request' : 'upstream' }, usdOf(excessE8));
+  return !isOutside && !ending.isEstimate && (excessE8 > 0n || isAboveLimits(ending, request));
 }
 
 /** Who goes on from what another has said may say as much again where the call names no limit. */

@@ -2,7 +2,7 @@ import type { Foretold, ModelRequest } from '../../core/calls/call';
 import { type Candidate, canGoOn, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { dearestCost, pricesFor } from '../../core/catalog/price';
 import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
-import { MAX_AMOUNT_E8 } from '../../core/money';
+import { atMostCountable } from '../../core/money';
 
 /** Further apart than this, plain numbers say surely which of two costs is the higher. */
 const SURELY_LESS = 1 - 1e-9;
@@ -109,11 +109,6 @@ function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], se
     if (costE8 > pieces) pieces = costE8;
   }
   return atMostCountable(dearestCost(input, output, cards, request.reading.cacheWrites) + pieces);
-}
-
-/** A client may ask for more than the ledger can count; no account has that much. */
-function atMostCountable(holdE8: bigint): bigint {
-  return holdE8 < MAX_AMOUNT_E8 ? holdE8 : MAX_AMOUNT_E8;
 }
 
 /** The most that tools cost that run at the vendor, beside tokens. */

@@ -6,10 +6,11 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
-import { chargeOfEnding, doubtsOf, recordedUsage } from './charge';
+import { chargeOfEnding, recordedUsage } from './charge';
+import { doubtsOf } from './doubts';
 import { estimatedUsage } from './estimated';
 import { judgeReport } from './excess';
-import { GrowingHold, mayGrow } from './growing-hold';
+import { GrowingHold } from './growing-hold';
 import { tokensFor } from './hold';
 import { intentOf } from './intent';
 import { keepNewIds } from './new-ids';
@@ -57,9 +58,9 @@ export default definePolicy({
       const keepAnswer = call.facts.routing.intent && answerKeeper(gateway, call, rid);
       const covered = await reserve(gateway, call, rid, settings);
       if ('stored' in covered) return void sendStored(gateway, call, response, covered.stored);
-      const { request, heldE8 } = covered;
+      const { request } = covered;
       call.facts.reservationId = rid;
-      const opened = openReservation(gateway, call, { rid, request, heldE8 }, onClientAbort);
+      const opened = openReservation(gateway, call, { ...covered, rid }, onClientAbort);
       const reservation = keepNewIds(gateway, call, keepAnswer?.(opened) ?? opened);
       call.onEnd(() => reservation.settle({ billing: 'released' }));
       return { request, reservation };
@@ -84,7 +85,7 @@ function openReservation(
 ): Reservation {
   const { accountId, keyId } = call.key;
   const { rid, request } = paid;
-  const growing = mayGrow(request, call.candidates) ? new GrowingHold(gateway, call, paid) : undefined;
+  const growing = paid.grows ? new GrowingHold(gateway, call, paid) : undefined;
   let settlement: Promise<Settlement> | undefined;
   return {
     rid,
@@ -119,7 +120,7 @@ function openReservation(
     const isSuspect = judgeReport(charged, request, excessE8);
     if (isSuspect) gateway.health.suspected(candidate);
     else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
-    const flags = [...doubtsOf(charged, charge), ...(isSuspect ? ['suspect'] : [])];
+    const flags = doubtsOf(charged, charge, isSuspect);
     const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8 });
     // An upstream that reports anything must not keep a key from calling.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);

@@ -30,7 +30,7 @@ export function keepNewIds({ keptObjects }: Gateway, call: PayingCall, reservati
     ]);
     return settlement;
   };
-  return Object.create(reservation, { settle: { value: settle } }) as Reservation;
+  return { ...reservation, settle };
 }
 
 /** What was only counted by us bounds nothing. */

@@ -25,6 +25,8 @@ export interface ReserveSettings {
 export interface Covered {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
+  /** It begins small, see `mayGrow`. */
+  readonly grows: boolean;
 }
 
 /** A call is repeated whose answer is at hand. */
@@ -80,8 +82,8 @@ function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
 }
 
 function cover(request: ModelRequest, { candidates, foretold }: PayingCall): Covered {
-  const seconds = mayGrow(request, candidates) ? AHEAD_SECONDS : undefined;
-  return { request, heldE8: holdFor(request, candidates, foretold, seconds) };
+  const grows = mayGrow(request, candidates);
+  return { request, heldE8: holdFor(request, candidates, foretold, grows ? AHEAD_SECONDS : undefined), grows };
 }
 
 /** The key has settings this process had not heard of: their revision, if they allow the call. */

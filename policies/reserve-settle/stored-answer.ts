@@ -33,8 +33,7 @@ export function answerKeeper(
       end(storableAnswer(call));
       return settlement;
     };
-    // What else it says may change while the call runs, so it is not copied.
-    return Object.create(reservation, { settle: { value: settle } }) as Reservation;
+    return { ...reservation, settle };
   };
 }
 

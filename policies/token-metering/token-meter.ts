@@ -18,7 +18,6 @@ import {
 const BYTES_PER_TOKEN = 4;
 
 /** What the meter knows of its call. */
-export type Asked = Pick<ModelRequest, 'inputTokensEstimate' | 'choices' | 'reading'>;
 
 const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 

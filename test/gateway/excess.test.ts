@@ -57,7 +57,7 @@ describe('An upstream that charges more than was held', () => {
     // It was not the customer's doing.
     expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
     const { text } = await gateway.admin('GET', '/metrics');
-    expect(text).to.match(/tollgate_suspect_answers_total{upstream="acme"} 1/);
+    expect(text).to.match(/tollgate_usage_doubts_total{upstream="acme",kind="suspect"} 1/);
     expect(text).to.match(/tollgate_excess_usd_total{upstream="acme",cause="upstream"} 89.99/);
     expect(gateway.output()).to.contain('reports more than the call allows');
     // The customer sees the flag, and not what the platform paid.

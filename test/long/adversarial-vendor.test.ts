@@ -80,7 +80,7 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
       expect((await gateway.admin('GET', `/admin/v1/accounts/${accountId}`)).json.excessUsd).to.equal('0.00000000');
     }
     const { text } = await gateway.admin('GET', '/metrics');
-    expect(text).not.to.match(/^tollgate_(excess_usd_total|suspect_answers_total|usage_doubts_total)\{/m);
+    expect(text).not.to.match(/^tollgate_(excess_usd_total|usage_doubts_total)\{/m);
     expect(left).to.be.above(0);
   });
 

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
 import { findProgram } from '../support/programs';
@@ -56,7 +57,7 @@ for (const { name, options } of DRIVERS) {
           const atMs = performance.now();
           expect((await gateway.call('/v1/balance', { method: 'GET', key })).status).to.equal(200);
           slowestMs = Math.max(slowestMs, performance.now() - atMs);
-          await new Promise((resolve) => setTimeout(resolve, 100));
+          await sleep(100);
         }
       })();
       const half = BYTES / 2;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 /** A process that drains until it is killed: `drain-process.ts <redisUrl> <databaseUrl>`. It tells its parent of each drain it begins. */
 
 import { drainShards } from '../../core/ledger/outbox/drain';
@@ -23,7 +24,7 @@ async function main(redisUrl: string, databaseUrl: string): Promise<void> {
   });
   for (;;) {
     await drainShards({ ledger: telling, database, log: quiet }, ALL_SHARDS).catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await sleep(5);
   }
 }
 

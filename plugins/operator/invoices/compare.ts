@@ -1,7 +1,7 @@
 import type { AttemptCause } from '../../../core/catalog/attempt-fields';
-import type { ModelEntry, Upstream } from '../../../core/catalog/catalog';
-import { normaliseModelName } from '../../../core/catalog/model-names';
+import { entryNamed, type Upstream } from '../../../core/catalog/catalog';
 import type { Meter, TokenMeter } from '../../../core/catalog/usage';
+import { E14_PER_E8 } from '../../../core/money';
 import { toE8 } from './money';
 import type { OwnAttempts, OwnCount } from './own-attempts';
 import type { Report } from './report';
@@ -157,7 +157,7 @@ function modelOf(upstream: Upstream, { model, answered = null }: { model: string
 
 /** The name that the configuration has for a model; vendors and clients may have others. */
 function nameHere(upstream: Upstream, name: string): string | undefined {
-  return entryNamed(upstream, name)?.name;
+  return entryNamed(upstream.models, name)?.name;
 }
 
 /** Names that only answers have, by the model that was asked. A vendor's invoice has the same ones. */
@@ -173,19 +173,12 @@ function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMa
   return new Map(known);
 }
 
-function entryNamed({ models }: Upstream, name: string): ModelEntry | undefined {
-  const exact = models.find((each) => each.name === name || each.aliases.includes(name));
-  if (exact !== undefined) return exact;
-  const normalised = normaliseModelName(name);
-  return models.find((each) => normaliseModelName(each.name) === normalised);
-}
-
 /** The plain price of one token or piece in 1e-14 USD; undefined where there is none. */
 function rateE14(upstream: Upstream, model: string, meter: Meter): bigint | undefined {
-  const price = entryNamed(upstream, model)?.price;
+  const price = entryNamed(upstream.models, model)?.price;
   if (price === undefined) return undefined;
   const piece = price.pieces.get(meter);
-  if (piece !== undefined) return piece * 1_000_000n;
+  if (piece !== undefined) return piece * E14_PER_E8;
   return Object.hasOwn(price.rates, meter) ? price.rates[meter as TokenMeter] : undefined;
 }
 

@@ -1,6 +1,7 @@
+import { E14_PER_E8 } from '../../../core/money';
+
 /** The unit of exact sums: 1e-14 USD, as prices per million tokens in 1e-8 USD make it. */
 const DECIMALS = 14;
-const E14_PER_E8 = 1_000_000n;
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 

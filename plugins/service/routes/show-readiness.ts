@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { sendJson } from '../../../core/http/http';
@@ -45,17 +46,11 @@ const DATABASE_PATIENCE_MS = 1_000;
 
 /** The database's state is shown, not decisive: calls go on without it. */
 function answers(query: PromiseLike<unknown>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const patience = setTimeout(resolve, DATABASE_PATIENCE_MS, false);
-    const answer = (value: boolean) => {
-      clearTimeout(patience);
-      resolve(value);
-    };
-    query.then(
-      () => answer(true),
-      () => answer(false),
-    );
-  });
+  const answered = query.then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([answered, sleep(DATABASE_PATIENCE_MS, false, { ref: false })]);
 }
 
 function state(ok: boolean): 'ok' | 'unavailable' {

@@ -33,6 +33,14 @@ describe('an ejection', () => {
     for (let attempt = 6; attempt <= 9; attempt += 1) expect(ejection.failed(attempt)).to.equal(undefined);
   });
 
+  it('begins with the sixth suspect answer within ten minutes, and remembers none while it lasts', () => {
+    for (let answer = 1; answer <= 5; answer += 1) expect(ejection.suspected(answer)).to.equal(undefined);
+    for (let answer = 5; answer <= 9; answer += 1) expect(ejection.suspected(600_000 + answer)).to.equal(undefined);
+    expect(ejection.suspected(600_010)).to.equal(30_000);
+    for (let answer = 1; answer <= 20; answer += 1) expect(ejection.suspected(600_010 + answer)).to.equal(undefined);
+    expect(ejection.suspected(630_010)).to.equal(undefined);
+  });
+
   it('begins when a fifth of the last twenty attempts failed', () => {
     for (let attempt = 1; attempt <= 19; attempt += 1) {
       if (attempt % 6 === 0) expect(ejection.failed(attempt * SECOND)).to.equal(undefined);

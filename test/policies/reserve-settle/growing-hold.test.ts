@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { ErrorCode, GatewayError } from '../../../core/errors';
 import { LedgerUnavailable, type RenewOutcome } from '../../../core/ledger/ledger';
@@ -77,7 +78,7 @@ describe('A hold that grows', () => {
     await until('it asks', () => asked.length === 1);
     hold.stop();
     answer({ outcome: 'insufficient_balance', availableE8: 0n });
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await sleep(30);
     expect([cutOffBy, asked.length]).to.deep.equal([[], 1]);
   });
 

@@ -1,0 +1,57 @@
+import { Counter } from 'prom-client';
+import type { Candidate } from '../../core/catalog/catalog';
+import type { Charge } from '../../core/catalog/price';
+import { log } from '../../core/log';
+import { metrics } from '../../core/metrics';
+import type { Charged } from './charge';
+
+const doubts = new Counter({
+  name: 'tollgate_usage_doubts_total',
+  help: 'Answers whose report cannot be charged as it is, by upstream and kind (unknown, unpriced, suspect).',
+  labelNames: ['upstream', 'kind'],
+  registers: [metrics],
+});
+
+export type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
+
+/** Each upstream and name is logged once; so many at most, because a vendor may send any names. */
+const MOST_LOGGED = 1_000;
+const logged = new Set<string>();
+
+/**
+ * Raises an alarm for numbers that no meter counts, for what has no price, and for a report of more than the call allows; returns the
+ * flags of the record. A path or a name that the upstream's `ignoreUsage` has is no doubt.
+ */
+export function doubtsOf(
+  { usage: { unknown = [] }, candidate: { upstream } }: Charged,
+  { unpriced }: Charge,
+  isSuspect: boolean,
+): readonly UsageFlag[] {
+  const flags: UsageFlag[] = [];
+  const raise = (kind: UsageFlag, names: readonly string[]) => {
+    const meant = names.filter((name) => !upstream.ignoreUsage.has(name));
+    if (meant.length === 0) return;
+    for (const name of meant) tell(upstream, kind, name);
+    doubts.inc({ upstream: upstream.name, kind });
+    flags.push(kind);
+  };
+  raise('unknown', unknown);
+  raise('unpriced', unpriced);
+  if (isSuspect) raise('suspect', ['tokens']);
+  return flags;
+}
+
+const DOUBTS: Readonly<Record<UsageFlag, string>> = {
+  unknown:
+    'an upstream reports a number that no meter counts, and it is not charged: see docs/money.md, or name it in ignoreUsage',
+  unpriced: 'an upstream reports what has no price, and the dearest price that could apply is charged: give it a price',
+  suspect:
+    'an upstream reports more than the call allows, and at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
+};
+
+function tell({ name: upstream }: Candidate['upstream'], kind: UsageFlag, what: string): void {
+  const key = `${upstream} ${kind} ${what}`;
+  if (logged.has(key) || logged.size === MOST_LOGGED) return;
+  logged.add(key);
+  log.warn({ upstream, what }, DOUBTS[kind]);
+}
