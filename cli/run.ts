@@ -4,6 +4,7 @@ import freezeAccount from './accounts/freeze';
 import listAccounts from './accounts/list';
 import showAccount from './accounts/show';
 import unfreezeAccount from './accounts/unfreeze';
+import updateAccount from './accounts/update';
 import listAudit from './audit/list';
 import showBalance from './balance/show';
 import type { Environment } from './client';
@@ -62,7 +63,7 @@ import unbindUser from './users/unbind';
 const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs: readonly Verb[] }>> = {
   accounts: {
     summary: 'who pays',
-    verbs: [createAccount, listAccounts, showAccount, freezeAccount, unfreezeAccount],
+    verbs: [createAccount, listAccounts, showAccount, updateAccount, freezeAccount, unfreezeAccount],
   },
   credits: { summary: 'money given to an account', verbs: [addCredit] },
   debits: { summary: 'money taken off an account', verbs: [addDebit] },

@@ -10,6 +10,7 @@ export interface AccountShape {
   readonly balanceUsd: string | null;
   readonly heldUsd: string | null;
   readonly availableUsd: string | null;
+  readonly markup: string | null;
 }
 
 export const ACCOUNT_COLUMNS: Columns<AccountShape> = {
@@ -18,6 +19,7 @@ export const ACCOUNT_COLUMNS: Columns<AccountShape> = {
   status: ({ status }) => status,
   'balance USD': ({ balanceUsd }) => balanceUsd,
   'available USD': ({ availableUsd }) => availableUsd,
+  markup: ({ markup }) => markup,
   created: ({ createdAt }) => createdAt,
 };
 
@@ -34,6 +36,7 @@ export interface KeyShape {
   readonly tokensPerMinute: number | null;
   readonly spentUsd: string | null;
   readonly allowedModels: readonly string[] | null;
+  readonly markup: string | null;
   readonly debug: boolean;
   readonly createdAt: string;
 }
@@ -50,6 +53,7 @@ export const KEY_COLUMNS: Columns<KeyShape> = {
   'calls/min': ({ callsPerMinute }) => callsPerMinute,
   'tokens/min': ({ tokensPerMinute }) => tokensPerMinute,
   models: ({ allowedModels }) => allowedModels?.join(', ') ?? 'all',
+  markup: ({ markup }) => markup,
   debug: ({ debug }) => (debug ? 'yes' : null),
   created: ({ createdAt }) => createdAt,
 };

@@ -11,6 +11,7 @@ CREATE TABLE accounts (
   told_status text,
   changed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   excess_e8 bigint DEFAULT 0 NOT NULL,
+  markup text,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'frozen'::text])))
 );
@@ -36,6 +37,7 @@ CREATE TABLE api_keys (
   told_rev integer DEFAULT '-1'::integer NOT NULL,
   changed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   debug boolean DEFAULT false NOT NULL,
+  markup text,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -589,6 +591,7 @@ CREATE TABLE usage_records (
   passes jsonb,
   flags jsonb,
   excess_e8 bigint,
+  upstream_cost_e8 bigint,
   CONSTRAINT usage_records_once UNIQUE (request_id, created_at),
   CONSTRAINT usage_records_billing_check CHECK ((billing = ANY (ARRAY['actual'::text, 'estimated'::text, 'released'::text, 'partial'::text, 'expired'::text])))
 ) PARTITION BY RANGE (created_at);

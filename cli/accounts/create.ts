@@ -6,9 +6,10 @@ const createAccount: Verb = (noun, open) => {
   noun
     .command('create <name>')
     .description('create an account')
-    .action(async (name: string, _options, command) => {
+    .option('--markup <markup>', 'what its keys pay: a factor such as 1.25, or a list under customerPrices')
+    .action(async (name: string, { markup }: { readonly markup?: string }, command) => {
       const { client, output } = open(command);
-      await showOne(output, await client.ask<AccountShape>('POST', '/accounts', { name }), ACCOUNT_COLUMNS);
+      await showOne(output, await client.ask<AccountShape>('POST', '/accounts', { name, markup }), ACCOUNT_COLUMNS);
     });
 };
 

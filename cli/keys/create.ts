@@ -6,6 +6,7 @@ import { type LimitOptions, limitFields, limitOptions } from './limits';
 interface Options extends LimitOptions {
   readonly limit?: string;
   readonly models?: readonly string[];
+  readonly markup?: string;
   readonly debug?: boolean;
 }
 
@@ -15,14 +16,16 @@ const createKey: Verb = (noun, open) => {
     .description('create an API key; it is shown this once')
     .option('--limit <usd>', 'the most this key may spend')
     .option('--models <names...>', 'the only models this key may call')
+    .option('--markup <markup>', "what it pays in place of its account's markup")
     .option('--debug', 'it may see how its calls are routed');
   limitOptions(verb).action(
-    async (account: string, name: string, { limit, models, debug, ...limits }: Options, command) => {
+    async (account: string, name: string, { limit, models, markup, debug, ...limits }: Options, command) => {
       const { client, output } = open(command);
       const wanted = {
         name,
         ...(limit === undefined ? {} : { balanceLimit: limit }),
         ...(models === undefined ? {} : { allowedModels: models }),
+        ...(markup === undefined ? {} : { markup }),
         ...(debug === true ? { debug } : {}),
         ...limitFields(limits),
       };

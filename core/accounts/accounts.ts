@@ -21,6 +21,8 @@ export interface Account {
   readonly createdAt: Date;
   /** What its requests have cost above their holds since it was last unfrozen, in E8. */
   readonly excessE8: bigint;
+  /** What its keys without one of their own pay, see `CustomerPrices`. */
+  readonly markup: string | undefined;
   readonly money: AccountState | undefined;
 }
 
@@ -30,17 +32,35 @@ export interface AccountRow {
   readonly status: AccountStatus;
   readonly created_at: Date;
   readonly excess_e8: bigint;
+  readonly markup: string | null;
 }
+
+export interface NewAccount {
+  readonly name: string;
+  readonly markup?: string | null | undefined;
+}
+
+/** What is absent stays as it is; null removes. */
+export type AccountChanges = Partial<NewAccount>;
 
 /**
  * The row comes first, then the ledger is told; it is answered when both hold. When the ledger cannot be told, the row
  * stays and LEDGER_UNAVAILABLE names the account: its first credit tells the ledger again, and so does recovery.
  */
-export async function createAccount(stores: Stores, name: string, actor: string): Promise<Account> {
-  const row = { id: newId(), name, status: 'active', created_at: new Date() } as const;
+export async function createAccount(
+  stores: Stores,
+  { name, markup = null }: NewAccount,
+  actor: string,
+): Promise<Account> {
+  const row = { id: newId(), name, status: 'active', created_at: new Date(), markup } as const;
   await stores.database.transaction(async (transaction) => {
     await transaction('accounts').insert(row);
-    await writeAudit(transaction, { actor, action: 'account.create', subject: subjectOf(row.id), after: { name } });
+    await writeAudit(transaction, {
+      actor,
+      action: 'account.create',
+      subject: subjectOf(row.id),
+      after: { name, markup },
+    });
   });
   await naming({ accountId: row.id }, () =>
     stores.database.transaction((transaction) => pushAccount(stores, transaction, row.id)),
@@ -56,6 +76,32 @@ export async function readAccount(stores: Stores, accountId: string): Promise<Ac
 /** Newest first. */
 export async function listAccounts(stores: Stores, asked: PageRequest): Promise<Page<Account>> {
   return newestPage(stores.database<AccountRow>('accounts'), asked, (row: AccountRow) => withMoney(stores, row));
+}
+
+/**
+ * Renames an account, or changes what it pays. Another markup is a change of all its keys: `changedKeys` are to be told to the ledger.
+ * @throws NOT_FOUND
+ */
+export async function changeAccountRow(
+  database: Knex,
+  accountId: string,
+  { name, markup }: AccountChanges,
+  actor: string,
+): Promise<{ readonly changedKeys: readonly string[] }> {
+  return database.transaction(async (transaction) => {
+    const before = await lockRow(transaction, accountId);
+    const after = { name: name ?? before.name, markup: markup === undefined ? before.markup : markup };
+    await transaction('accounts').where({ id: accountId }).update(after);
+    const audited = { action: 'account.update', subject: subjectOf(accountId) };
+    const said = { name: before.name, markup: before.markup };
+    await writeAudit(transaction, { actor, ...audited, before: said, after });
+    if (after.markup === before.markup) return { changedKeys: [] };
+    const keys: { id: string }[] = await transaction('api_keys')
+      .where({ account_id: accountId, status: 'active' })
+      .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() })
+      .returning('id');
+    return { changedKeys: keys.map(({ id }) => id) };
+  });
 }
 
 /** Freezes or unfreezes; the next call of any of its keys meets it. */
@@ -144,7 +190,7 @@ function noAccount(): GatewayError {
 async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {
   const money = await unlessUnavailable(() => stores.ledger.readAccount(row.id));
   const { id, name, status, created_at: createdAt, excess_e8: excessE8 } = row;
-  return { id, name, status, createdAt, excessE8, money };
+  return { id, name, status, createdAt, excessE8, markup: row.markup ?? undefined, money };
 }
 
 /** Lists stay readable while the ledger is away; what only it knows is missing then, never 0. */

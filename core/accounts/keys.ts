@@ -5,7 +5,16 @@ import type { KeyLimits, KeyState, KeyStatus } from '../ledger/ledger';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
-import { requireAccount, type Stores, unlessUnavailable } from './accounts';
+import {
+  type Account,
+  type AccountChanges,
+  changeAccountRow,
+  naming,
+  readAccount,
+  requireAccount,
+  type Stores,
+  unlessUnavailable,
+} from './accounts';
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
 import { changeLimits, type KeyLimitChanges, type KeyLimitColumns, limitsOfRow, showLimits } from './limit-columns';
 
@@ -19,6 +28,8 @@ export interface AccountKey {
   readonly status: KeyStatus;
   readonly limits: KeyLimits;
   readonly allowedModels: readonly string[] | undefined;
+  /** What it pays in place of its account's markup. */
+  readonly markup: string | undefined;
   /** It may see how its calls are routed. */
   readonly debug: boolean;
   readonly createdAt: Date;
@@ -29,6 +40,7 @@ export interface AccountKey {
 export interface NewKey extends KeyLimitChanges {
   readonly name: string;
   readonly allowedModels: readonly string[] | undefined;
+  readonly markup?: string | null | undefined;
   readonly debug?: boolean | undefined;
 }
 
@@ -36,8 +48,11 @@ export interface NewKey extends KeyLimitChanges {
 export interface KeyChanges extends KeyLimitChanges {
   readonly name?: string | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
+  readonly markup?: string | null | undefined;
   readonly debug?: boolean | undefined;
 }
+
+type Marked = { readonly markup: string | null } | undefined;
 
 interface KeyRow extends KeyLimitColumns {
   readonly id: string;
@@ -49,6 +64,7 @@ interface KeyRow extends KeyLimitColumns {
   readonly status: KeyStatus;
   readonly rev: number;
   readonly allowed_models: readonly string[] | null;
+  readonly markup: string | null;
   readonly debug: boolean;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
@@ -66,7 +82,7 @@ export async function createKey(
 ): Promise<{ readonly apiKey: string; readonly key: AccountKey }> {
   await requireAccount(stores.database, accountId);
   const apiKey = makeApiKey();
-  const row: KeyRow = {
+  const plain: KeyRow = {
     id: newId(),
     account_id: accountId,
     name: wanted.name,
@@ -74,16 +90,22 @@ export async function createKey(
     ...displayParts(apiKey),
     status: 'active',
     ...changeLimits(wanted),
-    // Nodes begin with the plain settings of rev 0; a list of models is more than they know.
-    rev: wanted.allowedModels === undefined ? 0 : 1,
+    rev: 0,
     allowed_models: wanted.allowedModels ?? null,
+    markup: wanted.markup ?? null,
     debug: wanted.debug ?? false,
     created_at: new Date(),
     revoked_at: null,
   };
-  await stores.database.transaction(async (transaction) => {
-    await transaction('api_keys').insert({ ...row, allowed_models: asJson(row.allowed_models) });
-    await writeAudit(transaction, { actor, action: 'key.create', subject: `key:${row.id}`, after: audited(row) });
+  const row = await stores.database.transaction(async (transaction) => {
+    // Shared: nobody changes the account's markup before this key is there to be changed with it.
+    const account = await transaction('accounts').where({ id: accountId }).forShare().first<Marked>('markup');
+    // Nodes begin with the plain settings of rev 0; a list of models or a markup is more than they know.
+    const isPlain = plain.allowed_models === null && (plain.markup ?? account?.markup ?? null) === null;
+    const made = { ...plain, rev: isPlain ? 0 : 1 };
+    await transaction('api_keys').insert({ ...made, allowed_models: asJson(made.allowed_models) });
+    await writeAudit(transaction, { actor, action: 'key.create', subject: `key:${made.id}`, after: audited(made) });
+    return made;
   });
   try {
     await pushKey(stores, row.id);
@@ -109,14 +131,16 @@ export async function updateKey(
       name: changes.name ?? before.name,
       ...changeLimits(changes, before),
       allowed_models: changes.allowedModels === undefined ? before.allowed_models : changes.allowedModels,
+      markup: changes.markup === undefined ? before.markup : changes.markup,
       debug: changes.debug ?? before.debug,
       rev: before.rev + 1,
     };
-    const { name, debug, rev } = after;
+    const { name, markup, debug, rev } = after;
     await transaction('api_keys')
       .where({ id: keyId })
       .update({
         name,
+        markup,
         debug,
         rev,
         allowed_models: asJson(after.allowed_models),
@@ -132,6 +156,24 @@ export async function updateKey(
     });
   });
   return withMoney(stores, await pushKey(stores, keyId));
+}
+
+/**
+ * Renames an account, or changes what it pays: then its keys are told to the ledger one after the other, and calls from then on pay by it.
+ * What is not told when this fails is told by the sweeper.
+ * @throws NOT_FOUND, LEDGER_UNAVAILABLE
+ */
+export async function updateAccount(
+  stores: Stores,
+  accountId: string,
+  changes: AccountChanges,
+  actor: string,
+): Promise<Account> {
+  const { changedKeys } = await changeAccountRow(stores.database, accountId, changes, actor);
+  await naming({ accountId }, async () => {
+    for (const id of changedKeys) await pushKey(stores, id);
+  });
+  return readAccount(stores, accountId);
 }
 
 /** Answered when database and ledger both hold it: from then on no node admits the key. Safe to repeat. */
@@ -207,15 +249,21 @@ async function markRevoked(stores: Stores, keyId: string, actor: string): Promis
 async function pushKey({ database, ledger }: Stores, keyId: string): Promise<KeyRow> {
   return database.transaction(async (transaction) => {
     const row = await lockRow(transaction, keyId);
-    const { rev, name } = row;
+    const { rev, name, markup, account_id: accountId } = row;
+    const owner = await transaction('accounts').where({ id: accountId }).first<Marked>('markup');
     await askLedger(() =>
       ledger.setKey({
-        accountId: row.account_id,
+        accountId,
         keyId,
         hash: row.hash,
         status: row.status,
         ...limitsOfRow(row),
-        settings: { rev, name, allowedModels: row.allowed_models ?? undefined },
+        settings: {
+          rev,
+          name,
+          allowedModels: row.allowed_models ?? undefined,
+          markup: markup ?? owner?.markup ?? undefined,
+        },
       }),
     );
     await transaction('api_keys').where({ id: keyId }).update({ told_rev: rev });
@@ -256,6 +304,7 @@ async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
     status: row.status,
     limits: limitsOfRow(row),
     allowedModels: row.allowed_models ?? undefined,
+    markup: row.markup ?? undefined,
     debug: row.debug,
     createdAt: row.created_at,
     revokedAt: row.revoked_at ?? undefined,
@@ -264,8 +313,8 @@ async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
 }
 
 function audited(row: KeyRow): object {
-  const { name, status, allowed_models, debug } = row;
-  return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, debug };
+  const { name, status, allowed_models, markup, debug } = row;
+  return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, markup, debug };
 }
 
 function asJson(models: readonly string[] | null): string | null {

@@ -9,6 +9,7 @@ import {
   totalInputTokens,
   type Usage,
 } from '../catalog/usage';
+import { divideRoundingUp, E14_PER_E8 } from '../money';
 import type { Arm } from '../rollouts/rollout';
 import type { Call, CallFields, RoutingFacts } from './call';
 import { recordedAttempt } from './made-attempt';
@@ -46,6 +47,8 @@ export interface UsageRecord {
   readonly flags?: readonly string[] | undefined;
   /** What the upstream charges above the hold, in E8; absent for nothing. For operators. */
   readonly excessE8?: string | undefined;
+  /** What all its upstreams charge, at their prices, in E8; absent where none was asked. For operators. */
+  readonly upstreamCostE8?: string | undefined;
   readonly billing: 'actual' | 'estimated' | 'released' | 'partial' | 'expired';
   readonly responseTimeMs: number;
   readonly firstTokenMs?: number | undefined;
@@ -84,6 +87,7 @@ export function usageRecord(
 ): UsageRecord {
   const { facts, key, request } = call;
   const output = usage && outputTokens(usage);
+  const made = facts.made.length === 0 ? undefined : facts.made.map((each) => recordedAttempt(each));
   return {
     requestId: call.id,
     createdAt: call.createdAt,
@@ -109,6 +113,7 @@ export function usageRecord(
     passes: usage && passesOf(usage),
     flags: flags.length === 0 ? undefined : flags,
     excessE8: excessE8 === 0n ? undefined : excessE8.toString(),
+    upstreamCostE8: made && upstreamCostOf(made),
     billing,
     responseTimeMs: Math.round(performance.now() - call.startedMs),
     firstTokenMs: facts.firstTokenMs,
@@ -117,8 +122,14 @@ export function usageRecord(
     rollout: facts.rollout?.name,
     rolloutStage: facts.rollout?.stage,
     rolloutArm: facts.rollout?.arm,
-    made: facts.made.length === 0 ? undefined : facts.made.map((each) => recordedAttempt(each)),
+    made,
   };
+}
+
+function upstreamCostOf(made: readonly RecordedAttempt[]): string {
+  let costE14 = 0n;
+  for (const each of made) costE14 += BigInt(each.costE14);
+  return divideRoundingUp(costE14, E14_PER_E8).toString();
 }
 
 /** Nothing is kept where the columns say it all: one pass of the model that was asked, at the plain price. */

@@ -1,3 +1,4 @@
+import { type CustomerPriceList, CustomerPrices } from './customer-prices';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
 import type { Protocol, UpstreamAdapter } from './upstream';
@@ -163,6 +164,7 @@ export type Lookup =
 export interface Catalog {
   readonly upstreams: readonly Upstream[];
   readonly models: readonly Model[];
+  readonly customerPrices: CustomerPrices;
   find(name: string): Lookup;
   /** The model an upstream itself calls by exactly this name: no alias, no other spelling. */
   findExact(upstream: string, name: string): Model | undefined;
@@ -183,7 +185,10 @@ export class CatalogProblem extends Error {
 }
 
 /** Joins the entries of all upstreams to models and indexes every name. @throws CatalogProblem */
-export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
+export function buildCatalog(
+  upstreams: readonly Upstream[],
+  customerPrices: ReadonlyMap<string, CustomerPriceList> = new Map(),
+): Catalog {
   const models = joinEntries(upstreams).map(toModel);
   const exact = indexNames(models, (name) => name);
   const normalised = indexNames(models, normaliseModelName);
@@ -207,6 +212,7 @@ export function buildCatalog(upstreams: readonly Upstream[]): Catalog {
   return {
     upstreams,
     models,
+    customerPrices: new CustomerPrices(customerPrices),
     find(name) {
       const known = lookups.get(name);
       if (known !== undefined) return known;

@@ -90,6 +90,7 @@ export const USAGE_FIELDS = {
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
   rolloutArm: field('rollout_arm', 'text', oneOf('control', 'candidate'), OPERATORS),
   excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
+  upstreamCost: field('upstream_cost_e8', 'bigint', shape.usd, OPERATORS),
   routing: field('routing', 'jsonb', { type: 'object' }, { isOptional: true, audience: 'operator-details' }),
 } as const;
 
@@ -105,7 +106,7 @@ export type UsageRecordRow = {
 type Of<A extends Audience> = { [K in UsageField]: Fields[K]['audience'] extends A ? K : never }[UsageField];
 type Shown<K extends UsageField> = OrNull<
   Fields[K],
-  K extends 'cost' | 'excess' ? string : SqlTypes[Fields[K]['sql']]['json']
+  K extends 'cost' | 'excess' | 'upstreamCost' ? string : SqlTypes[Fields[K]['sql']]['json']
 >;
 
 /** A record as it is shown to some. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Catalog, Upstream } from '../catalog/catalog';
 import type { Rollout } from '../rollouts/rollout';
 import { compileCheck } from '../settings';
+import { readCustomerPrices } from './customer-prices';
 import { withoutOwnSecrets } from './own-secrets';
 import { type PipelineSettings, readPipelines } from './pipelines';
 import type { PolicyShape } from './policy-shape';
@@ -74,7 +75,7 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
     );
     const pipelines = readPipelines(gateway, written, policies, problems);
     const upstreams = readUpstreams(gateway, folder, env, problems);
-    const catalog = readCatalog(upstreams, problems);
+    const catalog = readCatalog(upstreams, readCustomerPrices(gateway, problems), problems);
     const given = readSections(gateway, sections, { catalog, pipelines }, problems);
     if (problems.length > 0 || file.unset.length > 0 || catalog === undefined)
       throw new ConfigurationError([...file.unset.map(({ problem }) => problem), ...locate(file, problems)]);

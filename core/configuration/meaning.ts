@@ -40,6 +40,7 @@ export function meaningOf({ gateway, written, pipelines, catalog, sections, roll
       ] as const;
     }),
     ...catalog.upstreams.flatMap((each) => upstreamFacts(each, memberOf(written, 'serviceEndpoints', each.name))),
+    ...facts('customerPrices', gateway.customerPrices, memberOf(written, 'customerPrices')),
     ...[...sections].flatMap(([name, value]) => (name === ROLLOUTS ? [] : facts(name, value, memberOf(written, name)))),
     ...rollouts.flatMap((rollout) => rolloutFacts(rollout, memberOf(written, ROLLOUTS, rollout.name))),
   ]);

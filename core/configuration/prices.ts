@@ -174,7 +174,7 @@ function readUsd(value: number | string, at: readonly string[], report: Report):
 }
 
 /** YAML reads 0.0000005 as a number that JavaScript writes as 5e-7: every digit is written out, none is rounded away. */
-function decimalText(value: number | string): string {
+export function decimalText(value: number | string): string {
   const text = String(value);
   const [, whole, fraction = '', exponent] = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];
   if (typeof value === 'string' || whole === undefined) return text;

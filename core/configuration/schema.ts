@@ -55,6 +55,26 @@ function variants(what: string) {
 
 const NAMES = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true, default: [] } as const;
 
+/** What a model costs. */
+const PRICE = {
+  description: 'What its tokens cost.',
+  type: 'object',
+  additionalProperties: false,
+  required: ['input', 'output'],
+  properties: {
+    ...PRICE_PARTS,
+    above: ABOVE,
+    pieces: {
+      description: 'USD for each piece, such as `webSearch: 0.01`.',
+      type: 'object',
+      additionalProperties: { description: 'Decimal USD for each.', type: ['number', 'string'] },
+    },
+    tiers: variants('service tier'),
+    speeds: variants('speed'),
+    geos: variants('region'),
+  },
+} as const;
+
 const MODEL = {
   type: 'object',
   additionalProperties: false,
@@ -131,24 +151,7 @@ const MODEL = {
       type: 'object',
       additionalProperties: { description: 'Uses of one call.', type: 'integer', minimum: 0, maximum: 1_000 },
     },
-    price: {
-      description: 'What its tokens cost.',
-      type: 'object',
-      additionalProperties: false,
-      required: ['input', 'output'],
-      properties: {
-        ...PRICE_PARTS,
-        above: ABOVE,
-        pieces: {
-          description: 'USD for each piece, such as `webSearch: 0.01`.',
-          type: 'object',
-          additionalProperties: { description: 'Decimal USD for each.', type: ['number', 'string'] },
-        },
-        tiers: variants('service tier'),
-        speeds: variants('speed'),
-        geos: variants('region'),
-      },
-    },
+    price: PRICE,
     mayAnswerWith: {
       description:
         'What answers may come with although the call asks for nothing. Holds are priced at the dearest of them.',
@@ -299,6 +302,35 @@ const SERVICE_ENDPOINT = {
   },
 } as const;
 
+/** What customers pay, where that is not what the upstream charges. */
+const CUSTOMER_PRICES = {
+  description: 'Prices of your own, by a name that accounts and keys have as their `markup`.',
+  type: 'object',
+  propertyNames: { pattern: '^[a-z][a-z0-9-]{0,63}$' },
+  additionalProperties: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      factor: {
+        description: "For models without a price here: so many times the upstream's price, from 0.1 to 100.",
+        type: ['number', 'string'],
+        default: 1,
+      },
+      models: {
+        description: 'By the name or an alias of the model.',
+        type: 'object',
+        default: {},
+        additionalProperties: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['price'],
+          properties: { price: PRICE },
+        },
+      },
+    },
+  },
+} as const;
+
 const API_ENDPOINT = {
   description: 'Where calls of one pipeline come in.',
   type: 'object',
@@ -339,6 +371,7 @@ export const GATEWAY_SCHEMA = {
   additionalProperties: false,
   required: ['http', 'admin', 'apiEndpoints', 'serviceEndpoints', 'policies', 'pipelines'],
   properties: {
+    customerPrices: CUSTOMER_PRICES,
     http: {
       description: 'The public listener.',
       type: 'object',

@@ -1,5 +1,6 @@
 import { adapterNames, findAdapter } from '../catalog/adapters';
 import { buildCatalog, type Catalog, CatalogProblem, type ModelEntry, type Upstream } from '../catalog/catalog';
+import type { CustomerPriceList } from '../catalog/customer-prices';
 import { mostCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
 import { formatUsd, MAX_AMOUNT_E8 } from '../money';
@@ -124,9 +125,13 @@ function readModel(
 }
 
 /** undefined when a name makes two models of one upstream the same; the problem is added. */
-export function readCatalog(upstreams: readonly Upstream[], problems: LocatedProblem[]): Catalog | undefined {
+export function readCatalog(
+  upstreams: readonly Upstream[],
+  customerPrices: ReadonlyMap<string, CustomerPriceList>,
+  problems: LocatedProblem[],
+): Catalog | undefined {
   try {
-    return buildCatalog(upstreams);
+    return buildCatalog(upstreams, customerPrices);
   } catch (error) {
     if (!(error instanceof CatalogProblem)) throw error;
     problems.push({ path: ['serviceEndpoints', error.upstream, 'models', error.model], message: error.message });

@@ -27,6 +27,8 @@ export interface KeySettings {
   readonly name: string;
   /** Names of models this key may call; undefined for all. */
   readonly allowedModels: readonly string[] | undefined;
+  /** What it pays in place of the upstream's price: a factor, or the name of a list; see `CustomerPrices`. Its account's where it has none. */
+  readonly markup?: string | undefined;
 }
 
 /** What a key may spend and ask; undefined is without limit. */

@@ -148,6 +148,7 @@ interface KeyRow {
   readonly tokensPerMinute: string | null;
   readonly rev: number;
   readonly allowedModels: readonly string[] | null;
+  readonly markup: string | null;
   readonly spent: string;
   readonly spentToday: string;
   readonly spentThisMonth: string;
@@ -160,11 +161,13 @@ async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[
             key.limit_e8::text AS "limit", key.daily_limit_e8::text AS "dailyLimit",
             key.monthly_limit_e8::text AS "monthlyLimit", key.calls_per_minute::text AS "callsPerMinute",
             key.tokens_per_minute::text AS "tokensPerMinute", key.rev, key.allowed_models AS "allowedModels",
+            coalesce(key.markup, owner.markup) AS markup,
             coalesce(spending.all, 0)::text AS spent, coalesce(spending.today, 0)::text AS "spentToday",
             coalesce(spending.month, 0)::text AS "spentThisMonth",
             (extract(epoch FROM now()) * 1000)::bigint::text AS "nowMs"
      FROM api_keys AS key
      JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid
+     JOIN accounts AS owner ON owner.id = key.account_id
      LEFT JOIN LATERAL (
        SELECT sum(spent_e8) AS all, sum(spent_e8) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date) AS today,
          sum(spent_e8) FILTER (WHERE day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date) AS month
@@ -183,7 +186,12 @@ function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
     status: row.status,
     ...readLimits([row.limit, row.dailyLimit, row.monthlyLimit, row.callsPerMinute, row.tokensPerMinute]),
     ...(row.dailyLimit === null && row.monthlyLimit === null ? {} : { windows: windowsOf(row) }),
-    settings: { rev: row.rev, name: row.name, allowedModels: row.allowedModels ?? undefined },
+    settings: {
+      rev: row.rev,
+      name: row.name,
+      allowedModels: row.allowedModels ?? undefined,
+      markup: row.markup ?? undefined,
+    },
     spentE8: BigInt(row.spent),
   };
 }

@@ -1,5 +1,6 @@
 import type { Counted, Ending } from '../../core/calls/call';
 import { entryOf } from '../../core/catalog/catalog';
+import type { PriceOf } from '../../core/catalog/customer-prices';
 import { type Charge, chargeOf } from '../../core/catalog/price';
 import type { Usage } from '../../core/catalog/usage';
 import { atMostCountable } from '../../core/money';
@@ -7,14 +8,17 @@ import { atMostCountable } from '../../core/money';
 export type Charged = Exclude<Ending, { billing: 'released' }>;
 
 export interface CappedCharge extends Charge {
-  /** What the upstream charges above the hold: the platform's. 0 where we only counted. */
+  /** What the answer costs above the hold, at the customer's prices: the platform's. 0 where we only counted. */
   readonly excessE8: bigint;
 }
 
-/** What an ending costs: the customer pays at most what was held. */
-export function chargeOfEnding(ending: Charged, heldE8: bigint): CappedCharge {
+/** What an ending costs at the customer's prices: the customer pays at most what was held. */
+export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf: PriceOf): CappedCharge {
   const charge = chargeOf(
-    partsOf(ending).map(({ usage, candidate }) => ({ usage, priceOf: (pass) => entryOf(candidate, pass).price })),
+    partsOf(ending).map(({ usage, candidate }) => ({
+      usage,
+      priceOf: (pass) => customerPriceOf(entryOf(candidate, pass)),
+    })),
   );
   const { costE8 } = charge;
   if (costE8 <= heldE8) return { ...charge, excessE8: 0n };

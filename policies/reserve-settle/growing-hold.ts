@@ -29,7 +29,7 @@ export function mayGrow({ stream }: ModelRequest, candidates: readonly Candidate
   );
 }
 
-type GrowingCall = Pick<CallWith<'key' | 'candidates'>, 'id' | 'key' | 'candidates' | 'foretold' | 'cutOff'>;
+type GrowingCall = Pick<CallWith<'key'>, 'id' | 'key' | 'foretold' | 'cutOff'>;
 
 type GrowingGateway = {
   readonly ledger: Pick<Gateway['ledger'], 'renew'>;
@@ -39,6 +39,8 @@ type GrowingGateway = {
 interface Paid {
   readonly rid: string;
   readonly request: ModelRequest;
+  /** At the customer's prices. */
+  readonly candidates: readonly Candidate[];
   readonly heldE8: bigint;
 }
 
@@ -130,8 +132,8 @@ export class GrowingHold {
   }
 
   #holdFor(seconds: number): bigint {
-    const { candidates, foretold } = this.#call;
-    return holdFor(this.#paid.request, candidates, foretold, seconds);
+    const { request, candidates } = this.#paid;
+    return holdFor(request, candidates, this.#call.foretold, seconds);
   }
 }
 

@@ -114,7 +114,7 @@ function openReservation(
     if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
     const charged = withUnreported(ending, request);
     noteLastAttempt(call, charged);
-    const charge = chargeOfEnding(charged, growing?.heldE8 ?? paid.heldE8);
+    const charge = chargeOfEnding(charged, growing?.heldE8 ?? paid.heldE8, paid.priceOf);
     const { costE8, excessE8 } = charge;
     const { candidate, usage } = charged;
     const isSuspect = judgeReport(charged, request, excessE8);

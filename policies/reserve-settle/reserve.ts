@@ -1,8 +1,10 @@
 import { askedFor } from '../../core/calls/allowed-models';
 import type { StoredAnswer } from '../../core/calls/answer-store';
 import type { ModelRequest } from '../../core/calls/call';
+import { pricedCandidates } from '../../core/calls/priced-candidates';
 import { usageRecord } from '../../core/calls/usage-record';
-import { isAllowed } from '../../core/catalog/catalog';
+import { type Candidate, isAllowed } from '../../core/catalog/catalog';
+import type { CustomerCandidates } from '../../core/catalog/customer-prices';
 import { ERRORS, fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
@@ -21,8 +23,8 @@ export interface ReserveSettings {
   readonly withoutLimit: 'hold' | 'insert';
 }
 
-/** What is asked of the upstreams, and the hold that covers it. */
-export interface Covered {
+/** What is asked of the upstreams, and the hold that covers it at the customer's prices. */
+export interface Covered extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
   /** It begins small, see `mayGrow`. */
@@ -44,16 +46,18 @@ export async function reserve(
   rid: string,
   { onInsufficient, withoutLimit }: ReserveSettings,
 ): Promise<Covered | Repeated> {
-  let covered = cover(withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request, call);
-  let keyRev = call.key.settings.rev;
+  const asked = withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request;
+  let { settings } = call.key;
+  let covered = cover(asked, call, atPricesOf(gateway, call, settings));
   for (let tries = 1; ; tries += 1) {
-    const outcome = await ask(gateway, call, rid, covered, keyRev);
+    const outcome = await ask(gateway, call, rid, covered, settings.rev);
     if (outcome.outcome === 'reserved') break;
     const stored = outcome.outcome === 'intent_charged' ? gateway.answers?.find(outcome.rid) : undefined;
     if (stored !== undefined) return { stored };
     if (tries === TRIES_AT_MOST) throw refusalOf(outcome, covered.heldE8);
     if (outcome.outcome === 'stale_key') {
-      keyRev = learn(gateway, call, outcome.settings);
+      settings = learn(gateway, call, outcome.settings);
+      covered = cover(asked, call, atPricesOf(gateway, call, settings));
       continue;
     }
     const first = 'rid' in outcome ? gateway.answers?.whenEnded(outcome.rid) : undefined;
@@ -62,9 +66,11 @@ export async function reserve(
       continue;
     }
     const mayClamp = onInsufficient === 'clamp' && 'availableE8' in outcome;
-    const clamped = mayClamp ? clampTo(outcome.availableE8, call.request, call.candidates, call.foretold) : undefined;
+    const clamped = mayClamp
+      ? clampTo(outcome.availableE8, call.request, covered.candidates, call.foretold)
+      : undefined;
     if (clamped === undefined) throw refusalOf(outcome, covered.heldE8);
-    covered = cover(clamped, call);
+    covered = cover(clamped, call, covered);
   }
   gateway.leases.track(call.key, rid);
   return covered;
@@ -81,17 +87,30 @@ function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
   });
 }
 
-function cover(request: ModelRequest, { candidates, foretold }: PayingCall): Covered {
-  const grows = mayGrow(request, candidates);
-  return { request, heldE8: holdFor(request, candidates, foretold, grows ? AHEAD_SECONDS : undefined), grows };
+/** @throws MODEL_NOT_PRICED when the customer's prices have none for something that the call asks for */
+function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySettings): CustomerCandidates<Candidate> {
+  const atPrices = catalog.customerPrices.candidates(call.candidates, markup);
+  if (markup !== undefined && pricedCandidates(atPrices.candidates, call.request).length < call.candidates.length)
+    throw fail('MODEL_NOT_PRICED', { message: 'The prices of this key do not have all that the call asks for.' });
+  return atPrices;
 }
 
-/** The key has settings this process had not heard of: their revision, if they allow the call. */
-function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): number {
+function cover(
+  request: ModelRequest,
+  { foretold }: PayingCall,
+  { candidates, priceOf }: CustomerCandidates<Candidate>,
+): Covered {
+  const grows = mayGrow(request, candidates);
+  const heldE8 = holdFor(request, candidates, foretold, grows ? AHEAD_SECONDS : undefined);
+  return { request, candidates, priceOf, heldE8, grows };
+}
+
+/** Returns the settings of a key that this process had not heard of, if they allow the call. */
+function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): KeySettings {
   gateway.keys.remember(call.key, settings);
   if (!isAllowed(gateway.catalog, askedFor(gateway, call), settings.allowedModels))
     throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
-  return settings.rev;
+  return settings;
 }
 
 function ask(

@@ -90,7 +90,7 @@ describe('the command line', () => {
     const [head, ...lines] = listed.out.trimEnd().split('\n');
     assert.match(
       head ?? '',
-      /^id +name +key +status +spent USD +limit USD +daily USD +monthly USD +calls\/min +tokens\/min +models +debug +created$/,
+      /^id +name +key +status +spent USD +limit USD +daily USD +monthly USD +calls\/min +tokens\/min +models +markup +debug +created$/,
     );
     assert.equal(lines.length, 2);
     assert.match(listed.out, /sk-svc-[0-9A-Za-z]{4}…[0-9A-Za-z]{4} +active +0\.00000000 +- +- +- +- +- +all/);
@@ -178,7 +178,7 @@ describe('the command line', () => {
     const none = await tollgate(environment, 'usage', 'list', '--account', accountId, '--from', '2026-11-20');
     assert.deepEqual(none, { status: 0, out: '', notes: 'Nothing yet.\n' });
     const csv = await tollgate(environment, 'usage', 'export', '--account', accountId, '--to', '2026-11-20');
-    assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm,excess\r\n$/);
+    assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost\r\n$/);
   });
 
   it('verifies the ledger: 0 while it is whole, 1 with account and sequence where it is not, and repairs', async () => {

@@ -248,8 +248,12 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(onlyTwo.body.items[0].accountId, two.accountId);
       const csv = await desk.admin('GET', `/usage.csv?account=${two.accountId}`);
       const [head, line] = csv.body.split('\r\n');
-      assert.ok(head.endsWith(',configRevision,calls,passes,flags,accountId,rollout,rolloutStage,rolloutArm,excess'));
-      assert.ok(line.endsWith(`,r1,1,,,${two.accountId},,,,`));
+      assert.ok(
+        head.endsWith(
+          ',configRevision,calls,passes,flags,accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost',
+        ),
+      );
+      assert.ok(line.endsWith(`,r1,1,,,${two.accountId},,,,,`));
       assert.equal((await desk.admin('GET', '/usage?account=x')).body.error.param, 'account');
     });
   });

@@ -23,13 +23,13 @@ export function readLimits(texts: readonly (string | null | undefined)[]): KeyLi
   });
 }
 
-export function writeSettings({ name, allowedModels }: KeySettings): string {
-  return JSON.stringify({ name, allowedModels });
+export function writeSettings({ name, allowedModels, markup }: KeySettings): string {
+  return JSON.stringify({ name, allowedModels, markup });
 }
 
 export function readSettings(rev: string, settings: string): KeySettings {
-  const { name, allowedModels } = JSON.parse(settings) as Pick<KeySettings, 'name' | 'allowedModels'>;
-  return { rev: Number(rev), name, allowedModels };
+  const { name, allowedModels, markup } = JSON.parse(settings) as Omit<KeySettings, 'rev'>;
+  return { rev: Number(rev), name, allowedModels, markup };
 }
 
 /** What an operator decides of a key, as its hash has it: field, value, field, value. */

@@ -9,12 +9,14 @@ import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 
 export type Parts = Pick<PluginGateway, 'catalog' | 'health'>;
 
-/** Shows what can be called, where it goes, and how it is reached; asks no store. */
-export function showCatalog({ catalog, health }: Parts, request: IncomingMessage) {
+/** Shows what can be called by an account with this markup and what it pays, where it goes, and how it is reached; asks no store. */
+export function showCatalog({ catalog, health }: Parts, request: IncomingMessage, markup: string | undefined) {
   const nowMs = health.now();
+  const { customerPrices } = catalog;
+  const models = customerPrices.has(markup) ? catalog.models : [];
   return {
     publicUrl: publicUrlOf(request),
-    models: catalog.models.flatMap((model) => {
+    models: models.flatMap((model) => {
       const entries = routableEntries(model, health);
       if (entries.length === 0) return [];
       const protocols = new Set(entries.flatMap(({ upstream }) => upstream.adapters.flatMap((each) => each.protocols)));
@@ -25,7 +27,7 @@ export function showCatalog({ catalog, health }: Parts, request: IncomingMessage
         context: Math.max(...entries.map((entry) => entry.model.context)),
         maxOutput: Math.max(...entries.map((entry) => entry.model.maxOutput)),
         upstreams: entries.map(({ upstream }) => upstream.name),
-        pricePerMillion: showDearestRates(entries.map((entry) => entry.model.price)),
+        pricePerMillion: showDearestRates(entries.map((entry) => customerPrices.priceOf(markup)(entry.model))),
       };
     }),
     upstreams: catalog.upstreams.map((upstream) => {

@@ -47,7 +47,7 @@ export function showOverviewRoute(gateway: Pick<PluginGateway, 'ledger' | 'datab
     answers: { 200: { description: 'The overview; the amounts are null while the ledger is away.', schema: OVERVIEW } },
     handle: async ({ accountId, query }, request, response) => {
       const { timeZone = 'UTC' } = readQuery(query, READERS);
-      const [{ money }, spend] = await Promise.all([
+      const [{ money, markup }, spend] = await Promise.all([
         readAccount(gateway, accountId),
         readSpending(gateway.database, accountId, timeZone),
       ]);
@@ -57,7 +57,7 @@ export function showOverviewRoute(gateway: Pick<PluginGateway, 'ledger' | 'datab
         availableUsd: showUsd(money?.availableE8),
         timeZone,
         spend,
-        ...showCatalog(gateway, request),
+        ...showCatalog(gateway, request, markup),
       });
     },
   };

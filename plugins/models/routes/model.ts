@@ -1,5 +1,6 @@
 import { dearestPrice } from '../../../core/api/show-price';
 import type { Model } from '../../../core/catalog/catalog';
+import type { PriceOf } from '../../../core/catalog/customer-prices';
 import { USUAL_USES } from '../../../core/dialects/dialects';
 import type { UpstreamHealth } from '../../../core/health/health';
 import { mapOf, object, objectWith, oneOf, shape } from '../../../core/http/shape';
@@ -16,9 +17,9 @@ function available(entries: Model['entries'], health: UpstreamHealth): number {
   return entries.filter(isIn).length || entries.length;
 }
 
-/** The fields both SDKs read, then ours. Prices are the dearest of the upstreams that can be asked: no call costs more. */
-export function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth) {
-  const price = dearestPrice(entries.map((entry) => entry.model.price));
+/** The fields both SDKs read, then ours. Prices are the customer's, the dearest of the upstreams that can be asked: no call costs more. */
+export function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth, priceOf: PriceOf) {
+  const price = dearestPrice(entries.map((entry) => priceOf(entry.model)));
   const uses = toolUses(entries);
   const dates = entries.flatMap((entry) => entry.model.created ?? []).sort();
   const created = new Date(dates[0] ?? UNKNOWN_DATE);

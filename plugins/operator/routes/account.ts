@@ -1,9 +1,10 @@
 import type { Account } from '../../../core/accounts/accounts';
 import { showUsd } from '../../../core/api/fields';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
+import { MARKUP } from './markup';
 
 /** Shows an account to operators. */
-export function showAccount({ id, name, status, createdAt, excessE8, money }: Account): object {
+export function showAccount({ id, name, status, createdAt, excessE8, markup, money }: Account): object {
   return {
     id,
     name,
@@ -13,6 +14,7 @@ export function showAccount({ id, name, status, createdAt, excessE8, money }: Ac
     heldUsd: showUsd(money?.heldE8),
     availableUsd: showUsd(money?.availableE8),
     excessUsd: showUsd(excessE8),
+    markup: markup ?? null,
   };
 }
 
@@ -26,4 +28,5 @@ export const ACCOUNT = object({
   heldUsd: orNull(shape.usd),
   availableUsd: orNull(shape.usd),
   excessUsd: shape.usd,
+  markup: MARKUP,
 });

@@ -1,23 +1,24 @@
 import type { Stores } from '../../../core/accounts/accounts';
 import { createKey } from '../../../core/accounts/keys';
-import { KEY, NEW_KEY_FIELDS, readLimits, showKey } from '../../../core/api/key-fields';
+import { NEW_KEY_FIELDS, readLimits } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { object, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
 import { ADMIN } from '../../../core/storage/audit';
-import { DEBUG } from './key-fields';
+import { DEBUG, OPERATOR_KEY_FIELDS, showOperatorKey } from './key-fields';
+import { checkMarkup, NEW_MARKUP } from './markup';
 
 const NEW_KEY = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: { ...NEW_KEY_FIELDS, debug: DEBUG },
+  properties: { ...NEW_KEY_FIELDS, markup: NEW_MARKUP, debug: DEBUG },
   example: { name: 'web', balanceLimit: '10.00' },
 } as const;
 
-export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Route {
+export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys' | 'catalog'>): Route {
   const readNewKey = jsonBody<Settings<typeof NEW_KEY>>(NEW_KEY);
   return {
     listener: 'admin',
@@ -25,14 +26,17 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     path: '/admin/v1/accounts/{accountId}/keys',
     summary: 'Create an API key; it is in this answer only.',
     body: NEW_KEY,
-    answers: { 201: { description: 'The key with its secret.', schema: object({ ...KEY, key: shape.text }) } },
+    answers: {
+      201: { description: 'The key with its secret.', schema: object({ ...OPERATOR_KEY_FIELDS, key: shape.text }) },
+    },
     errors: ['LEDGER_UNAVAILABLE'],
     handle: async ({ params }, request, response) => {
-      const { name, allowedModels, debug, ...limits } = await readNewKey(request);
-      const wanted = { name, allowedModels, debug, ...readLimits(limits) };
+      const { name, allowedModels, markup, debug, ...limits } = await readNewKey(request);
+      checkMarkup(stores.catalog, markup);
+      const wanted = { name, allowedModels, markup, debug, ...readLimits(limits) };
       const made = await createKey(stores, params['accountId'] ?? '', wanted, ADMIN);
       stores.keys.made(made.apiKey);
-      sendJson(response, 201, { ...showKey(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
+      sendJson(response, 201, { ...showOperatorKey(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
     },
   };
 }

@@ -2,6 +2,7 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { applyConfigRoute } from './apply-config';
 import { bookCreditRoute } from './book-credit';
+import { changeAccountRoute } from './change-account';
 import { changeAccountStatusRoute } from './change-account-status';
 import { changeKeyRoute } from './change-key';
 import { changeUserRoute } from './change-user';
@@ -34,19 +35,20 @@ import { verifyLedgerRoute } from './verify-ledger';
 
 /** One endpoint per file; docs/contract.md, section 7. */
 export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
-  const { database, ledger, keys } = gateway;
+  const { database, ledger } = gateway;
   const stores = { database, ledger };
   return [
-    createAccountRoute(stores),
+    createAccountRoute(gateway),
     listAccountsRoute(stores),
     showAccountRoute(stores),
+    changeAccountRoute(gateway),
     changeAccountStatusRoute(stores, 'freeze'),
     changeAccountStatusRoute(stores, 'unfreeze'),
     bookCreditRoute(stores, 'credits'),
     bookCreditRoute(stores, 'debits'),
-    createKeyRoute({ ...stores, keys }),
+    createKeyRoute(gateway),
     listKeysRoute(stores),
-    changeKeyRoute(stores),
+    changeKeyRoute(gateway),
     revokeKeyRoute(stores),
     createUserRoute(database),
     listUsersRoute(database),

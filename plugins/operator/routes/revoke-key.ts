@@ -1,10 +1,9 @@
 import type { Stores } from '../../../core/accounts/accounts';
 import { revokeKey } from '../../../core/accounts/keys';
-import { KEY, showKey } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
 import { sendJson } from '../../../core/http/http';
-import { object } from '../../../core/http/shape';
 import { ADMIN } from '../../../core/storage/audit';
+import { OPERATOR_KEY, showOperatorKey } from './key-fields';
 
 export function revokeKeyRoute(stores: Stores): Route {
   return {
@@ -12,10 +11,10 @@ export function revokeKeyRoute(stores: Stores): Route {
     method: 'DELETE',
     path: '/admin/v1/keys/{keyId}',
     summary: 'Revoke a key; answered when no node admits it any more.',
-    answers: { 200: { description: 'The key.', schema: object(KEY) } },
+    answers: { 200: { description: 'The key.', schema: OPERATOR_KEY } },
     errors: ['LEDGER_UNAVAILABLE'],
     handle: async ({ params }, _request, response) => {
-      sendJson(response, 200, showKey(await revokeKey(stores, params['keyId'] ?? '', ADMIN)));
+      sendJson(response, 200, showOperatorKey(await revokeKey(stores, params['keyId'] ?? '', ADMIN)));
     },
   };
 }

@@ -332,6 +332,18 @@ describe('the configuration', () => {
 
   const WRONG: readonly (readonly [what: string, from: string, to: string, problem: string])[] = [
     [
+      'customer prices with an unknown model',
+      'http: { port: 8080 }',
+      'customerPrices: { partner: { models: { nobodys: { price: { input: 1, output: 1 } } } } }\nhttp: { port: 8080 }',
+      'gateway.config.yml:1:40: customerPrices.partner.models.nobodys: no upstream has a model of this name',
+    ],
+    [
+      'customer prices with a factor of 0',
+      'http: { port: 8080 }',
+      'customerPrices: { partner: { factor: 0 } }\nhttp: { port: 8080 }',
+      'gateway.config.yml:1:30: customerPrices.partner.factor: expected a factor from 0.1 to 100',
+    ],
+    [
       'an unknown policy in a pipeline, with the nearest name',
       '      - where: [{ action: { strategy: quality } }]',
       '      - were: [{ action: { strategy: quality } }]',

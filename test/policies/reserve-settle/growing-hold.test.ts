@@ -30,14 +30,18 @@ describe('A hold that grows', () => {
     const call = {
       id: 'req_1',
       key: { accountId: 'account', keyId: 'key' } as never,
-      candidates: [candidate],
       foretold: {},
       cutOff: (by?: GatewayError) => {
         if (by !== undefined) cutOffBy.push(by.code);
       },
     };
     const times = { everyMs: 20, retryMs: 5, unansweredAtMostMs: 100 };
-    hold = new GrowingHold({ ledger, log: quiet }, call, { rid: 'r', request, heldE8: 5_000n }, times);
+    hold = new GrowingHold(
+      { ledger, log: quiet },
+      call,
+      { rid: 'r', request, candidates: [candidate], heldE8: 5_000n },
+      times,
+    );
     hold.asked();
   }
 

@@ -40,7 +40,7 @@ describe('a change whose process ended between the two stores', () => {
   };
 
   it('of a key or an account is brought to the ledger by another', async () => {
-    const account = await createAccount(whole(), 'an account', 'test');
+    const account = await createAccount(whole(), { name: 'an account' }, 'test');
     const { key } = await createKey(whole(), account.id, { name: 'a key', allowedModels: undefined }, 'test');
     const payer = { accountId: account.id, keyId: key.id };
     await rejection(updateKey(ending(), key.id, { dailyLimitE8: 5n, callsPerMinute: 7 }, 'test'));
@@ -58,7 +58,7 @@ describe('a change whose process ended between the two stores', () => {
     let now = Date.now();
     ledger = new MemoryLedger({ now: () => now });
     await ledger.open();
-    const account = await createAccount(whole(), 'an account', 'test');
+    const account = await createAccount(whole(), { name: 'an account' }, 'test');
     const wanted = { accountId: account.id, amountE8: 70n, idempotencyKey: 'one', note: undefined };
     await rejection(addCredit(ending(), wanted, 'test'));
     await sweepUntil('it is there', async () => (await ledger.readAccount(account.id))?.postedE8 === 70n);

@@ -43,7 +43,7 @@ export function hashOf(payer: Payer): string {
 }
 
 export function settingsOf(changes: Partial<KeySettings> = {}): KeySettings {
-  return { rev: 0, name: 'a key', allowedModels: undefined, ...changes };
+  return { rev: 0, name: 'a key', allowedModels: undefined, markup: undefined, ...changes };
 }
 
 export function keyRequest(payer: Payer, changes: Partial<SetKeyRequest> = {}): SetKeyRequest {

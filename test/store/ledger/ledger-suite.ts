@@ -153,7 +153,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
 
       it('gives a node with older settings the newer ones', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
-        const settings = settingsOf({ rev: 3, name: 'renamed', allowedModels: ['model-a'] });
+        const settings = settingsOf({ rev: 3, name: 'renamed', allowedModels: ['model-a'], markup: '1.25' });
         await ledger.setKey(keyRequest(payer, { settings }));
         const request = reserveRequest(payer, 1n, { keyRev: 2 });
         assert.deepEqual(await ledger.reserve(request), { outcome: 'stale_key', settings });

@@ -171,7 +171,7 @@ for (const database of DATABASES) {
 
       it('restores the settings and the status of accounts and keys', async () => {
         const payer = await fund(10n);
-        await knex('accounts').where({ id: payer.accountId }).update({ status: 'frozen' });
+        await knex('accounts').where({ id: payer.accountId }).update({ status: 'frozen', markup: 'partner' });
         await knex('api_keys')
           .where({ id: payer.keyId })
           .update({ status: 'revoked', rev: 3, name: 'new', allowed_models: JSON.stringify(['model-a']) });
@@ -181,7 +181,10 @@ for (const database of DATABASES) {
         assert.equal((await ledger.readAccount(payer.accountId))?.status, 'frozen');
         const key = await ledger.readKey(payer);
         assert.equal(key?.status, 'revoked');
-        assert.deepEqual(key?.settings, settingsOf({ rev: 3, name: 'new', allowedModels: ['model-a'] }));
+        assert.deepEqual(
+          key?.settings,
+          settingsOf({ rev: 3, name: 'new', allowedModels: ['model-a'], markup: 'partner' }),
+        );
       });
 
       it('sends credits again that Postgres has and the ledger never had, once', async () => {

@@ -55,7 +55,7 @@ export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
   }
   for (const [id, key] of snapshot.keys) {
     const { accountId, status, spentE8, heldE8, settings, ...limits } = key;
-    const { rev, name, allowedModels } = settings;
+    const { rev, name, allowedModels, markup } = settings;
     const [, ...caps] = limitTexts(limits);
     const values = {
       account: accountId,
@@ -63,7 +63,7 @@ export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
       spent: spentE8,
       held: heldE8,
       rev,
-      settings: JSON.stringify({ name, allowedModels }),
+      settings: JSON.stringify({ name, allowedModels, markup }),
       ...Object.fromEntries(LIMIT_FIELDS.map((field, index) => [field, limitTexts(limits)[index] || undefined])),
       caps: caps.join('') === '' ? undefined : '1',
       ...(key.day === 0 ? {} : { day: key.day, day_spent: key.daySpentE8 }),

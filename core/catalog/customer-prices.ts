@@ -1,0 +1,156 @@
+import { fail } from '../errors';
+import { mapValues } from '../map-values';
+import { divideRoundingUp, E8_PER_USD, parseUsd } from '../money';
+import { normaliseModelName } from './model-names';
+import { cardsWith, type Price, type RateCard, type Rates, type RoughPrice, roughPrice } from './price';
+
+/** An operator's own prices, one list of `customerPrices`. */
+export interface CustomerPriceList {
+  /** Of the upstream's price, for models without a price here; in units of 1e-8. */
+  readonly factorE8: bigint;
+  /** By normalised name. */
+  readonly models: ReadonlyMap<string, Price>;
+}
+
+/** A model at an upstream. */
+interface PricedModel {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly price: Price;
+}
+
+/** What a customer pays for models. */
+export type PriceOf = (model: PricedModel) => Price;
+
+interface PricedCandidate {
+  readonly model: PricedModel;
+  readonly rough: RoughPrice;
+}
+
+/** Candidates at the prices that a customer pays. */
+export interface CustomerCandidates<C extends PricedCandidate> {
+  readonly candidates: readonly C[];
+  readonly priceOf: PriceOf;
+}
+
+interface Made {
+  readonly price: Price;
+  readonly rough: RoughPrice;
+}
+
+/** Markups whose prices are remembered for a model; an operator may give every account another factor. */
+const MOST_REMEMBERED = 1_000;
+
+const FACTOR = /^\d/;
+const LEAST_FACTOR = E8_PER_USD / 10n;
+const MOST_FACTOR = E8_PER_USD * 100n;
+
+/**
+ * Reads a factor into units of 1e-8.
+ * @throws {RangeError} when it is no decimal number from 0.1 to 100.
+ */
+export function parseFactor(text: string): bigint {
+  const factorE8 = parseUsd(text);
+  if (factorE8 < LEAST_FACTOR || factorE8 > MOST_FACTOR) throw new RangeError('expected a factor from 0.1 to 100');
+  return factorE8;
+}
+
+/**
+ * The prices of customers whose account or key has a markup: a factor such as `1.25`, or the name of a list. Holds, limits and charges
+ * go by them; what the upstream charges does not change.
+ */
+export class CustomerPrices {
+  readonly #lists: ReadonlyMap<string, CustomerPriceList>;
+  readonly #made = new WeakMap<PricedModel, Map<string, Made>>();
+
+  constructor(lists: ReadonlyMap<string, CustomerPriceList>) {
+    this.#lists = lists;
+  }
+
+  /**
+   * Checks a markup that somebody wants to set.
+   * @throws {RangeError} that says what was expected.
+   */
+  check(markup: string): void {
+    if (FACTOR.test(markup)) parseFactor(markup);
+    else if (!this.#lists.has(markup))
+      throw new RangeError(
+        `expected a factor such as "1.25", or the name of a list under customerPrices${this.#names()}`,
+      );
+  }
+
+  /** Whether calls with this markup have prices. */
+  has(markup: string | undefined): boolean {
+    return markup === undefined || FACTOR.test(markup) || this.#lists.has(markup);
+  }
+
+  /** Returns who can be asked at the customer's prices. @throws MODEL_NOT_PRICED when the markup's list is not configured */
+  candidates<C extends PricedCandidate>(candidates: readonly C[], markup: string | undefined): CustomerCandidates<C> {
+    if (markup === undefined) return { candidates, priceOf: ({ price }) => price };
+    const list = this.#listOf(markup);
+    return {
+      candidates: candidates.map((candidate) => {
+        const { price, rough } = this.#of(candidate.model, markup, list);
+        return { ...candidate, model: { ...candidate.model, price }, rough };
+      }),
+      priceOf: (model) => this.#of(model, markup, list).price,
+    };
+  }
+
+  /** Returns what the customer pays for models. @throws MODEL_NOT_PRICED when the markup's list is not configured */
+  priceOf(markup: string | undefined): PriceOf {
+    return this.candidates([], markup).priceOf;
+  }
+
+  #listOf(markup: string): CustomerPriceList {
+    if (FACTOR.test(markup)) return { factorE8: parseFactor(markup), models: new Map() };
+    const list = this.#lists.get(markup);
+    if (list !== undefined) return list;
+    const message = `The prices "${markup}" of this key are not in the operator's configuration.`;
+    throw fail('MODEL_NOT_PRICED', { message });
+  }
+
+  #of(model: PricedModel, markup: string, list: CustomerPriceList): Made {
+    const known = this.#made.get(model) ?? new Map<string, Made>();
+    const found = known.get(markup);
+    if (found !== undefined) return found;
+    const price = customerPrice(model, list);
+    const made = { price, rough: roughPrice(price) };
+    if (known.size >= MOST_REMEMBERED) known.clear();
+    this.#made.set(model, known.set(markup, made));
+    return made;
+  }
+
+  #names(): string {
+    return this.#lists.size === 0 ? ' (there is none)' : ` (${[...this.#lists.keys()].join(', ')})`;
+  }
+}
+
+function customerPrice({ name, aliases, price }: PricedModel, { factorE8, models }: CustomerPriceList): Price {
+  for (const each of [name, ...aliases]) {
+    const own = models.get(normaliseModelName(each));
+    // Whatever the upstream may answer with, it may for this customer.
+    if (own !== undefined) return withPossible({ ...own, may: price.may });
+  }
+  return scaled(price, factorE8);
+}
+
+/** Every rate and piece times the factor, each rounded up to 1e-8 USD. */
+function scaled(price: Price, factorE8: bigint): Price {
+  const times = (amountE8: bigint) => divideRoundingUp(amountE8 * factorE8, E8_PER_USD);
+  const card = ({ rates, above }: RateCard): RateCard => ({
+    rates: mapValues(rates, times) as Rates,
+    above: above && { tokens: above.tokens, rates: mapValues(above.rates, times) as Rates },
+  });
+  return withPossible({
+    ...card(price),
+    unpriced: price.unpriced,
+    pieces: new Map([...price.pieces].map(([meter, each]) => [meter, times(each)])),
+    variants: new Map([...price.variants].map(([key, each]) => [key, card(each)])),
+    may: price.may,
+  });
+}
+
+function withPossible(price: Omit<Price, 'possible'>): Price {
+  return { ...price, possible: cardsWith(price, {}) ?? [] };
+}
