@@ -227,6 +227,8 @@ export interface CallFacts {
   reservationId: string | undefined;
   /** What was charged for it. */
   costE8: bigint;
+  /** What that costs at the upstream's prices: for comparing upstreams, whoever pays what. */
+  upstreamCostE8: bigint;
   /** null: it was looked at, and the call is in none. */
   rollout: RolloutPart | null | undefined;
 }
@@ -269,6 +271,7 @@ export class Call implements Partial<CallFields> {
     made: [],
     reservationId: undefined,
     costE8: 0n,
+    upstreamCostE8: 0n,
     rollout: undefined,
   };
 

@@ -22,6 +22,9 @@ interface PricedModel {
 /** What a customer pays for models. */
 export type PriceOf = (model: PricedModel) => Price;
 
+/** What the upstream charges is what is paid. */
+export const upstreamPrice: PriceOf = ({ price }) => price;
+
 interface PricedCandidate {
   readonly model: PricedModel;
   readonly rough: RoughPrice;
@@ -86,7 +89,7 @@ export class CustomerPrices {
 
   /** Returns who can be asked at the customer's prices. @throws MODEL_NOT_PRICED when the markup's list is not configured */
   candidates<C extends PricedCandidate>(candidates: readonly C[], markup: string | undefined): CustomerCandidates<C> {
-    if (markup === undefined) return { candidates, priceOf: ({ price }) => price };
+    if (markup === undefined) return { candidates, priceOf: upstreamPrice };
     const list = this.#listOf(markup);
     return {
       candidates: candidates.map((candidate) => {

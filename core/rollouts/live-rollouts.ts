@@ -33,7 +33,7 @@ interface JoiningFacts {
   readonly attempts: number;
   readonly status: number;
   readonly errorCode: string | undefined;
-  readonly costE8: bigint;
+  readonly upstreamCostE8: bigint;
   readonly firstTokenMs: number | undefined;
   readonly wholeMs: number | undefined;
   /** The call's place once it was asked for; null: it is in no rollout. */
@@ -115,7 +115,7 @@ export class LiveRollouts {
     // Who was refused before anybody was asked, or did not wait, says nothing of either group.
     if (facts.attempts === 0 || facts.errorCode === 'CLIENT_LEFT') return;
     const isHurt = facts.status >= 400 || facts.errorCode !== undefined;
-    const { costE8, firstTokenMs, wholeMs } = facts;
+    const { upstreamCostE8: costE8, firstTokenMs, wholeMs } = facts;
     this.note({
       ...part,
       isError: isHurt || part.isMissed || facts.attempts > 1,

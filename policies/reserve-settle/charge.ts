@@ -1,6 +1,6 @@
 import type { Counted, Ending } from '../../core/calls/call';
 import { entryOf } from '../../core/catalog/catalog';
-import type { PriceOf } from '../../core/catalog/customer-prices';
+import { type PriceOf, upstreamPrice } from '../../core/catalog/customer-prices';
 import { type Charge, chargeOf } from '../../core/catalog/price';
 import type { Usage } from '../../core/catalog/usage';
 import { atMostCountable } from '../../core/money';
@@ -14,15 +14,21 @@ export interface CappedCharge extends Charge {
 
 /** What an ending costs at the customer's prices: the customer pays at most what was held. */
 export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf: PriceOf): CappedCharge {
-  const charge = chargeOf(
-    partsOf(ending).map(({ usage, candidate }) => ({
-      usage,
-      priceOf: (pass) => customerPriceOf(entryOf(candidate, pass)),
-    })),
-  );
+  const charge = costOf(ending, customerPriceOf);
   const { costE8 } = charge;
   if (costE8 <= heldE8) return { ...charge, excessE8: 0n };
   return { ...charge, costE8: heldE8, excessE8: ending.isEstimate ? 0n : atMostCountable(costE8 - heldE8) };
+}
+
+/** What an ending costs at the upstream's prices. */
+export function upstreamCostOf(ending: Charged): bigint {
+  return costOf(ending, upstreamPrice).costE8;
+}
+
+function costOf(ending: Charged, priceOf: PriceOf): Charge {
+  return chargeOf(
+    partsOf(ending).map(({ usage, candidate }) => ({ usage, priceOf: (pass) => priceOf(entryOf(candidate, pass)) })),
+  );
 }
 
 function partsOf({ parts, usage, candidate }: Charged): NonNullable<Counted['parts']> {

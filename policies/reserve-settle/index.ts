@@ -1,12 +1,13 @@
 import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/absent-calls';
 import type { Ending, Reservation, Settlement } from '../../core/calls/call';
 import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
+import { upstreamPrice } from '../../core/catalog/customer-prices';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
-import { chargeOfEnding, recordedUsage } from './charge';
+import { chargeOfEnding, recordedUsage, upstreamCostOf } from './charge';
 import { doubtsOf } from './doubts';
 import { estimatedUsage } from './estimated';
 import { judgeReport } from './excess';
@@ -126,6 +127,7 @@ function openReservation(
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;
+    call.facts.upstreamCostE8 = paid.priceOf === upstreamPrice ? chargedE8 : upstreamCostOf(charged);
     return { chargedE8, billing };
   }
 }

@@ -24,11 +24,14 @@ describe('Customers that pay other prices than the upstream’s', function () {
       upstreams: {
         acme: {
           url: upstream.url,
-          models: { [MODEL]: { price: { ...PRICE, tiers: { priority: { factor: 2 } } } }, other: {} },
+          models: { [MODEL]: { price: { ...PRICE, tiers: { priority: { factor: 2 } } } }, other: {}, staged: {} },
         },
+        second: { url: upstream.url, models: { staged: {} } },
       },
       configure: (config) => {
         config['customerPrices'] = CUSTOMER_PRICES;
+        const change = { upstreams: { model: 'staged', add: ['second'] } };
+        config['rollouts'] = { second: { change, stages: [{ share: 50, hold: '1h' }] } };
         setPolicy(config, 'reserve-settle', { onInsufficient: 'clamp' }, 'cost');
       },
     });
@@ -132,6 +135,20 @@ describe('Customers that pay other prices than the upstream’s', function () {
     const { json } = await gateway.admin('GET', '/admin/v1/audit?limit=10');
     const update = json.items.find(({ action }: { action: string }) => action === 'account.update');
     expect(update).to.deep.include({ before: { name: 'n', markup: 'partner' }, after: { name: 'n', markup: null } });
+  });
+
+  it('do not change what upstreams cost in the comparison of a rollout', async () => {
+    const { key } = await newCustomer({ account: '10' });
+    expect((await call(key, { model: 'staged' })).headers['x-ai-cost']).to.equal('0.01050000');
+    const seen = await until(
+      'the rollout has seen it',
+      async () => {
+        const { inStage } = (await gateway.admin('GET', '/admin/v1/rollouts/second')).json;
+        return [inStage.control, inStage.candidate].find(({ calls }) => calls === 1);
+      },
+      20_000,
+    );
+    expect(seen.costUsd).to.equal(VENDOR_USD);
   });
 
   it('cannot have a markup that is no factor from 0.1 to 100 and no list', async () => {
