@@ -30,6 +30,7 @@ interface Example {
  */
 const CHANGES: Readonly<Record<string, Example>> = {
   'POST /admin/v1/accounts': { body: { name: 'new' } },
+  'PATCH /admin/v1/accounts/{accountId}': { body: { name: 'renamed' } },
   'POST /admin/v1/accounts/{accountId}/freeze': { body: {} },
   'POST /admin/v1/accounts/{accountId}/unfreeze': {
     body: {},
