@@ -2,6 +2,7 @@ import { definePolicy } from '../../core/gateway/policy';
 import { DURATION, parseDuration } from '../../core/settings';
 import { chargeAbandoned } from './abandoned';
 import { sendBody } from './body';
+import { KeepAlive } from './keep-alive';
 import { sendRelay } from './relay';
 import { sendStream } from './stream';
 
@@ -21,6 +22,14 @@ export default definePolicy({
         type: 'boolean',
         default: false,
       },
+      keepAlive: {
+        description:
+          'After so long without a byte of the upstream the client of a stream gets a sign of life: `ping` in Messages, a comment in Chat. `off` for none.',
+        type: 'string',
+        pattern: '^([1-9][0-9]*(ms|s|m|h)|off)$',
+        'x-expected': 'a duration such as 15s, or off',
+        default: '15s',
+      },
       stalledAfter: {
         ...DURATION,
         description:
@@ -33,8 +42,10 @@ export default definePolicy({
   provides: [],
   answers: true,
   boundsItself: true,
-  prepare: ({ annotateStreamCost, exposeAccountHeaders, stalledAfter }, gateway) => {
-    const stream = { annotateStreamCost, exposeAccountHeaders, stalledAfterMs: parseDuration(stalledAfter), gateway };
+  prepare: ({ annotateStreamCost, exposeAccountHeaders, keepAlive: after, stalledAfter }, gateway) => {
+    const keepAlive = after === 'off' ? undefined : new KeepAlive(parseDuration(after));
+    const stalledAfterMs = parseDuration(stalledAfter);
+    const stream = { annotateStreamCost, exposeAccountHeaders, stalledAfterMs, keepAlive, gateway };
     return (call, _request, response) => {
       const { answer } = call;
       switch (answer.kind) {

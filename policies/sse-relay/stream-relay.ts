@@ -13,6 +13,7 @@ import type { NotedEvent } from '../../core/wire/event-reader';
 import { brokenOff, codeOf } from './error-event';
 import type { AnsweredCall } from './headers';
 import { HiddenTime } from './hidden-time';
+import { type KeepAlive, type QuietStream, signOf } from './keep-alive';
 import { ReadingOn } from './reading-on';
 import { StallWatch } from './stall';
 
@@ -21,6 +22,8 @@ export interface StreamSettings {
   readonly exposeAccountHeaders: boolean;
   /** A client that has taken nothing for so long pays for what it was given when the process ends or the upstream breaks off. */
   readonly stalledAfterMs: number;
+  /** undefined: silence is relayed as it is. */
+  readonly keepAlive: KeepAlive | undefined;
   readonly gateway: Pick<Gateway, 'log' | 'health'>;
 }
 
@@ -34,7 +37,9 @@ interface Break {
 }
 
 /** Gives a stream to its caller; where somebody can go on with what breaks off, as one stream. */
-export class StreamRelay {
+export class StreamRelay implements QuietStream {
+  /** Since when the client has been given nothing because nothing came. */
+  silentSinceMs: number | undefined;
   #answer: StreamAnswer;
   readonly #follower: StreamFollower | undefined;
   #isContinued = false;
@@ -67,10 +72,12 @@ export class StreamRelay {
   async run(): Promise<void> {
     const beganMs = performance.now() - this.#answer.silentMs;
     let endedMs: number;
+    this.settings.keepAlive?.watch(this);
     try {
       do await this.#relayAnswer();
       while (await this.#goesOn());
     } finally {
+      this.settings.keepAlive?.forget(this);
       endedMs = this.#stall.stop();
       // If the client disconnects during the last bytes, nothing is left to read.
       this.#stopListening();
@@ -112,6 +119,7 @@ export class StreamRelay {
   async #upstreamSends(chunks: ChunkReader): Promise<void> {
     if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
     const fromMs = performance.now();
+    this.silentSinceMs ??= fromMs;
     await chunks.ready();
     this.#hidden.waited(performance.now() - fromMs);
   }
@@ -169,7 +177,16 @@ export class StreamRelay {
   }
 
   #write(pieces: readonly Buffer[]): void {
-    if (pieces.length > 0 && !this.#isGone) this.response.write(inOnePiece(pieces));
+    if (pieces.length === 0 || this.#isGone) return;
+    this.silentSinceMs = undefined;
+    this.response.write(inOnePiece(pieces));
+  }
+
+  /** Only whole events are written, so that a sign stands between two of them. A client that takes nothing is given no more. */
+  giveSign(nowMs: number): void {
+    this.silentSinceMs = nowMs;
+    if (this.#isWhole || this.call.hasLeft || this.response.writableNeedDrain) return;
+    this.response.write(signOf(this.call.protocol));
   }
 
   /** At the caller's pace: what it does not take is not read from the upstream. */

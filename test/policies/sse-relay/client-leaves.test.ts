@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Call, type Counted, type Ending, type StreamAnswer } from '../../../core/calls/call';
 import { outputTokens, totalInputTokens } from '../../../core/catalog/usage';
@@ -5,6 +6,7 @@ import { UpstreamHealth } from '../../../core/health/health';
 import type { ChunkReader } from '../../../core/wire/chunk-reader';
 import { EventReader } from '../../../core/wire/event-reader';
 import chat from '../../../plugins/upstreams/chat';
+import { KeepAlive } from '../../../policies/sse-relay/keep-alive';
 import { sendStream } from '../../../policies/sse-relay/stream';
 import { TokenMeter } from '../../../policies/token-metering/token-meter';
 import { sampleCandidate } from '../../support/catalog-samples';
@@ -64,7 +66,7 @@ describe('A client that leaves a stream', () => {
   let call: Call;
 
   /** Relays a stream that begins with `head`; resolves when it has ended. */
-  function relay(head: string, onClientAbort: 'settle' | 'drain', silentMs = 0): Promise<void> {
+  function relay(head: string, onClientAbort: 'settle' | 'drain', silentMs = 0, keepAlive?: KeepAlive): Promise<void> {
     const candidate = { ...sampleCandidate('acme'), adapter: chat };
     const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100 });
     const meter = new TokenMeter(request);
@@ -95,7 +97,7 @@ describe('A client that leaves a stream', () => {
     const answered = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
     call = answered;
     const gateway = sampleGateway({ health: new UpstreamHealth() });
-    const settings = { annotateStreamCost: true, exposeAccountHeaders: false, stalledAfterMs: 30_000 };
+    const settings = { annotateStreamCost: true, exposeAccountHeaders: false, stalledAfterMs: 30_000, keepAlive };
     return sendStream(answered, answer, response, { ...settings, gateway });
   }
 
@@ -164,4 +166,25 @@ describe('A client that leaves a stream', () => {
     const { usage } = endings[0] as Counted;
     expect([totalInputTokens(usage), outputTokens(usage)]).to.deep.equal([10, 7]);
   });
+
+  for (const [who, becomes] of [
+    ['that is there', () => undefined],
+    ['that has left', () => response.clientLeaves()],
+    ['that takes nothing', () => Object.defineProperty(response, 'writableNeedDrain', { value: true })],
+  ] as const) {
+    it(`gets ${who === 'that is there' ? 'a' : 'no'} sign of life from a silent stream, for a client ${who}`, async () => {
+      const done = relay(said('1234'), 'drain', 0, new KeepAlive(20));
+      await sleep(0);
+      becomes();
+      const written: string[] = [];
+      response.write = (chunk: Buffer) => written.push(String(chunk)) > 0;
+      await sleep(100);
+      expect(written.includes(': keep-alive\n\n')).to.equal(who === 'that is there');
+      const before = written.length;
+      sent.end();
+      await done;
+      await sleep(100);
+      expect(written).to.have.length(before);
+    });
+  }
 });

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { type Configured, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
+import { chatStream, messagesStream, type Script, startUpstream, type TestUpstream } from '../support/upstream';
+
+const AFTER_MS = 200;
+const SILENCE_MS = 700;
+
+const SIGN = { messages: 'event: ping\ndata: {"type": "ping"}\n\n', chat: ': keep-alive\n\n' };
+const SAID = { texts: ['one ', 'two '], usage: { input: 12, output: 3 } };
+
+function answering(protocol: TestProtocol, more: Parameters<typeof messagesStream>[0] = {}) {
+  return protocol === 'messages'
+    ? messagesStream({ ...SAID, ...more })
+    : chatStream({ ...SAID, withUsage: true, ...more });
+}
+
+/** The index of the event with `two `. */
+const SECOND = { messages: 4, chat: 2 };
+
+function silentBefore(event: number) {
+  return {
+    waitFor: {
+      before: event,
+      get until() {
+        return sleep(SILENCE_MS);
+      },
+    },
+  };
+}
+
+describe('Streams of silent upstreams', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  async function start(keepAlive: string): Promise<void> {
+    const configure = (config: Configured) => setPolicy(config, 'sse-relay', { keepAlive, annotateStreamCost: false });
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } }, configure });
+    ({ key } = await gateway.newCustomer('10'));
+  }
+
+  before(async () => {
+    upstream = await startUpstream();
+  });
+  after(() => upstream?.stop());
+  beforeEach(() => upstream.reset());
+
+  const streamed = (protocol: TestProtocol) => gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+  const signs = (text: string, protocol: TestProtocol) => text.split(SIGN[protocol]).length - 1;
+
+  describe('with `keepAlive`', () => {
+    before(() => start(`${AFTER_MS}ms`));
+    after(() => gateway?.stop());
+
+    for (const protocol of PROTOCOLS) {
+      it(`${protocol}: have signs of life between the events of the upstream, which stay as they are`, async () => {
+        const script = answering(protocol, silentBefore(SECOND[protocol]));
+        upstream.next(script);
+        const { text, headers } = await streamed(protocol);
+        expect(signs(text, protocol)).to.be.within(2, 4);
+        const [before, ...others] = text.split(SIGN[protocol]);
+        expect(before).to.include('one ').and.not.include('two ');
+        expect(before + others.join('')).to.equal(script.text);
+        const record = await gateway.record(key, headers['x-svc-request-id'] ?? '');
+        expect(record).to.include({ billing: 'actual', inputTokens: 12, outputTokens: 3, errorCode: null });
+      });
+
+      it(`${protocol}: have none where the upstream is not silent`, async () => {
+        const script = answering(protocol, { delayMs: AFTER_MS / 4 });
+        upstream.next(script);
+        expect((await streamed(protocol)).text).to.equal(script.text);
+      });
+
+      it(`${protocol}: have none in the middle of an event that comes in two pieces`, async () => {
+        const script = answering(protocol);
+        upstream.next(pausedAt(script.text, script.text.indexOf('two ') + 2));
+        const { text } = await streamed(protocol);
+        expect(signs(text, protocol)).to.be.within(2, 4);
+        expect(text.split(SIGN[protocol]).join('')).to.equal(script.text);
+        for (const event of script.events) expect(text).to.include(event);
+      });
+
+      it(`${protocol}: have some while an event comes byte by byte`, async () => {
+        const script = answering(protocol);
+        upstream.next(pausedAt(script.text, ...[2, 3, 4, 5, 6, 7].map((more) => script.text.indexOf('two ') + more)));
+        const { text } = await streamed(protocol);
+        expect(signs(text, protocol)).to.be.greaterThan(2);
+        expect(text.split(SIGN[protocol]).join('')).to.equal(script.text);
+      });
+
+      it(`${protocol}: have none behind their stop reason`, async () => {
+        const script = answering(protocol);
+        upstream.next(answering(protocol, silentBefore(script.events.length - 1)));
+        expect((await streamed(protocol)).text).to.equal(script.text);
+      });
+    }
+
+    it('are read by the SDK of the Messages protocol', async () => {
+      upstream.next(answering('messages', silentBefore(SECOND.messages)));
+      const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
+      const stream = anthropic.messages.stream({ model: MODEL, max_tokens: 50, messages: HELLO });
+      const { content, usage } = await stream.finalMessage();
+      expect(content[0]).to.include({ type: 'text', text: 'one two ' });
+      expect(usage.output_tokens).to.equal(3);
+    });
+
+    it('are read by the SDK of the Chat protocol', async () => {
+      upstream.next(answering('chat', silentBefore(SECOND.chat)));
+      const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+      let said = '';
+      const stream = await openai.chat.completions.create({ model: MODEL, stream: true, messages: HELLO });
+      for await (const { choices } of stream) said += choices[0]?.delta.content ?? '';
+      expect(said).to.equal('one two ');
+    });
+  });
+
+  describe('with `keepAlive: off`', () => {
+    before(() => start('off'));
+    after(() => gateway?.stop());
+
+    for (const protocol of PROTOCOLS) {
+      it(`${protocol}: are relayed as they are`, async () => {
+        const script = answering(protocol, silentBefore(SECOND[protocol]));
+        upstream.next(script);
+        expect((await streamed(protocol)).text).to.equal(script.text);
+      });
+    }
+  });
+});
+
+const HELLO = [{ role: 'user' as const, content: 'Hello' }];
+
+/** Sends a stream that stops at each of these places for a while. */
+function pausedAt(text: string, ...places: readonly number[]): Script {
+  return {
+    answer: async ({ response }) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      let from = 0;
+      for (const place of places) {
+        response.write(text.slice(from, place));
+        from = place;
+        await sleep(places.length === 1 ? SILENCE_MS : AFTER_MS * 0.75);
+      }
+      response.end(text.slice(from));
+    },
+  };
+}
