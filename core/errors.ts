@@ -277,7 +277,7 @@ export const ERRORS = {
     status: 413,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The body has more than 20,971,520 bytes.',
+    summary: 'The body has more than 20,971,520 bytes, as it was sent or when it is decoded.',
   },
   FILE_TOO_LARGE: {
     status: 413,
@@ -289,7 +289,7 @@ export const ERRORS = {
     status: 415,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The body must be application/json, not compressed.',
+    summary: 'The body must be application/json, in a content encoding that is accepted.',
   },
   EXPECTATION_FAILED: {
     status: 417,

@@ -1,6 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { fail } from '../errors';
 import { BodyChunks } from './body-chunks';
+import {
+  type BodyDecoder,
+  type BodyEncoding,
+  bodyEncoding,
+  brokenBody,
+  checkExpansion,
+  openDecoder,
+} from './body-decoder';
 import { BodyPace, PACE_LIMITS, type PaceLimits } from './body-pace';
 import { type BodyRoom, SMALL_BODY_BYTES } from './buffered-bytes';
 import { ClientLeft } from './client-left';
@@ -19,6 +27,8 @@ export interface BodyLook {
 export interface BodyReading {
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
+  /** Absent for a body that is read as it comes. */
+  readonly encoding?: BodyEncoding | undefined;
   /** Absent for bytes that mean nothing here. */
   readonly look?: BodyLook | undefined;
   /** Called once, before more than `SMALL_BODY_BYTES` are read; what it throws refuses the body. */
@@ -44,15 +54,23 @@ export function saysJson({ headers }: IncomingMessage): boolean {
 
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
-/** Refuses by the head alone a body that is compressed or announced too large. @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE */
-export function checkBodyHeaders(request: IncomingMessage, maxBytes: number): void {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') throw fail('UNSUPPORTED_MEDIA_TYPE');
+/**
+ * Refuses by the head alone a body that is announced too large, or in an encoding that is not accepted.
+ * @returns the encoding in which the body comes
+ * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE
+ */
+export function checkBodyHeaders(
+  request: IncomingMessage,
+  maxBytes: number,
+  accepted: readonly BodyEncoding[] = [],
+): BodyEncoding | undefined {
+  const encoding = bodyEncoding(request, accepted);
   if (announcedBytes(request) > maxBytes) throw bodyTooLarge(maxBytes);
+  return encoding;
 }
 
-function bodyTooLarge(maxBytes: number) {
-  return fail('BODY_TOO_LARGE', { message: `The body has more than ${maxBytes} bytes.` });
+function bodyTooLarge(maxBytes: number, what = 'body') {
+  return fail('BODY_TOO_LARGE', { message: `The ${what} has more than ${maxBytes} bytes.` });
 }
 
 /** The length that the head announces; 0 for a body that comes in chunks. */
@@ -69,6 +87,7 @@ export async function readBody(request: IncomingMessage, reading: BodyReading): 
   const isLarge = announced > SMALL_BODY_BYTES;
   if (isLarge) await reading.beforeLarge?.();
   if (request.destroyed || reading.call?.hasLeft === true) throw new ClientLeft();
+  if (reading.encoding !== undefined) return awaitBody(request, reading, isLarge);
   const { headers, complete, readableLength } = request;
   const isAllThatWasAnnounced = headers['content-length'] !== undefined && readableLength === announced;
   const isHere = isAllThatWasAnnounced || (complete && readableLength <= SMALL_BODY_BYTES);
@@ -98,50 +117,100 @@ const NOTHING = Buffer.alloc(0);
 
 function awaitBody(
   request: IncomingMessage,
-  { limits, room, look, beforeLarge, call }: BodyReading,
+  { limits, room, look, beforeLarge, call, encoding }: BodyReading,
   mayBeLarge: boolean,
 ): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks = new BodyChunks();
     const pace = new BodyPace(limits, stopWith);
     const stopListening = call?.onLeave(onClose);
+    const decoder = encoding === undefined ? undefined : openDecoder(encoding, limits.maxBytes);
+    const body = decoder ?? request;
     let isAllowed = mayBeLarge || beforeLarge === undefined;
+    let bodyBytes = 0;
     let bytesThisTurn = 0;
+    let hasArrived = false;
     let stopped = false;
 
-    function onData(chunk: Buffer): void {
+    function onArrival(chunk: Buffer): void {
       try {
         pace.receivedBytes += chunk.length;
         if (pace.receivedBytes > limits.maxBytes) throw bodyTooLarge(limits.maxBytes);
         room.add(chunk.length);
-        look?.feed(chunk);
-        chunks.push(chunk);
-        bytesThisTurn += chunk.length;
-        if (!isAllowed && pace.receivedBytes > SMALL_BODY_BYTES) askWhetherAllowed();
-        else if (bytesThisTurn >= BYTES_PER_TURN) letOthersRun();
+        if (decoder === undefined) takeIn(chunk);
+        else feed(decoder, chunk);
       } catch (error) {
         stopWith(asRefusal(error));
       }
     }
 
+    /** A decoder that has seen the end of its data takes nothing more, and never says that it could. */
+    function feed(to: BodyDecoder, chunk: Buffer): void {
+      if (to.readableEnded || to.write(chunk)) return;
+      request.pause();
+      to.once('drain', continueArrival);
+    }
+
+    function onDecoded(chunk: Buffer): void {
+      try {
+        const decodedBytes = bodyBytes + chunk.length;
+        if (decodedBytes > limits.maxBytes) throw bodyTooLarge(limits.maxBytes, 'decoded body');
+        checkExpansion(pace.receivedBytes, decodedBytes);
+        room.add(chunk.length);
+        takeIn(chunk);
+      } catch (error) {
+        stopWith(asRefusal(error));
+      }
+    }
+
+    function takeIn(chunk: Buffer): void {
+      bodyBytes += chunk.length;
+      look?.feed(chunk);
+      chunks.push(chunk);
+      bytesThisTurn += chunk.length;
+      if (!isAllowed && bodyBytes > SMALL_BODY_BYTES) askWhetherAllowed();
+      else if (bytesThisTurn >= BYTES_PER_TURN) letOthersRun();
+    }
+
     function askWhetherAllowed(): void {
       isAllowed = true;
-      request.pause();
+      body.pause();
       void beforeLarge?.().then(goOn, stopWith);
     }
 
     function letOthersRun(): void {
       bytesThisTurn = 0;
-      request.pause();
+      body.pause();
       setImmediate(goOn);
     }
 
     function goOn(): void {
+      if (!stopped) body.resume();
+    }
+
+    function continueArrival(): void {
       if (!stopped) request.resume();
+    }
+
+    function onArrived(): void {
+      hasArrived = true;
+      if (decoder === undefined || decoder.readableEnded) onEnd();
+      else decoder.end();
+    }
+
+    function onDecodedAll(): void {
+      if (hasArrived) onEnd();
+      // What follows is refused, and is not kept until then.
+      else continueArrival();
+    }
+
+    function onBroken(cause: Error): void {
+      if (encoding !== undefined) stopWith(brokenBody(encoding, cause));
     }
 
     function onEnd(): void {
       try {
+        if (encoding !== undefined && decoder?.bytesWritten !== pace.receivedBytes) throw brokenBody(encoding);
         look?.finish();
         stop();
         resolve(chunks.all());
@@ -150,8 +219,9 @@ function awaitBody(
       }
     }
 
+    /** A request is closed after its last byte as well, and may be so before that is decoded. */
     function onClose(): void {
-      stopWith(new ClientLeft());
+      if (!hasArrived || call?.hasLeft === true) stopWith(new ClientLeft());
     }
 
     function stopWith(error: unknown): void {
@@ -164,12 +234,14 @@ function awaitBody(
       stopped = true;
       pace.stop();
       stopListening?.();
-      request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
+      request.off('data', onArrival).off('end', onArrived).off('error', onClose).off('close', onClose);
       // A reset that comes later is nobody's business here, and must not end the process.
       request.on('error', ignore);
+      decoder?.off('data', onDecoded).off('end', onDecodedAll).off('error', onBroken).on('error', ignore).destroy();
     }
 
-    request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+    decoder?.on('data', onDecoded).on('end', onDecodedAll).on('error', onBroken);
+    request.on('data', onArrival).on('end', onArrived).on('error', onClose).on('close', onClose);
   });
 }
 

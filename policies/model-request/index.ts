@@ -7,6 +7,7 @@ import { type Reading, reachesOutside } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
+import { BODY_ENCODINGS } from '../../core/http/body-decoder';
 import { BUFFERED } from '../../core/http/buffered-bytes';
 import { JsonScanner } from '../../core/http/json-scanner';
 import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
@@ -105,7 +106,7 @@ async function readRequest(
   { prefixes, limits, members }: RequestSettings,
 ): Promise<ModelRequest> {
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
-  checkBodyHeaders(request, limits.maxBytes);
+  const encoding = checkBodyHeaders(request, limits.maxBytes, BODY_ENCODINGS);
   const { protocol } = call;
   const observer = new CallObserver(protocol, roles, members.shared);
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
@@ -113,7 +114,7 @@ async function readRequest(
   const beforeLarge = () => requireMoney(gateway, call.key);
   const weigher = new TextWeigher();
   const look = new JsonScanner(observer, weigher);
-  const chunks = await readBody(request, { limits, room, look, beforeLarge, call });
+  const chunks = await readBody(request, { limits, room, encoding, look, beforeLarge, call });
   const { weighed, ...fields } = checkFields(protocol, observer, chunks, members);
   const kept = weighed.named && (await findKept(gateway, call.key, weighed.named));
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);

@@ -164,8 +164,9 @@ describe('Bad input gets a clear error', function () {
     const unsupported: Expected = { status: 415, type: 'invalid_request_error', code: 'UNSUPPORTED_MEDIA_TYPE' };
     it('another content type is 415', () =>
       expectError('/v1/messages', { key, body: 'model=x', headers: { 'content-type': 'text/plain' } }, unsupported));
-    it('a compressed body is 415', () =>
-      expectError('/v1/messages', { key, body: ask(), headers: { 'content-encoding': 'gzip' } }, unsupported));
+    for (const encoding of ['compress', 'gzip, zstd', 'gzip, gzip', 'gzip;q=1', ''])
+      it(`a body in the encoding "${encoding}" is 415`, () =>
+        expectError('/v1/messages', { key, body: ask(), headers: { 'content-encoding': encoding } }, unsupported));
   });
 
   describe('addresses', () => {

@@ -107,11 +107,12 @@ describe('a body that is refused', () => {
     assert.equal(await messages({ meſſages: 1 }), 'INVALID_FIELD meſſages');
   });
 
-  it('has a wrong content type or is compressed', async () => {
+  it('has a wrong content type, or an encoding that is not accepted', async () => {
     for (const headers of [
       { 'content-type': 'text/plain' },
       { 'content-type': 'application/jsonp' },
-      { 'content-encoding': 'gzip' },
+      { 'content-encoding': 'compress' },
+      { 'content-encoding': 'gzip, zstd' },
     ]) {
       assert.equal(await refusal(ask(MESSAGES, { headers })), 'UNSUPPORTED_MEDIA_TYPE');
     }

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { BODY_ENCODINGS, type BodyEncoding, FREE_DECODED_BYTES } from '../../../core/http/body-decoder';
+import { ClientLeft } from '../../../core/http/client-left';
+import { type BodyLimits, readBody } from '../../../core/http/read-body';
+import { openRequest, refusal } from '../../policies/model-request/support';
+import { COMPRESSED_CALL, zstdBomb, zstdOf } from '../../support/zstd';
+
+const ENCODE: Readonly<Record<BodyEncoding, (content: Buffer) => Buffer>> = {
+  gzip: (content) => gzipSync(content),
+  deflate: (content) => deflateSync(content),
+  br: (content) => brotliCompressSync(content),
+  zstd: zstdOf,
+};
+const LIMITS: BodyLimits = { maxBytes: 20_971_520, totalMs: 30_000, slowMs: 10_000, minBytesPerSecond: 100 };
+/** Bytes that do not become fewer. */
+const NOISE = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * index * 2_654_435_761) >>> 24));
+
+interface Read {
+  readonly encoding: BodyEncoding;
+  readonly limits?: BodyLimits;
+  readonly beforeLarge?: () => Promise<void>;
+}
+
+function begin({ encoding, limits = LIMITS, beforeLarge }: Read) {
+  const request = openRequest();
+  let counted = 0;
+  const room = {
+    add: (bytes: number) => {
+      counted += bytes;
+    },
+  };
+  const more = beforeLarge === undefined ? {} : { beforeLarge };
+  const result = readBody(request, { limits, room, encoding, ...more }).then((chunks) => Buffer.concat([...chunks]));
+  return { request, result, counted: () => counted };
+}
+
+function read(sent: Buffer, options: Read & { readonly pieceBytes?: number }) {
+  const reading = begin(options);
+  const pieceBytes = options.pieceBytes ?? sent.length;
+  for (let at = 0; at < sent.length; at += pieceBytes) reading.request.write(sent.subarray(at, at + pieceBytes));
+  reading.request.end();
+  return reading;
+}
+
+describe('an encoded body', function () {
+  this.timeout(30_000);
+
+  for (const encoding of BODY_ENCODINGS) {
+    describe(`in ${encoding}`, () => {
+      const encode = ENCODE[encoding];
+
+      it('is decoded, however small the pieces it comes in', async () => {
+        const content = Buffer.from('{"x":"Grüße"}');
+        assert.equal((await read(encode(content), { encoding, pieceBytes: 1 }).result).toString(), content.toString());
+        assert((await read(encode(NOISE), { encoding, pieceBytes: 1_000 }).result).equals(NOISE));
+      });
+
+      it('is INVALID_FIELD when it is cut anywhere', async () => {
+        const whole = encode(Buffer.from('{"x":"a body that is long enough to be cut"}'));
+        for (const length of [1, 5, Math.floor(whole.length / 2), whole.length - 1])
+          assert.equal(
+            await refusal(read(whole.subarray(0, length), { encoding }).result),
+            'INVALID_FIELD content-encoding',
+            `${length} of ${whole.length} bytes`,
+          );
+      });
+
+      it('is INVALID_FIELD when it is something else, and the next one is decoded', async () => {
+        for (const other of ['{"model":"acme-large","max_tokens":200}', '\u0000'.repeat(100), 'x'.repeat(200_000)])
+          assert.equal(
+            await refusal(read(Buffer.from(other), { encoding }).result),
+            'INVALID_FIELD content-encoding',
+            other.slice(0, 40),
+          );
+        assert((await read(encode(NOISE), { encoding }).result).equals(NOISE));
+      });
+
+      it('is refused when more than the limit comes out of it, or arrives', async () => {
+        const limits = { ...LIMITS, maxBytes: NOISE.length };
+        assert.equal(await refusal(read(encode(NOISE.subarray(0, 1_000)), { encoding, limits }).result), 'accepted');
+        const small = { ...LIMITS, maxBytes: NOISE.length - 1 };
+        assert.equal(await refusal(read(encode(NOISE), { encoding, limits: small }).result), 'BODY_TOO_LARGE');
+      });
+
+      it('counts in the memory of the process as it was sent and as it was decoded', async () => {
+        const sent = encode(NOISE);
+        const reading = read(sent, { encoding });
+        await reading.result;
+        assert.equal(reading.counted(), NOISE.length + sent.length);
+      });
+
+      it('is asked for money before more than 64 KB of it are kept', async () => {
+        const { result } = read(encode(Buffer.alloc(200_000, 'x')), {
+          encoding,
+          beforeLarge: () => Promise.reject(new Error('no money')),
+        });
+        await assert.rejects(result, /no money/);
+      });
+
+      it('ends with its client', async () => {
+        const { request, result } = begin({ encoding });
+        request.write(encode(NOISE).subarray(0, 1_000));
+        await sleep(20);
+        request.destroy();
+        await assert.rejects(result, ClientLeft);
+      });
+
+      it('is refused when it comes too slowly', async () => {
+        const limits = { ...LIMITS, slowMs: 100, totalMs: 60_000 };
+        const { request, result } = begin({ encoding, limits });
+        request.write(encode(NOISE).subarray(0, 5));
+        assert.equal(await refusal(result), 'BODY_TIMEOUT');
+      });
+    });
+  }
+
+  const BOMBS: Readonly<Record<BodyEncoding, Buffer>> = {
+    gzip: gzipSync(Buffer.alloc(20_000_000, ' ')),
+    deflate: deflateSync(Buffer.alloc(20_000_000, ' ')),
+    br: brotliCompressSync(Buffer.alloc(20_000_000, ' ')),
+    zstd: zstdBomb(16_000),
+  };
+  for (const encoding of BODY_ENCODINGS)
+    it(`in ${encoding} that becomes far more than it was is refused early, and little is kept`, async () => {
+      const { result, counted } = read(BOMBS[encoding], { encoding });
+      assert.equal(await refusal(result), 'BODY_TOO_LARGE');
+      const allowed = Math.max(FREE_DECODED_BYTES, 100 * BOMBS[encoding].length);
+      assert(counted() <= allowed + BOMBS[encoding].length, `${counted()} bytes`);
+    });
+
+  it('may become a megabyte from next to nothing', async () => {
+    const content = Buffer.alloc(FREE_DECODED_BYTES, ' ');
+    for (const encoding of ['gzip', 'deflate', 'br'] as const)
+      assert.equal((await read(ENCODE[encoding](content), { encoding }).result).length, content.length, encoding);
+    assert.equal((await read(zstdBomb(8), { encoding: 'zstd' }).result).length, content.length);
+    assert.equal(await refusal(read(zstdBomb(9), { encoding: 'zstd' }).result), 'BODY_TOO_LARGE');
+  });
+
+  it('of zstd is decoded whole, whatever is left of it when its last byte comes', async () => {
+    for (const firstBlock of [1, 1_000, 100_000]) {
+      const content = NOISE.subarray(0, firstBlock + 131_072);
+      const got = await read(zstdOf(content, firstBlock), { encoding: 'zstd' }).result;
+      assert(got.equals(content), `${got.length} of ${content.length} bytes`);
+    }
+  });
+
+  it('with anything behind its end is INVALID_FIELD, also when it comes later', async () => {
+    for (const encoding of BODY_ENCODINGS) {
+      for (const [pieceBytes, times] of [
+        [1, 1],
+        [1_000, 1],
+        [1_000, 10_000],
+      ] as const) {
+        const sent = Buffer.concat([ENCODE[encoding](Buffer.from('{}')), Buffer.from('behind the end'.repeat(times))]);
+        const { result } = read(sent, { encoding, pieceBytes });
+        assert.equal(
+          await refusal(result),
+          'INVALID_FIELD content-encoding',
+          `${encoding} by ${pieceBytes}, ${times} times`,
+        );
+      }
+    }
+    const twice = Buffer.concat([zstdOf(Buffer.from('{"x"')), zstdOf(Buffer.from(':1}'))]);
+    assert.equal(await refusal(read(twice, { encoding: 'zstd' }).result), 'INVALID_FIELD content-encoding');
+  });
+
+  it('of zstd that a compressor made is decoded, and is INVALID_FIELD with one bit changed', async () => {
+    const body = JSON.parse((await read(COMPRESSED_CALL, { encoding: 'zstd' }).result).toString());
+    assert.equal(body.max_tokens, 200);
+    const changed = Buffer.from(COMPRESSED_CALL);
+    changed[400] = (changed[400] as number) ^ 1;
+    assert.equal(await refusal(read(changed, { encoding: 'zstd' }).result), 'INVALID_FIELD content-encoding');
+  });
+
+  it('is decoded beside others that come at the same time', async () => {
+    const all = Array.from({ length: 40 }, (_, index) => {
+      const encoding = BODY_ENCODINGS[index % 4] as BodyEncoding;
+      const content = NOISE.subarray(0, 1_000 + index * 5_000);
+      return read(ENCODE[encoding](content), { encoding }).result.then((got) => got.equals(content));
+    });
+    assert((await Promise.all(all)).every(Boolean));
+  });
+});
