@@ -54,6 +54,8 @@ export interface Upstream {
   readonly timeouts: Timeouts;
   readonly prefill: boolean;
   readonly streamUsage: boolean;
+  /** The versions of the Messages protocol that it takes; undefined for all. */
+  readonly versions?: ReadonlySet<string> | undefined;
   /** Paths of numbers in reports, and names without a price, that raise no alarm. */
   readonly ignoreUsage: ReadonlySet<string>;
   /** Whether it stops working, and charging, when a call is cancelled; undefined when the operator does not say. */

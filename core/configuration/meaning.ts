@@ -87,6 +87,7 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
     ...facts(what, { tier, weight, maxConcurrent, allowPrivate, prefill, streamUsage, stopsOnCancel }, written),
     ...facts(`${what} reporting`, of('reporting'), of('reporting')),
+    ...(upstream.versions === undefined ? [] : facts(`${what} versions`, [...upstream.versions], of('versions'))),
     ...facts(`${what} freeMembers`, [...(freeMembers ?? [])], of('freeMembers')),
     ...facts(`${what} ignoreUsage`, [...ignoreUsage], of('ignoreUsage')),
     ...Object.entries(upstream.timeouts).flatMap(([timeout, ms]) =>

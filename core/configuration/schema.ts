@@ -281,6 +281,14 @@ const SERVICE_ENDPOINT = {
       description: 'Paths of numbers in its reports, such as `queue_time`, that are free and raise no alarm.',
     },
     streamUsage: { description: 'It understands stream_options.include_usage.', type: 'boolean', default: true },
+    versions: {
+      description:
+        'Versions of the Messages protocol (`anthropic-version`) that it takes; calls of others do not go there. Default: all.',
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      minItems: 1,
+      uniqueItems: true,
+    },
     stopsOnCancel: {
       description:
         'It stops working, and charging, when a call is cancelled. `false`: a stream whose client leaves is read to its end, 15 minutes at most. Default: not said; such a stream is read on for 10 s and then cancelled.',

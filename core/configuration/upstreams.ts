@@ -43,6 +43,7 @@ export function readUpstreams(
       timeouts: readTimeouts(path, settings, problems),
       prefill: settings.prefill,
       streamUsage: settings.streamUsage,
+      versions: settings.versions && new Set(settings.versions),
       ignoreUsage: new Set(settings.ignoreUsage),
       stopsOnCancel: settings.stopsOnCancel,
       freeMembers: new Set(settings.freeMembers),

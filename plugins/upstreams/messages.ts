@@ -1,13 +1,11 @@
 import { defineAdapter, type EventNote } from '../../core/catalog/upstream';
 import { type Counts, countsOf, type Pass, UNKNOWN_USAGE, type Usage, withOutput } from '../../core/catalog/usage';
+import { USUAL_VERSION } from '../../core/catalog/versions';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { messagesContinuation } from './messages-continuation';
 import { forwardedHeaders, standardEdits } from './standard-request';
 import { unknownNumbers } from './unknown-numbers';
-
-/** The version of the protocol asked for when the client names none. */
-const DEFAULT_VERSION = '2023-06-01';
 
 /** The Messages protocol, as its vendor publishes it. */
 export default defineAdapter({
@@ -20,7 +18,7 @@ export default defineAdapter({
     const headers = forwardedHeaders(call);
     // `protoa-` is how the service's own interface spells the vendor's prefix.
     if (headers['anthropic-version'] === undefined && headers['protoa-version'] === undefined) {
-      headers['anthropic-version'] = DEFAULT_VERSION;
+      headers['anthropic-version'] = USUAL_VERSION;
     }
     return { path: `/v1/messages${call.query}`, headers, edits: standardEdits(call) };
   },

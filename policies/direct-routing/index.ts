@@ -2,6 +2,7 @@ import { assertAllowed } from '../../core/calls/allowed-models';
 import type { ModelRequest } from '../../core/calls/call';
 import { keptCandidate } from '../../core/calls/kept-candidate';
 import { pricedCandidates } from '../../core/calls/priced-candidates';
+import { refusedVersion } from '../../core/calls/refuse-version';
 import type { Upstream } from '../../core/catalog/catalog';
 import { nearestNames, shortenName } from '../../core/catalog/model-names';
 import { fail, type GatewayError } from '../../core/errors';
@@ -26,6 +27,8 @@ export default definePolicy({
       if (model === undefined) throw notSupported(upstream, request);
       const candidate = catalog.candidates(model, request.protocol).find((each) => each.upstream === upstream);
       if (candidate === undefined) throw noCandidate(upstream, request);
+      const refused = refusedVersion([upstream], request);
+      if (refused !== undefined) throw refused;
       if (gateway.health.upstream(upstream.name).isTakenOut) throw takenOut(upstream);
       call.facts.model = model.name;
       await assertAllowed(gateway, call.key, [candidate], request);

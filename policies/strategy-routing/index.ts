@@ -3,6 +3,7 @@ import { assertAllowed } from '../../core/calls/allowed-models';
 import type { ModelRequest } from '../../core/calls/call';
 import { keptCandidate } from '../../core/calls/kept-candidate';
 import { pricedCandidates } from '../../core/calls/priced-candidates';
+import { refusedVersion } from '../../core/calls/refuse-version';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
@@ -99,7 +100,11 @@ async function keepers(
   await assertAllowed(gateway, key, asked.entries, request);
   const candidates = gateway.catalog.candidates(asked, request.protocol).filter(mayAsk(upstreams));
   const { kept } = request;
-  return pricedCandidates(kept === undefined ? [] : [keptCandidate(candidates, kept, gateway.health)], request);
+  if (kept === undefined) return pricedCandidates([], request);
+  const keeper = keptCandidate(candidates, kept, gateway.health);
+  const refused = refusedVersion([keeper.upstream], request);
+  if (refused !== undefined) throw refused;
+  return pricedCandidates([keeper], request);
 }
 
 function wishFor(

@@ -1,6 +1,8 @@
 import type { ModelRequest } from '../../core/calls/call';
+import { refusedVersion } from '../../core/calls/refuse-version';
 import type { Catalog, Model } from '../../core/catalog/catalog';
 import { shortenName } from '../../core/catalog/model-names';
+import { takesVersion, versionOf } from '../../core/catalog/versions';
 import { fail } from '../../core/errors';
 import type { UpstreamHealth } from '../../core/health/health';
 
@@ -21,7 +23,8 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
 }
 
 /** A model that is served only in the other protocol, or that nobody can serve now. */
-export function noCandidate(model: Model, { protocol }: ModelRequest, health: UpstreamHealth): Error {
+export function noCandidate(model: Model, request: ModelRequest, health: UpstreamHealth): Error {
+  const { protocol } = request;
   const speaking = model.entries.filter(({ upstream }) =>
     upstream.adapters.some((each) => each.protocols.includes(protocol)),
   );
@@ -29,8 +32,14 @@ export function noCandidate(model: Model, { protocol }: ModelRequest, health: Up
     const other = protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages';
     return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
   }
-  const attempts = speaking.map(({ upstream: { name, disabled } }) => {
+  const enabled = speaking.flatMap(({ upstream }) => (upstream.disabled === undefined ? [upstream] : []));
+  const refused = refusedVersion(enabled, request);
+  if (refused !== undefined) return refused;
+  const version = versionOf(request);
+  const attempts = speaking.map(({ upstream }) => {
+    const { name, disabled } = upstream;
     if (disabled !== undefined) return { upstream: name, outcome: 'disabled', reason: disabled };
+    if (!takesVersion(upstream, version)) return { upstream: name, outcome: 'does not take this anthropic-version' };
     const isTakenOut = health.upstream(name).isTakenOut;
     return { upstream: name, outcome: isTakenOut ? 'taken out by an operator' : 'not in this pipeline' };
   });

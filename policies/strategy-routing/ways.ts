@@ -3,6 +3,7 @@ import type { Mirror, ModelRequest } from '../../core/calls/call';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import { normaliseModelName } from '../../core/catalog/model-names';
 import type { Protocol } from '../../core/catalog/upstream';
+import { takesVersion, versionOf } from '../../core/catalog/versions';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
@@ -29,7 +30,9 @@ interface TakenFork {
 
 export type AskingCall = JoiningCall & { readonly key: CallKey; readonly request: ModelRequest };
 
-type WayOf = (protocol: Protocol) => Way;
+const OTHER_VERSION = '';
+
+type WayOf = (request: Pick<ModelRequest, 'protocol' | 'headers'>) => Way;
 
 /** A rollout as far as it concerns calls of one model. */
 interface Fork {
@@ -55,34 +58,42 @@ export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => 
 export function openWays(gateway: Gateway, upstreams: readonly string[]): (call: AskingCall, asked: Model) => TakenWay {
   const { catalog, rollouts, health } = gateway;
   const isNamed = mayAsk(upstreams);
-  const open = ({ model, without = [], first }: Otherwise, protocol: Protocol): Way => {
+  const declared = new Set(catalog.upstreams.flatMap(({ versions }) => [...(versions ?? [])]));
+  const open = ({ model, without = [], first }: Otherwise, protocol: Protocol, version: string | undefined): Way => {
     const all = catalog.candidates(model, protocol).filter(isNamed);
-    const candidates = all.filter(({ upstream }) => !without.includes(upstream.name));
+    const candidates = all.filter(
+      ({ upstream }) => !without.includes(upstream.name) && takesVersion(upstream, version),
+    );
     const gauges = candidates.map((each) => health.gauge(each));
     return { model, field: { candidates, gauges, first: first && new Set(first) } };
   };
   const waysOf = (otherwise: Otherwise): WayOf => {
-    const known: Partial<Record<Protocol, Way>> = {};
-    return (protocol) => {
-      const way = known[protocol] ?? open(otherwise, protocol);
-      known[protocol] = way;
+    const known = new Map<string, Way>();
+    return (request) => {
+      const { protocol } = request;
+      const version = declared.size === 0 ? undefined : versionOf(request);
+      // Of versions that no upstream declares one stands for all, so that clients cannot fill the memory.
+      const told = version === undefined || declared.has(version) ? version : OTHER_VERSION;
+      const name = told === undefined ? protocol : `${protocol} ${told}`;
+      const way = known.get(name) ?? open(otherwise, protocol, told);
+      known.set(name, way);
       return way;
     };
   };
   const forks = forksOf(gateway, waysOf);
   const plain = new Map<Model, WayOf>();
-  const plainWay = (model: Model, protocol: Protocol): Way => {
+  const plainWay = (model: Model, request: ModelRequest): Way => {
     const known = plain.get(model) ?? waysOf({ model });
     plain.set(model, known);
-    return known(protocol);
+    return known(request);
   };
 
   return (call, asked) => {
     const { request } = call;
     const fork = forks.get(asked)?.find(({ concerns }) => concerns(request.modelRequested));
-    if (fork === undefined) return plainWay(asked, request.protocol);
-    const control = fork.control(request.protocol);
-    const candidate = fork.candidate(request.protocol);
+    if (fork === undefined) return plainWay(asked, request);
+    const control = fork.control(request);
+    const candidate = fork.candidate(request);
     // A call that the candidate cannot serve is not one to compare it by.
     if (isSame(control.field, candidate.field)) return control;
     const { rollout } = fork;

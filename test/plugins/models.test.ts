@@ -97,6 +97,103 @@ describe('the list of models', () => {
     assert.equal(model.price_per_million.output, '15.00000000');
   });
 
+  describe('in pages', () => {
+    let paged: TestDesk;
+    let key: string;
+    const ids = ['m-1', 'm-2', 'm-3', 'm-4', 'm-5'];
+
+    before(async () => {
+      const catalog = buildCatalog([
+        upstream('one', [...ids.map((id) => entry(id, [`${id}-alias`]))]),
+        upstream('off', [entry('gone')], 'no credential'),
+      ]);
+      paged = await openDesk('Postgres', { catalog, pipelines: [pipeline('quality', below(''))] });
+      ({ apiKey: key } = await paged.customer());
+    });
+    after(() => paged.close());
+
+    async function list(query: string) {
+      const { status, body } = await paged.get(`/v1/models?${query}`, key);
+      const listed = (body.data as { id: string }[] | undefined)?.map(({ id }) => id);
+      return { status, body, listed, ends: [body.first_id, body.last_id, body.has_more] };
+    }
+
+    it('has all of them where the client names no limit', async () => {
+      assert.deepEqual((await list('')).listed, ids);
+    });
+
+    it('has `limit` models from the beginning, behind `after_id`, or before `before_id`', async () => {
+      const first = await list('limit=2');
+      assert.deepEqual(first.listed, ['m-1', 'm-2']);
+      assert.deepEqual(first.ends, ['m-1', 'm-2', true]);
+      const next = await list('limit=2&after_id=m-2');
+      assert.deepEqual(
+        [next.listed, next.ends],
+        [
+          ['m-3', 'm-4'],
+          ['m-3', 'm-4', true],
+        ],
+      );
+      const last = await list('limit=2&after_id=m-4');
+      assert.deepEqual([last.listed, last.ends], [['m-5'], ['m-5', 'm-5', false]]);
+      const before = await list('limit=2&before_id=m-4');
+      assert.deepEqual(
+        [before.listed, before.ends],
+        [
+          ['m-2', 'm-3'],
+          ['m-2', 'm-3', true],
+        ],
+      );
+      const beginning = await list('limit=2&before_id=m-3');
+      assert.deepEqual(
+        [beginning.listed, beginning.ends],
+        [
+          ['m-1', 'm-2'],
+          ['m-1', 'm-2', false],
+        ],
+      );
+    });
+
+    it('ends with a page that is empty, and with one that is exactly full', async () => {
+      assert.deepEqual((await list('after_id=m-5')).ends, [null, null, false]);
+      assert.deepEqual((await list('limit=5')).ends, ['m-1', 'm-5', false]);
+    });
+
+    it('continues from an alias, and from a model that is not listed any more', async () => {
+      assert.deepEqual((await list('after_id=m-4-alias')).listed, ['m-5']);
+      assert.equal((await list('after_id=gone')).status, 200);
+    });
+
+    for (const [query, param] of [
+      ['limit=0', 'limit'],
+      ['limit=1001', 'limit'],
+      ['limit=ten', 'limit'],
+      ['limit=', 'limit'],
+      ['limit=1&limit=2', 'limit'],
+      ['after_id=nothing', 'after_id'],
+      ['after_id=', 'after_id'],
+      ['before_id=nothing', 'before_id'],
+      ['after_id=m-1&before_id=m-3', 'before_id'],
+      ['client_version=', 'client_version'],
+    ] as const) {
+      it(`refuses ${query} by naming ${param}`, async () => {
+        const { status, body } = await list(query);
+        assert.deepEqual([status, body.error.code, body.error.param], [400, 'INVALID_FIELD', param]);
+        assert.match(body.error.message, new RegExp(`^${param}: `));
+      });
+    }
+
+    it('takes a limit of 1000, and leaves parameters alone that it does not know', async () => {
+      assert.deepEqual((await list('limit=1000&beta=true')).listed, ids);
+    });
+
+    it('has an empty `models` for Codex beside what the SDKs read, and for nobody else', async () => {
+      const { body, listed } = await list('client_version=0.169.0');
+      assert.deepEqual([body.models, listed], [[], ids]);
+      assert.equal('models' in (await list('')).body, false);
+    });
+  });
+
   it('has of each model what the pipeline of the address asks, and is gone where it asks nobody', async () => {
     const { body } = await desk.get('/cost/v1/models', apiKey);
     assert.equal(body.data[0].upstreams, 1);

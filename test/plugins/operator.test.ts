@@ -176,13 +176,13 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(changed.status, 200);
       const state = await desk.ledger.readKey({ accountId, keyId });
       assert.equal(state?.limitE8, 700_000_000n);
-      assert.deepEqual(state?.settings, { rev: 1, name: 'renamed', allowedModels: ['a'] });
+      assert.deepEqual(state?.settings, { rev: 1, name: 'renamed', allowedModels: ['a'], markup: undefined });
       const freed = await desk.admin('PATCH', `/keys/${keyId}`, { balanceLimit: null, allowedModels: null });
       assert.equal(freed.body.balanceLimit, null);
       assert.equal(freed.body.name, 'renamed');
       const after = await desk.ledger.readKey({ accountId, keyId });
       assert.equal(after?.limitE8, undefined);
-      assert.deepEqual(after?.settings, { rev: 2, name: 'renamed', allowedModels: undefined });
+      assert.deepEqual(after?.settings, { rev: 2, name: 'renamed', allowedModels: undefined, markup: undefined });
     });
 
     it('revokes a key for the next call on every endpoint, again without harm', async () => {

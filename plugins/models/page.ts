@@ -1,0 +1,70 @@
+import type { Catalog, Model } from '../../core/catalog/catalog';
+import { fail } from '../../core/errors';
+import { type Filters, integerReader, type Reader, reader, readFilter, readText } from '../../core/http/query';
+
+const MOST_MODELS = 1_000;
+
+const readId = (description: string) => reader({ ...readText.schema, description }, (text) => readText(text));
+
+/** What clients ask of the list, as the SDK of the Messages protocol and Codex do. */
+export const MODELS_QUERY = {
+  limit: integerReader(1, MOST_MODELS, { description: 'How many models; all unless given.' }),
+  after_id: readId('The models behind this one: the `last_id` of the answer before.'),
+  before_id: readId('The models before this one: the `first_id` of the answer before.'),
+  client_version: readId('Adds `models`, which Codex reads.'),
+} satisfies Record<string, Reader<unknown>>;
+
+/**
+ * Reads what is known here and leaves the rest alone: SDKs add parameters of their own, such as `beta`.
+ * @throws INVALID_FIELD that names the parameter
+ */
+export function readModelsQuery(query: URLSearchParams): Filters<typeof MODELS_QUERY> {
+  const read: Record<string, unknown> = {};
+  for (const [name, each] of Object.entries(MODELS_QUERY)) {
+    const [text, ...others] = query.getAll(name);
+    if (others.length > 0) throw wrong(name, 'is given twice');
+    if (text !== undefined) read[name] = readFilter(name, text, each as Reader<unknown>);
+  }
+  return read as Filters<typeof MODELS_QUERY>;
+}
+
+export interface ModelPage<T> {
+  readonly items: readonly T[];
+  readonly hasMore: boolean;
+}
+
+/**
+ * Returns the models of one page, in the order of the catalog. `show` gives undefined for what is not listed; such a model is still a
+ * place to continue from.
+ * @throws INVALID_FIELD for an id that means no model
+ */
+export function pageOfModels<T>(
+  catalog: Pick<Catalog, 'models' | 'find'>,
+  { limit = Number.POSITIVE_INFINITY, after_id: after, before_id: before }: Partial<Filters<typeof MODELS_QUERY>>,
+  show: (model: Model) => T | undefined,
+): ModelPage<T> {
+  if (after !== undefined && before !== undefined) throw wrong('before_id', 'expected either after_id or before_id');
+  const isBackwards = before !== undefined;
+  const from = after === undefined ? 0 : placeOf(catalog, 'after_id', after) + 1;
+  const to = before === undefined ? undefined : placeOf(catalog, 'before_id', before);
+  const asked = catalog.models.slice(from, to);
+  const items: T[] = [];
+  for (const model of isBackwards ? asked.reverse() : asked) {
+    const item = show(model);
+    if (item === undefined) continue;
+    if (items.length === limit) return { items: isBackwards ? items.reverse() : items, hasMore: true };
+    items.push(item);
+  }
+  return { items: isBackwards ? items.reverse() : items, hasMore: false };
+}
+
+function placeOf({ models, find }: Pick<Catalog, 'models' | 'find'>, name: string, id: string): number {
+  const lookup = find(id);
+  const place = 'found' in lookup ? models.indexOf(lookup.found) : -1;
+  if (place === -1) throw wrong(name, 'expected the id of a model');
+  return place;
+}
+
+function wrong(name: string, message: string) {
+  return fail('INVALID_FIELD', { param: name, message: `${name}: ${message}` });
+}
