@@ -17,6 +17,8 @@ export interface MadeAttempt {
   /** What it used at the upstream; undefined where nothing is known of it. */
   usage: Usage | undefined;
   isReported: boolean;
+  /** What that costs at the upstream's prices, in 1e-14 USD, where the charge has counted it. */
+  costE14: bigint | undefined;
 }
 
 /** An attempt that begins now. It counts as cancelled until it has come to something. */
@@ -31,6 +33,7 @@ export function beginAttempt(candidate: MadeAttempt['candidate'], cause: Attempt
     upstreamRequestId: undefined,
     usage: undefined,
     isReported: false,
+    costE14: undefined,
   };
 }
 
@@ -45,23 +48,23 @@ export function upstreamRequestId(headers: ExchangeHead['headers']): string | un
 
 /** The attempt as it is recorded; `number` is its place where the list does not say it. */
 export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAttempt {
-  const { candidate, startedAtMs, cause, outcome, status, ms } = made;
-  const { upstream, model } = candidate;
+  const { startedAtMs, cause, outcome, status, ms } = made;
+  const { upstream, model } = made.candidate;
   const usage = isCountable(made.usage) ? made.usage : undefined;
   return {
-    startedAt: new Date(startedAtMs).toISOString(),
+    startedAtMs,
     number,
     upstream: upstream.name,
-    credential: upstream.credentialName ?? upstream.name,
+    credential: upstream.credentialName,
     model: model.name,
-    cause,
-    outcome,
+    cause: cause === 'answered' ? undefined : cause,
+    outcome: outcome === 'answered' ? undefined : outcome,
     status,
     ms,
     upstreamRequestId: made.upstreamRequestId,
     passes: usage?.passes.map(recordedPass),
     isReported: usage !== undefined && made.isReported,
-    costE14: usage === undefined ? '0' : costE14Of(usage, candidate),
+    costE14: attemptCostE14(made).toString(),
   };
 }
 
@@ -72,14 +75,21 @@ function recordedPass({ model, tier, speed, geo, counts }: Pass): Record<string,
   return pass;
 }
 
-function costE14Of(usage: Usage, candidate: MadeAttempt['candidate']): string {
-  return chargeOf([{ usage, priceOf: (pass) => entryOf(candidate, pass).price }]).exactE14.toString();
+/** What an attempt costs at its upstream's prices, in 1e-14 USD. */
+export function attemptCostE14(made: MadeAttempt): bigint {
+  if (made.costE14 !== undefined) return made.costE14;
+  return isCountable(made.usage) ? costE14Of(made.usage, made.candidate) : 0n;
+}
+
+function costE14Of(usage: Usage, candidate: MadeAttempt['candidate']): bigint {
+  return chargeOf([{ usage, priceOf: (pass) => entryOf(candidate, pass).price }]).exactE14;
 }
 
 /** What an upstream says of itself may be anything; only integers have a cost. */
 function isCountable(usage: Usage | undefined): usage is Usage {
   if (usage === undefined || usage.passes.length === 0) return false;
-  return usage.passes.every(({ counts }) =>
-    [...counts.values()].every((each = 0) => Number.isSafeInteger(each) && each >= 0),
-  );
+  for (const { counts } of usage.passes)
+    for (const count of counts.values())
+      if (count !== undefined && !(Number.isSafeInteger(count) && count >= 0)) return false;
+  return true;
 }

@@ -12,7 +12,7 @@ import {
 import { divideRoundingUp, E14_PER_E8 } from '../money';
 import type { Arm } from '../rollouts/rollout';
 import type { Call, CallFields, RoutingFacts } from './call';
-import { recordedAttempt } from './made-attempt';
+import { attemptCostE14, type MadeAttempt, recordedAttempt } from './made-attempt';
 
 /**
  * One row of usage_records, metadata only; docs/contract.md, section 6. `cost` is not here: the ledger's entry has it. Nor is the key's
@@ -113,7 +113,7 @@ export function usageRecord(
     passes: usage && passesOf(usage),
     flags: flags.length === 0 ? undefined : flags,
     excessE8: excessE8 === 0n ? undefined : excessE8.toString(),
-    upstreamCostE8: made && upstreamCostOf(made),
+    upstreamCostE8: made && upstreamCostOf(facts.made),
     billing,
     responseTimeMs: Math.round(performance.now() - call.startedMs),
     firstTokenMs: facts.firstTokenMs,
@@ -126,9 +126,9 @@ export function usageRecord(
   };
 }
 
-function upstreamCostOf(made: readonly RecordedAttempt[]): string {
+function upstreamCostOf(made: readonly MadeAttempt[]): string {
   let costE14 = 0n;
-  for (const each of made) costE14 += BigInt(each.costE14);
+  for (const each of made) costE14 += attemptCostE14(each);
   return divideRoundingUp(costE14, E14_PER_E8).toString();
 }
 

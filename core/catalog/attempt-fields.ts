@@ -21,20 +21,21 @@ export const ATTEMPT_CAUSES = [
 ] as const;
 export type AttemptCause = (typeof ATTEMPT_CAUSES)[number];
 
-/** One request to an upstream as it is recorded, in JSON. What is not known is absent. */
+/** One request to an upstream as it is recorded, in JSON, once or more per call: what is as usual, or not known, is absent. */
 export interface RecordedAttempt {
-  /** RFC 3339 with milliseconds, UTC. */
-  readonly startedAt: string;
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number;
   /** Place among those of its call, from 1; 0 for a mirror. Absent: its place in the list. */
   readonly number?: number | undefined;
   readonly upstream: string;
-  /** The name of the credential it was asked with, never its value. */
-  readonly credential: string;
+  /** The name of the credential it was asked with, never its value. Absent: the upstream's name. */
+  readonly credential?: string | undefined;
   /** As the upstream names it. */
   readonly model: string;
-  readonly cause: AttemptCause;
-  /** `answered`, or why there was no answer. */
-  readonly outcome: string;
+  /** Absent: `answered`. */
+  readonly cause?: AttemptCause | undefined;
+  /** Why there was no answer. Absent: `answered`. */
+  readonly outcome?: string | undefined;
   readonly status?: number | undefined;
   /** Until it answered or failed. */
   readonly ms: number;

@@ -115,7 +115,8 @@ async function readRequest(
   const weigher = new TextWeigher();
   const look = new JsonScanner(observer, weigher);
   const chunks = await readBody(request, { limits, room, encoding, look, beforeLarge, call });
-  const { weighed, ...fields } = checkFields(protocol, observer, chunks, members);
+  const fields = checkFields(protocol, observer, chunks, members);
+  const { weighed } = fields;
   const kept = weighed.named && (await findKept(gateway, call.key, weighed.named));
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const reading = readingOf(protocol, observer, weighed, weigher.tokens, kept);
@@ -134,7 +135,11 @@ async function readRequest(
     kept: kept?.place,
     makes: without(joined(observer.makes, weighed.makes), weighed.common),
     body: { chunks, byteLength, members: observer.members.places },
-    ...fields,
+    modelRequested: fields.modelRequested,
+    stream: fields.stream,
+    maxOutputTokens: fields.maxOutputTokens,
+    choices: fields.choices,
+    members: fields.members,
   };
 }
 
@@ -148,7 +153,7 @@ function readingOf(
 ): Reading {
   const { parts, members } = observer;
   const prediction = members.places.get('prediction');
-  const reading = {
+  const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
     textTokens: tokens - parts.base64Tokens,
     images: parts.images,
     imagesByUrl: parts.imagesByUrl,
@@ -163,8 +168,10 @@ function readingOf(
     predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
     asked: weighed.asked,
     toolUses: joined(observer.toolUses, weighed.toolUses),
+    cacheWrites: 'none',
   };
-  return { ...reading, cacheWrites: cacheWritesOf(protocol, observer, reading) };
+  reading.cacheWrites = cacheWritesOf(protocol, observer, reading);
+  return reading;
 }
 
 /** Chat's vendors write by themselves, and Messages' where the body says so; what is outside may be written in any way. */

@@ -14,10 +14,10 @@ export interface CappedCharge extends Charge {
 
 /** What an ending costs at the customer's prices: the customer pays at most what was held. */
 export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf: PriceOf): CappedCharge {
-  const charge = costOf(ending, customerPriceOf);
-  const { costE8 } = charge;
-  if (costE8 <= heldE8) return { ...charge, excessE8: 0n };
-  return { ...charge, costE8: heldE8, excessE8: ending.isEstimate ? 0n : atMostCountable(costE8 - heldE8) };
+  const { costE8, exactE14, unpriced } = costOf(ending, customerPriceOf);
+  if (costE8 <= heldE8) return { costE8, exactE14, unpriced, excessE8: 0n };
+  const excessE8 = ending.isEstimate ? 0n : atMostCountable(costE8 - heldE8);
+  return { costE8: heldE8, exactE14, unpriced, excessE8 };
 }
 
 /** What an ending costs at the upstream's prices. */
@@ -36,9 +36,10 @@ function partsOf({ parts, usage, candidate }: Charged): NonNullable<Counted['par
 }
 
 /** The passes as the record has them: a model is named where another one than was asked has answered. */
-export function recordedUsage({ usage: { passes }, candidate }: Charged): Usage {
+export function recordedUsage({ usage, candidate }: Charged): Usage {
+  if (usage.passes.every(({ model }) => model === undefined)) return usage;
   return {
-    passes: passes.map((pass) => {
+    passes: usage.passes.map((pass) => {
       if (pass.model === undefined) return pass;
       const { name } = entryOf(candidate, pass);
       return { ...pass, model: name === candidate.model.name ? undefined : name };

@@ -22,8 +22,9 @@ export function holdFor(
   seconds = Number.POSITIVE_INFINITY,
 ): bigint {
   if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates, seconds);
-  const { asked, toolUses, cacheWrites } = request.reading;
   const count = candidates.length;
+  if (count === 1) return atMostCountable(exactHold(request, candidates[0] as Candidate, seconds));
+  const { asked, toolUses } = request.reading;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
   for (let at = 0; at < count; at += 1) {
@@ -35,19 +36,20 @@ export function holdFor(
   for (let at = 0; at < count; at += 1) {
     // Plain numbers know nothing of tiers, speeds, regions and pieces.
     if (asked === undefined && toolUses === undefined && (roughs[at] as number) < dearest * SURELY_LESS) continue;
-    const candidate = candidates[at] as Candidate;
-    const { model } = candidate;
-    const cards = pricesFor(model.price, asked) ?? model.price.possible;
-    const tokensE8 = dearestCost(
-      inputTokens(request, candidate),
-      outputTokens(request, model, seconds),
-      cards,
-      cacheWrites,
-    );
-    const costE8 = tokensE8 + piecesCost(request, model);
+    const costE8 = exactHold(request, candidates[at] as Candidate, seconds);
     if (costE8 > holdE8) holdE8 = costE8;
   }
   return atMostCountable(holdE8);
+}
+
+/** The most that a call can cost at one candidate. */
+function exactHold(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
+  const { model } = candidate;
+  const { asked, cacheWrites } = request.reading;
+  const cards = pricesFor(model.price, asked) ?? model.price.possible;
+  const input = inputTokens(request, candidate);
+  const output = outputTokens(request, model, seconds);
+  return dearestCost(input, output, cards, cacheWrites) + piecesCost(request, model);
 }
 
 /** The most tokens a call can use, for the limits by the minute. */

@@ -15,7 +15,7 @@ import { GrowingHold } from './growing-hold';
 import { tokensFor } from './hold';
 import { intentOf } from './intent';
 import { keepNewIds } from './new-ids';
-import { noteLastAttempt } from './note-attempt';
+import { noteCost, noteLastAttempt } from './note-attempt';
 import { type Covered, type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
 import { withUnreported } from './unreported';
@@ -99,16 +99,17 @@ function openReservation(
     },
   };
 
-  function recordOf(facts: Omit<RecordedUsage, 'configRevision'>): string {
-    return JSON.stringify(usageRecord(call, { ...facts, configRevision: gateway.configRevision }));
+  function recordOf(facts: RecordedUsage): string {
+    return JSON.stringify(usageRecord(call, facts));
   }
 
   async function settleOnce(ending: Ending): Promise<Settlement> {
     gateway.leases.untrack(rid);
     const { billing } = ending;
+    const { configRevision } = gateway;
     if (ending.billing === 'released') {
       noteLastAttempt(call, ending);
-      const record = recordOf({ billing });
+      const record = recordOf({ billing, configRevision });
       await gateway.settler.release({ rid, accountId, keyId, record });
       return { chargedE8: 0n, billing };
     }
@@ -117,17 +118,19 @@ function openReservation(
     noteLastAttempt(call, charged);
     const charge = chargeOfEnding(charged, growing?.heldE8 ?? paid.heldE8, paid.priceOf);
     const { costE8, excessE8 } = charge;
+    const isOwnPrice = paid.priceOf === upstreamPrice;
+    if (isOwnPrice) noteCost(call, charged, charge.exactE14);
     const { candidate, usage } = charged;
     const isSuspect = judgeReport(charged, request, excessE8);
     if (isSuspect) gateway.health.suspected(candidate);
     else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
     const flags = doubtsOf(charged, charge, isSuspect);
-    const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8 });
+    const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8, configRevision });
     // An upstream that reports anything must not keep a key from calling.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;
-    call.facts.upstreamCostE8 = paid.priceOf === upstreamPrice ? chargedE8 : upstreamCostOf(charged);
+    call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
     return { chargedE8, billing };
   }
 }

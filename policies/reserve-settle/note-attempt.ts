@@ -1,4 +1,5 @@
 import type { Call, Ending } from '../../core/calls/call';
+import type { Charged } from './charge';
 
 type SettledCall = Pick<Call, 'facts' | 'hasLeft' | 'leftAtMs' | 'meter' | 'request'>;
 
@@ -17,6 +18,12 @@ export function noteLastAttempt(call: SettledCall, ending: Ending): void {
   last.usage = attempted?.usage ?? (ending.billing === 'released' ? undefined : ending.usage);
   last.isReported = isWhole(ending) && attempted?.isReported !== false;
   if (!isContinuation) last.cause = causeOf(call, ending, isLeft);
+}
+
+/** Takes over what the charge at the upstream's prices has counted, where the last attempt is all that is charged. */
+export function noteCost({ facts }: SettledCall, { usage, parts }: Charged, exactE14: bigint): void {
+  const last = facts.made.at(-1);
+  if (parts === undefined && last?.usage === usage) last.costE14 = exactE14;
 }
 
 /** The upstream came to its end and told what was used. */

@@ -363,7 +363,10 @@ for (const { name } of DATABASES) {
       });
 
       it('takes the day of UTC of each attempt', async () => {
-        const at = (startedAt: string) => ({ ...countedAttempt(DAY, 1, { input: 10, output: 0 }), startedAt });
+        const at = (startedAt: string) => ({
+          ...countedAttempt(DAY, 1, { input: 10, output: 0 }),
+          startedAtMs: Date.parse(startedAt),
+        });
         await write(at(`${DAY}T00:00:00.000Z`), at(`${DAY}T23:59:59.999Z`), at(`${NEXT}T00:00:00.000Z`));
         anthropic.books.usage.push(
           { day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 20 },

@@ -19,7 +19,7 @@ const ROWS_AT_ONCE = 2_000;
 /** An attempt of the upstream `acme`. */
 export function sampleAttempt(day: string, at: number, more: Partial<RecordedAttempt> = {}): RecordedAttempt {
   return {
-    startedAt: new Date(Date.parse(day) + ((at * 863) % 86_400_000)).toISOString(),
+    startedAtMs: Date.parse(day) + ((at * 863) % 86_400_000),
     upstream: 'acme',
     credential: 'ACME_KEY',
     model: 'large',

@@ -85,12 +85,13 @@ function insertAttemptsOf(records: string): string {
   return `
   INSERT INTO upstream_attempts (request_id, created_at, number, account_id, upstream, credential, model, cause, outcome, status, ms,
     upstream_request_id, passes, is_reported, cost_e14)
-  SELECT "requestId", "startedAt", coalesce(number, place), "accountId", upstream, credential, model, cause, outcome, status, ms,
+  SELECT "requestId", timestamptz 'epoch' + "startedAtMs" * interval '1 millisecond', coalesce(number, place), "accountId", upstream,
+    coalesce(credential, upstream), model, coalesce(cause, 'answered'), coalesce(outcome, 'answered'), status, ms,
     "upstreamRequestId", passes, "isReported", "costE14"
   FROM (SELECT "requestId", "accountId", made FROM ${records}) AS record
-  CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(made) AS ("startedAt" timestamptz, number int, upstream text, credential text,
+  CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(made) AS ("startedAtMs" bigint, number int, upstream text, credential text,
     model text, cause text, outcome text, status int, ms int, "upstreamRequestId" text, passes jsonb, "isReported" boolean,
-    "costE14" numeric)) WITH ORDINALITY AS attempt ("startedAt", number, upstream, credential, model, cause, outcome, status, ms,
+    "costE14" numeric)) WITH ORDINALITY AS attempt ("startedAtMs", number, upstream, credential, model, cause, outcome, status, ms,
     "upstreamRequestId", passes, "isReported", "costE14", place)
   ON CONFLICT DO NOTHING`;
 }
