@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+/** How often the watch looks, at most. */
 const LOOK_MS = 1_000;
+const LOOKS_PER_STALL = 4;
 
 /** What Node's own timeout of sockets looks at to see that a client takes something of a large write. */
 interface StreamHandle {
@@ -9,7 +11,7 @@ interface StreamHandle {
   readonly writeQueueSize: number;
 }
 
-/** A time in which a client took no byte of what waited for it. */
+/** A time in which a client took no byte of what waited for it: from one look to another, so it is never longer than it was. */
 interface Stall {
   readonly fromMs: number;
   readonly toMs: number;
@@ -20,8 +22,11 @@ export class StallWatch {
   readonly #response: ServerResponse;
   readonly #stalledAfterMs: number;
   #timer: NodeJS.Timeout | undefined;
-  #takenMs = 0;
   #taken = 0;
+  /** The look that last saw the client take something. */
+  #takenMs = 0;
+  /** The last look since then that saw it take nothing. */
+  #idleMs = 0;
   /** Those that have ended. Each is long, so there are few. */
   #ended: Stall[] | undefined;
 
@@ -33,9 +38,10 @@ export class StallWatch {
   /** The client has to take something before it is given more. Costs nothing after the first time. */
   waits(): void {
     if (this.#timer !== undefined) return;
-    this.#takenMs = performance.now();
+    this.#takenMs = this.#idleMs = performance.now();
     this.#taken = this.#bytesTaken();
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+    const everyMs = Math.min(LOOK_MS, this.#stalledAfterMs / LOOKS_PER_STALL);
+    this.#timer = setInterval(() => this.#look(performance.now()), everyMs).unref();
   }
 
   /** The client was slower than its upstream at least once. */
@@ -48,8 +54,8 @@ export class StallWatch {
     const nowMs = performance.now();
     if (this.#timer === undefined) return nowMs;
     clearInterval(this.#timer);
-    this.#look();
-    this.#noteStall(nowMs);
+    this.#look(nowMs);
+    this.#noteStall();
     return nowMs;
   }
 
@@ -59,25 +65,28 @@ export class StallWatch {
     return this.#ended?.some(overlaps) ?? false;
   }
 
-  #look(): void {
+  #look(nowMs: number): void {
     const taken = this.#bytesTaken();
-    if (taken === this.#taken && this.#response.writableNeedDrain) return;
+    if (taken === this.#taken && this.#response.writableNeedDrain) {
+      this.#idleMs = nowMs;
+      return;
+    }
+    this.#noteStall();
     this.#taken = taken;
-    const nowMs = performance.now();
-    this.#noteStall(nowMs);
-    this.#takenMs = nowMs;
+    this.#takenMs = this.#idleMs = nowMs;
   }
 
-  #noteStall(nowMs: number): void {
-    if (nowMs - this.#takenMs < this.#stalledAfterMs) return;
+  #noteStall(): void {
+    const stall = { fromMs: this.#takenMs, toMs: this.#idleMs };
+    if (stall.toMs - stall.fromMs < this.#stalledAfterMs) return;
     this.#ended ??= [];
-    this.#ended.push({ fromMs: this.#takenMs, toMs: nowMs });
+    this.#ended.push(stall);
   }
 
-  /** Bytes that the system has taken from this process for the client. */
+  /** Bytes that the system has taken from this process for the client. A closed connection takes no more. */
   #bytesTaken(): number {
     const { socket } = this.#response;
     const { _handle: handle } = (socket ?? {}) as Partial<Socket> & { readonly _handle?: StreamHandle | null };
-    return handle == null ? 0 : handle.bytesWritten - handle.writeQueueSize;
+    return handle == null ? this.#taken : handle.bytesWritten - handle.writeQueueSize;
   }
 }

@@ -19,7 +19,7 @@ import {
 /** Streams that would go on for minutes. */
 const WORDS = { texts: Array.from({ length: 10_000 }, () => 'word '), delayMs: 20 };
 /** More than the buffers between an upstream and a client that does not read can take. */
-const LONG = messagesStream({ texts: Array.from({ length: 192 }, () => 'x'.repeat(65_536)) });
+const LONG = longStream(192);
 
 describe('A stop while calls run that do not end', function () {
   this.timeout(120_000);
@@ -116,7 +116,8 @@ describe('A stop while calls run that do not end', function () {
 
 describe('A stop while clients do not read their streams', function () {
   this.timeout(120_000);
-  const STALLED_AFTER_MS = 1_000;
+  /** The system takes megabytes from the gateway at once for a client that reads slowly, and nothing in between. */
+  const STALLED_AFTER_MS = 2_500;
   const records = {} as Record<'stalled' | 'slow' | 'reading', Record<string, unknown>>;
   let upstream: TestUpstream;
   let next: TestGateway;
@@ -145,10 +146,10 @@ describe('A stop while clients do not read their streams', function () {
       await upstream.call(sockets.length);
       return socket;
     };
-    const slow = readSlowly(await ofClient('slow', LONG));
+    const slow = readSlowly(await ofClient('slow', longStream(512)));
     const reading = readAll(await ofClient('reading', messagesStream(WORDS)));
     (await ofClient('stalled', LONG)).pause();
-    await sleep(3 * STALLED_AFTER_MS);
+    await sleep(2 * STALLED_AFTER_MS);
 
     gateway.process.kill('SIGTERM');
     await gateway.ended;
@@ -245,9 +246,14 @@ describe('A stop while calls are read on for clients that left', function () {
     });
 });
 
+/** A stream of so many pieces of 64 KB. */
+function longStream(length: number): Script {
+  return messagesStream({ texts: Array.from({ length }, () => 'x'.repeat(65_536)) });
+}
+
 /** Reads a piece now and then, for much longer than a test lasts. */
 async function readSlowly(socket: Socket): Promise<void> {
-  for await (const _ of socket) await sleep(50);
+  for await (const _ of socket) await sleep(20);
 }
 
 function begin({ url }: TestGateway, key: string, body: string, length = body.length): Socket {

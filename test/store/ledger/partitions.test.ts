@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import { v7 } from 'uuid';
 import { pushCredit } from '../../../core/accounts/credits';
+import type { RecordedAttempt } from '../../../core/catalog/attempt-fields';
 import type { OutboxEntry } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { resendCredits } from '../../../core/ledger/outbox/credits';
@@ -156,22 +157,12 @@ for (const { name, open } of DATABASES) {
     it('attempts at upstreams are kept as long as usage records are, and written once', async () => {
       const payer = newPayer();
       await keep('2030-01-01T00:00:00Z');
-      const made = [
-        {
-          startedAt: '2030-01-05T00:00:00.000Z',
-          upstream: 'acme',
-          credential: 'ACME_KEY',
-          model: 'large',
-          cause: 'failed',
-        },
-        {
-          startedAt: '2030-01-05T00:00:01.000Z',
-          upstream: 'acme',
-          credential: 'ACME_KEY',
-          model: 'large',
-          cause: 'answered',
-        },
-      ].map((each) => ({ ...each, outcome: 'answered', ms: 5, isReported: true, costE14: '123456789012345678901' }));
+      const startedAtMs = Date.parse('2030-01-05T00:00:00Z');
+      const asked = { upstream: 'acme', model: 'large', ms: 5, isReported: true, costE14: '123456789012345678901' };
+      const made: readonly RecordedAttempt[] = [
+        { ...asked, startedAtMs, cause: 'failed', outcome: 'timeout' },
+        { ...asked, startedAtMs: startedAtMs + 1_000 },
+      ];
       const createdAt = '2030-01-05T00:00:00.000Z';
       const record = JSON.stringify({ ...usageRecord(payer, { createdAt }), made });
       const row = { record, rid: v7({ msecs: Date.parse(createdAt) }), costE8: 5n };
