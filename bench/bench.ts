@@ -7,6 +7,7 @@ import { type Rig, withRig } from './rig';
 import { attempt, type Outcome, type Scenario, type Settings } from './scenario';
 import { SCENARIOS } from './scenarios';
 import { SUBJECTS } from './subjects';
+import { tollgateBefore } from './subjects/tollgate';
 import { type JudgedTarget, judgeTargets, type Row, render, summarise } from './table';
 
 const FALLBACK: Settings = {
@@ -32,6 +33,7 @@ interface Options extends Partial<Settings> {
   readonly build: boolean;
   readonly json?: string;
   readonly cpuProf?: string;
+  readonly before?: string;
 }
 
 interface Report {
@@ -71,6 +73,7 @@ function commandLine(): Command {
         .default(process.execPath, 'this one'),
     )
     .option('--no-build', 'measure what is in dist instead of building first')
+    .option('--before <folder>', 'measure another checkout of Tollgate, built, as tollgate-before')
     .option('--cpu-prof <folder>', 'leave a CPU profile of every Node program there; such figures are not comparable')
     .option(
       '--json <file>',
@@ -114,10 +117,11 @@ async function main(): Promise<void> {
   const machine = describeMachine();
   const versions = describeVersions(node);
   const profileFolder = options.cpuProf === undefined ? undefined : resolve(options.cpuProf);
+  const before = options.before === undefined ? undefined : resolve(options.before);
   const isQuiet = options.json === '-';
   if (!isQuiet) process.stdout.write(`${describe({ ...machine })}\n${describe(versions)}\n`);
   const reports: Report[] = [];
-  await withRig({ node, build: options.build, profileFolder, progress }, async (rig) => {
+  await withRig({ node, build: options.build, before, profileFolder, progress }, async (rig) => {
     for (const scenario of chosen) {
       const { report, text } = await runScenario(rig, scenario, options);
       Object.assign(versions, report.versions);
@@ -144,6 +148,7 @@ async function runScenario(
     (subject) =>
       scenario.includes(subject) &&
       (subject.only ?? scenario.name) === scenario.name &&
+      (subject.name !== tollgateBefore.name || options.before !== undefined) &&
       (options.subjects?.includes(subject.name) ?? true),
   );
   try {

@@ -29,6 +29,8 @@ export interface RigOptions {
   readonly node: string;
   /** Build the project before it is measured. */
   readonly build: boolean;
+  /** Another checkout of Tollgate, built, that is measured as `tollgate-before`; undefined for none. */
+  readonly before: string | undefined;
   /** Where CPU profiles of all Node programs are left; undefined for none. */
   readonly profileFolder: string | undefined;
   progress(line: string): void;

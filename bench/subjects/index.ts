@@ -4,7 +4,15 @@ import { httpProxy } from './http-proxy';
 import { nginxProxy } from './nginx-proxy';
 import { portkey } from './portkey';
 import type { Subject } from './subject';
-import { tollgate, tollgateExpress, tollgateRollout, tollgateShadow, tollgateSpread, tollgateWide } from './tollgate';
+import {
+  tollgate,
+  tollgateBefore,
+  tollgateExpress,
+  tollgateRollout,
+  tollgateShadow,
+  tollgateSpread,
+  tollgateWide,
+} from './tollgate';
 import { undiciRelay } from './undici-relay';
 
 /** In the order of the table. */
@@ -16,6 +24,7 @@ export const SUBJECTS: readonly Subject[] = [
   httpProxy,
   portkey,
   tollgateExpress,
+  tollgateBefore,
   tollgate,
   tollgateSpread,
   tollgateWide,

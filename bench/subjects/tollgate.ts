@@ -17,6 +17,15 @@ export const tollgate: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true }),
 };
 
+/** To see what a change costs, in one run. */
+export const tollgateBefore: Subject = {
+  name: 'tollgate-before',
+  summary: 'the Tollgate of the checkout that --before names, as it is shipped',
+  isNode: true,
+  streams: true,
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, checkout: rig.options.before }),
+};
+
 export const tollgateExpress: Subject = {
   name: 'tollgate-express',
   summary: "the same, through Express Gateway's own way",
@@ -83,6 +92,8 @@ const ROLLOUT = {
 
 interface Wanted {
   readonly fastLane: boolean;
+  /** The folder of another checkout, built; this one without. */
+  readonly checkout?: string | undefined;
   /** All of them are the same one. */
   readonly upstreams?: number;
   /** Of each upstream. */
@@ -107,7 +118,8 @@ export async function runTollgate(
   rig: Rig,
   { upstreamUrl, nodeArgs = [], ...wanted }: Wanted & { upstreamUrl: string; nodeArgs?: readonly string[] },
 ): Promise<RunningTollgate> {
-  const dist = await rig.dist();
+  const { checkout } = wanted;
+  const dist = checkout === undefined ? await rig.dist() : join(checkout, 'dist');
   const [redis, postgres] = await Promise.all([rig.redis(), rig.postgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
   const [config, data] = await Promise.all([rig.newFolder('config'), rig.newFolder('data')]);
@@ -174,8 +186,8 @@ function modelAt(at: number): string {
 
 /** The configuration as it is shipped, with other upstreams in the place of its own. */
 function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted): void {
-  const { upstreams = 1, models = 1, isSpread = false, rollout } = wanted;
-  const document = parseDocument(readFileSync(join(PROJECT_FOLDER, 'gateway.config.yml'), 'utf8'));
+  const { checkout = PROJECT_FOLDER, upstreams = 1, models = 1, isSpread = false, rollout } = wanted;
+  const document = parseDocument(readFileSync(join(checkout, 'gateway.config.yml'), 'utf8'));
   const others = Array.from({ length: models - 1 }, (_, index) => `${MODEL}-no-${index + 1}`);
   const names = Array.from({ length: upstreams }, (_, at) => (at === 0 ? 'bench' : `bench-${at}`));
   const endpoints = names.map((name, at) => [
@@ -185,7 +197,7 @@ function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted)
   document.set('serviceEndpoints', Object.fromEntries(endpoints));
   if (rollout !== undefined) document.set('rollouts', { bench: rollout });
   writeFileSync(join(folder, 'gateway.config.yml'), document.toString());
-  copyFileSync(join(PROJECT_FOLDER, 'system.config.yml'), join(folder, 'system.config.yml'));
+  copyFileSync(join(checkout, 'system.config.yml'), join(folder, 'system.config.yml'));
 }
 
 function endpointOf(url: string, at: number, models: readonly string[]): object {
