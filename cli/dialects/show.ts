@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
 import type { Verb } from '../command';
 import { type Columns, showList } from '../output';

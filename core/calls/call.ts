@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallKey } from '../accounts/identify';
 import type { Candidate } from '../catalog/catalog';
-import type { EventNote, Protocol } from '../catalog/upstream';
+import { type Protocol, protocolOf } from '../catalog/protocols';
+import type { EventNote } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
 import type { SharedObject } from '../dialects/dialect';
 import type { Reading } from '../dialects/reading';
@@ -308,7 +309,7 @@ export class Call implements Partial<CallFields> {
     const url = request.url ?? '/';
     const query = url.indexOf('?');
     this.path = query === -1 ? url : url.slice(0, query);
-    this.protocol = this.path.endsWith('/chat/completions') ? 'chat' : 'messages';
+    this.protocol = protocolOf(this.path);
     this.facts.routing.clientRetry = clientRetryOf(request);
     response.once('close', () => {
       if (!response.writableFinished) this.#clientLeaves();

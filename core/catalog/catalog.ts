@@ -1,7 +1,8 @@
 import { type CustomerPriceList, CustomerPrices } from './customer-prices';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
-import type { Protocol, UpstreamAdapter } from './upstream';
+import { forEachProtocol, type Protocol } from './protocols';
+import type { UpstreamAdapter } from './upstream';
 import type { Meter, Pass } from './usage';
 
 export type Tier = 'official' | 'high-sla' | 'standard';
@@ -197,10 +198,7 @@ export function buildCatalog(
   const byNativeName = indexNativeNames(models);
   const lookups = new Map<string, Lookup>();
   const candidatesOf = new Map(
-    models.map((model) => [
-      model,
-      { messages: enabledCandidates(model, 'messages'), chat: enabledCandidates(model, 'chat') },
-    ]),
+    models.map((model) => [model, forEachProtocol((protocol) => enabledCandidates(model, protocol))]),
   );
 
   function look(name: string): Lookup {
@@ -236,6 +234,11 @@ function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup 
       return nearestNames(name, exact.keys());
     },
   };
+}
+
+/** Returns the protocols that clients may speak to an upstream. */
+export function protocolsOf({ adapters }: Pick<Upstream, 'adapters'>): readonly Protocol[] {
+  return adapters.flatMap(({ protocols }) => protocols);
 }
 
 function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate[] {

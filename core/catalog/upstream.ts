@@ -1,8 +1,8 @@
 import type { Schema, Settings } from '../settings';
+import type { Protocol } from './protocols';
 import type { TokenCounts, Usage } from './usage';
 
-/** The dialect a client speaks to us: `POST /v1/messages` or `POST /v1/chat/completions`. */
-export type Protocol = 'messages' | 'chat';
+export type { Protocol } from './protocols';
 
 /** What an adapter is told of a call. */
 export interface ModelCall {

@@ -1,6 +1,7 @@
 import { listOf, oneOf, orNull, shape } from '../http/shape';
 import { formatUsd } from '../money';
 import type { Schema } from '../settings';
+import { PROTOCOL_NAMES } from './protocols';
 
 /** Types of columns: what such a value is in JSON, and as it is read from Postgres. */
 interface SqlTypes {
@@ -60,7 +61,7 @@ export const USAGE_FIELDS = {
   createdAt: field('created_at', 'timestamptz', shape.time, NOTHING_MORE),
   keyId: field('key_id', 'uuid', shape.uuid, NOTHING_MORE),
   keyName: field('key_name', 'text', shape.text, { isOptional: true, from: 'read' }),
-  protocol: field('protocol', 'text', oneOf('messages', 'chat'), NOTHING_MORE),
+  protocol: field('protocol', 'text', oneOf(...PROTOCOL_NAMES), NOTHING_MORE),
   path: field('path', 'text', shape.text, NOTHING_MORE),
   strategy: field('strategy', 'text', shape.text, MAYBE),
   modelRequested: field('model_requested', 'text', shape.text, MAYBE),

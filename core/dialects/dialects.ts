@@ -1,4 +1,4 @@
-import type { Protocol } from '../catalog/upstream';
+import type { Protocol } from '../catalog/protocols';
 import type { Meter } from '../catalog/usage';
 import { CHAT_DIALECT } from './chat';
 import type { Dialect, MemberClass, MemberRule, PartRule, PartType, ToolRule } from './dialect';

@@ -1,6 +1,6 @@
 import { type DearestPrice, dearestPrice } from '../../core/api/show-price';
 import type { Catalog, Entry, Model } from '../../core/catalog/catalog';
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import { mapValues } from '../../core/map-values';
 
 /** `x-billing` of a model call; docs/contract.md, section 1.3. */

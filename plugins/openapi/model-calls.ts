@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import { PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { EndpointSettings, PipelineSettings } from '../../core/configuration/pipelines';
 import type { ErrorCode } from '../../core/errors';
@@ -43,17 +43,17 @@ function modelOperation(
   method: string,
   hosts: readonly string[],
 ): object {
-  const protocol: Protocol = path.endsWith('/chat/completions') ? 'chat' : 'messages';
-  const name = protocol === 'chat' ? 'Chat' : 'Messages';
+  const protocol = protocolOf(path);
+  const { title } = PROTOCOLS[protocol];
   return {
     operationId: operationId(method, path),
-    summary: `A model call in the ${name} protocol (${pipeline.name}).`,
+    summary: `A model call in the ${title} protocol (${pipeline.name}).`,
     tags: ['models'],
     ...(hosts.length > 0 && { servers: [...(isAnyHost(endpoint) ? [{ url: '/' }] : []), ...hosts.map(directServer)] }),
     parameters: [DEBUG, IDEMPOTENCY_KEY],
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}Request` } } },
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${title}Request` } } },
     },
     responses: {
       200: {

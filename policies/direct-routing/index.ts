@@ -3,8 +3,9 @@ import type { ModelRequest } from '../../core/calls/call';
 import { keptCandidate } from '../../core/calls/kept-candidate';
 import { pricedCandidates } from '../../core/calls/priced-candidates';
 import { refusedVersion } from '../../core/calls/refuse-version';
-import type { Upstream } from '../../core/catalog/catalog';
+import { protocolsOf, type Upstream } from '../../core/catalog/catalog';
 import { nearestNames, shortenName } from '../../core/catalog/model-names';
+import { servedAt } from '../../core/catalog/protocols';
 import { fail, type GatewayError } from '../../core/errors';
 import { definePolicy } from '../../core/gateway/policy';
 import { hostOf } from '../../core/http/request-target';
@@ -26,7 +27,7 @@ export default definePolicy({
       const model = catalog.findExact(upstream.name, request.modelRequested);
       if (model === undefined) throw notSupported(upstream, request);
       const candidate = catalog.candidates(model, request.protocol).find((each) => each.upstream === upstream);
-      if (candidate === undefined) throw noCandidate(upstream, request);
+      if (candidate === undefined) throw noCandidate(upstream);
       const refused = refusedVersion([upstream], request);
       if (refused !== undefined) throw refused;
       if (gateway.health.upstream(upstream.name).isTakenOut) throw takenOut(upstream);
@@ -69,9 +70,10 @@ function notSupported({ name, models }: Upstream, { modelRequested }: ModelReque
   });
 }
 
-function noCandidate({ name, disabled }: Upstream, { protocol }: ModelRequest): GatewayError {
+function noCandidate(upstream: Upstream): GatewayError {
+  const { name, disabled } = upstream;
   if (disabled === undefined) {
-    const message = `"${name}" is served at ${protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages'} only.`;
+    const message = `"${name}" is served at ${servedAt(protocolsOf(upstream))} only.`;
     return fail('MODEL_NOT_SUPPORTED', { param: 'model', message });
   }
   return fail('ALL_PROVIDERS_FAILED', {

@@ -1,6 +1,6 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { MOST_CHOICES } from '../../core/catalog/price';
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError } from '../../core/errors';
 import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/http/json-scanner';
 import type { MemberPlace } from '../../core/wire/json-members';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ModelRequest } from '../../core/calls/call';
 import type { CacheWrites } from '../../core/catalog/price';
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/dialects/dialect';
 import { type Reading, reachesOutside } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import type { Meter } from '../../core/catalog/usage';
 import type { SharedObject, ToolRule } from '../../core/dialects/dialect';
 import { DIALECTS, toolRule } from '../../core/dialects/dialects';

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import type { Dialect, PartRule, ToolRule } from '../../core/dialects/dialect';
 import { DIALECTS, toolRule } from '../../core/dialects/dialects';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';

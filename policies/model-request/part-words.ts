@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import { forEachProtocol, type Protocol } from '../../core/catalog/protocols';
 import type { PartRule } from '../../core/dialects/dialect';
 import { DIALECTS } from '../../core/dialects/dialects';
 
@@ -13,10 +13,7 @@ export interface PartWord {
 }
 
 /** The content parts of each protocol. */
-export const PART_WORDS: Readonly<Record<Protocol, readonly PartWord[]>> = {
-  messages: wordsOf('messages'),
-  chat: wordsOf('chat'),
-};
+export const PART_WORDS: Readonly<Record<Protocol, readonly PartWord[]>> = forEachProtocol(wordsOf);
 
 function wordsOf(protocol: Protocol): readonly PartWord[] {
   return Object.entries(DIALECTS[protocol].parts).map(([word, part]) => ({

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError } from '../../core/errors';
 
 /** The roles of the Messages protocol. Its vendor added `system` in autumn 2026. */

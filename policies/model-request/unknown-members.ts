@@ -1,5 +1,5 @@
 import { Counter } from 'prom-client';
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import type { Reading } from '../../core/dialects/reading';
 import { log } from '../../core/log';
 import { metrics } from '../../core/metrics';

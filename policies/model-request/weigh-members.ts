@@ -1,5 +1,5 @@
 import type { Variant } from '../../core/catalog/price';
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import type { Dialect, MemberRule, SharedObject } from '../../core/dialects/dialect';
 import { DIALECTS, memberRule } from '../../core/dialects/dialects';
 import type { ToolUse } from '../../core/dialects/reading';

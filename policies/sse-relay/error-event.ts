@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/errors';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import type { AnsweredCall } from './headers';

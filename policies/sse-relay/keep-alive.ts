@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 
 /** What a client gets when its upstream is silent. Clients of Messages know `ping`; parsers of event streams skip comments. */
 const SIGNS: Readonly<Record<Protocol, Buffer>> = {

@@ -1,7 +1,8 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { refusedVersion } from '../../core/calls/refuse-version';
-import type { Catalog, Model } from '../../core/catalog/catalog';
+import { type Catalog, type Model, protocolsOf } from '../../core/catalog/catalog';
 import { shortenName } from '../../core/catalog/model-names';
+import { servedAt } from '../../core/catalog/protocols';
 import { takesVersion, versionOf } from '../../core/catalog/versions';
 import { fail } from '../../core/errors';
 import type { UpstreamHealth } from '../../core/health/health';
@@ -22,15 +23,13 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
   });
 }
 
-/** A model that is served only in the other protocol, or that nobody can serve now. */
+/** A model that is served only in other protocols, or that nobody can serve now. */
 export function noCandidate(model: Model, request: ModelRequest, health: UpstreamHealth): Error {
   const { protocol } = request;
-  const speaking = model.entries.filter(({ upstream }) =>
-    upstream.adapters.some((each) => each.protocols.includes(protocol)),
-  );
+  const speaking = model.entries.filter(({ upstream }) => protocolsOf(upstream).includes(protocol));
   if (speaking.length === 0) {
-    const other = protocol === 'messages' ? '/v1/chat/completions' : '/v1/messages';
-    return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${other} only.` });
+    const others = servedAt(model.entries.flatMap(({ upstream }) => protocolsOf(upstream)));
+    return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${others} only.` });
   }
   const enabled = speaking.flatMap(({ upstream }) => (upstream.disabled === undefined ? [upstream] : []));
   const refused = refusedVersion(enabled, request);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordedBody, RecordedFailure, RecordedStream } from '../../conformance/upstream';
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 
 const FIXTURES = join(__dirname, '..', 'fixtures');
 

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/upstream';
+import type { Protocol } from '../../core/catalog/protocols';
 import type { Dialect } from '../../core/dialects/dialect';
 import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { RATES_PER_MILLION, showDearestRates } from '../../../core/api/show-price';
-import { TIERS } from '../../../core/catalog/catalog';
+import { protocolsOf, TIERS } from '../../../core/catalog/catalog';
+import { PROTOCOL_NAMES } from '../../../core/catalog/protocols';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { routableEntries } from '../../../core/health/routable-entries';
 import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
@@ -19,7 +20,7 @@ export function showCatalog({ catalog, health }: Parts, request: IncomingMessage
     models: models.flatMap((model) => {
       const entries = routableEntries(model, health);
       if (entries.length === 0) return [];
-      const protocols = new Set(entries.flatMap(({ upstream }) => upstream.adapters.flatMap((each) => each.protocols)));
+      const protocols = new Set(entries.flatMap(({ upstream }) => protocolsOf(upstream)));
       return {
         name: model.name,
         aliases: model.aliases,
@@ -53,7 +54,7 @@ export const CATALOG_FIELDS = {
     object({
       name: shape.text,
       aliases: shape.texts,
-      protocols: listOf(oneOf('messages', 'chat')),
+      protocols: listOf(oneOf(...PROTOCOL_NAMES)),
       context: shape.integer,
       maxOutput: shape.integer,
       upstreams: shape.texts,

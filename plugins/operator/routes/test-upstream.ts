@@ -2,7 +2,8 @@ import { TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { recordedAttempt } from '../../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../../core/catalog/catalog';
-import type { Protocol, UpstreamAdapter } from '../../../core/catalog/upstream';
+import { PROTOCOL_NAMES, type Protocol } from '../../../core/catalog/protocols';
+import type { UpstreamAdapter } from '../../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, newRequestId, sendJson } from '../../../core/http/http';
@@ -16,14 +17,14 @@ import { requireUpstream } from './upstream';
 const TEST = {
   type: 'object',
   additionalProperties: false,
-  properties: { model: TEXT, protocol: { enum: ['messages', 'chat'] } },
+  properties: { model: TEXT, protocol: { enum: PROTOCOL_NAMES } },
   example: { model: 'demo-model', protocol: 'messages' },
 } as const;
 
 const TESTED = object({
   upstream: shape.text,
   model: shape.text,
-  protocol: oneOf('messages', 'chat'),
+  protocol: oneOf(...PROTOCOL_NAMES),
   ok: shape.yes,
   status: orNull(shape.integer),
   ms: shape.integer,

@@ -1,4 +1,5 @@
 import type { Route } from '../../../core/api/route';
+import { PROTOCOL_NAMES } from '../../../core/catalog/protocols';
 import { sendJson } from '../../../core/http/http';
 import { object, shape } from '../../../core/http/shape';
 
@@ -13,7 +14,7 @@ export function showCardRoute(): Route {
     handle: async (_visit, _request, response) => {
       sendJson(response, 200, {
         name: 'Tollgate',
-        protocols: ['messages', 'chat'],
+        protocols: PROTOCOL_NAMES,
         models: '/v1/models',
         document: '/openapi.json',
         health: '/healthz',

@@ -1,0 +1,31 @@
+/** The protocols that clients speak to us, with the title that documents use and the path of their calls. */
+export const PROTOCOLS = {
+  messages: { title: 'Messages', path: '/v1/messages' },
+  chat: { title: 'Chat', path: '/v1/chat/completions' },
+} as const satisfies Readonly<Record<string, ProtocolFacts>>;
+
+export interface ProtocolFacts {
+  readonly title: string;
+  /** Without the prefix of a strategy. */
+  readonly path: `/v1/${string}`;
+}
+
+export type Protocol = keyof typeof PROTOCOLS;
+
+export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly Protocol[] as readonly [Protocol, ...Protocol[]];
+
+/** Returns the protocol of a call's path, whatever strategy stands before it. */
+export function protocolOf(path: string): Protocol {
+  return PROTOCOL_NAMES.find((name) => path.endsWith(PROTOCOLS[name].path)) ?? 'messages';
+}
+
+/** Returns one value for each protocol. */
+export function forEachProtocol<T>(make: (protocol: Protocol) => T): Readonly<Record<Protocol, T>> {
+  return Object.fromEntries(PROTOCOL_NAMES.map((name) => [name, make(name)])) as Record<Protocol, T>;
+}
+
+/** Returns where a model is served that does not speak the protocol of a call, for a person to read. */
+export function servedAt(protocols: Iterable<Protocol>): string {
+  const paths = [...new Set(protocols)].map((name) => PROTOCOLS[name].path);
+  return new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(paths);
+}
