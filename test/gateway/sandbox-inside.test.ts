@@ -172,7 +172,7 @@ describe('inside a running sandbox', () => {
       headers: { 'x-api-key': key, accept: 'text/event-stream', 'content-type': 'application/json' },
       body: body === undefined ? null : JSON.stringify(body),
     });
-    expect(statusCode).to.equal(200);
+    expect(statusCode).to.equal(body === undefined ? 200 : 201);
     return reading;
   };
 

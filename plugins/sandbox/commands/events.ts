@@ -63,11 +63,12 @@ export async function* followCommand(
 /** Sends events until they end or the client leaves; `endFollowing` is called then. */
 export async function sendEvents(
   response: ServerResponse,
+  status: number,
   events: (signal: AbortSignal) => AsyncIterable<CommandEvent>,
   endFollowing: () => void,
 ): Promise<void> {
   try {
-    if (!response.destroyed) await send(response, events);
+    if (!response.destroyed) await send(response, status, events);
   } finally {
     endFollowing();
   }
@@ -75,11 +76,12 @@ export async function sendEvents(
 
 async function send(
   response: ServerResponse,
+  status: number,
   events: (signal: AbortSignal) => AsyncIterable<CommandEvent>,
 ): Promise<void> {
   const left = new AbortController();
   response.once('close', () => left.abort());
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+  response.writeHead(status, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
   response.flushHeaders();
   for await (const { event, sequence, data } of events(left.signal)) {
     if (response.destroyed) return;

@@ -39,7 +39,7 @@ export function readLogsRoute(service: InsideService): Route {
       const place = { sandboxId: sandbox.id, commandId: command.id };
       if (follow) {
         const endFollowing = service.commands.followers.add(sandbox.id);
-        return sendEvents(response, (left) => followCommand(service, place, after, left), endFollowing);
+        return sendEvents(response, 200, (left) => followCommand(service, place, after, left), endFollowing);
       }
       const pieces = await readOutput(service.database, command.id, after);
       sendJson(response, 200, {

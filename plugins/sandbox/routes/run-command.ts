@@ -52,8 +52,12 @@ export function runCommandRoute(service: InsideService): Route {
     summary: 'Runs a shell command: waits for its end, streams its output as events, or leaves it running.',
     body: BODY,
     answers: {
-      200: { description: 'Its output, for who accepts `text/event-stream`.', orAs: COMMAND_EVENTS },
-      201: { description: 'The command: ended, or begun in the background.', schema: COMMAND },
+      201: {
+        description:
+          'The command, ended or begun in the background; its events for clients that accept `text/event-stream`.',
+        schema: COMMAND,
+        orAs: COMMAND_EVENTS,
+      },
     },
     errors: [...RUNNING_ERRORS, 'COMMAND_INVALID', 'COMMAND_LIMIT'],
     handle: async (visit, request, response) => {
@@ -97,7 +101,7 @@ async function runFollowed(
     endFollowing();
     throw error;
   });
-  await sendEvents(response, (left) => eventsOf(service, live, left), endFollowing);
+  await sendEvents(response, 201, (left) => eventsOf(service, live, left), endFollowing);
 }
 
 const LOOK_EVERY_MS = 500;
