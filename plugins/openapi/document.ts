@@ -1,9 +1,13 @@
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { mapValues } from '../../core/map-values';
 import { CALL_ERROR_SCHEMA, ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
 import { header } from './header';
 import { modelPaths } from './model-calls';
 import { CHAT_REQUEST, MESSAGES_REQUEST } from './model-requests';
 import { routePaths } from './own-paths';
+import { toOpenApi } from './schema';
+import { publicServer } from './servers';
+import { tagsOf } from './tags';
 
 const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
@@ -16,10 +20,12 @@ const PLATFORM_HEADERS = {
 
 /** The public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
 export function publicDocument(gateway: PluginGateway): object {
-  const { configuration } = gateway;
+  const paths = { ...modelPaths(gateway.configuration), ...routePaths(gateway.routes(), 'public') };
   return {
     ...head('Tollgate', 'Model calls in two protocols over many upstreams, and what they cost.', gateway),
-    paths: { ...modelPaths(configuration), ...routePaths(gateway.routes(), 'public') },
+    servers: [publicServer()],
+    tags: tagsOf(paths),
+    paths,
     security: [{ apiKey: [] }, { bearer: [] }, { svcKey: [] }],
     components: {
       securitySchemes: {
@@ -37,26 +43,32 @@ export function publicDocument(gateway: PluginGateway): object {
         Tokens: header('Tokens; not on streams.', 'integer'),
         Routing: header('Why the call went where it went, as JSON; for keys that may debug and ask for it.', 'string'),
       },
-      schemas: {
-        ...ERROR_SCHEMAS,
-        CallError: CALL_ERROR_SCHEMA,
-        MessagesRequest: MESSAGES_REQUEST,
-        ChatRequest: CHAT_REQUEST,
-      },
+      schemas: mapValues(
+        {
+          ...ERROR_SCHEMAS,
+          CallError: CALL_ERROR_SCHEMA,
+          MessagesRequest: MESSAGES_REQUEST,
+          ChatRequest: CHAT_REQUEST,
+        },
+        toOpenApi,
+      ),
     },
   };
 }
 
 /** The admin listener. */
 export function adminDocument(gateway: PluginGateway): object {
+  const paths = routePaths(gateway.routes(), 'admin');
   return {
     ...head('Tollgate, for operators', 'Accounts, keys, money, upstreams and configuration.', gateway),
-    paths: routePaths(gateway.routes(), 'admin'),
+    servers: [{ url: '/' }],
+    tags: tagsOf(paths),
+    paths,
     security: [{ adminToken: [] }],
     components: {
       securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' } },
       headers: PLATFORM_HEADERS,
-      schemas: ERROR_SCHEMAS,
+      schemas: mapValues(ERROR_SCHEMAS, toOpenApi),
     },
   };
 }
@@ -65,7 +77,6 @@ function head(title: string, description: string, { configRevision }: PluginGate
   return {
     openapi: '3.0.3',
     info: { title, version: '1', description, license: LICENSE, 'x-config-revision': configRevision },
-    servers: [{ url: '/' }],
     'x-errors': ERROR_CATALOGUE,
   };
 }

@@ -6,6 +6,8 @@ import { asksUpstream } from '../../core/gateway/asked-upstreams';
 import { tokenBilling } from './billing';
 import { errorResponse, errorResponses } from './errors';
 import { operationId } from './operation-id';
+import { toOpenApi } from './schema';
+import { directServer, publicServer } from './servers';
 
 /** One path of one endpoint. */
 interface ModelPath {
@@ -38,7 +40,7 @@ function isAnyHost({ host }: EndpointSettings): boolean {
 }
 
 function modelOperation(
-  { catalog }: Configuration,
+  { catalog, gateway: { http } }: Configuration,
   { path, pipeline, endpoint }: ModelPath,
   method: string,
   hosts: readonly string[],
@@ -49,7 +51,12 @@ function modelOperation(
     operationId: operationId(method, path),
     summary: `A model call in the ${title} protocol (${pipeline.name}).`,
     tags: ['models'],
-    ...(hosts.length > 0 && { servers: [...(isAnyHost(endpoint) ? [{ url: '/' }] : []), ...hosts.map(directServer)] }),
+    ...(hosts.length > 0 && {
+      servers: [
+        ...(isAnyHost(endpoint) ? [publicServer()] : []),
+        ...hosts.map((host) => directServer(host, http.port)),
+      ],
+    }),
     parameters: [DEBUG, IDEMPOTENCY_KEY],
     requestBody: {
       required: true,
@@ -60,7 +67,7 @@ function modelOperation(
         description: "The upstream's answer; an event stream when `stream` is true.",
         headers: ANSWER_HEADERS,
         content: {
-          'application/json': { schema: { type: 'object' } },
+          'application/json': { schema: toOpenApi({ type: 'object' }) },
           'text/event-stream': { schema: { type: 'string' } },
         },
       },
@@ -69,13 +76,6 @@ function modelOperation(
     },
     'x-billing': tokenBilling(catalog, protocol, asksUpstream(pipeline)),
   };
-}
-
-/** A direct address pins the upstream that stands in its first label. */
-function directServer(host: string): object {
-  if (!host.includes('*')) return { url: `//${host}` };
-  const description = 'A direct address: it pins one upstream.';
-  return { url: `//${host.replace('*', '{upstream}')}`, description, variables: { upstream: { default: 'upstream' } } };
 }
 
 const DEBUG = {

@@ -27,6 +27,7 @@ export const MESSAGES_REQUEST = {
     messages: listOf({
       type: 'object',
       required: ['role', 'content'],
+      additionalProperties: true,
       properties: { role: { type: 'string', enum: ['user', 'assistant', 'system'] }, content: CONTENT },
     }),
     system: { ...CONTENT, description: 'The system prompt.' },
@@ -45,6 +46,7 @@ export const CHAT_REQUEST = {
     messages: listOf({
       type: 'object',
       required: ['role'],
+      additionalProperties: true,
       properties: { role: { type: 'string' }, content: { ...CONTENT, anyOf: CONTENT.anyOf.map(orNull) } },
     }),
     max_tokens: { type: 'integer', minimum: 1, nullable: true },

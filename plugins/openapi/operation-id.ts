@@ -1,5 +1,6 @@
-/** `GET /v1/usage/{requestId}` -> `getV1UsageByRequestId` */
+/** `GET /v1/usage/{requestId}` -> `getV1UsageByRequestId`, `GET /` -> `getRoot` */
 export function operationId(method: string, path: string): string {
+  if (path === '/') return `${method.toLowerCase()}Root`;
   const words = path.split('/').flatMap((segment) => {
     const [, name] = /^\{(\w+)(?:\.\.\.)?\}$/.exec(segment) ?? [];
     return name === undefined ? segment.split(/[^A-Za-z0-9]+/) : ['by', name];

@@ -5,14 +5,15 @@ import { errorResponses } from './errors';
 import { header } from './header';
 import { operationId } from './operation-id';
 import { toOpenApi } from './schema';
+import { tagOf } from './tags';
 
 /** The paths of our own endpoints on one listener. */
 export function routePaths(routes: readonly Route[], listener: Route['listener']): Record<string, object> {
   const paths: Record<string, Record<string, object>> = {};
-  for (const route of routes.filter((each) => each.listener === listener && !isOfConsole(each))) {
+  for (const route of routes.filter((each) => each.listener === listener && !isOfConsole(each) && isOffered(each))) {
     const path = route.path.replaceAll('...}', '}');
-    // What answers to every method is told as the one that clients would use.
-    const method = route.method === '*' ? 'post' : route.method.toLowerCase();
+    // What answers to every method is told as the one that needs no body.
+    const method = route.method === '*' ? 'get' : route.method.toLowerCase();
     paths[path] = { ...paths[path], [method]: operation(route, method) };
   }
   return paths;
@@ -21,6 +22,11 @@ export function routePaths(routes: readonly Route[], listener: Route['listener']
 /** The console's interface changes with its page, and is described in docs/console.md. */
 function isOfConsole(route: Route): boolean {
   return route.listener === 'public' && (route.auth === 'page' || route.auth === 'session');
+}
+
+/** A path that only refuses is no use to a generated client. */
+function isOffered({ answers }: Route): boolean {
+  return Object.keys(answers).length > 0;
 }
 
 function operation(route: Route, method: string): object {
@@ -40,12 +46,6 @@ function operation(route: Route, method: string): object {
 }
 
 const JSON_TYPE = 'application/json';
-
-/** The noun: `/admin/v1/accounts/{id}` and `/v1/usage.csv` are of `accounts` and `usage`. */
-function tagOf(path: string): string {
-  const [noun] = /(?<=\/v1\/)[a-z-]+/.exec(path) ?? ['service'];
-  return noun;
-}
 
 function pathParameters(path: string): object[] {
   return [...path.matchAll(/\{(\w+)(?:\.\.\.)?\}/g)].map(([, name]) => ({
@@ -73,7 +73,8 @@ function headerParameters({ headers = {} }: Route): object[] {
 }
 
 function isRequired(body: object): boolean {
-  return ((body as { required?: readonly string[] }).required ?? []).length > 0;
+  const { required = [], anyOf = [] } = body as { required?: readonly string[]; anyOf?: readonly object[] };
+  return required.length > 0 || (anyOf.length > 0 && anyOf.every(isRequired));
 }
 
 function response({ description, schema, mediaType = JSON_TYPE, orAs = {}, headers }: RouteAnswer): object {

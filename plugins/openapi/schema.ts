@@ -5,11 +5,34 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** JSON Schema (draft 7) as OpenAPI 3.0 writes it, which knows no list of types, no `const` and no `propertyNames`. */
 export function toOpenApi(schema: Schema): JsonSchema {
-  const { type, const: only, exclusiveMinimum, propertyNames: _, ...rest } = schema as JsonSchema;
+  const { type, const: only, exclusiveMinimum, pattern, propertyNames: _, ...rest } = schema as JsonSchema;
   const inner = Object.fromEntries(Object.entries(rest).map(([word, value]) => [word, convertWithin(word, value)]));
   const bounded = typeof exclusiveMinimum === 'number' ? { minimum: exclusiveMinimum, exclusiveMinimum: true } : {};
   const fixed = only === undefined ? {} : { enum: [only] };
-  return { ...typeWords(type), ...inner, ...bounded, ...fixed };
+  const matched = typeof pattern === 'string' ? { pattern: portablePattern(pattern) } : {};
+  return { ...typeWords(type), ...openness(schema as JsonSchema), ...inner, ...bounded, ...fixed, ...matched };
+}
+
+/** Says that an object without named properties takes any: openapi-typescript would make a type of it that takes none. */
+function openness({ type, properties, additionalProperties }: JsonSchema): JsonSchema {
+  return type === 'object' && properties === undefined && additionalProperties === undefined
+    ? { additionalProperties: true }
+    : {};
+}
+
+/**
+ * Writes control characters out and leaves lone surrogates away, because many programs read patterns without the flag `u`. The
+ * handlers' own pattern refuses lone surrogates all the same.
+ */
+function portablePattern(pattern: string): string {
+  return pattern.replaceAll('\\p{Cc}', '\\u0000-\\u001f\\u007f-\\u009f').replaceAll('\\p{Cs}', '');
+}
+
+/** A property as its object lists it. Its default is told in words: openapi-typescript requires properties that have one. */
+function property(schema: Schema): JsonSchema {
+  const { default: usual, description, ...rest } = toOpenApi(schema);
+  if (usual === undefined) return { ...(description !== undefined && { description }), ...rest };
+  return { description: [description, `Default: \`${JSON.stringify(usual)}\`.`].filter(Boolean).join(' '), ...rest };
 }
 
 function typeWords(type: unknown): JsonSchema {
@@ -23,7 +46,7 @@ function typeWords(type: unknown): JsonSchema {
 }
 
 function convertWithin(word: string, value: unknown): unknown {
-  if (word === 'properties') return mapValues(value as JsonSchema, (each) => toOpenApi(each as Schema));
+  if (word === 'properties') return mapValues(value as JsonSchema, (each) => property(each as Schema));
   if (word === 'items') return toOpenApi(value as Schema);
   if (word === 'additionalProperties' && typeof value === 'object') return toOpenApi(value as Schema);
   if (word === 'anyOf' || word === 'oneOf' || word === 'allOf') return (value as Schema[]).map(toOpenApi);

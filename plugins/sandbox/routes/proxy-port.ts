@@ -9,6 +9,7 @@ import { pathBelowProxy, placeOfHost, readPort } from '../ports/addresses';
 import type { Passage } from '../ports/port-proxy';
 import { accountOfToken, hashToken, type PortPlace, TOKEN_HEADER } from '../ports/tokens';
 import { toCallerError } from '../suppliers/failure';
+import { BYTES } from './file-access';
 
 /** A port at a path below the gateway's own origin: its pages are kept from acting as the gateway's. */
 export function proxyPortRoute(service: InsideService): Route {
@@ -24,7 +25,13 @@ export function proxyPortRoute(service: InsideService): Route {
     path: '/v1/sandboxes/{id}/ports/{port}/proxy/{rest...}',
     summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers that opened it.',
     headers: { [TOKEN_HEADER]: 'As the answer that opened the port says.' },
-    answers: { 200: { description: 'What the port answers, with its own status, headers and body.' } },
+    answers: {
+      200: {
+        description: 'What the port answers, with its own status, headers and body.',
+        schema: BYTES,
+        mediaType: '*/*',
+      },
+    },
     errors: [...RUNNING_ERRORS, 'INVALID_API_KEY', 'PORT_INVALID'],
     handle: async (visit, request, response) => service.ports.pass(request, response, await passageOf(visit, request)),
     upgrade: async (visit, request, socket, head, response) =>
