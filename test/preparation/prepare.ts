@@ -1,12 +1,13 @@
 /**
- * `npm run prepare:tests`: finds, or installs in one go, all that the tests start, installs the agents and builds the server, before any
- * test process starts. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
+ * `npm run prepare:tests`: finds, or installs in one go, all that the tests start, installs the agents and the makers of clients, and
+ * builds the server, before any test process starts. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
  */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installAgents } from '../support/agents';
 import { buildServer } from '../support/built-server';
+import { installOwnPackage } from '../support/own-packages';
 import { BENCH_PROGRAMS, lookForProgram, TEST_PROGRAMS } from '../support/programs';
 import { type Machine, preparePrograms } from './needed-programs';
 import { tell, timed } from './progress';
@@ -27,6 +28,7 @@ async function main(): Promise<void> {
   await preparePrograms(isBench ? BENCH_PROGRAMS : TEST_PROGRAMS, THIS_MACHINE);
   if (!isBench) {
     await timed('agents', installAgents);
+    await timed('clients', (report) => installOwnPackage('clients', report));
     await timed('server', buildServer);
   }
   process.stdout.write(`prepared in ${Math.round((performance.now() - begunMs) / 1_000)} s\n`);

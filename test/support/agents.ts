@@ -1,36 +1,17 @@
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { installOwnPackage } from './own-packages';
 
 /** The package of its own that names the agents, with their versions. */
 const AGENTS = resolve(__dirname, '../agents');
 const PROGRAMS = join(AGENTS, 'node_modules/@anthropic-ai');
 
-/** npm writes this file last, so a broken installation is repeated. */
-const INSTALLED = 'node_modules/.package-lock.json';
-const WANTED = 'package-lock.json';
-
-/**
- * Installs the agents when the lock file is newer than what is installed. Processes that call it at once wait for each other, and
- * only the first of them installs.
- */
-export async function installAgents(progress: (line: string) => void = () => undefined): Promise<void> {
-  if (await isNewer(INSTALLED, WANTED)) return;
-  progress('installing the agents (npm ci in test/agents)');
-  // The programs are complete without their install scripts, which only link them.
-  const install = 'npm ci --ignore-scripts --no-audit --no-fund';
-  const { code, output } = await run('flock', [WANTED, 'sh', '-c', `[ ${INSTALLED} -nt ${WANTED} ] || ${install}`], {
-    cwd: AGENTS,
-    onLine: progress,
-  });
-  if (code !== 0) throw new Error(`the agents cannot be installed:\n${output}`);
-}
-
-async function isNewer(path: string, than: string): Promise<boolean> {
-  const [one, other] = await Promise.all([path, than].map((each) => stat(join(AGENTS, each)).catch(() => undefined)));
-  return one !== undefined && other !== undefined && one.mtimeMs > other.mtimeMs;
+/** Installs the agents where they are missing or of other versions. */
+export function installAgents(progress?: (line: string) => void): Promise<void> {
+  return installOwnPackage('agents', progress);
 }
 
 export interface AgentTask {

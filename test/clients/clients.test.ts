@@ -1,0 +1,209 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import {
+  CLIENT_MAKERS,
+  CLIENTS,
+  type ClientMaker,
+  callerFile,
+  runCaller,
+  runClientsProgram,
+  STRICT_COMPILER,
+  type Step,
+  type Told,
+  typeCheck,
+} from '../support/client-makers';
+import { temporaryFolder } from '../support/configuration-folder';
+import { type Document, expectShape, type Operation, operationsOf, readDocuments } from '../support/documents';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { installOwnPackage } from '../support/own-packages';
+import { SANDBOX_GATEWAY } from '../support/sandboxes';
+import {
+  chatAnswer,
+  chatStream,
+  messagesAsAsked,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+import { OPERATORS_WORK, REFUSALS, REFUSED, SANDBOX_LIFE, STREAMED_CALLS, type Steps, UNCALLED, USAGE } from './steps';
+
+const MODEL = 'demo-model';
+const LISTENERS = ['public', 'admin'] as const;
+type Listener = (typeof LISTENERS)[number];
+
+/** Each call in the protocol and form that it asks for. */
+const AS_ASKED: Script = {
+  answer: (exchange) => {
+    const { stream } = exchange.call.json as { readonly stream?: boolean };
+    const chat = stream === true ? chatStream() : chatAnswer();
+    return (exchange.call.path.includes('/chat/') ? chat : messagesAsAsked()).answer(exchange);
+  },
+};
+
+describe('The OpenAPI documents, in the programs of others', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let documents: Record<Listener, Document>;
+  let folder: string;
+  let customer: { accountId: string; keyId: string; key: string };
+  let requestId: string;
+
+  before(async function () {
+    this.timeout(300_000);
+    await installOwnPackage('clients');
+    upstream = await startUpstream();
+    upstream.always(AS_ASKED);
+    gateway = await startGateway({
+      ...SANDBOX_GATEWAY,
+      upstreams: { acme: { url: upstream.url, models: { [MODEL]: {} } } },
+    });
+    documents = await readDocuments(gateway);
+    customer = await gateway.newCustomer('10');
+    const body = { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] };
+    const { headers } = await gateway.call('/v1/messages', { key: customer.key, body });
+    requestId = headers['x-svc-request-id'] ?? '';
+    await gateway.record(customer.key, requestId);
+    folder = temporaryFolder(
+      Object.fromEntries(LISTENERS.map((listener) => [`${listener}.json`, JSON.stringify(documents[listener])])),
+    );
+    symlinkSync(join(CLIENTS, 'node_modules'), join(folder, 'node_modules'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  it("have nothing that Redocly's recommended rules object to", async () => {
+    // The standard domain of direct addresses is localhost.
+    const args = ['--skip-rule=no-server-example.com', '--format=json'];
+    for (const listener of LISTENERS) {
+      const { output } = await runClientsProgram('redocly', ['lint', `${listener}.json`, ...args], folder);
+      const { problems } = JSON.parse(output) as { problems: object[] };
+      expect(problems, listener).to.deep.equal([]);
+    }
+  });
+
+  it("have nothing that Spectral's `spectral:oas` objects to, but for words that are not there", async () => {
+    // The gateway does not know whom its operator's clients may ask, and a summary says what an operation does.
+    const rules = { extends: ['spectral:oas'], rules: { 'info-contact': 'off', 'operation-description': 'off' } };
+    writeFileSync(join(folder, 'ruleset.json'), JSON.stringify(rules));
+    const args = [
+      'lint',
+      ...LISTENERS.map((listener) => `${listener}.json`),
+      '--ruleset',
+      'ruleset.json',
+      '--format=json',
+      '--quiet',
+    ];
+    const { output } = await runClientsProgram('spectral', args, folder);
+    expect(JSON.parse(output)).to.deep.equal([]);
+  });
+
+  for (const maker of CLIENT_MAKERS) {
+    it(`make a client with ${maker.name} whose every method compiles, and does what the document says`, async () => {
+      const place = makePlace(folder, maker);
+      await Promise.all(LISTENERS.map((listener) => makeClient(maker, listener, place)));
+      const checked = await typeCheck(place);
+      expect(checked.code, checked.output.slice(0, 5_000)).to.equal(0);
+      for (const listener of LISTENERS) {
+        const told = await runCaller(join(place, `${listener}-caller.ts`), knownAt(listener, maker));
+        expect(told).to.have.length(callsOf(listener).called.length);
+        for (const answer of told) expectDocumented(documents[listener], answer);
+        if (listener === 'public') expectRefusals(told);
+      }
+    });
+  }
+
+  async function makeClient(maker: ClientMaker, listener: Listener, place: string): Promise<void> {
+    // The one as a developer reads it; the other needs the operator's token.
+    const from = listener === 'public' ? `${gateway.url}/openapi.json` : join(folder, `${listener}.json`);
+    const args = maker.arguments(from, join(place, listener));
+    const { code, output } = await runClientsProgram(maker.program, args, place);
+    expect(code, output).to.equal(0);
+    const { called, uncalled } = callsOf(listener);
+    writeFileSync(join(place, `${listener}-caller.ts`), callerFile(maker, listener, called, uncalled));
+  }
+
+  function makePlace(parent: string, { program }: ClientMaker): string {
+    const place = join(parent, program);
+    mkdirSync(place);
+    writeFileSync(join(place, 'package.json'), '{ "type": "module" }');
+    const project = { compilerOptions: STRICT_COMPILER, include: ['**/*.ts'] };
+    writeFileSync(join(place, 'tsconfig.json'), JSON.stringify(project));
+    return place;
+  }
+
+  function knownAt(listener: Listener, { program }: ClientMaker): Record<string, string> {
+    const both = { client: program, email: `${program}@example.com` };
+    return listener === 'public'
+      ? { ...both, url: gateway.url, key: customer.key }
+      : { ...both, url: gateway.adminUrl, key: gateway.adminToken };
+  }
+
+  /** Every operation: those of the document that no step names are called with its example. */
+  function callsOf(listener: Listener) {
+    const operations = operationsOf(documents[listener]);
+    const [steps, refused, uncalled] =
+      listener === 'public'
+        ? [[...STREAMED_CALLS, ...USAGE, ...SANDBOX_LIFE], REFUSED, []]
+        : [OPERATORS_WORK, [], UNCALLED];
+    const named = new Set([...steps.map(([operationId]) => operationId), ...uncalled]);
+    const others = operations.filter(({ operation }) => !named.has(operation.operationId) || isModelCall(operation));
+    const withUsualStep = (each: Operation) => [each, usualStep(each, documents[listener])] as const;
+    const withStep = ([operationId, step]: Steps[number]) => [findOperation(operations, operationId), step] as const;
+    return {
+      called: [...others.map(withUsualStep), ...[...steps, ...refused].map(withStep)],
+      uncalled: uncalled.map((operationId) => withUsualStep(findOperation(operations, operationId))),
+    };
+  }
+
+  function usualStep({ path, operation }: Operation, { components }: Document): Step {
+    const values: Record<string, string> = { ...customer, requestId, id: MODEL, name: 'acme' };
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, values[name] ?? name]);
+    const { schema } = operation.requestBody?.content['application/json'] ?? {};
+    const body = schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)];
+    return {
+      ...(inPath.length > 0 && { path: Object.fromEntries(inPath) }),
+      ...(body?.example !== undefined && { body: body.example }),
+    };
+  }
+});
+
+function findOperation(operations: readonly Operation[], operationId: string): Operation {
+  const found = operations.find(({ operation }) => operation.operationId === operationId);
+  if (found === undefined) throw new Error(`the document has no ${operationId}`);
+  return found;
+}
+
+function isModelCall({ 'x-billing': { type } }: Operation['operation']): boolean {
+  return type === 'PER_TOKEN';
+}
+
+/** Expects that the document tells of such an answer, and that it has the shape and media type that stand there. */
+function expectDocumented(document: Document, { operationId, status, data }: Told): void {
+  const what = `${operationId} ${status}: ${JSON.stringify(data)?.slice(0, 500)}`;
+  const { operation } = operationsOf(document).find((each) => each.operation.operationId === operationId) ?? {};
+  const { content = {}, description } = operation?.responses[String(status)] ?? {};
+  expect(description, what).to.be.a('string');
+  if (status >= 400) {
+    const { error } = data as { error: { code: string } };
+    expect(description, what).to.contain(`\`${error.code}\``);
+  } else if (Object.keys(content).length === 0) {
+    expect(data ?? '', what).to.equal('');
+  } else if (typeof data === 'object') {
+    expectShape(content['application/json'].schema, data, what, document.components);
+  } else {
+    expect(data, what).to.be.a('string');
+    const types = Object.keys(content).filter((type) => type !== 'application/json');
+    expect(types, what).to.have.length(1);
+    if (types[0] === 'text/event-stream') expect(data, what).to.match(/^(?:event|data): /m);
+  }
+}
+
+function expectRefusals(told: readonly Told[]): void {
+  const refused = told.filter(({ status }) => status >= 400);
+  const codes = refused.map(({ status, data }) => `${status} ${(data as { error: { code: string } }).error.code}`);
+  expect(codes).to.deep.equal(REFUSALS);
+}
