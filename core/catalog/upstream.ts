@@ -70,7 +70,10 @@ export interface EventNote {
   readonly finish?: boolean;
   /** The choices (`n`) whose stop reason stands in this event, by index; absent where a protocol has only one. */
   readonly finishedChoices?: readonly number[];
-  /** This event carries the final usage at its top-level member `usage`, where `cost` may be added. */
+  /**
+   * This event carries the final usage at its top-level member `usage`, where `cost` may be added. In Chat the usage may move into the
+   * event with the stop reason; then an event that has neither content nor a stop reason is dropped.
+   */
   readonly finalUsage?: boolean;
   /** The protocol's own end (`message_stop`, `[DONE]`). */
   readonly done?: boolean;

@@ -36,16 +36,23 @@ export default definePolicy({
           'A client that has taken nothing of its stream for so long pays for what it was given when the upstream breaks off or a stop of the process ends it; any other pays nothing.',
         default: '30s',
       },
+      usageWithin: {
+        ...DURATION,
+        description:
+          'How long is waited for the usage behind a stop reason. So long at most the chunk with `finish_reason` of a Chat stream is held back, whose client did not ask for usage.',
+        default: '10s',
+      },
     },
   },
   needs: ['request', 'reservation', 'meter', 'answer'],
   provides: [],
   answers: true,
   boundsItself: true,
-  prepare: ({ annotateStreamCost, exposeAccountHeaders, keepAlive: after, stalledAfter }, gateway) => {
+  prepare: ({ annotateStreamCost, exposeAccountHeaders, keepAlive: after, stalledAfter, usageWithin }, gateway) => {
     const keepAlive = after === 'off' ? undefined : new KeepAlive(parseDuration(after));
     const stalledAfterMs = parseDuration(stalledAfter);
-    const stream = { annotateStreamCost, exposeAccountHeaders, stalledAfterMs, keepAlive, gateway };
+    const usageWithinMs = parseDuration(usageWithin);
+    const stream = { annotateStreamCost, exposeAccountHeaders, stalledAfterMs, usageWithinMs, keepAlive, gateway };
     return (call, _request, response) => {
       const { answer } = call;
       switch (answer.kind) {

@@ -1,9 +1,9 @@
-/** How long, and how much, is read behind a stop reason for the usage. */
-const USAGE_WITHIN_MS = 10_000;
+/** How much is read behind a stop reason for the usage. */
 const USAGE_WITHIN_BYTES = 64 * 1_024;
 
 /** Bounds how long, and how much, of a stream is read although its client has left, or its answer is whole. */
 export class ReadingOn {
+  readonly #usageWithinMs: number;
   readonly #end: () => void;
   #absence: NodeJS.Timeout | undefined;
   #usage: NodeJS.Timeout | undefined;
@@ -11,8 +11,9 @@ export class ReadingOn {
   /** The time for a client that has left is over, and the answer is not whole. */
   isOver = false;
 
-  /** `end` stops the reading. */
-  constructor(end: () => void) {
+  /** `end` stops the reading; behind a stop reason it is read for `usageWithinMs`. */
+  constructor(usageWithinMs: number, end: () => void) {
+    this.#usageWithinMs = usageWithinMs;
     this.#end = end;
   }
 
@@ -27,7 +28,7 @@ export class ReadingOn {
 
   /** The answer is whole and its usage is waited for. */
   forUsage(): void {
-    this.#usage ??= setTimeout(this.#end, USAGE_WITHIN_MS);
+    this.#usage ??= setTimeout(this.#end, this.#usageWithinMs);
   }
 
   /** Counts what came behind a stop reason for a client that has left. */

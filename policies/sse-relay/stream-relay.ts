@@ -12,6 +12,7 @@ import { classifyDialFailure } from '../../core/wire/egress';
 import type { NotedEvent } from '../../core/wire/event-reader';
 import { brokenOff, codeOf } from './error-event';
 import type { AnsweredCall } from './headers';
+import { asksForUsage, HeldFinish } from './held-finish';
 import { HiddenTime } from './hidden-time';
 import { type KeepAlive, type QuietStream, signOf } from './keep-alive';
 import { ReadingOn } from './reading-on';
@@ -22,6 +23,8 @@ export interface StreamSettings {
   readonly exposeAccountHeaders: boolean;
   /** A client that has taken nothing for so long pays for what it was given when the process ends or the upstream breaks off. */
   readonly stalledAfterMs: number;
+  /** How long is waited for the usage behind a stop reason. */
+  readonly usageWithinMs: number;
   /** undefined: silence is relayed as it is. */
   readonly keepAlive: KeepAlive | undefined;
   readonly gateway: Pick<Gateway, 'log' | 'health'>;
@@ -49,7 +52,9 @@ export class StreamRelay implements QuietStream {
   /** It is whole, and has told what was used. */
   #isCounted = false;
   #break: Break | undefined;
-  readonly #readingOn = new ReadingOn(() => this.#answer.chunks.cancel());
+  readonly #readingOn: ReadingOn;
+  /** undefined: the client gets the usage as the upstream sends it. */
+  readonly #finish: HeldFinish | undefined;
   readonly #hidden: HiddenTime;
   readonly #stopListening: () => void;
   readonly #stall: StallWatch;
@@ -62,6 +67,9 @@ export class StreamRelay implements QuietStream {
   ) {
     this.#answer = answer;
     this.#hidden = new HiddenTime(answer.silentMs);
+    this.#readingOn = new ReadingOn(settings.usageWithinMs, () => this.#answer.chunks.cancel());
+    if (call.protocol === 'chat' && !asksForUsage(call.request.members))
+      this.#finish = new HeldFinish(settings.usageWithinMs, (chunk) => this.#giveLate(chunk));
     this.#follower = answer.goOn === undefined ? undefined : answer.candidate.adapter.continuation?.follow();
     // What is written to a connection that is just closing is nobody's fault.
     response.on('error', () => undefined);
@@ -82,10 +90,12 @@ export class StreamRelay implements QuietStream {
       // If the client disconnects during the last bytes, nothing is left to read.
       this.#stopListening();
       this.#readingOn.stop();
+      this.#finish?.keep();
     }
     if (this.call.cutOffBy !== undefined && !this.#isWhole) this.call.facts.errorCode = this.call.cutOffBy.code;
     await this.#settleAsItStands(beganMs, endedMs);
     if (this.#isGone) return void this.response.destroy();
+    this.#write(this.#finish?.take() ?? []);
     const last = this.#isWhole ? this.#rest() : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome));
     this.response.end(last);
   }
@@ -146,9 +156,12 @@ export class StreamRelay implements QuietStream {
       const tellsUsage = note.finalUsage === true && isWhole;
       if (tellsUsage) this.#isCounted = true;
       if (tellsUsage && !this.#isGone) {
+        if (this.#finish?.repeats(note) === true) continue;
+        this.#finish?.keep();
         this.#write(pieces.splice(0));
         await this.#room();
-        pieces.push(await this.#settled(noted));
+        const shown = await this.#settled(noted);
+        pieces.push(...(this.#finish?.withUsage(noted, shown) ?? [shown]));
       } else if (tellsUsage) {
         await this.#settled(noted);
       } else if (!this.#isGone) {
@@ -158,14 +171,20 @@ export class StreamRelay implements QuietStream {
     this.#write(pieces);
   }
 
-  #show({ raw, event }: NotedEvent, pieces: Buffer[]): void {
+  #show(noted: NotedEvent, pieces: Buffer[]): void {
+    const shown = this.#shown(noted);
+    if (shown === undefined) return;
+    if (this.#finish === undefined) pieces.push(shown);
+    else this.#finish.pass(noted, shown, pieces);
+  }
+
+  #shown({ raw, event }: NotedEvent): Buffer | undefined {
     if (!this.#isContinued) {
       this.#follower?.note(event);
-      pieces.push(raw);
-      return;
+      return raw;
     }
     const shown = this.#follower?.continued(event, undefined);
-    if (shown !== undefined) pieces.push(Buffer.from(shown));
+    return shown === undefined ? undefined : Buffer.from(shown);
   }
 
   async #settled({ raw, event }: NotedEvent): Promise<Buffer> {
@@ -182,10 +201,17 @@ export class StreamRelay implements QuietStream {
     this.response.write(inOnePiece(pieces));
   }
 
+  /** A chunk that was held back for a usage that does not come; the upstream is still waited for. */
+  #giveLate(chunk: Buffer): void {
+    this.#write([chunk]);
+    this.silentSinceMs = performance.now();
+  }
+
   /** Only whole events are written, so that a sign stands between two of them. A client that takes nothing is given no more. */
   giveSign(nowMs: number): void {
     this.silentSinceMs = nowMs;
-    if (this.#isWhole || this.call.hasLeft || this.response.writableNeedDrain) return;
+    const isToldWhole = this.#isWhole && this.#finish?.isHolding !== true;
+    if (isToldWhole || this.call.hasLeft || this.response.writableNeedDrain) return;
     this.response.write(signOf(this.call.protocol));
   }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { request } from 'undici';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askAsSent, PATH, PROTOCOLS } from '../support/calls';
 import { MODEL, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
 import { until } from '../support/until';
 import {
@@ -102,7 +102,7 @@ describe('Forwarding', function () {
       const direct = await request(`${upstream.url}${PATH[protocol]}`, { method: 'POST', body: '{}' });
       const wanted = await direct.body.text();
       upstream.next(script);
-      const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+      const answer = await gateway.call(PATH[protocol], { key, body: askAsSent(protocol) });
       expect(answer.headers['content-type']).to.equal(direct.headers['content-type']);
       expect(answer.text.replace(/,"cost":\d+\.\d{8}/, '')).to.equal(wanted);
       expect(answer.text).not.to.equal(wanted);

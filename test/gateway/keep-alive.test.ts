@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import OpenAI from 'openai';
-import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { askAsSent, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { type Configured, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
 import { chatStream, messagesStream, type Script, startUpstream, type TestUpstream } from '../support/upstream';
@@ -51,7 +51,7 @@ describe('Streams of silent upstreams', function () {
   after(() => upstream?.stop());
   beforeEach(() => upstream.reset());
 
-  const streamed = (protocol: TestProtocol) => gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+  const streamed = (protocol: TestProtocol) => gateway.call(PATH[protocol], { key, body: askAsSent(protocol) });
   const signs = (text: string, protocol: TestProtocol) => text.split(SIGN[protocol]).length - 1;
 
   describe('with `keepAlive`', () => {

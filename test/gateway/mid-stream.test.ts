@@ -308,6 +308,8 @@ function expectOneStream(protocol: TestProtocol, text: string) {
     expect(choices.filter(({ delta }) => delta.role !== undefined)).to.have.length(1);
     expect(choices.filter(({ finish_reason: reason }) => typeof reason === 'string')).to.have.length(1);
     expect(events.filter(({ usage }) => typeof usage === 'object' && usage !== null)).to.have.length(1);
+    // The clients of these streams did not ask for the usage.
+    expect(choices, 'a choice in every chunk').to.have.length(events.length);
     return;
   }
   const kinds = events.map(({ type }) => type).filter((type) => type !== 'ping' && type !== 'content_block_delta');

@@ -123,18 +123,36 @@ describe('The official SDKs, with only base URL and key changed', function () {
     });
 
     it('streams, and the last chunk has the usage with what it cost', async () => {
-      upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 }, withUsage: true }));
+      upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
       const stream = await openai.chat.completions.create({ ...prompt, stream: true });
-      let text = '';
-      let usage: unknown;
-      for await (const chunk of stream) {
-        text += chunk.choices[0]?.delta.content ?? '';
-        usage = chunk.usage ?? usage;
-      }
-      expect(text).to.equal('Hi there');
+      const chunks = [];
+      for await (const chunk of stream) chunks.push(chunk);
+      expect(chunks.map(({ choices }) => choices.length)).to.deep.equal([1, 1, 1, 1]);
+      expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).to.equal('Hi there');
+      expect(chunks.at(-1)?.choices[0]?.finish_reason).to.equal('stop');
       // 12 × 3 + 3 × 15 USD per million.
-      expect(usage).to.include({ completion_tokens: 3, cost: 0.000081 });
+      expect(chunks.at(-1)?.usage).to.include({ completion_tokens: 3, cost: 0.000081 });
       expect(upstream.calls[0]?.json).to.have.nested.property('stream_options.include_usage', true);
+    });
+
+    it('streams, and the usage has a chunk of its own when it asks for that', async () => {
+      upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
+      const stream = openai.chat.completions.stream({ ...prompt, stream_options: { include_usage: true } });
+      const chunks = [];
+      for await (const chunk of stream) chunks.push(chunk);
+      expect(chunks.map(({ choices }) => choices.length)).to.deep.equal([1, 1, 1, 1, 0]);
+      expect(chunks.at(-1)?.usage).to.include({ completion_tokens: 3, cost: 0.000081 });
+      expect(await stream.totalUsage()).to.include({ prompt_tokens: 12, completion_tokens: 3 });
+      expect(await stream.finalContent()).to.equal('Hi there');
+    });
+
+    it('reads usage and finish reason of one chunk with its helper', async () => {
+      upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
+      const stream = openai.chat.completions.stream(prompt);
+      const { choices, usage } = await stream.finalChatCompletion();
+      expect(choices[0]).to.have.property('finish_reason', 'stop');
+      expect(choices[0]?.message.content).to.equal('Hi there');
+      expect(usage).to.include({ prompt_tokens: 12, completion_tokens: 3 });
     });
 
     it('sends tools and reads a tool call', async () => {

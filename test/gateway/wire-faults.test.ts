@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { ask, askAsSent, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { type Answered, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
 import { held, PROBED } from '../support/held';
 import { until } from '../support/until';
@@ -83,7 +83,7 @@ describe('What upstreams do on the wire', function () {
       it(`${protocol}: a stream that comes ${what} arrives whole and is metered right`, async () => {
         const script = streamOf(protocol, { texts: TEXTS, ...options });
         upstream.next(script);
-        const answer = await call(protocol, { stream: true });
+        const answer = await call(protocol, askAsSent(protocol));
         expect(answer.text.replace(/,"cost":\d+\.\d{8}/, '')).to.equal(script.text);
         expect(await recordOf(answer)).to.include({ billing: 'actual', inputTokens: 10, outputTokens: 5 });
       });

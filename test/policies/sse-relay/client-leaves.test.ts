@@ -97,8 +97,8 @@ describe('A client that leaves a stream', () => {
     const answered = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
     call = answered;
     const gateway = sampleGateway({ health: new UpstreamHealth() });
-    const settings = { annotateStreamCost: true, exposeAccountHeaders: false, stalledAfterMs: 30_000, keepAlive };
-    return sendStream(answered, answer, response, { ...settings, gateway });
+    const settings = { annotateStreamCost: true, exposeAccountHeaders: false, keepAlive, gateway };
+    return sendStream(answered, answer, response, { ...settings, stalledAfterMs: 30_000, usageWithinMs: 10_000 });
   }
 
   beforeEach(() => {
