@@ -29,6 +29,7 @@ import { UpstreamHealth } from './core/health/health';
 import { exposeUpstreams } from './core/health/metrics';
 import { answerBrokenRequests } from './core/http/broken-requests';
 import { limitConnections } from './core/http/connection-limits';
+import { allowOrigins } from './core/http/cors';
 import { leaveIdleClients } from './core/http/idle-clients';
 import { readPortDomain } from './core/http/port-domain';
 import { warnOfUnnamedProxies } from './core/http/proxies';
@@ -195,7 +196,8 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   routes = routesOf(plugins, forPlugins);
   const hosts = hostsOf(plugins, forPlugins);
   const first = forPolicies(live.current);
-  const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane, role });
+  const cors = system.cors === undefined ? undefined : allowOrigins(system.cors.origins);
+  const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane, role, cors });
   // Before anybody is served: a first call must not find a rollout that is not known yet.
   keep(await startPlugins(plugins, forPlugins), (stop) => stop());
   return { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken };

@@ -610,6 +610,26 @@ export const SYSTEM_SCHEMA = {
         },
       },
     },
+    cors: {
+      description:
+        'Which pages may call the API of the public listener from a browser and read its answers. None of another origin unless given.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['origins'],
+      properties: {
+        origins: {
+          description:
+            'Origins as browsers write them, such as `https://app.example.com`: lower case, no path, and a port only where it is not the usual one. `*` is every page.',
+          type: 'array',
+          minItems: 1,
+          items: {
+            type: 'string',
+            pattern: '^(\\*|(?!http://[^:]*:80$|https://[^:]*:443$)[a-z][a-z0-9+.-]*://[^/?#@*\\sA-Z]+)$',
+            'x-expected': 'an origin such as https://app.example.com, or *',
+          },
+        },
+      },
+    },
     answerStore: {
       description:
         'Keeps unstreamed answers of calls with an Idempotency-Key in the memory of the process that gave them, for clients that repeat the call. Answers are content: see docs/security.md. Off unless given.',

@@ -7,6 +7,7 @@ import { WrongAdminTokens } from '../api/wrong-admin-tokens';
 import { fail, type GatewayError } from '../errors';
 import { compileCallTable } from '../gateway/call-table';
 import type { PipelineGateway } from '../gateway/pipeline';
+import type { Cors } from '../http/cors';
 import { newRequestId, sendError } from '../http/http';
 import { checkHead } from '../http/request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
@@ -20,6 +21,8 @@ export interface FrontDoorOptions {
   readonly adminToken: AdminToken;
   readonly fastLane: boolean;
   readonly role: Role;
+  /** undefined: pages of other origins may read no answer. */
+  readonly cors?: Cors | undefined;
 }
 
 export interface FrontDoor extends Served {
@@ -40,6 +43,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
   const who = { identify: confirmedKey(gateway.keys), signedIn: signedIn(gateway.database) };
   const callsOf = (of: PipelineGateway) => compileCallTable(isWorker ? [] : of.configuration.pipelines, of);
   let calls = callsOf(gateway);
+  const { cors } = options;
   const wrongTokens = new WrongAdminTokens(gateway.log);
 
   return {
@@ -61,6 +65,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
         void serveVisit(toVisit(request, {}), owner.handle, request, response);
         return undefined;
       }
+      if (cors !== undefined && !isOfConsole(request) && cors(request, response)) return undefined;
       const place = calls.find(request, host);
       if (place.is === 'call') return place;
       const isDirect = isDirectHost(host);
@@ -83,6 +88,12 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
       else refuse(request, response, fail('FORBIDDEN', { message: READ_ONLY }));
     },
   };
+}
+
+/** The console's own page alone may ask there: a browser sends the cookie of its session. */
+function isOfConsole(request: IncomingMessage): boolean {
+  const path = pathOf(request);
+  return path === '/console' || path.startsWith('/console/');
 }
 
 const READ_ONLY = "Express Gateway's own admin API is read-only here: change gateway.config.yml instead.";

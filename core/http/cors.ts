@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { answerEarly } from './lingering-close';
+
+/**
+ * Tells browsers that a page of another origin may read an answer. Returns true where the request only asked for that (a preflight)
+ * and has been answered.
+ */
+export type Cors = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** Headers of our answers that pages may read beside those that every page may. */
+const EXPOSED = [
+  'X-SVC-Source',
+  'X-SVC-Request-Id',
+  'X-SVC-Repeats',
+  'X-Routing-Provider',
+  'X-Routing-Attempts',
+  'X-Routing-Fallback',
+  'X-Tollgate-Routing',
+  'X-AI-Cost',
+  'X-AI-Tokens-Input',
+  'X-AI-Tokens-Output',
+  'X-AI-Tokens-Total',
+  'request-id',
+  'x-request-id',
+  'retry-after',
+  'x-should-retry',
+].join(', ');
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
+
+/** Browsers need not ask again for so long; Chromium takes two hours at most. */
+const MAX_AGE_SECONDS = 7_200;
+
+/** Names of headers, as a preflight lists them. */
+const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:, ?[\w!#$%&'*+.^`|~-]+)*$/;
+
+/**
+ * `origins`: exact origins, or `*` for every page. Answers never allow credentials: a browser sends no cookie with such a call, and
+ * the API key, which the page itself puts into a header, is what counts.
+ */
+export function allowOrigins(origins: readonly string[]): Cors {
+  const allowed = new Set(origins);
+  const isForAll = allowed.has('*');
+  return (request, response) => {
+    if (!isForAll) response.setHeader('vary', 'Origin');
+    const { origin } = request.headers;
+    if (origin === undefined || !(isForAll || allowed.has(origin))) return false;
+    response.setHeader('access-control-allow-origin', isForAll ? '*' : origin);
+    if (!isPreflight(request)) {
+      response.setHeader('access-control-expose-headers', EXPOSED);
+      return false;
+    }
+    const asked = request.headers['access-control-request-headers'] ?? '';
+    if (HEADER_NAMES.test(asked)) response.setHeader('access-control-allow-headers', asked);
+    response.setHeader('access-control-allow-methods', METHODS);
+    response.setHeader('access-control-max-age', MAX_AGE_SECONDS);
+    response.writeHead(204);
+    answerEarly(request, response, '');
+    return true;
+  };
+}
+
+function isPreflight({ method, headers }: IncomingMessage): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+}

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import type { Browser } from 'playwright-core';
+import { startBrowser } from '../support/browser';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { listen, type TestServer } from '../support/serve';
+import { chatStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+/** A page of somebody's, on a port and so an origin of its own. */
+function servePage(): Promise<TestServer> {
+  return listen((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end('<!doctype html><title>An app</title>');
+  });
+}
+
+describe('a page of another origin in a real browser', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let browser: Browser;
+  let allowed: TestServer;
+  let other: TestServer;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    [allowed, other, browser] = await Promise.all([servePage(), servePage(), startBrowser()]);
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url } },
+      system: { cors: { origins: [allowed.url] } },
+    });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await browser?.close();
+    await gateway?.stop();
+    await Promise.all([allowed?.close(), other?.close(), upstream?.stop()]);
+  });
+  beforeEach(() => upstream.reset());
+
+  /** Streams a call from the page, as its own script would. */
+  async function callFrom({ url }: TestServer, apiKey = key) {
+    const page = await browser.newPage();
+    try {
+      await page.goto(url);
+      return await page.evaluate(
+        async ({ address, bearer, body }) => {
+          try {
+            const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' };
+            const answer = await fetch(address, { method: 'POST', headers, body });
+            const text = await answer.text();
+            return { status: answer.status, text, requestId: answer.headers.get('x-svc-request-id') };
+          } catch (error) {
+            return { blocked: String(error) };
+          }
+        },
+        { address: `${gateway.url}/v1/chat/completions`, bearer: apiKey, body: JSON.stringify(ask({ stream: true })) },
+      );
+    } finally {
+      await page.close();
+    }
+  }
+
+  it('streams a call where it is allowed, and reads the request id', async () => {
+    upstream.next(chatStream({ texts: ['one ', 'two '] }));
+    const answer = await callFrom(allowed);
+    expect(answer).to.include({ status: 200 });
+    expect(answer.text).to.include('one ').and.include('[DONE]');
+    expect(answer.requestId).to.match(/^req_/);
+    expect(upstream.calls).to.have.length(1);
+  });
+
+  it('reads why it is refused where it is allowed', async () => {
+    const answer = await callFrom(allowed, 'sk-svc-wrong');
+    expect(answer).to.include({ status: 401 });
+    expect(answer.text).to.include('INVALID_API_KEY');
+  });
+
+  it('is blocked where it is not allowed, before the call is made', async () => {
+    upstream.always(chatStream());
+    expect(await callFrom(other)).to.deep.equal({ blocked: 'TypeError: Failed to fetch' });
+    expect(upstream.calls).to.have.length(0);
+  });
+});

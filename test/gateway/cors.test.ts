@@ -1,0 +1,203 @@
+import { expect } from 'chai';
+import { request } from 'undici';
+import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { failToStart, startGateway, type TestGateway } from '../support/gateway';
+import { chatAnswer, chatStream, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const APP = 'https://app.example.com';
+const OTHER = 'https://other.example.com';
+const DOMAIN = 'gateway.example';
+
+describe('Pages of other origins', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  const start = async (origins?: readonly string[]) => {
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url } },
+      ...(origins !== undefined && { system: { cors: { origins } } }),
+      env: { DIRECT_DOMAIN: DOMAIN },
+    });
+    ({ key } = await gateway.newCustomer('10'));
+  };
+  before(async () => {
+    upstream = await startUpstream();
+  });
+  after(() => upstream?.stop());
+  beforeEach(() => upstream.reset());
+
+  /** What a browser asks before a call with a key and a body of JSON. */
+  async function preflight(path: string, origin: string, headers: Record<string, string> = {}) {
+    const answer = await request(`${gateway.url}${path}`, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,content-type,x-stainless-lang',
+        ...headers,
+      },
+    });
+    await answer.body.dump();
+    return { status: answer.statusCode, headers: answer.headers };
+  }
+
+  function expectNothing(headers: Record<string, unknown>) {
+    expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).to.deep.equal([]);
+  }
+
+  describe('that the operator allows', () => {
+    before(() => start([APP, 'http://localhost:3000']));
+    after(() => gateway?.stop());
+
+    for (const path of [
+      ...['/v1/messages', '/v1/chat/completions', '/cost/v1/chat/completions', '/v1/messages/count_tokens'],
+      ...['/v1/models', '/v1/balance', '/v1/usage.csv', '/v1/sandboxes/x/commands', '/openapi.json', '/nothing'],
+    ]) {
+      it(`may call ${path}`, async () => {
+        const { status, headers } = await preflight(path, APP);
+        expect(status).to.equal(204);
+        expect(headers).to.include({
+          'access-control-allow-origin': APP,
+          'access-control-allow-headers': 'authorization,content-type,x-stainless-lang',
+          vary: 'Origin',
+        });
+        expect(headers['access-control-allow-methods']).to.include('POST').and.include('DELETE');
+        expect(headers).not.to.have.property('access-control-allow-credentials');
+        expect(upstream.calls).to.have.length(0);
+      });
+    }
+
+    it('may call a direct address', async () => {
+      const { status, headers } = await preflight('/v1/messages', APP, { host: `acme.p.${DOMAIN}` });
+      expect(status).to.equal(204);
+      expect(headers).to.include({ 'access-control-allow-origin': APP });
+      upstream.next(messagesAnswer());
+      const answer = await gateway.call('/v1/messages', {
+        key,
+        headers: { host: `acme.p.${DOMAIN}`, origin: APP },
+        body: ask(),
+      });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers).to.include({ 'access-control-allow-origin': APP });
+    });
+
+    for (const protocol of PROTOCOLS) {
+      it(`${protocol}: may read an answer and our headers of it`, async () => {
+        upstream.next(protocol === 'chat' ? chatAnswer() : messagesAnswer());
+        const { headers } = await gateway.call(PATH[protocol], { key, headers: { origin: APP }, body: ask() });
+        expect(headers).to.include({ 'access-control-allow-origin': APP, vary: 'Origin' });
+        const exposed = String(headers['access-control-expose-headers']).toLowerCase().split(', ');
+        const ours = Object.keys(headers).filter((name) => /^(x-(svc|routing|ai)-|request-id|x-request-id)/.test(name));
+        expect(ours).to.include.members(['x-ai-cost', 'x-routing-provider', 'x-svc-request-id', 'request-id']);
+        expect(exposed).to.include.members(ours);
+      });
+    }
+
+    it('may read a stream', async () => {
+      upstream.next(chatStream());
+      const body = ask({ stream: true });
+      const { headers, text } = await gateway.call(PATH.chat, { key, headers: { origin: APP }, body });
+      expect(headers).to.include({ 'access-control-allow-origin': APP });
+      expect(text).to.include('[DONE]');
+    });
+
+    for (const [what, path, options, status] of [
+      ['a wrong key', '/v1/messages', { key: 'sk-svc-wrong', body: ask() }, 401],
+      ['an unknown model', '/v1/messages', { body: ask({ model: 'nobody' }) }, 400],
+      ['a wrong method', '/v1/messages', { method: 'PUT', body: {} }, 405],
+      ['a path with nothing at it', '/nothing', { method: 'GET' }, 404],
+      ['a wrong key of our own API', '/v1/balance', { method: 'GET', key: 'sk-svc-wrong' }, 401],
+    ] as const) {
+      it(`may read the refusal of ${what}`, async () => {
+        const answer = await gateway.call(path, { key, ...options, headers: { origin: APP } });
+        expect(answer.status).to.equal(status);
+        expect(answer.headers).to.include({ 'access-control-allow-origin': APP });
+        expect(answer.headers['access-control-expose-headers']).to.include('X-SVC-Request-Id');
+      });
+    }
+
+    for (const origin of [OTHER, 'null', `${APP}.evil.example`, 'http://app.example.com', `${APP}:8443`]) {
+      it(`are these alone, and not ${origin}`, async () => {
+        const { status, headers } = await preflight('/v1/messages', origin);
+        expect(status).to.equal(405);
+        expectNothing(headers);
+        const answer = await gateway.call('/v1/balance', { method: 'GET', key, headers: { origin } });
+        expect(answer.status).to.equal(200);
+        expectNothing(answer.headers);
+        expect(answer.headers, 'no cache gives it to another page').to.include({ vary: 'Origin' });
+      });
+    }
+
+    for (const path of ['/console', '/console/api/session', '/console/api/keys']) {
+      it(`may not ask ${path}`, async () => {
+        const { status, headers } = await preflight(path, APP);
+        expect(status).not.to.equal(204);
+        expectNothing(headers);
+        expectNothing((await gateway.call(path, { method: 'GET', headers: { origin: APP } })).headers);
+      });
+    }
+
+    it('may not ask the admin listener', async () => {
+      const answer = await gateway.admin('GET', '/admin/v1/accounts', undefined, { origin: APP });
+      expect(answer.status).to.equal(200);
+      expectNothing(answer.headers);
+    });
+
+    it('are told of headers by name only', async () => {
+      const asked = { 'access-control-request-headers': 'x-ok, "quoted"' };
+      const { status, headers } = await preflight('/v1/messages', APP, asked);
+      expect(status).to.equal(204);
+      expect(headers).not.to.have.property('access-control-allow-headers');
+    });
+  });
+
+  describe('where all are allowed', () => {
+    before(() => start(['*']));
+    after(() => gateway?.stop());
+
+    it('may call and read, without their cookies', async () => {
+      const { status, headers } = await preflight('/v1/chat/completions', OTHER);
+      expect(status).to.equal(204);
+      expect(headers).to.include({ 'access-control-allow-origin': '*' });
+      expect(headers).not.to.have.property('access-control-allow-credentials');
+      const answer = await gateway.call('/v1/balance', { method: 'GET', key, headers: { origin: 'null' } });
+      expect(answer.headers).to.include({ 'access-control-allow-origin': '*' });
+    });
+  });
+
+  describe('where the setting is not given', () => {
+    before(() => start());
+    after(() => gateway?.stop());
+
+    it('may do nothing', async () => {
+      const { status, headers } = await preflight('/v1/chat/completions', APP);
+      expect(status).to.equal(405);
+      expectNothing(headers);
+      const answer = await gateway.call('/v1/balance', { method: 'GET', key, headers: { origin: APP } });
+      expectNothing(answer.headers);
+      expect(answer.headers).not.to.have.property('vary');
+    });
+  });
+
+  for (const origin of [
+    'app.example.com',
+    `${APP}/`,
+    `${APP}/path`,
+    `${APP}:443`,
+    'https://App.example.com',
+    'https://*.x.y',
+  ]) {
+    it(`cannot be named as ${origin}`, async () => {
+      const { code, output } = await failToStart({
+        upstreams: { acme: { url: upstream.url } },
+        system: { cors: { origins: [origin] } },
+      });
+      expect(code).to.equal(78);
+      expect(output)
+        .to.include('cors.origins[0]')
+        .and.include('expected an origin such as https://app.example.com, or *');
+    });
+  }
+});
