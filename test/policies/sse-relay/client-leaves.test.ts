@@ -1,109 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Call, type Counted, type Ending, type StreamAnswer } from '../../../core/calls/call';
+import type { Call, Counted, Ending } from '../../../core/calls/call';
 import { outputTokens, totalInputTokens } from '../../../core/catalog/usage';
-import { UpstreamHealth } from '../../../core/health/health';
-import type { ChunkReader } from '../../../core/wire/chunk-reader';
-import { EventReader } from '../../../core/wire/event-reader';
-import chat from '../../../plugins/upstreams/chat';
 import { KeepAlive } from '../../../policies/sse-relay/keep-alive';
-import { sendStream } from '../../../policies/sse-relay/stream';
-import { TokenMeter } from '../../../policies/token-metering/token-meter';
-import { sampleCandidate } from '../../support/catalog-samples';
-import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';
-import { sampleModelRequest } from '../../support/request-sample';
-
-/** What an upstream has sent, and what it is still to send. */
-class Sent implements ChunkReader {
-  isCancelled = false;
-  #hasEnded = false;
-  readonly #waiting: Buffer[] = [];
-  #wake: () => void = () => undefined;
-
-  add(...texts: readonly string[]): void {
-    this.#waiting.push(...texts.map((text) => Buffer.from(text)));
-    this.#wake();
-  }
-
-  end(): void {
-    this.#hasEnded = true;
-    this.#wake();
-  }
-
-  get isReady(): boolean {
-    return this.#waiting.length > 0 || this.#hasEnded || this.isCancelled;
-  }
-
-  async ready(): Promise<void> {
-    while (!this.isReady) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-
-  take(): Buffer | undefined {
-    const chunk = this.#waiting.shift();
-    if (chunk === undefined && !this.#hasEnded) throw new Error('cancelled');
-    return chunk;
-  }
-
-  cancel(): void {
-    this.isCancelled = true;
-    this.#wake();
-  }
-}
-
-const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
-const said = (content: string) => event({ choices: [{ index: 0, delta: { content } }] });
-const FINISH = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
-const USAGE = event({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 7 } });
+import type { SampleResponse } from '../../support/exchange';
+import { FINISH, relayStream, Sent, said, USAGE } from '../../support/relayed-stream';
 
 describe('A client that leaves a stream', () => {
   let sent: Sent;
   let response: SampleResponse;
-  let endings: Ending[];
+  let endings: readonly Ending[];
   let call: Call;
 
   /** Relays a stream that begins with `head`; resolves when it has ended. */
   function relay(head: string, onClientAbort: 'settle' | 'drain', silentMs = 0, keepAlive?: KeepAlive): Promise<void> {
-    const candidate = { ...sampleCandidate('acme'), adapter: chat };
-    const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100 });
-    const meter = new TokenMeter(request);
-    meter.begin(candidate);
-    const events = new EventReader(chat, 1);
-    const answer: StreamAnswer = {
-      kind: 'stream',
-      candidate,
-      status: 200,
-      headers: {},
-      head: events.read(Buffer.from(head)),
-      events,
-      chunks: sent,
-      silentMs,
-      goOn: undefined,
-    };
-    const incoming = sampleRequest('POST', '/v1/chat/completions');
-    response = new SampleResponse(incoming);
-    const reservation = {
-      rid: 'r',
-      heldE8: 1_000_000n,
-      onClientAbort,
-      settle: async (ending: Ending) => {
-        endings.push(ending);
-        return { chargedE8: 0n, billing: ending.billing };
-      },
-    };
-    const answered = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
-    call = answered;
-    const gateway = sampleGateway({ health: new UpstreamHealth() });
-    const settings = { annotateStreamCost: true, exposeAccountHeaders: false, keepAlive, gateway };
-    return sendStream(answered, answer, response, { ...settings, stalledAfterMs: 30_000, usageWithinMs: 10_000 });
+    const relayed = relayStream(sent, head, { onClientAbort, silentMs, keepAlive });
+    ({ response, call, endings } = relayed);
+    return relayed.done;
   }
 
   beforeEach(() => {
     sent = new Sent();
-    endings = [];
   });
 
   it('pays for what came after it left, up to the reported usage', async () => {

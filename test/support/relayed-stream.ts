@@ -1,0 +1,115 @@
+import { Call, type Ending, type StreamAnswer } from '../../core/calls/call';
+import { UpstreamHealth } from '../../core/health/health';
+import type { ChunkReader } from '../../core/wire/chunk-reader';
+import { EventReader } from '../../core/wire/event-reader';
+import chat from '../../plugins/upstreams/chat';
+import type { KeepAlive } from '../../policies/sse-relay/keep-alive';
+import { sendStream } from '../../policies/sse-relay/stream';
+import { TokenMeter } from '../../policies/token-metering/token-meter';
+import { sampleCandidate } from './catalog-samples';
+import { SampleResponse, sampleGateway, sampleRequest } from './exchange';
+import { sampleModelRequest } from './request-sample';
+
+/** What an upstream has sent, and what it is still to send. */
+export class Sent implements ChunkReader {
+  isCancelled = false;
+  #hasEnded = false;
+  readonly #waiting: Buffer[] = [];
+  #wake: () => void = () => undefined;
+
+  add(...texts: readonly string[]): void {
+    this.#waiting.push(...texts.map((text) => Buffer.from(text)));
+    this.#wake();
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#wake();
+  }
+
+  get isReady(): boolean {
+    return this.#waiting.length > 0 || this.#hasEnded || this.isCancelled;
+  }
+
+  async ready(): Promise<void> {
+    while (!this.isReady) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  take(): Buffer | undefined {
+    const chunk = this.#waiting.shift();
+    if (chunk === undefined && !this.#hasEnded) throw new Error('cancelled');
+    return chunk;
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+    this.#wake();
+  }
+}
+
+const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
+export const said = (content: string): string => event({ choices: [{ index: 0, delta: { content } }] });
+export const FINISH = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+const COUNTS = { usage: { prompt_tokens: 10, completion_tokens: 7 } };
+export const USAGE = event({ choices: [], ...COUNTS });
+export const FINISH_WITH_USAGE = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...COUNTS });
+
+export interface RelayOptions {
+  readonly onClientAbort: 'settle' | 'drain';
+  readonly silentMs?: number;
+  readonly keepAlive?: KeepAlive | undefined;
+  /** The ledger answers then. */
+  readonly settled?: Promise<unknown>;
+}
+
+/** A Chat stream of an upstream that has `sent` it, on its way to a client without a network. */
+export interface RelayedStream {
+  readonly call: Call;
+  readonly response: SampleResponse;
+  readonly endings: readonly Ending[];
+  /** Resolves when it has ended. */
+  readonly done: Promise<void>;
+}
+
+/** Relays a Chat stream that begins with `head`. */
+export function relayStream(sent: Sent, head: string, options: RelayOptions): RelayedStream {
+  const { onClientAbort, silentMs = 0, keepAlive, settled } = options;
+  const endings: Ending[] = [];
+  const candidate = { ...sampleCandidate('acme'), adapter: chat };
+  const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100 });
+  const meter = new TokenMeter(request);
+  meter.begin(candidate);
+  const events = new EventReader(chat, 1);
+  const answer: StreamAnswer = {
+    kind: 'stream',
+    candidate,
+    status: 200,
+    headers: {},
+    head: events.read(Buffer.from(head)),
+    events,
+    chunks: sent,
+    silentMs,
+    goOn: undefined,
+  };
+  const incoming = sampleRequest('POST', '/v1/chat/completions');
+  const response = new SampleResponse(incoming);
+  const reservation = {
+    rid: 'r',
+    heldE8: 1_000_000n,
+    onClientAbort,
+    settle: async (ending: Ending) => {
+      endings.push(ending);
+      await settled;
+      return { chargedE8: 0n, billing: ending.billing };
+    },
+  };
+  const answered = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
+  const gateway = sampleGateway({ health: new UpstreamHealth() });
+  const settings = { annotateStreamCost: true, exposeAccountHeaders: false, keepAlive, gateway };
+  const done = sendStream(answered, answer, response, { ...settings, stalledAfterMs: 30_000, usageWithinMs: 10_000 });
+  return { call: answered, response, endings, done };
+}
