@@ -46,14 +46,26 @@ function addByte(run: Run, isJoined: boolean): { readonly run: Run; readonly tok
   return { run: { before: -tokens, alone: alone - tokens, longer: longer - tokens }, tokens };
 }
 
+/** What a byte is to the inner loop: 0 or 1 says whether it joins with the byte before it. */
+const LONE_SPACE = 2;
+const STOP = 3;
+
+/** At byte before × 256 + byte: what the second is to the inner loop. A space after a space is counted outside of it. */
+const KINDS = JOINED_PAIRS.map((isJoined, pair) => {
+  const byte = pair & 255;
+  if (STOPS[byte] === 1) return STOP;
+  if (byte !== SPACE) return isJoined;
+  return pair >> 8 === SPACE ? STOP : LONE_SPACE;
+});
+
 /**
- * What follows a byte: the number of the run before it × 2, and one more for a byte that joins, has the number of the run with it × 2,
- * and one more where the byte adds a token.
+ * What follows a byte: the number of the run before it × 4, and what the byte is, has the number of the run with it × 4, and one more
+ * where the byte adds a token.
  */
 const STEPS = allSteps();
 
 /** A space begins a run. */
-const AFTER_SPACE = (STEPS[0] as number) & ~1;
+const AFTER_SPACE = (STEPS[0] as number) & ~3;
 
 function allSteps(): Uint8Array {
   const runs: Run[] = [START];
@@ -63,8 +75,10 @@ function allSteps(): Uint8Array {
       const { run, tokens } = addByte(runs[at] as Run, isJoined && at > 0);
       const known = runs.findIndex((each) => isSame(each, run));
       const number = known === -1 ? runs.push(run) - 1 : known;
-      steps.push(number * 2 + tokens);
+      steps.push(number * 4 + tokens);
     }
+    const [afterSpace = 0] = steps;
+    steps.push((afterSpace & ~3) + 1, 0);
   }
   return Uint8Array.from(steps);
 }
@@ -82,7 +96,7 @@ function isSame(one: Run, other: Run): boolean {
  */
 export class TextWeigher {
   #tokens = 0;
-  /** The number of the run under way × 2. */
+  /** The number of the run under way × 4. */
   #run = 0;
   #previous = 0;
   #spaces = 0;
@@ -113,7 +127,8 @@ export class TextWeigher {
       const byte = bytes[at] as number;
       if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) return at;
       if (byte >= ZERO && byte <= NINE) this.#digit();
-      else if (byte === APOSTROPHE || (this.#cut > 0 && byte !== SPACE)) this.#cutByte(byte);
+      else if (byte === SPACE) this.#space();
+      else if (byte === APOSTROPHE || this.#cut > 0) this.#cutByte(byte);
       else {
         at = this.#ordinary(bytes, at, to);
         continue;
@@ -132,39 +147,41 @@ export class TextWeigher {
   }
 
   /**
-   * The inner loop: bytes up to the next digit, apostrophe, quote, backslash or control character. The last space of a run goes with what follows; those before it make few
-   * tokens.
+   * The inner loop: bytes up to the next digit, apostrophe, quote, backslash, control character or second space of a run. One branch a
+   * byte, for what the next byte is can rarely be foretold.
    * @returns where that byte stands
    */
   #ordinary(bytes: Uint8Array, from: number, to: number): number {
     let tokens = this.#tokens;
     let run = this.#run;
     let previous = this.#previous;
-    let spaces = this.#spaces;
     let at = from;
     for (; at < to; at += 1) {
       const byte = bytes[at] as number;
-      if (byte === SPACE) {
-        if (spaces === 0 || spaces % SPACES_PER_TOKEN === 1) tokens += 1;
-        spaces += 1;
-        run = AFTER_SPACE;
-        previous = SPACE;
-        continue;
-      }
-      if (STOPS[byte] === 1) break;
-      spaces = 0;
-      const step = STEPS[run | (JOINED_PAIRS[(previous << 8) | byte] as number)] as number;
+      const kind = KINDS[(previous << 8) | byte] as number;
+      if (kind === STOP) break;
+      const step = STEPS[run | kind] as number;
       tokens += step & 1;
-      run = step & ~1;
+      run = step & ~3;
       previous = byte;
     }
     this.#tokens = tokens;
     this.#run = run;
     this.#previous = previous;
-    this.#spaces = spaces;
+    this.#spaces = previous === SPACE ? 1 : 0;
     this.#digits = 0;
     this.#cut = 0;
     return at;
+  }
+
+  /** The last space of a run goes with what follows; those before it make few tokens. */
+  #space(): void {
+    if (this.#spaces === 0 || this.#spaces % SPACES_PER_TOKEN === 1) this.#tokens += 1;
+    this.#spaces += 1;
+    this.#run = AFTER_SPACE;
+    this.#previous = SPACE;
+    this.#digits = 0;
+    this.#cut = 0;
   }
 
   /** An apostrophe, or a byte soon after one: it counts as joined with nothing before it. */
@@ -186,7 +203,7 @@ export class TextWeigher {
   #step(byte: number, joined: number): void {
     const step = STEPS[this.#run | joined] as number;
     this.#tokens += step & 1;
-    this.#run = step & ~1;
+    this.#run = step & ~3;
     this.#previous = byte;
   }
 }
