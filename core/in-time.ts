@@ -1,12 +1,16 @@
 /** Waits for work at most this long, then throws what `whenLate` makes. What the work does afterwards is ignored. */
-export async function inTime<T>(work: PromiseLike<T>, ms: number, whenLate: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(whenLate()), ms);
+export function inTime<T>(work: PromiseLike<T>, ms: number, whenLate: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(whenLate()), ms);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

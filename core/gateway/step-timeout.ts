@@ -12,11 +12,11 @@ class StepTimeout extends Error {
  *
  * @throws StepTimeout that names the policy.
  */
-export async function stepInTime<T>(
+export function stepInTime<T>(
   step: PromiseLike<T>,
   { name, boundsItself }: Pick<Policy, 'name' | 'boundsItself'>,
   timeoutMs: number,
-): Promise<T> {
+): PromiseLike<T> {
   if (boundsItself === true) return step;
   const late = () =>
     new StepTimeout(`the policy "${name}" has not finished its step within ${timeoutMs} ms (stepTimeout)`);
