@@ -69,7 +69,7 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
 }
 
 /** Written out: spreads of objects cost more than all else here. */
-function recordedPass({ model, tier, speed, geo, counts }: Pass): Record<string, string | number | undefined> {
+export function recordedPass({ model, tier, speed, geo, counts }: Pass): Record<string, string | number | undefined> {
   const pass: Record<string, string | number | undefined> = { model, tier, speed, geo };
   for (const [meter, count] of counts) pass[meter] = count;
   return pass;

@@ -12,7 +12,7 @@ import {
 import { divideRoundingUp, E14_PER_E8 } from '../money';
 import type { Arm } from '../rollouts/rollout';
 import type { Call, CallFields, RoutingFacts } from './call';
-import { attemptCostE14, type MadeAttempt, recordedAttempt } from './made-attempt';
+import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 
 /**
  * One row of usage_records, metadata only; docs/contract.md, section 6. `cost` is not here: the ledger's entry has it. Nor is the key's
@@ -136,7 +136,7 @@ function upstreamCostOf(made: readonly MadeAttempt[]): string {
 function passesOf({ passes }: Usage): UsageRecord['passes'] {
   const [first, ...others] = passes;
   if (first === undefined || (others.length === 0 && isPlain(first))) return undefined;
-  return passes.map(({ counts, ...pass }) => ({ ...pass, ...Object.fromEntries(counts) }));
+  return passes.map(recordedPass);
 }
 
 const PLAIN_METERS = new Set<string>(['input', 'output', 'cacheRead', 'cacheWrite']);

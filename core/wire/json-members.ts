@@ -77,6 +77,13 @@ export function findMembers(chunks: readonly Buffer[]): ReadonlyMap<string, Memb
   return members.isObject ? members.places : undefined;
 }
 
+/** The text from byte `start` to byte `end`. Most bodies are one piece, and no view of it is made. */
+export function textOfChunks(chunks: readonly Buffer[], start: number, end: number): string {
+  const [first, second] = chunks;
+  if (first !== undefined && second === undefined) return first.toString('utf8', start, end);
+  return sliceChunks(chunks, start, end).toString();
+}
+
 /** The bytes from `start` to `end` of a text in pieces; copied only when they are spread over several. */
 export function sliceChunks(chunks: readonly Buffer[], start: number, end: number): Buffer {
   const parts: Buffer[] = [];

@@ -4,7 +4,7 @@ import type { Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError } from '../../core/errors';
 import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/http/json-scanner';
 import type { MemberPlace } from '../../core/wire/json-members';
-import { sliceChunks } from '../../core/wire/json-members';
+import { textOfChunks } from '../../core/wire/json-members';
 import { lookalikeOf } from './fields';
 import type { CallObserver } from './observe-call';
 import { type MemberSettings, type WeighedMembers, weighMembers } from './weigh-members';
@@ -80,7 +80,7 @@ class Members {
       const meant = lookalikeOf(key);
       if (meant !== undefined) throw invalid(shorten(key), `did you mean "${meant}"?`);
       if (place.end - place.valueStart > MAX_TOKEN_TEXT_BYTES) continue;
-      this.texts.set(key, sliceChunks(chunks, place.valueStart, place.end).toString());
+      this.texts.set(key, textOfChunks(chunks, place.valueStart, place.end));
     }
   }
 
@@ -126,7 +126,7 @@ class Members {
       if (isRequired) throw invalid(name, 'is missing');
       return;
     }
-    const firstByte = sliceChunks(this.#chunks, place.valueStart, place.valueStart + 1)[0] as number;
+    const firstByte = textOfChunks(this.#chunks, place.valueStart, place.valueStart + 1).charCodeAt(0);
     if (firstBytes.includes(firstByte) || (!isRequired && this.#isAbsent(name))) {
       if (firstByte === OPEN_BRACE && !this.texts.has(name)) throw invalid(name, 'is too long');
       return;

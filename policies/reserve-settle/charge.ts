@@ -40,9 +40,10 @@ export function recordedUsage({ usage, candidate }: Charged): Usage {
   if (usage.passes.every(({ model }) => model === undefined)) return usage;
   return {
     passes: usage.passes.map((pass) => {
-      if (pass.model === undefined) return pass;
+      const { model, tier, speed, geo, counts } = pass;
+      if (model === undefined) return pass;
       const { name } = entryOf(candidate, pass);
-      return { ...pass, model: name === candidate.model.name ? undefined : name };
+      return { model: name === candidate.model.name ? undefined : name, tier, speed, geo, counts };
     }),
   };
 }
