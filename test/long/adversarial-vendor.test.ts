@@ -85,10 +85,13 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
   });
 
   /** The vendor's answer is complete by then, or will be: its report is what is paid. */
-  async function leaveEarly({ protocol, body }: Ordeal, key: string): Promise<void> {
-    const client = new LeavingClient(gateway, PATH[protocol], key, body);
-    await client.sees('data:');
+  async function leaveEarly(made: Ordeal, key: string): Promise<void> {
+    const client = new LeavingClient(gateway, PATH[made.protocol], key, made.body);
+    await client.sees('\r\n\r\n');
+    const isAsked = !client.text.startsWith('HTTP/1.1 503');
+    if (isAsked) await client.sees('data:');
     client.leave();
+    return isAsked ? undefined : leaveEarly(made, key);
   }
 });
 
