@@ -4,6 +4,7 @@ import { console } from './console';
 import { json } from './json';
 import { latency } from './latency';
 import { ledger } from './ledger';
+import { parts } from './parts';
 import { rollout } from './rollout';
 import { routing } from './routing';
 import { sandbox } from './sandbox';
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   latency,
   body,
   ledger,
+  parts,
   stream,
   routing,
   rollout,
