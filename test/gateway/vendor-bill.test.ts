@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { showFigures } from '../support/show-figures';
 import {
   chatStream,
   messagesStream,
@@ -195,16 +196,24 @@ describe("A call costs what the vendor's price list says for", () => {
   });
   beforeEach(() => upstream.reset());
 
-  const expectBilled = async (path: string, stream: boolean, script: Script, { cost, record = {} }: Row) => {
+  const expectBilled = async (path: string, stream: boolean, script: Script, { is, cost, record = {} }: Row) => {
+    const body = ask({ ...LARGE, stream });
+    const broke = await gateway.newCustomer('0');
+    const refused = await gateway.call(path, { key: broke.key, body });
+    const holdUsd = Number(refused.json.error.details.requiredUsd);
     const { key } = await gateway.newCustomer('10');
     upstream.always(script);
-    const answer = await gateway.call(path, { key, body: ask({ ...LARGE, stream }) });
+    const answer = await gateway.call(path, { key, body });
     expect(answer.status, answer.text).to.equal(200);
     if (!stream) expect(answer.headers['x-ai-cost']).to.equal(cost);
     const written = await gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
     expect(written['cost']).to.equal(cost);
     for (const [field, value] of Object.entries(record)) expect(written[field], field).to.deep.equal(value);
-    expect(Number((await gateway.balance(key)).balanceUsd)).to.be.closeTo(10 - Number(cost), 1e-9);
+    const vendorUsd = Number(cost);
+    const chargedUsd = 10 - Number((await gateway.balance(key)).balanceUsd);
+    showFigures(is, { vendorUsd, holdUsd, chargedUsd, lossUsd: Math.max(0, vendorUsd - chargedUsd) });
+    expect(chargedUsd).to.be.closeTo(vendorUsd, 1e-9);
+    expect(chargedUsd).to.be.at.most(holdUsd);
   };
 
   it('a tier that the call asks for: the hold covers it, and the upstream is told', async () => {

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { ask, PATH, type TestProtocol } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
+import { showFigures } from '../support/show-figures';
 import { until } from '../support/until';
 import {
   chatAnswer,
@@ -142,7 +143,7 @@ describe('What a client can do, and what it costs', function () {
       const chargedUsd = funds - Number((await gateway.balance(key)).balanceUsd);
       const dueUsd = row.isSuspect === true ? holdUsd * asked : vendorUsd;
       const lossUsd = Math.max(0, dueUsd - chargedUsd);
-      show({ row: row.is, asked, vendorUsd, holdUsd, chargedUsd, lossUsd });
+      showFigures(row.is, { asked, vendorUsd, holdUsd, chargedUsd, lossUsd });
       expect(lossUsd).to.be.below(1e-9);
       expect(chargedUsd).to.be.at.most(Math.min(funds, Number(limit ?? funds)) + 1e-9);
       expect(chargedUsd).to.be.at.most(holdUsd * asked + 1e-9);
@@ -159,12 +160,4 @@ describe('What a client can do, and what it costs', function () {
 function plainAnswer(protocol: TestProtocol, isStream: boolean, usage: Row['usage']): Script {
   if (protocol === 'chat') return isStream ? chatStream({ withUsage: true, usage }) : chatAnswer({ usage });
   return isStream ? messagesStream({ usage }) : messagesAnswer({ usage });
-}
-
-function show({ row, ...figures }: Record<string, string | number>): void {
-  if (process.env['SHOW_FIGURES'] !== '1') return;
-  const texts = Object.entries(figures).map(
-    ([name, value]) => `${name} ${Number(value).toFixed(name === 'asked' ? 0 : 6)}`,
-  );
-  console.log(`      ${row}: ${texts.join(', ')}`);
 }
