@@ -13,6 +13,7 @@ import { AnswerStore } from './core/calls/answer-store';
 import { startKeptObjects } from './core/calls/kept-objects';
 import { OpenCalls } from './core/calls/open-calls';
 import { startRefusedCalls } from './core/calls/refused-calls';
+import { openSessionIds } from './core/calls/session-ids';
 import { type Configuration, configurationReader } from './core/configuration/configuration';
 import { followRevisions } from './core/configuration/follow-revisions';
 import { ReloadableConfiguration } from './core/configuration/live-configuration';
@@ -174,6 +175,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     leases,
     health,
     refusedCalls,
+    sessionIds: await openSessionIds(database),
     keptObjects,
     answers: openAnswerStore(system),
     openCalls,

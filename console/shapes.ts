@@ -116,6 +116,8 @@ export interface UsageRecord {
   readonly configRevision: string;
   readonly passes: readonly Pass[] | null;
   readonly flags: readonly ('unknown' | 'unpriced' | 'suspect')[] | null;
+  readonly sessionId: string | null;
+  readonly agentId: string | null;
 }
 
 export interface Attempt {

@@ -485,6 +485,12 @@ CREATE INDEX sandboxes_account_id_created_at_id_index ON sandboxes USING btree (
 CREATE INDEX sandboxes_due ON sandboxes USING btree (next_at) WHERE (observed_state <> ALL (ARRAY['FAILED'::text, 'TERMINATED'::text]));
 CREATE INDEX sandboxes_place ON sandboxes USING btree (place) WHERE (observed_state <> ALL (ARRAY['FAILED'::text, 'TERMINATED'::text]));
 
+-- The key of the hash of ids of sessions and agents. It has one row.
+CREATE TABLE session_hash_key (
+  secret text NOT NULL
+);
+CREATE UNIQUE INDEX session_hash_key_once ON session_hash_key USING btree ((true));
+
 -- Attempts to sign in, counted by SHA-256 of an e-mail or network address.
 CREATE TABLE sign_in_attempts (
   subject character(64) NOT NULL,
@@ -592,15 +598,19 @@ CREATE TABLE usage_records (
   flags jsonb,
   excess_e8 bigint,
   upstream_cost_e8 bigint,
+  session_id text,
+  agent_id text,
   CONSTRAINT usage_records_once UNIQUE (request_id, created_at),
   CONSTRAINT usage_records_billing_check CHECK ((billing = ANY (ARRAY['actual'::text, 'estimated'::text, 'released'::text, 'partial'::text, 'expired'::text])))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, created_at, request_id) INCLUDE (calls, key_id, model, model_requested, upstream, status, error_code, first_token_ms, cost_e8, input_tokens, output_tokens, total_tokens, cache_creation_tokens, cache_read_tokens);
+CREATE INDEX usage_records_by_agent ON usage_records USING btree (agent_id, created_at) WHERE (agent_id IS NOT NULL);
 CREATE INDEX usage_records_by_failure ON usage_records USING btree (account_id, status, created_at) WHERE (status <> 200);
 CREATE INDEX usage_records_by_failure_of_all ON usage_records USING btree (status, created_at) WHERE (status <> 200);
 CREATE INDEX usage_records_by_key ON usage_records USING btree (key_id, created_at) INCLUDE (calls, account_id, upstream, model, model_requested, status, error_code, first_token_ms, cost_e8, input_tokens, output_tokens, total_tokens, cache_creation_tokens, cache_read_tokens);
 CREATE INDEX usage_records_by_model ON usage_records USING btree (account_id, COALESCE(model, model_requested), created_at);
 CREATE INDEX usage_records_by_model_of_all ON usage_records USING btree (COALESCE(model, model_requested), created_at);
+CREATE INDEX usage_records_by_session ON usage_records USING btree (session_id, created_at) WHERE (session_id IS NOT NULL);
 CREATE INDEX usage_records_by_time ON usage_records USING btree (created_at, request_id);
 CREATE INDEX usage_records_by_upstream ON usage_records USING btree (account_id, upstream, created_at) INCLUDE (calls, key_id, model, model_requested, status, error_code, first_token_ms, cost_e8, input_tokens, output_tokens, total_tokens, cache_creation_tokens, cache_read_tokens);
 CREATE INDEX usage_records_by_upstream_of_all ON usage_records USING btree (upstream, created_at);

@@ -13,6 +13,8 @@ export interface RecordShape {
   readonly totalTokens: number | null;
   readonly cost: string;
   readonly billing: string;
+  readonly sessionId: string | null;
+  readonly agentId: string | null;
 }
 
 export const RECORD_COLUMNS: Columns<RecordShape> = {

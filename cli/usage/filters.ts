@@ -9,6 +9,8 @@ export interface FilterOptions {
   readonly model?: string;
   readonly upstream?: string;
   readonly status?: string;
+  readonly session?: string;
+  readonly agent?: string;
 }
 
 export function withFilters(command: Command): Command {
@@ -19,9 +21,11 @@ export function withFilters(command: Command): Command {
     .option('--key <id>', 'of this key only')
     .option('--model <name>', 'of this model only')
     .option('--upstream <name>', 'answered by this upstream only')
-    .option('--status <code>', 'with this HTTP status only');
+    .option('--status <code>', 'with this HTTP status only')
+    .option('--session <id>', 'of this session only, as the client names it')
+    .option('--agent <id>', 'of this agent only, as the client names it');
 }
 
-export function filtersOf({ account, from, to, key, model, upstream, status }: FilterOptions) {
-  return { account, from: toTime(from), to: toTime(to), key, model, upstream, status };
+export function filtersOf({ account, from, to, key, model, upstream, status, session, agent }: FilterOptions) {
+  return { account, from: toTime(from), to: toTime(to), key, model, upstream, status, session, agent };
 }

@@ -13,6 +13,8 @@ const showUsage: Verb = (noun, open) => {
         ...RECORD_COLUMNS,
         error: ({ errorCode }) => errorCode,
         attempts: ({ attempts }) => attempts,
+        session: ({ sessionId }) => sessionId,
+        agent: ({ agentId }) => agentId,
       });
     });
 };

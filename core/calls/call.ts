@@ -34,6 +34,8 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly reading: Reading;
   /** Where the objects are that the call names; undefined where it names none. */
   readonly kept?: KeptPlace | undefined;
+  /** The session that it belongs to, as the client names it; undefined where it names none. */
+  readonly session?: string | undefined;
   /** The kinds of objects that its answer may make; undefined where it makes none. */
   readonly makes?: readonly SharedObject[] | undefined;
 }
@@ -226,6 +228,9 @@ export interface CallFacts {
   readonly made: MadeAttempt[];
   /** Set once the ledger has taken the call on: from then on settling writes the record. */
   reservationId: string | undefined;
+  /** model-request: the session and the agent that it belongs to, as they are recorded. */
+  sessionId: string | undefined;
+  agentId: string | undefined;
   /** What was charged for it. */
   costE8: bigint;
   /** What that costs at the upstream's prices: for comparing upstreams, whoever pays what. */
@@ -271,6 +276,8 @@ export class Call implements Partial<CallFields> {
     },
     made: [],
     reservationId: undefined,
+    sessionId: undefined,
+    agentId: undefined,
     costE8: 0n,
     upstreamCostE8: 0n,
     rollout: undefined,

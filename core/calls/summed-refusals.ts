@@ -28,8 +28,9 @@ export class SummedRefusals {
       group.recorded += 1;
       return 'single';
     }
-    // No upstream was asked, so there is no time to a first token that could be counted several times.
-    group.sum = { ...(group.sum ?? record), firstTokenMs: undefined, calls: (group.sum?.calls ?? 0) + 1 };
+    // No upstream was asked, so there is no time to a first token that could be counted several times. The calls may be of several sessions.
+    const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
+    group.sum = { ...(group.sum ?? record), ...unlike, calls: (group.sum?.calls ?? 0) + 1 };
     return 'summed';
   }
 

@@ -53,6 +53,9 @@ export interface UsageRecord {
   readonly responseTimeMs: number;
   readonly firstTokenMs?: number | undefined;
   readonly configRevision: string;
+  /** The session and the agent that the client names, as `SessionIds` keeps them. */
+  readonly sessionId?: string | undefined;
+  readonly agentId?: string | undefined;
   /** How many calls it stands for: absent is one. */
   readonly calls?: number;
   /** Why the call went where it went; absent where there was no choice and nothing else to say. For operators. */
@@ -118,6 +121,8 @@ export function usageRecord(
     responseTimeMs: Math.round(performance.now() - call.startedMs),
     firstTokenMs: facts.firstTokenMs,
     configRevision,
+    sessionId: facts.sessionId,
+    agentId: facts.agentId,
     routing: routingOf(facts.routing),
     rollout: facts.rollout?.name,
     rolloutStage: facts.rollout?.stage,

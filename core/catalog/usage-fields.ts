@@ -86,6 +86,8 @@ export const USAGE_FIELDS = {
   calls: field('calls', 'int', shape.integer, { otherwise: '1' }),
   passes: field('passes', 'jsonb', listOf({ type: 'object' }), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect')), MAYBE),
+  sessionId: field('session_id', 'text', shape.text, MAYBE),
+  agentId: field('agent_id', 'text', shape.text, MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
   rollout: field('rollout', 'text', shape.text, OPERATORS),
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),

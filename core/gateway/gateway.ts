@@ -4,6 +4,7 @@ import type { ApiKeys } from '../accounts/identify';
 import type { AnswerStore } from '../calls/answer-store';
 import type { KeptObjects } from '../calls/kept-objects';
 import type { RefusedCalls } from '../calls/refused-calls';
+import type { SessionIds } from '../calls/session-ids';
 import type { Catalog } from '../catalog/catalog';
 import type { Configuration } from '../configuration/configuration';
 import type { UpstreamHealth } from '../health/health';
@@ -24,6 +25,8 @@ export interface Gateway extends Configured {
   readonly health: UpstreamHealth;
   readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
+  /** What is recorded of the ids of sessions and agents. */
+  readonly sessionIds: SessionIds;
   /** What vendors keep, and whose it is. */
   readonly keptObjects: KeptObjects;
   /** Answers for clients that repeat a call with its Idempotency-Key; undefined where the operator has not switched that on. */

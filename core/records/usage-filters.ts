@@ -11,12 +11,14 @@ export interface UsageFilters {
   readonly model?: readonly string[] | undefined;
   readonly upstream?: string | undefined;
   readonly status?: number | undefined;
+  readonly session?: string | undefined;
+  readonly agent?: string | undefined;
 }
 
-/** Written as the indexes are: see migrations/0003-usage-records.ts. */
+/** Written as the indexes are: see migrations/0003-usage-records.ts and migrations/0017-sessions.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
-  { account, from, to, key, model, upstream, status }: UsageFilters,
+  { account, from, to, key, model, upstream, status, session, agent }: UsageFilters,
 ): void {
   if (account !== undefined) query.where('usage.account_id', account);
   if (from !== undefined) query.where('usage.created_at', '>=', from);
@@ -25,6 +27,8 @@ export function narrow(
   if (upstream !== undefined) query.where('usage.upstream', upstream);
   if (status !== undefined) query.where('usage.status', status);
   if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
+  if (session !== undefined) query.where('usage.session_id', session);
+  if (agent !== undefined) query.where('usage.agent_id', agent);
   // As it is shown; a call that was refused has only the name it was asked for by.
   if (model !== undefined) {
     const names = model.map(() => '?').join();

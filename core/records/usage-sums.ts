@@ -4,7 +4,7 @@ import { narrow, type UsageFilters } from './usage-filters';
 /**
  * What usage records come to: of whole hours from `usage_sums` (migrations/0003-usage-records.ts), as far as it has been
  * brought up to the present (core/records/usage-roll-up.ts); from the records themselves what is not in it yet, hours that a range cuts, and
- * all of it where more than one of key, model and upstream is told apart. One statement reads both, so that nothing is counted twice
+ * all of it where more than one of key, model and upstream is told apart, or a session or agent. One statement reads both, so that nothing is counted twice
  * or not at all while it goes on.
  */
 
@@ -126,8 +126,12 @@ export async function readCells(
   return rows;
 }
 
-/** The rows of `usage_sums` that hold what is told apart; undefined when it is more than one thing. */
-function groupedByOf({ key, model, upstream }: SumFilters, by: GroupedBy = 'none'): GroupedBy | undefined {
+/** The rows of `usage_sums` that hold what is told apart; undefined when none do. */
+function groupedByOf(
+  { key, model, upstream, session, agent }: SumFilters,
+  by: GroupedBy = 'none',
+): GroupedBy | undefined {
+  if (session !== undefined || agent !== undefined) return undefined;
   const wanted = { key, model, upstream };
   const apart = (['key', 'model', 'upstream'] as const).filter((name) => wanted[name] !== undefined || by === name);
   return apart.length > 1 ? undefined : (apart[0] ?? 'none');

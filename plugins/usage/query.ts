@@ -8,10 +8,12 @@ import { narrow, type UsageFilters } from '../../core/records/usage-filters';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/storage/page';
 
 /** What the endpoints of usage records ask of the gateway. */
-export type Parts = Pick<PluginGateway, 'database' | 'catalog'>;
+export type Parts = Pick<PluginGateway, 'database' | 'catalog' | 'sessionIds'>;
 
 /** The filters of lists and CSV; docs/contract.md, section 6. `from` is included, `to` is not. */
-export function filterReaders(gateway: { readonly catalog: Catalog }) {
+export function filterReaders(gateway: Pick<Parts, 'catalog' | 'sessionIds'>) {
+  // Whoever looks for an id that is kept as a hash has the id itself.
+  const readId = reader(readText.schema ?? {}, (text) => gateway.sessionIds.recorded(readText(text)));
   return {
     from: readTime,
     to: readTime,
@@ -19,6 +21,8 @@ export function filterReaders(gateway: { readonly catalog: Catalog }) {
     model: reader(readText.schema ?? {}, (text) => modelNames(gateway.catalog, readText(text))),
     upstream: readText,
     status: integerReader(100, 599),
+    session: readId,
+    agent: readId,
   };
 }
 

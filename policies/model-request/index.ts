@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ModelRequest } from '../../core/calls/call';
+import { agentOf, sessionInMetadata, sessionOf } from '../../core/calls/session-ids';
 import type { CacheWrites } from '../../core/catalog/price';
 import type { Protocol } from '../../core/catalog/protocols';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/dialects/dialect';
@@ -66,6 +67,11 @@ export default definePolicy({
         enum: ['forward', 'byValue', 'hold', 'refuse'],
         default: 'byValue',
       },
+      recordSessions: {
+        description: 'Writes the session and the agent that a client names into the usage record.',
+        type: 'boolean',
+        default: true,
+      },
       bodyTimeout: { ...DURATION, description: 'A body has to be here by then.', default: '120s' },
       slowBodyTimeout: { ...DURATION, description: 'How long a body may be slower than 1 KB/s.', default: '30s' },
     },
@@ -73,7 +79,10 @@ export default definePolicy({
   needs: ['key'],
   provides: ['request'],
   boundsItself: true,
-  prepare: ({ forwardHeaderPrefixes, roles, bodyTimeout, slowBodyTimeout, sharedObjects, unknownMembers }, gateway) => {
+  prepare: (
+    { forwardHeaderPrefixes, roles, recordSessions, bodyTimeout, slowBodyTimeout, sharedObjects, unknownMembers },
+    gateway,
+  ) => {
     const accepted = acceptedRoles(roles);
     const limits = {
       ...REQUEST_BODY_LIMITS,
@@ -86,9 +95,17 @@ export default definePolicy({
       freeMembers: new Set(gateway.catalog.upstreams.flatMap(({ freeMembers }) => [...(freeMembers ?? [])])),
     };
     const settings = { prefixes: forwardHeaderPrefixes, limits, members };
-    return async (call, request) => ({
-      request: await readRequest(gateway, call, request, accepted[call.protocol], settings),
-    });
+    const recorded = (id: string | undefined) =>
+      id === undefined || !recordSessions ? undefined : gateway.sessionIds.recorded(id);
+    return async (call, incoming) => {
+      const { facts } = call;
+      // Before the body is read: a call whose body is refused belongs to its session, too.
+      facts.sessionId = recorded(sessionOf(incoming.headers));
+      facts.agentId = recorded(agentOf(incoming.headers));
+      const request = await readRequest(gateway, call, incoming, accepted[call.protocol], settings);
+      facts.sessionId ??= recorded(request.session);
+      return { request };
+    };
   },
 });
 
@@ -133,6 +150,7 @@ async function readRequest(
       reading.keptTokens,
     reading,
     kept: kept?.place,
+    session: sessionOf(request.headers) ?? sessionInMetadata(fields.members.get('metadata')),
     makes: without(joined(observer.makes, weighed.makes), weighed.common),
     body: { chunks, byteLength, members: observer.members.places },
     modelRequested: fields.modelRequested,

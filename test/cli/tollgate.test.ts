@@ -177,6 +177,8 @@ describe('the command line', () => {
     const { accountId } = await desk.customer();
     const none = await tollgate(environment, 'usage', 'list', '--account', accountId, '--from', '2026-11-20');
     assert.deepEqual(none, { status: 0, out: '', notes: 'Nothing yet.\n' });
+    const ofTask = await tollgate(environment, 'usage', 'list', '--session', 'task 7', '--agent', 'a', '--json');
+    assert.deepEqual(JSON.parse(ofTask.out), { items: [], nextCursor: null });
     const csv = await tollgate(environment, 'usage', 'export', '--account', accountId, '--to', '2026-11-20');
     assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost\r\n$/);
   });

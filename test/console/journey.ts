@@ -28,8 +28,11 @@ export function journey(the: () => TestConsole): void {
     after(() => window?.[Symbol.asyncDispose]());
 
     const client = () => new Anthropic({ baseURL: the().gateway.url, apiKey, maxRetries: 0 });
-    const say = (words: string) =>
-      client().messages.create({ model: MODEL, max_tokens: 300, messages: [{ role: 'user', content: words }] });
+    const say = (words: string, headers: Record<string, string> = {}) =>
+      client().messages.create(
+        { model: MODEL, max_tokens: 300, messages: [{ role: 'user', content: words }] },
+        { headers },
+      );
     const rows = () => page.getByRole('table', { name: 'Usage records' }).locator('tbody tr');
 
     it('a password that is wrong is refused in words, the right one shows the page that was asked for', async () => {
@@ -123,6 +126,25 @@ export function journey(the: () => TestConsole): void {
       await page.locator('.stat', { hasText: 'Cost' }).getByText('$0.012', { exact: true }).first().waitFor();
     });
 
+    it('all calls of a session are found from one of them, with what the task cost', async () => {
+      const session = { 'x-claude-code-session-id': 'task-7', 'x-claude-code-agent-id': 'agent-a1' };
+      await say('Begin', session);
+      await say('Continue', session);
+      await until('four records', async () => (await rows().count()) === 4);
+      await rows().first().getByRole('link').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'All calls of this session' }).click();
+      await until('two records', async () => (await rows().count()) === 2);
+      expect(new URL(page.url()).searchParams.get('session')).to.equal('task-7');
+      await page.locator('.stat', { hasText: 'Cost' }).getByText('$0.012', { exact: true }).first().waitFor();
+
+      await page.getByRole('button', { name: 'Agent' }).click();
+      await page.getByRole('combobox').fill('agent-b2');
+      await page.getByRole('option', { name: 'agent-b2' }).click();
+      await page.getByText('No record fits').waitFor();
+      await page.getByRole('button', { name: 'Clear' }).click();
+      await until('all records', async () => (await rows().count()) === 5);
+    });
+
     it('columns are chosen, and kept', async () => {
       await page.getByRole('button', { name: 'Columns' }).click();
       await page.getByLabel('Request id').check();
@@ -135,7 +157,7 @@ export function journey(the: () => TestConsole): void {
 
     it('the overview has what is left, the models with their prices, and a call to paste', async () => {
       await page.getByRole('link', { name: 'Overview', exact: true }).click();
-      await page.getByText('$19.98', { exact: true }).first().waitFor();
+      await page.getByText('$19.97', { exact: true }).first().waitFor();
       const models = await page.getByRole('table', { name: /Models/ }).textContent();
       expect(models).to.contain(MODEL).and.contain('$3.00').and.contain('$15.00');
       expect(await page.getByRole('region', { name: 'Example: curl' }).textContent()).to.contain(

@@ -31,8 +31,10 @@ describe('Abuse', function () {
   it('prompts, answers, keys and headers are nowhere in logs, records and errors', async () => {
     const canary = 'canary-7f3a9';
     const { key } = await gateway.newCustomer('10');
-    const body = ask({ messages: [{ role: 'user', content: canary }], stream: false });
-    const headers = { 'anthropic-beta': canary, cookie: canary };
+    const metadata = { user_id: JSON.stringify({ device_id: canary, account_uuid: canary }) };
+    const body = ask({ messages: [{ role: 'user', content: canary }], stream: false, metadata });
+    // Ids of sessions are recorded, but not this one, which does not look like an id.
+    const headers = { 'anthropic-beta': canary, cookie: canary, 'session-id': `${canary} of Ana` };
     upstream.next(
       messagesAnswer({ text: canary }),
       messagesFailure(500, { message: canary }),

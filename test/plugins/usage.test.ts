@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
+import { openSessionIds } from '../../core/calls/session-ids';
 import { buildCatalog } from '../../core/catalog/catalog';
 import { newId } from '../../core/ids';
 import { keepPartitions } from '../../core/ledger/outbox/partitions';
@@ -73,11 +74,11 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           cost_e8: 0n,
           input_tokens: null,
         }),
-        row(one, 2, { upstream: 'other', fallback: true, attempts: 2 }),
+        row(one, 2, { upstream: 'other', fallback: true, attempts: 2, session_id: 's', agent_id: 'a' }),
         // Of the same millisecond: their order is by request id.
-        row(one, 3),
+        row(one, 3, { session_id: 's' }),
         row(one, 4, { created_at: new Date(START + 3_000) }),
-        row(two, 9),
+        row(two, 9, { session_id: 's' }),
       ]);
     });
     after(() => desk.close());
@@ -112,7 +113,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         Object.keys(body).join(),
         'requestId,createdAt,keyId,keyName,protocol,path,strategy,modelRequested,model,upstream,attempts,fallback,stream,' +
           'status,source,errorCode,inputTokens,outputTokens,totalTokens,cacheCreationTokens,cacheReadTokens,cost,billing,' +
-          'responseTimeMs,firstTokenMs,configRevision,calls,passes,flags',
+          'responseTimeMs,firstTokenMs,configRevision,calls,passes,flags,sessionId,agentId',
       );
       assert.equal(body.createdAt, '2026-11-20T08:00:02.000Z');
       assert.equal(body.keyName, 'first');
@@ -168,6 +169,10 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       ['upstream=other', [2]],
       ['status=400', [1]],
       ['status=200&upstream=acme-official', [4, 3, 0]],
+      ['session=s', [3, 2]],
+      ['session=s&agent=a', [2]],
+      ['agent=a&status=400', []],
+      ["session='%20or%20''='", []],
       ["model='%20or%20''='", []],
     ] as const) {
       it(`filters by ${filter}`, async () => {
@@ -176,6 +181,11 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         assert.equal(csv.body.split('\r\n').length, expected.length + 2);
       });
     }
+
+    it('keeps one id as one hash on all nodes of a database', async () => {
+      const [node, other] = [await openSessionIds(desk.database), await openSessionIds(desk.database)];
+      assert.equal(node.recorded('task 7'), other.recorded('task 7'));
+    });
 
     for (const filter of [
       'from=yesterday',
@@ -189,6 +199,8 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       'model=',
       'model=%00',
       'upstream=%00',
+      'session=',
+      'agent=%00',
       'status=2xx',
       'status=99',
       'limit=1001',
@@ -250,10 +262,10 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       const [head, line] = csv.body.split('\r\n');
       assert.ok(
         head.endsWith(
-          ',configRevision,calls,passes,flags,accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost',
+          ',configRevision,calls,passes,flags,sessionId,agentId,accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost',
         ),
       );
-      assert.ok(line.endsWith(`,r1,1,,,${two.accountId},,,,,`));
+      assert.ok(line.endsWith(`,r1,1,,,s,,${two.accountId},,,,,`));
       assert.equal((await desk.admin('GET', '/usage?account=x')).body.error.param, 'account');
     });
   });
@@ -307,7 +319,17 @@ describe('usage records of several months', () => {
     });
   }
 
-  for (const filter of ['', 'key={key}', 'model=m', 'upstream=u', 'status=502', 'model=m&status=502', 'from={from}']) {
+  for (const filter of [
+    '',
+    'key={key}',
+    'model=m',
+    'upstream=u',
+    'status=502',
+    'model=m&status=502',
+    'session=s',
+    'agent=a',
+    'from={from}',
+  ]) {
     it(`are found by an index of each partition, in their order: ${filter === '' ? 'all' : filter}`, async () => {
       const query = filter.replace('{key}', customer.keyId).replace('{from}', at(0, 1).toISOString());
       const asOwner = await planOf(() => desk.get(`/v1/usage?${query}`, customer.apiKey));

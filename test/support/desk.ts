@@ -2,6 +2,7 @@ import { randomBytes, scryptSync } from 'node:crypto';
 import type { Knex } from 'knex';
 import { openApiKeys } from '../../core/accounts/identify';
 import { confirmedKey } from '../../core/api/router';
+import { openSessionIds } from '../../core/calls/session-ids';
 import { buildCatalog } from '../../core/catalog/catalog';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { UpstreamHealth } from '../../core/health/health';
@@ -87,6 +88,7 @@ export async function openDesk(
     catalog,
     configuration,
     proxies: 0,
+    sessionIds: await openSessionIds(database),
     log: quiet,
   } as PluginGateway;
   const routes = [operator, usage, models, consolePlugin].flatMap((plugin) => {

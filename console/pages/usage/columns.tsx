@@ -75,6 +75,8 @@ export const COLUMNS: readonly RecordColumn[] = [
   { id: 'error', title: 'Error', cell: ({ errorCode }) => mono(errorCode) },
   { id: 'source', title: 'Answered by', cell: ({ source }) => source },
   { id: 'path', title: 'Path', cell: ({ path }) => mono(path) },
+  { id: 'session', title: 'Session', cell: ({ sessionId }) => mono(sessionId) },
+  { id: 'agent', title: 'Agent', cell: ({ agentId }) => mono(agentId) },
   { id: 'requestId', title: 'Request id', cell: ({ requestId }) => mono(requestId) },
   { id: 'revision', title: 'Configuration', cell: ({ configRevision }) => mono(configRevision) },
 ];

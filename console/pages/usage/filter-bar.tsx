@@ -7,7 +7,7 @@ import { useResource } from '../../resource';
 import { changeQuery } from '../../router';
 import type { ApiKey, Catalog, List } from '../../shapes';
 import { fromLocalInput, showMoment, TIME_ZONE, toLocalInput } from '../../times';
-import { type Filter, PRESETS, type Preset, type Range, writeRange } from './filter';
+import { FILTERS, type Filter, isNarrowed, PRESETS, type Preset, type Range, writeRange } from './filter';
 
 const STATUSES: readonly Option[] = [
   { value: '200', text: '200', hint: 'answered' },
@@ -25,9 +25,8 @@ const STATUSES: readonly Option[] = [
 ];
 
 export function FilterBar({ filter }: { readonly filter: Filter }) {
-  const { range, key, model, upstream, status } = filter;
+  const { range, key, model, upstream, status, session, agent } = filter;
   const catalog = useResource<Catalog>('catalog');
-  const isSet = [key, model, upstream, status].some((each) => each !== undefined);
   const set = (name: string) => (value: string | undefined) => changeQuery({ [name]: value });
   const fitting = (options: readonly Option[]) => async (words: string) =>
     options.filter(({ text, hint = '' }) => `${text} ${hint}`.toLowerCase().includes(words.trim().toLowerCase()));
@@ -59,11 +58,13 @@ export function FilterBar({ filter }: { readonly filter: Filter }) {
           return found.length === 0 && /^[1-5]\d\d$/.test(other) ? [{ value: other, text: other }] : found;
         }}
       />
-      {isSet && (
+      <Picker label="Session" value={optionOf(session)} onChange={set('session')} find={asWritten} />
+      <Picker label="Agent" value={optionOf(agent)} onChange={set('agent')} find={asWritten} />
+      {isNarrowed(filter) && (
         <button
           type="button"
           class="button slight"
-          onClick={() => changeQuery({ key: undefined, model: undefined, upstream: undefined, status: undefined })}
+          onClick={() => changeQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}
         >
           Clear
         </button>
@@ -74,6 +75,12 @@ export function FilterBar({ filter }: { readonly filter: Filter }) {
 
 function optionOf(value: string | undefined): Option | undefined {
   return value === undefined ? undefined : { value, text: value };
+}
+
+/** Clients make these ids, so there is no list of them. */
+async function asWritten(words: string): Promise<readonly Option[]> {
+  const id = words.trim();
+  return id === '' ? [] : [{ value: id, text: id }];
 }
 
 async function findKeys(words: string): Promise<readonly Option[]> {

@@ -1,12 +1,21 @@
 import { withQuery } from '../../api';
 
+/** The filters beside the range, by their names in the address and in the interface. */
+export const FILTERS = ['key', 'model', 'upstream', 'status', 'session', 'agent'] as const;
+
+type Values = Readonly<Record<(typeof FILTERS)[number], string | undefined>>;
+
 /** What the records are narrowed to. It stands in the address, so that it can be kept, sent and gone back to. */
-export interface Filter {
+export interface Filter extends Values {
   readonly range: Range;
-  readonly key: string | undefined;
-  readonly model: string | undefined;
-  readonly upstream: string | undefined;
-  readonly status: string | undefined;
+}
+
+export function isNarrowed(filter: Filter): boolean {
+  return FILTERS.some((name) => filter[name] !== undefined);
+}
+
+function valuesOf(read: (name: (typeof FILTERS)[number]) => string | undefined): Values {
+  return Object.fromEntries(FILTERS.map((name) => [name, read(name)])) as Values;
 }
 
 export type Range =
@@ -26,14 +35,7 @@ export type Preset = keyof typeof PRESETS;
 const STANDARD: Preset = '7d';
 
 export function readFilter(query: URLSearchParams): Filter {
-  const some = (name: string) => query.get(name) ?? undefined;
-  return {
-    range: readRange(query),
-    key: some('key'),
-    model: some('model'),
-    upstream: some('upstream'),
-    status: some('status'),
-  };
+  return { range: readRange(query), ...valuesOf((name) => query.get(name) ?? undefined) };
 }
 
 function readRange(query: URLSearchParams): Range {
@@ -51,12 +53,12 @@ export function writeRange(range: Range): Record<string, string | undefined> {
 
 /** As the interface asks for it. A preset reaches to whatever comes next: it has no end. */
 export function toQuery(filter: Filter, nowMs: number): Readonly<Record<string, string | undefined>> {
-  const { range, key, model, upstream, status } = filter;
+  const { range } = filter;
   const times =
     range.preset === undefined
       ? { from: range.from, to: range.to }
       : { from: new Date(nowMs - PRESETS[range.preset].hours * 3_600_000).toISOString(), to: undefined };
-  return { ...times, key, model, upstream, status };
+  return { ...times, ...valuesOf((name) => filter[name]) };
 }
 
 export function pathOf(part: string, query: Readonly<Record<string, string | number | undefined>>): string {

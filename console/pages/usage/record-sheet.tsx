@@ -6,6 +6,7 @@ import { Dialog } from '../../parts/dialog';
 import { Fact } from '../../parts/fact';
 import { Bone, Failed } from '../../parts/states';
 import { useResource } from '../../resource';
+import { changeQuery } from '../../router';
 import type { ExplainedRecord, Pass } from '../../shapes';
 import { showDuration, showWhole } from '../../times';
 import { Status } from './status';
@@ -70,6 +71,8 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
         <Fact name="Request">
           <Copied text={record.requestId} label="Copy the request id" />
         </Fact>
+        <Narrowing name="session" id={record.sessionId} />
+        <Narrowing name="agent" id={record.agentId} />
         <Fact name="Path">
           <code>{record.path}</code>
         </Fact>
@@ -78,6 +81,21 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
         </Fact>
       </dl>
     </div>
+  );
+}
+
+/** A session or an agent, and the way to all of its calls. */
+function Narrowing({ name, id }: { readonly name: 'session' | 'agent'; readonly id: string | null }) {
+  if (id === null) return null;
+  return (
+    <Fact name={name === 'session' ? 'Session' : 'Agent'}>
+      <Copied text={id} label={`Copy the ${name} id`} />
+      <button
+        type="button"
+        class="button slight"
+        onClick={() => changeQuery({ [name]: id, record: undefined })}
+      >{`All calls of this ${name}`}</button>
+    </Fact>
   );
 }
 

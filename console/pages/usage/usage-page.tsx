@@ -9,7 +9,7 @@ import type { List, Totals, UsageRecord } from '../../shapes';
 import { recall, store } from '../../storage';
 import { COLUMNS, USUAL_COLUMNS } from './columns';
 import { ColumnsMenu } from './columns-menu';
-import { pathOf, readFilter, toQuery } from './filter';
+import { FILTERS, isNarrowed, pathOf, readFilter, toQuery } from './filter';
 import { FilterBar } from './filter-bar';
 import { RecordSheet } from './record-sheet';
 import { RecordsTable } from './records-table';
@@ -26,7 +26,7 @@ const COLUMNS_NAME = 'tollgate-usage-columns';
 export function UsagePage() {
   const { query } = place.value;
   // What belongs to the chart and the sheet changes no record.
-  const asked = ['range', 'from', 'to', 'key', 'model', 'upstream', 'status'].map((name) => query.get(name)).join('\n');
+  const asked = ['range', 'from', 'to', ...FILTERS].map((name) => query.get(name)).join('\n');
   // biome-ignore lint/correctness/useExhaustiveDependencies: the filter is made anew when what was asked for changes
   const { filter, wanted } = useMemo(() => {
     const read = readFilter(query);
@@ -54,7 +54,6 @@ export function UsagePage() {
     totals.reload();
   };
   const nextCursor = data?.nextCursor ?? null;
-  const isFiltered = [filter.key, filter.model, filter.upstream, filter.status].some((each) => each !== undefined);
   const opened = query.get('record') ?? undefined;
   return (
     <div class="page">
@@ -86,7 +85,7 @@ export function UsagePage() {
           <ColumnsMenu chosen={columns} onChange={chooseColumns} />
         </header>
         {data?.items.length === 0 && !records.isLoading ? (
-          <NoRecords isFiltered={isFiltered} />
+          <NoRecords isFiltered={isNarrowed(filter)} />
         ) : (
           <RecordsTable
             records={data?.items}
