@@ -34,8 +34,6 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly reading: Reading;
   /** Where the objects are that the call names; undefined where it names none. */
   readonly kept?: KeptPlace | undefined;
-  /** The session that it belongs to, as the client names it; undefined where it names none. */
-  readonly session?: string | undefined;
   /** The kinds of objects that its answer may make; undefined where it makes none. */
   readonly makes?: readonly SharedObject[] | undefined;
 }
@@ -139,6 +137,8 @@ export interface RoutingFacts {
 /** What a caller with a key that may debug is shown of the choice. */
 export interface RoutingExplanation {
   readonly strategy: string;
+  /** The hash of its session decided between equals. */
+  readonly affinity: boolean;
   readonly model: string;
   /** Best first. */
   readonly candidates: readonly {

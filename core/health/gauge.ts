@@ -23,6 +23,8 @@ export interface CandidateFacts {
   readonly isBeingTried: boolean;
   /** Share of the input tokens it read from its cache lately, 0 to 1; undefined while unknown. */
   readonly cacheReadShare: number | undefined;
+  /** The same of calls of sessions; 1 while unknown, and believed only after many of them. */
+  readonly sessionReadShare: number;
 }
 
 /** The weight of the newest observation: about ten attempts are remembered of failures, five of latencies. */
@@ -135,6 +137,8 @@ export class UpstreamGauge {
 export class ModelGauge implements CandidateFacts {
   readonly latencies = newLatencies();
   readonly cacheReads = new MovingEstimate(CACHE_WEIGHT);
+  /** Begins at 1: a first call reads nothing anywhere, and must not speak against the upstream. */
+  readonly sessionReads = new MovingEstimate(CACHE_WEIGHT, Number.POSITIVE_INFINITY, 1);
 
   readonly #tokensPerSecond = new MovingEstimate(SPEED_WEIGHT);
 
@@ -161,6 +165,10 @@ export class ModelGauge implements CandidateFacts {
 
   get cacheReadShare(): number | undefined {
     return this.cacheReads.value;
+  }
+
+  get sessionReadShare(): number {
+    return this.sessionReads.value ?? 1;
   }
 
   /** Neither the operator nor its own failures keep it from being asked. */

@@ -1,10 +1,10 @@
 import type { Candidate } from '../catalog/catalog';
 import type { Verdict } from '../catalog/upstream';
-import { CACHE_READ_METERS, tokensOf, totalInputTokens, type Usage } from '../catalog/usage';
+import type { Usage } from '../catalog/usage';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import { EJECTION_RULES, type Ejection, type EjectionRules } from './ejection';
 import { kindOf, type ModelGauge, UpstreamGauge } from './gauge';
-import { type AskedFor, ModelUse } from './model-use';
+import { type AskedFor, cacheReadShareOf, ModelUse } from './model-use';
 import { type Observed, Tally } from './tally';
 
 /** What this process knows of an upstream as a whole. */
@@ -151,9 +151,11 @@ export class UpstreamHealth {
   /** A call was answered with these counts, as the upstream reported them. */
   used(model: string, candidate: AskedCandidate, usage: Usage, asked: AskedFor): void {
     this.use(model).note(usage, asked);
-    const inputTokens = totalInputTokens(usage);
-    const cacheReads = tokensOf(usage, CACHE_READ_METERS) ?? 0;
-    if (inputTokens > 0) this.gauge(candidate).cacheReads.note(cacheReads / inputTokens, this.now());
+    const readShare = cacheReadShareOf(usage);
+    if (readShare === undefined) return;
+    const gauge = this.gauge(candidate);
+    gauge.cacheReads.note(readShare, this.now());
+    if (asked.session !== undefined) gauge.sessionReads.note(readShare, this.now());
   }
 
   /** A stream had so many output tokens, as the upstream reported them, and took so long for them. */

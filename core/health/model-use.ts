@@ -1,4 +1,4 @@
-import { outputTokens, totalInputTokens, type Usage } from '../catalog/usage';
+import { CACHE_READ_METERS, outputTokens, tokensOf, totalInputTokens, type Usage } from '../catalog/usage';
 import { MovingEstimate } from './moving-estimate';
 
 /** About twenty calls are remembered. */
@@ -10,12 +10,21 @@ export interface AskedFor {
   readonly choices: number;
   /** About how many input tokens it has, rather too many than too few. */
   readonly inputTokensEstimate: number;
+  /** The session that it belongs to, as the client names it; undefined where it names none. */
+  readonly session?: string | undefined;
+}
+
+/** Returns the share of its input tokens that a call read from the vendor's cache; undefined where it had no input. */
+export function cacheReadShareOf(usage: Usage): number | undefined {
+  const inputTokens = totalInputTokens(usage);
+  return inputTokens > 0 ? (tokensOf(usage, CACHE_READ_METERS) ?? 0) / inputTokens : undefined;
 }
 
 /** How calls of one model use it, whoever serves them: what an expected price is made of. */
 export class ModelUse {
   readonly #outputTokens = new MovingEstimate(WEIGHT);
   readonly #inputShare = new MovingEstimate(WEIGHT);
+  readonly #sessionReads = new MovingEstimate(WEIGHT);
 
   /** Output tokens of one answer; undefined while nothing was seen. */
   get outputTokens(): number | undefined {
@@ -27,12 +36,19 @@ export class ModelUse {
     return this.#inputShare.value ?? 1;
   }
 
-  note(usage: Usage, { choices, inputTokensEstimate }: AskedFor): void {
+  /** Share of their input tokens that calls of sessions read from caches; 0 while nothing was seen. */
+  get sessionReadShare(): number {
+    return this.#sessionReads.value ?? 0;
+  }
+
+  note(usage: Usage, { choices, inputTokensEstimate, session }: AskedFor): void {
     const output = outputTokens(usage);
     if (output !== undefined) this.#outputTokens.note(output / choices, 0);
     const inputTokens = totalInputTokens(usage);
     if (inputTokens > 0 && inputTokensEstimate > 0) {
       this.#inputShare.note(Math.min(1, inputTokens / inputTokensEstimate), 0);
     }
+    const readShare = cacheReadShareOf(usage);
+    if (session !== undefined && readShare !== undefined) this.#sessionReads.note(readShare, 0);
   }
 }

@@ -11,9 +11,11 @@ export class MovingEstimate {
   readonly #weight: number;
   readonly #halfLifeMs: number;
 
-  constructor(weight: number, halfLifeMs = Number.POSITIVE_INFINITY) {
+  /** `first`: what is believed before anything was seen. */
+  constructor(weight: number, halfLifeMs = Number.POSITIVE_INFINITY, first?: number) {
     this.#weight = weight;
     this.#halfLifeMs = halfLifeMs;
+    this.value = first;
   }
 
   /** `times` observations with this mean. */

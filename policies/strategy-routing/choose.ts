@@ -1,13 +1,26 @@
 import type { Candidate } from '../../core/catalog/catalog';
 import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
+import type { UpstreamHealth } from '../../core/health/health';
+import { drawFor, textHash } from './affinity';
 import type { Asked, Strategy } from './strategies/strategy';
 
 /** The candidates a model has in a pipeline, each with what is known of it. Made once per configuration. */
 export interface Field {
   readonly candidates: readonly Candidate[];
   readonly gauges: readonly ModelGauge[];
+  /** Hashes of the upstreams' names. */
+  readonly hashes: readonly number[];
   /** Upstreams that are asked before all others, if they may be asked and are not resting. */
   readonly first?: ReadonlySet<string> | undefined;
+}
+
+export function openField(candidates: readonly Candidate[], health: UpstreamHealth, first?: readonly string[]): Field {
+  return {
+    candidates,
+    gauges: candidates.map((each) => health.gauge(each)),
+    hashes: candidates.map(({ upstream }) => textHash(upstream.name)),
+    first: first && new Set(first),
+  };
 }
 
 export interface Choice {
@@ -22,10 +35,10 @@ export interface Wish {
   readonly asked: Asked;
   readonly kind: AnswerKind;
   readonly nowMs: number;
-  /** Puts this one first, if it may be asked and is not resting. */
-  readonly preferred: string | undefined;
-  /** From 0 to 1, for drawing between equals; without it chance decides. */
-  readonly random: ((candidate: Candidate) => number) | undefined;
+  /** The hash of the session, which draws between equals; undefined where chance does. */
+  readonly session: number | undefined;
+  /** What chance says, from 0 to 1; `Math.random` unless given. */
+  readonly random?: () => number;
 }
 
 /** An upstream that asked for time is behind all that did not. */
@@ -105,11 +118,11 @@ function insertAt(at: number, count: number, index: number): void {
 }
 
 /** Puts those that equal the best of what is left into the order of their lots, again and again until nobody is left. */
-function shareAmongEquals({ candidates }: Field, wish: Wish, count: number): void {
+function shareAmongEquals(field: Field, wish: Wish, count: number): void {
   for (let from = 0; from < count; ) {
     let to = from + 1;
     while (to < count && areEqual(ordered[from] as number, ordered[to] as number)) to += 1;
-    if (to - from > 1) sortByLot(candidates, wish, from, to);
+    if (to - from > 1) sortByLot(field, wish, from, to);
     from = to;
   }
 }
@@ -121,10 +134,10 @@ function areEqual(best: number, other: number): boolean {
   return (places[other] as number) - (places[best] as number) <= allowed;
 }
 
-function sortByLot(candidates: readonly Candidate[], wish: Wish, from: number, to: number): void {
+function sortByLot(field: Field, wish: Wish, from: number, to: number): void {
   for (let at = from; at < to; at += 1) {
     const index = ordered[at] as number;
-    lots[index] = draw(candidates[index] as Candidate, wish);
+    lots[index] = draw(field, index, wish);
     let behind = at;
     for (; behind > from && (lots[ordered[behind - 1] as number] as number) < (lots[index] as number); behind -= 1)
       ordered[behind] = ordered[behind - 1] as number;
@@ -133,8 +146,9 @@ function sortByLot(candidates: readonly Candidate[], wish: Wish, from: number, t
 }
 
 /** Of equals with weights 3 and 1 the first comes first three times of four. */
-function draw(candidate: Candidate, { random = Math.random }: Wish): number {
-  return random(candidate) ** (1 / candidate.upstream.weight);
+function draw({ candidates, hashes }: Field, index: number, { session, random = Math.random }: Wish): number {
+  const drawn = session === undefined ? random() : drawFor(session, hashes[index] as number);
+  return drawn ** (1 / (candidates[index] as Candidate).upstream.weight);
 }
 
 /** The score, behind or before everything else where something else counts more. */
@@ -144,6 +158,5 @@ function placeOf(field: Field, index: number, gauge: ModelGauge, wish: Wish, any
   if (!anyIsIn) return score + gauge.failureRate * RESTING;
   if (!gauge.mayBeAsked) return LEFT_OUT;
   if (gauge.isResting) return score + RESTING;
-  const isFirst = gauge.upstream.name === wish.preferred || field.first?.has(gauge.upstream.name) === true;
-  return isFirst ? score + PREFERRED : score;
+  return field.first?.has(gauge.upstream.name) === true ? score + PREFERRED : score;
 }

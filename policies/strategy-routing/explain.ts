@@ -37,7 +37,13 @@ export function explain(
   const disabled = model.entries.flatMap(({ upstream: { name, disabled: why } }) =>
     why === undefined ? [] : [{ upstream: name, why: `disabled: ${why}` }],
   );
-  return { strategy, model: model.name, candidates, leftOut: [...leftOut, ...disabled] };
+  return {
+    strategy,
+    affinity: wish.session !== undefined,
+    model: model.name,
+    candidates,
+    leftOut: [...leftOut, ...disabled],
+  };
 }
 
 function describe(field: Field, index: number, wish: Wish): RoutingExplanation['candidates'][number] {

@@ -54,7 +54,16 @@ function promising([first = 0, ...others]: readonly number[], field: Field, wish
 }
 
 function shrunken(gauge: ModelGauge, { kind, nowMs }: Wish): CandidateFacts {
-  const { latencyMs = 0, latencyDeviationMs, failureRate, isUntried, isBeingTried, cacheReadShare } = gauge;
+  const {
+    latencyMs = 0,
+    latencyDeviationMs,
+    failureRate,
+    isUntried,
+    isBeingTried,
+    cacheReadShare,
+    sessionReadShare,
+  } = gauge;
   const believedMs = latencyMs * halved(gauge.silentMs(kind, nowMs), BELIEVED_HALF_MS);
-  return { latencyMs: believedMs, latencyDeviationMs, failureRate, isUntried, isBeingTried, cacheReadShare };
+  const unchanged = { latencyDeviationMs, failureRate, isUntried, isBeingTried, cacheReadShare, sessionReadShare };
+  return { latencyMs: believedMs, ...unchanged };
 }

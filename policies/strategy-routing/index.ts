@@ -9,25 +9,23 @@ import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
 import { kindOf } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
-import { Affinity, callerOf, drawOfCaller } from './affinity';
+import { sessionHash } from './affinity';
 import type { Wish } from './choose';
 import { asksForReasons, explain, tell } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
-import { byCost } from './strategies/cost';
-import { byQuality } from './strategies/quality';
+import { byCost, bySessionCost } from './strategies/cost';
+import { byQuality, bySessionQuality } from './strategies/quality';
 import { bySpeed } from './strategies/speed';
 import type { Strategy } from './strategies/strategy';
 import { chooseWay, mayAsk, mirrorOf, openWays, type Way } from './ways';
 
-const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', Strategy>> = {
-  quality: byQuality,
-  speed: bySpeed,
-  cost: byCost,
+/** Each strategy, and what it is for calls of a session that is to stay where it is. */
+const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', { alone: Strategy; inSession: Strategy }>> = {
+  quality: { alone: byQuality, inSession: bySessionQuality },
+  speed: { alone: bySpeed, inSession: bySpeed },
+  cost: { alone: byCost, inSession: bySessionCost },
 };
-
-/** One for the process: a caller's cache does not depend on what is configured how often. */
-const AFFINITY = new Affinity();
 
 export default definePolicy({
   name: 'strategy-routing',
@@ -37,10 +35,9 @@ export default definePolicy({
     properties: {
       strategy: { description: 'What "best" means.', enum: ['quality', 'speed', 'cost'], default: 'quality' },
       affinity: {
-        description:
-          'Prefers for an hour the upstream that served the same user before, for the sake of its prompt cache.',
+        description: 'Sends the calls of one session to one upstream among equals, for the sake of its prompt cache.',
         type: 'boolean',
-        default: false,
+        default: true,
       },
       upstreams: {
         description: 'Names of the upstreams that may be asked; `*` for all.',
@@ -55,7 +52,7 @@ export default definePolicy({
   provides: ['candidates'],
   prepare: ({ strategy: name, affinity, upstreams }, gateway) => {
     const { catalog, health } = gateway;
-    const strategy = STRATEGIES[name];
+    const { alone, inSession } = STRATEGIES[name];
     const wayOf = openWays(gateway, upstreams);
     const exploration = new Exploration();
     return async (call, incoming) => {
@@ -67,17 +64,16 @@ export default definePolicy({
       if (taken.field.candidates.length === 0) throw noCandidate(asked, request, health);
       facts.model = asked.name;
       await assertAllowed(gateway, key, asked.entries, request);
-      const caller = affinity ? callerOf(request, key, asked.name) : undefined;
-      const wishOf = ({ model }: Way) => wishFor(request, model, { strategy, caller, health });
+      const session = affinity && request.session !== undefined ? sessionHash(key, request.session) : undefined;
+      const strategy = session === undefined ? alone : inSession;
+      const wishOf = ({ model }: Way) => wishFor(request, model, { strategy, session, health });
       const { way, wish, ordered } = chooseWay(taken, wishOf);
       const { model, field } = way;
       facts.model = model.name;
       if (ordered.order.length === 0) throw noCandidate(model, request, health);
       if (taken.fork !== undefined) call.mirror = mirrorOf(taken.fork, gateway.rollouts, wishOf);
-      const mayExplore = wish.preferred === undefined && field.first === undefined;
-      const choice = mayExplore ? exploration.explore(ordered, field, wish) : ordered;
+      const choice = field.first === undefined ? exploration.explore(ordered, field, wish) : ordered;
       if (choice.asks !== undefined) giveBackUnasked(call, health.asked(choice.asks));
-      if (caller !== undefined) rememberWhoServes(call, caller, health);
       tell(facts, choice, field, wish);
       if (asksForReasons(incoming)) {
         const explained = explain(name, model, choice, field, wish);
@@ -110,17 +106,15 @@ async function keepers(
 function wishFor(
   request: ModelRequest,
   model: Model,
-  { strategy, caller, health }: { strategy: Strategy; caller: string | undefined; health: UpstreamHealth },
+  { strategy, session, health }: { strategy: Strategy; session: number | undefined; health: UpstreamHealth },
 ): Wish {
-  const nowMs = health.now();
-  const { outputTokens, inputShare } = health.use(model.name);
+  const { outputTokens, inputShare, sessionReadShare } = health.use(model.name);
   return {
     strategy,
-    asked: { request, outputTokens, inputShare },
+    asked: { request, outputTokens, inputShare, sessionReadShare },
     kind: kindOf(request),
-    nowMs,
-    preferred: caller === undefined ? undefined : AFFINITY.find(caller, nowMs),
-    random: caller === undefined ? undefined : ({ upstream }) => drawOfCaller(caller, upstream.name),
+    nowMs: health.now(),
+    session,
   };
 }
 
@@ -128,13 +122,5 @@ function wishFor(
 function giveBackUnasked(call: CallWith<never>, giveBack: () => void): void {
   call.onEnd(() => {
     if (call.facts.attempts === 0) giveBack();
-  });
-}
-
-/** Once the call has been answered: an upstream that failed has no cache of this caller. */
-function rememberWhoServes(call: CallWith<never>, caller: string, health: UpstreamHealth): void {
-  call.onEnd(() => {
-    const { upstream, status } = call.facts;
-    if (upstream !== undefined && status < 300) AFFINITY.remember(caller, upstream, health.now());
   });
 }

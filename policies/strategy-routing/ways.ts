@@ -7,7 +7,7 @@ import { takesVersion, versionOf } from '../../core/catalog/versions';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { type Choice, choose, type Field, type Wish } from './choose';
+import { type Choice, choose, type Field, openField, type Wish } from './choose';
 
 /** Where calls of a model may go. */
 export interface Way {
@@ -64,8 +64,7 @@ export function openWays(gateway: Gateway, upstreams: readonly string[]): (call:
     const candidates = all.filter(
       ({ upstream }) => !without.includes(upstream.name) && takesVersion(upstream, version),
     );
-    const gauges = candidates.map((each) => health.gauge(each));
-    return { model, field: { candidates, gauges, first: first && new Set(first) } };
+    return { model, field: openField(candidates, health, first) };
   };
   const waysOf = (otherwise: Otherwise): WayOf => {
     const known = new Map<string, Way>();

@@ -15,6 +15,21 @@ export const byQuality: Strategy = {
 /** The least that is left of a time when chance is taken off: one answer can be most of what is known. */
 const LEAST_LEFT = 0.01;
 
+/**
+ * The same for a call of a session, whose prompt cache is worth more than a quicker upstream: candidates of one tier are equals, and
+ * only one that fails often comes behind. A single failure moves no session, because the next candidate serves that call.
+ */
+export const bySessionQuality: Strategy = {
+  score: ({ upstream }, { failureRate }) => {
+    const failing = failureClass(failureRate);
+    return TIERS.indexOf(upstream.tier) * 10_000 + (failing < FAILS_OFTEN ? 0 : failing * 1_000);
+  },
+  noise: () => 0,
+};
+
+/** The failure class from which on sessions move: more than 15 % of the attempts failed. */
+const FAILS_OFTEN = 2;
+
 /** How many steps a time is above what is left of it without this share. One slow answer makes the share nearly the whole. */
 function stepsDown(share: number): number {
   return -Math.log(Math.max(LEAST_LEFT, 1 - share)) / STEP;

@@ -9,6 +9,8 @@ export interface Asked {
   readonly outputTokens: number | undefined;
   /** Input tokens there were per estimated one. */
   readonly inputShare: number;
+  /** Share of their input tokens that calls of sessions read from caches lately, 0 to 1. */
+  readonly sessionReadShare: number;
 }
 
 /** What "best" means. Pure. */

@@ -5,7 +5,7 @@ import type { Gateway } from '../../../core/gateway/gateway';
 import { UpstreamHealth } from '../../../core/health/health';
 import { type AskingCall, Attempts } from '../../../policies/failover/attempts';
 import { RetryBudget } from '../../../policies/failover/retry-budget';
-import { choose, type Field } from '../../../policies/strategy-routing/choose';
+import { choose, type Field, openField } from '../../../policies/strategy-routing/choose';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { sampleCandidate } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
@@ -62,7 +62,7 @@ describe('The attempts of calls', () => {
     const candidates = Object.entries(upstreams).map(([name, { tier }]) =>
       sampleCandidate(name, { upstream: { tier } }),
     );
-    const field = { candidates, gauges: candidates.map((each) => health.gauge(each)) };
+    const field = openField(candidates, health);
     const unanswered: number[] = [];
     for (; current < calls; current += 1, nowMs += 1_000 / callsPerSecond) {
       budget.noteCall();
@@ -135,11 +135,10 @@ describe('The attempts of calls', () => {
 function ordered(field: Field, health: UpstreamHealth): readonly Candidate[] {
   const { order, asks } = choose(field, {
     strategy: byQuality,
-    asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1 },
+    asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1, sessionReadShare: 0 },
     kind: 'whole',
     nowMs: health.now(),
-    preferred: undefined,
-    random: undefined,
+    session: undefined,
   });
   if (asks !== undefined) health.asked(asks);
   return order.map((index) => field.candidates[index] as Candidate);

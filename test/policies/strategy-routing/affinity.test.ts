@@ -1,58 +1,184 @@
 import { expect } from 'chai';
-import { Affinity, callerOf, drawOfCaller } from '../../../policies/strategy-routing/affinity';
+import type { Candidate, Tier } from '../../../core/catalog/catalog';
+import { usageOf } from '../../../core/catalog/usage';
+import { UpstreamHealth } from '../../../core/health/health';
+import { drawFor, sessionHash, textHash } from '../../../policies/strategy-routing/affinity';
+import { choose, type Field, openField } from '../../../policies/strategy-routing/choose';
+import { bySessionCost } from '../../../policies/strategy-routing/strategies/cost';
+import { bySessionQuality } from '../../../policies/strategy-routing/strategies/quality';
+import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
+import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
+import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { sampleModelRequest } from '../../support/request-sample';
 
-const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
+const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
+const CALLER = { accountId: '0f0e0d0c-0b0a-4908-8706-050403020100', keyId: '6a1f0c3e-57b2-4f0e-9f55-2f4f3f7f8a10' };
+const SESSIONS = Array.from({ length: 20_000 }, (_, index) => `session-${index}`);
 
-function caller(members: Readonly<Record<string, unknown>>, keyId = 'k', model = 'm'): string {
-  const texts = Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)] as const);
-  return callerOf({ members: new Map(texts) }, { ...key, keyId }, model);
+interface Sample {
+  readonly weight?: number;
+  readonly tier?: Tier;
 }
 
-describe('affinity', () => {
-  it('tells callers apart by user id, then cache key, then user, then API key', () => {
-    const metadata = { user_id: 'u' };
-    expect(caller({ metadata, prompt_cache_key: 'p', user: 'x' })).to.equal(caller({ metadata }));
-    expect(caller({ prompt_cache_key: 'p', user: 'x' })).to.equal(caller({ prompt_cache_key: 'p' }));
-    expect(caller({ metadata: {}, user: 'x' })).to.equal(caller({ user: 'x' }));
-    expect(caller({ metadata: { user_id: 7 }, user: '' })).to.equal(caller({}));
-    const different = [
-      caller({ metadata }),
-      caller({ prompt_cache_key: 'p' }),
-      caller({ user: 'x' }),
-      caller({}),
-      caller({}, 'l'),
-      caller({}, 'k', 'n'),
+function open(samples: Readonly<Record<string, Sample>>, health = new UpstreamHealth()) {
+  const candidates = Object.entries(samples).map(([name, upstream]) => sampleCandidate(name, { upstream }));
+  return { field: openField(candidates, health), health, candidates };
+}
+
+/** The names of the candidates for a session, first the one that has it. */
+function orderOf(
+  field: Field,
+  session: string,
+  { strategy = bySessionQuality, kind = 'stream', nowMs = 0 } = {},
+): string[] {
+  const asked = { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1, sessionReadShare: 0.8 };
+  const wish = {
+    strategy: strategy as Strategy,
+    asked,
+    kind: kind as 'stream',
+    nowMs,
+    session: sessionHash(CALLER, session),
+  };
+  return choose(field, wish).order.map((index) => field.candidates[index]?.upstream.name ?? '');
+}
+
+const homesOf = (field: Field) => SESSIONS.map((session) => orderOf(field, session)[0] as string);
+
+describe('the hash of a session', () => {
+  it('is the same for the same caller, and another one for another account, key or session', () => {
+    const hashes = [
+      sessionHash(CALLER, 's'),
+      sessionHash(CALLER, 't'),
+      sessionHash({ ...CALLER, keyId: 'k' }, 's'),
+      sessionHash({ ...CALLER, accountId: 'a' }, 's'),
+      sessionHash(CALLER, 's'),
     ];
-    expect(new Set(different).size).to.equal(6);
+    expect(new Set(hashes).size).to.equal(4);
+    expect(hashes[4]).to.equal(hashes[0]);
   });
 
-  it('survives members of any kind', () => {
-    for (const value of [null, 1, [], 'text', { user_id: null }])
-      expect(caller({ metadata: value, prompt_cache_key: value === 'text' ? 1 : value })).to.be.a('string');
+  it('draws evenly, for two upstreams independently', () => {
+    const [one, two] = [textHash('acme'), textHash('acmf')];
+    const counts = [0, 0, 0, 0];
+    for (const session of SESSIONS) {
+      const hash = sessionHash(CALLER, session);
+      const quadrant = (drawFor(hash, one) < 0.5 ? 0 : 1) + (drawFor(hash, two) < 0.5 ? 0 : 2);
+      counts[quadrant] = (counts[quadrant] ?? 0) + 1;
+    }
+    // Five standard deviations.
+    for (const count of counts) expect(count / SESSIONS.length).to.be.closeTo(1 / 4, 0.0154);
+  });
+});
+
+describe('affinity', () => {
+  for (const weights of [[1, 1], [3, 1], [1, 2, 5], [100, 100], Array.from({ length: 12 }, () => 1)]) {
+    it(`spreads sessions over upstreams of weights ${weights.join(', ')}`, () => {
+      const { field } = open(Object.fromEntries(weights.map((weight, index) => [`u${index}`, { weight }])));
+      const homes = homesOf(field);
+      const sum = weights.reduce((total, weight) => total + weight, 0);
+      for (const [index, weight] of weights.entries()) {
+        const share = homes.filter((home) => home === `u${index}`).length / SESSIONS.length;
+        const expected = weight / sum;
+        expect(share).to.be.closeTo(expected, 5 * Math.sqrt((expected * (1 - expected)) / SESSIONS.length));
+      }
+    });
+  }
+
+  const four = { a: {}, b: { weight: 2 }, c: {}, d: { weight: 3 } };
+
+  it('moves only the sessions of an upstream that is ejected, each to its next, and all of them back', () => {
+    const { field, health, candidates } = open(four, new UpstreamHealth({ now: () => 0 }));
+    const before = SESSIONS.map((session) => orderOf(field, session));
+    const [, ejected] = candidates;
+    if (ejected === undefined) throw new Error('there is no second candidate');
+    for (let call = 0; call < 5; call += 1) health.failed(ejected, BROKEN);
+    for (const [index, session] of SESSIONS.entries())
+      expect(orderOf(field, session)).to.deep.equal(before[index]?.filter((name) => name !== 'b'));
+    health.bringBack('b');
+    expect(SESSIONS.map((session) => orderOf(field, session))).to.deep.equal(before);
   });
 
-  it('keeps nothing of what callers say of their users', () => {
-    expect(caller({ user: 'somebody@example.com' })).not.to.contain('somebody');
+  it('moves sessions to an upstream that is added or weighs more, and no others', () => {
+    const before = homesOf(open(four).field);
+    for (const changed of [
+      { ...four, e: {} },
+      { ...four, a: { weight: 2 } },
+    ]) {
+      const after = homesOf(open(changed).field);
+      const to = new Set(after.filter((home, index) => home !== before[index]));
+      expect([...to]).to.deep.equal(['e' in changed ? 'e' : 'a']);
+    }
   });
 
-  it('remembers for an hour who served a caller', () => {
-    const affinity = new Affinity();
-    affinity.remember('c', 'acme', 0);
-    expect(affinity.find('c', 3_599_999)).to.equal('acme');
-    expect(affinity.find('c', 3_600_000)).to.equal(undefined);
-    expect(affinity.find('d', 0)).to.equal(undefined);
+  it('does not depend on the order in which upstreams are configured', () => {
+    const reversed = Object.fromEntries(Object.entries(four).reverse());
+    expect(homesOf(open(four).field)).to.deep.equal(homesOf(open(reversed).field));
   });
 
-  it('remembers a bounded number of callers and forgets who was not seen longest', () => {
-    const affinity = new Affinity(2);
-    for (const name of ['one', 'two', 'one', 'three']) affinity.remember(name, 'acme', 0);
-    expect(['one', 'two', 'three'].map((name) => affinity.find(name, 0))).to.deep.equal(['acme', undefined, 'acme']);
+  it('chooses among the best tier alone, and then by tier', () => {
+    const { field } = open({ a: {}, b: { tier: 'official' }, c: { tier: 'official' }, d: { tier: 'high-sla' } });
+    const orders = SESSIONS.slice(0, 500).map((session) => orderOf(field, session));
+    expect(new Set(orders.map((order) => order.join('')))).to.deep.equal(new Set(['bcda', 'cbda']));
   });
 
-  it('draws the same for a caller every time, and evenly among callers', () => {
-    expect(drawOfCaller('c', 'acme')).to.equal(drawOfCaller('c', 'acme'));
-    let low = 0;
-    for (let index = 0; index < 10_000; index += 1) if (drawOfCaller(`caller ${index}`, 'acme') < 0.5) low += 1;
-    expect(low).to.be.within(4_700, 5_300);
+  it('keeps a session where it is when that upstream fails once or is slow, and moves it when it fails often', () => {
+    const { field, health, candidates } = open({ a: {}, b: {} }, new UpstreamHealth({ now: () => 0 }));
+    const [a, b] = candidates;
+    if (a === undefined || b === undefined) throw new Error('there are two candidates');
+    const session = SESSIONS.find((each) => orderOf(field, each)[0] === 'a') ?? '';
+    health.answered(a, { ms: 5_000, stream: true });
+    health.answered(b, { ms: 10, stream: true });
+    expect(orderOf(field, session)).to.deep.equal(['a', 'b']);
+    health.failed(a, BROKEN);
+    expect(orderOf(field, session)).to.deep.equal(['a', 'b']);
+    health.failed(a, BROKEN);
+    expect(orderOf(field, session)).to.deep.equal(['b', 'a']);
+  });
+
+  it('under speed decides between times that differ by less than a fifth, and not between others', () => {
+    const { field, health, candidates } = open({ a: {}, b: {}, slow: {} }, new UpstreamHealth({ now: () => 0 }));
+    for (const [index, ms] of [100, 119, 200].entries()) {
+      const candidate = candidates[index];
+      for (let call = 0; call < 50 && candidate !== undefined; call += 1)
+        health.answered(candidate, { ms, stream: true });
+    }
+    const firsts = SESSIONS.slice(0, 500).map((session) => orderOf(field, session, { strategy: bySpeed })[0]);
+    expect(new Set(firsts)).to.deep.equal(new Set(['a', 'b']));
+  });
+
+  it('under cost leaves a cheaper upstream whose cache answers no session, once another one was seen to read', () => {
+    const health = new UpstreamHealth({ now: () => 0 });
+    const [cheap, dear] = [
+      ['cheap', 900n],
+      ['dear', 1_000n],
+    ].map(([name, input]) =>
+      sampleCandidate(String(name), { model: { price: samplePrice(BigInt(input ?? 0), 0n, { cacheRead: 90n }) } }),
+    ) as [Candidate, Candidate];
+    const field = openField([cheap, dear], health);
+    const used = (candidate: Candidate, session: string | undefined, cacheRead: number) =>
+      health.used('m', candidate, usageOf({ input: 1_000 - cacheRead, cacheRead, output: 1 }), {
+        ...sampleModelRequest(),
+        session,
+      });
+    const first = () => {
+      const { outputTokens, inputShare, sessionReadShare } = health.use('m');
+      const asked = { request: sampleModelRequest(), outputTokens, inputShare, sessionReadShare };
+      const { order } = choose(field, { strategy: bySessionCost, asked, kind: 'whole', nowMs: 0, session: 1 });
+      return field.candidates[order[0] ?? 0];
+    };
+    expect(first()).to.equal(cheap);
+    for (let call = 0; call < 40; call += 1) used(dear, undefined, 900);
+    expect(first(), 'calls without a session say nothing').to.equal(cheap);
+    for (let call = 0; call < 60; call += 1) used(cheap, 's', 0);
+    for (let call = 0; call < 40; call += 1) used(dear, 's', 900);
+    expect(first()).to.equal(dear);
+    for (let call = 0; call < 40; call += 1) used(cheap, 's', 900);
+    expect(first(), 'its cache answers again').to.equal(cheap);
+  });
+
+  it('under cost decides between equal prices', () => {
+    const { field } = open(four);
+    const byCost = SESSIONS.map((session) => orderOf(field, session, { strategy: bySessionCost })[0]);
+    expect(byCost).to.deep.equal(homesOf(field));
   });
 });

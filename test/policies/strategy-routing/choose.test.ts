@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { UpstreamHealth } from '../../../core/health/health';
-import { type Choice, choose, type Field, scoreOf, type Wish } from '../../../policies/strategy-routing/choose';
+import {
+  type Choice,
+  choose,
+  type Field,
+  openField,
+  scoreOf,
+  type Wish,
+} from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
@@ -20,15 +27,15 @@ describe('a choice', () => {
     nowMs = 1_000_000;
     health = new UpstreamHealth({ now: () => nowMs });
     candidates = ['a', 'b', 'c'].map((name) => sampleCandidate(name));
-    field = { candidates, gauges: candidates.map((each) => health.gauge(each)) };
+    field = openField(candidates, health);
   });
 
   const wish = (more: Partial<Wish> = {}): Wish => ({
     strategy: bySpeed,
-    asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1 },
+    asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1, sessionReadShare: 0 },
     kind: 'stream',
     nowMs,
-    preferred: undefined,
+    session: undefined,
     random: () => 0.5,
     ...more,
   });
@@ -85,16 +92,18 @@ describe('a choice', () => {
     expect(namesOf(choose(field, wish()))).to.deep.equal(['b', 'c', 'a']);
   });
 
-  it('puts the preferred one first, unless it is ejected or rests', () => {
+  it('puts what a rollout adds first, unless it is ejected or rests, for sessions too', () => {
     answerAll();
-    expect(namesOf(choose(field, wish({ preferred: 'c' })))).to.deep.equal(['c', 'a', 'b']);
+    const first = openField(candidates, health, ['c']);
+    for (const session of [undefined, 1, 2, 3]) expect(namesOf(choose(first, wish({ session })))[0]).to.equal('c');
     health.failed(at('c'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
-    expect(namesOf(choose(field, wish({ preferred: 'c' })))).to.deep.equal(['a', 'b', 'c']);
+    expect(namesOf(choose(first, wish()))).to.deep.equal(['a', 'b', 'c']);
   });
 
   it('draws between equals', () => {
     for (const name of ['a', 'b', 'c']) answer(name, 100);
-    const random = ({ upstream }: Candidate) => ({ a: 0.1, b: 0.9, c: 0.5 })[upstream.name] ?? 0;
+    const draws = [0.1, 0.9, 0.5];
+    const random = () => draws.shift() ?? 0;
     expect(namesOf(choose(field, wish({ strategy: byQuality, random })))).to.deep.equal(['b', 'c', 'a']);
   });
 
@@ -105,8 +114,8 @@ describe('a choice', () => {
     it(`gives equals of weights ${weights} their share when chance decides`, () => {
       const equals = weights.map((weight, index) => sampleCandidate(`u${index}`, { upstream: { weight } }));
       for (const each of equals) health.answered(each, { ms: 100, stream: true });
-      const all = { candidates: equals, gauges: equals.map((each) => health.gauge(each)) };
-      const orders = Array.from({ length: 6_000 }, () => choose(all, wish({ random: undefined })).order);
+      const all = openField(equals, health);
+      const orders = Array.from({ length: 6_000 }, () => choose(all, wish({ random: Math.random })).order);
       expect(orders.every((order) => new Set(order).size === 4)).to.equal(true);
       const share = (index: number, place: number) => orders.filter((order) => order[place] === index).length / 6_000;
       const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -119,7 +128,7 @@ describe('a choice', () => {
   it('orders any number of candidates by score', () => {
     const many = Array.from({ length: 60 }, (_, index) => sampleCandidate(`u${index}`));
     for (const [index, each] of many.entries()) health.answered(each, { ms: ((index * 37) % 60) + 1, stream: true });
-    const all = { candidates: many, gauges: many.map((each) => health.gauge(each)) };
+    const all = openField(many, health);
     const choice = choose(all, wish());
     const scores = choice.order.map((index) => scoreOf(all, index, wish()));
     expect(scores).to.deep.equal([...scores].sort((one, two) => one - two));
@@ -174,7 +183,7 @@ describe('a choice', () => {
     it('nobody of a lower tier under quality', () => {
       const official = sampleCandidate('official', { upstream: { tier: 'official' } });
       const both = [official, at('b')];
-      const two = { candidates: both, gauges: both.map((each) => health.gauge(each)) };
+      const two = openField(both, health);
       health.answered(official, { ms: 5_000, stream: true });
       answer('b', 10);
       const exploration = new Exploration();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { usageOf } from '../../../core/catalog/usage';
 import { UpstreamHealth } from '../../../core/health/health';
-import { choose, type Wish } from '../../../policies/strategy-routing/choose';
+import { choose, openField, type Wish } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byCost } from '../../../policies/strategy-routing/strategies/cost';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
@@ -49,7 +49,7 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
   const random = seeded(7);
   let nowMs = 0;
   const health = new UpstreamHealth({ now: () => nowMs });
-  const field = { candidates, gauges: candidates.map((each) => health.gauge(each)) };
+  const field = openField(candidates, health);
   const exploration = new Exploration();
   const request = sampleModelRequest({ stream: true, inputTokensEstimate: INPUT_TOKENS, maxOutputTokens: 4_000 });
   const sums = { loss: 0, best: 0, settledLoss: 0, settledBest: 0 };
@@ -61,7 +61,7 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
       asked: { request, ...pick(health) },
       kind: 'stream',
       nowMs,
-      preferred: undefined,
+      session: undefined,
       random,
     };
     const { order, asks } = exploration.explore(choose(field, wish), field, wish);
@@ -94,9 +94,9 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
   }
 }
 
-function pick(health: UpstreamHealth): Pick<Wish['asked'], 'outputTokens' | 'inputShare'> {
-  const { outputTokens, inputShare } = health.use('m');
-  return { outputTokens, inputShare };
+function pick(health: UpstreamHealth): Omit<Wish['asked'], 'request'> {
+  const { outputTokens, inputShare, sessionReadShare } = health.use('m');
+  return { outputTokens, inputShare, sessionReadShare };
 }
 
 const report = (name: string, { regret, settledRegret }: { regret: number; settledRegret: number }) =>

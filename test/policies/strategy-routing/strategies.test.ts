@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ModelEntry, Tier } from '../../../core/catalog/catalog';
 import type { CandidateFacts } from '../../../core/health/gauge';
-import { byCost } from '../../../policies/strategy-routing/strategies/cost';
+import { byCost, bySessionCost } from '../../../policies/strategy-routing/strategies/cost';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
 import type { Asked, Strategy } from '../../../policies/strategy-routing/strategies/strategy';
@@ -20,10 +20,11 @@ const facts = (known: Partial<CandidateFacts>): CandidateFacts => ({
   isUntried: known.latencyMs === undefined && known.isBeingTried !== true,
   isBeingTried: false,
   cacheReadShare: undefined,
+  sessionReadShare: 1,
   ...known,
 });
 
-const NOTHING_SEEN = { outputTokens: undefined, inputShare: 1 };
+const NOTHING_SEEN = { outputTokens: undefined, inputShare: 1, sessionReadShare: 0 };
 
 /** The names of the samples, best first. */
 function ranked(
@@ -163,5 +164,38 @@ describe('the strategy cost', () => {
   it('holds equal prices for a tie', () => {
     expect(ranked(byCost, { a: {}, b: {} })).to.deep.equal(['a', 'b']);
     expect(ranked(byCost, { b: {}, a: {} })).to.deep.equal(['b', 'a']);
+  });
+
+  it('prices a session at each candidate as if it stayed there, whatever each one read lately', () => {
+    const price = (input: bigint) => ({ price: samplePrice(input, 0n, { cacheRead: input / 10n }) });
+    for (const [dear, cheap] of [
+      [0.9, 0.5],
+      [0.3, 1],
+      [1, 0.25],
+    ] as const) {
+      const samples = {
+        dear: { model: price(1_000n), sessionReadShare: dear },
+        cheap: { model: price(900n), sessionReadShare: cheap },
+      };
+      expect(ranked(bySessionCost, samples, { sessionReadShare: 0.8 })).to.deep.equal(['cheap', 'dear']);
+    }
+  });
+
+  it('counts what sessions read from caches at its own price', () => {
+    const samples = {
+      'cheap-input': { model: { price: samplePrice(500n, 0n, { cacheRead: 400n }) } },
+      'cheap-cache': { model: { price: samplePrice(1_000n, 0n, { cacheRead: 100n }) } },
+    };
+    expect(ranked(bySessionCost, samples, { sessionReadShare: 0.9 })[0]).to.equal('cheap-cache');
+    expect(ranked(bySessionCost, samples, { sessionReadShare: 0.1 })[0]).to.equal('cheap-input');
+  });
+
+  it('expects nothing of the cache of an upstream where sessions never read from it', () => {
+    const price = (input: bigint) => ({ price: samplePrice(input, 0n, { cacheRead: input / 10n }) });
+    const samples = {
+      cheap: { model: price(900n), sessionReadShare: 0 },
+      dear: { model: price(1_000n), sessionReadShare: 0.8 },
+    };
+    expect(ranked(bySessionCost, samples, { sessionReadShare: 0.8 })).to.deep.equal(['dear', 'cheap']);
   });
 });

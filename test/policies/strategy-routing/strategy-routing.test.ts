@@ -5,7 +5,7 @@ import { buildCatalog, type Candidate, type Upstream } from '../../../core/catal
 import { GatewayError } from '../../../core/errors';
 import { UpstreamHealth } from '../../../core/health/health';
 import strategyRouting from '../../../policies/strategy-routing';
-import { sampleAdapter, sampleModel, sampleUpstream } from '../../support/catalog-samples';
+import { sampleAdapter, sampleCandidate, sampleModel, sampleUpstream } from '../../support/catalog-samples';
 import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';
 import { sampleModelRequest } from '../../support/request-sample';
 
@@ -16,10 +16,8 @@ interface Asked {
   /** The key's list as the ledger has it, where the node's copy is older. */
   readonly allowedNow?: readonly string[];
   readonly settings?: { strategy?: 'quality' | 'speed' | 'cost'; upstreams?: readonly string[]; affinity?: boolean };
-  readonly members?: Readonly<Record<string, unknown>>;
   readonly health?: UpstreamHealth;
-  /** Who serves the call in the end. */
-  readonly served?: string;
+  readonly session?: string;
 }
 
 async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ names: string[]; call: Call }> {
@@ -42,15 +40,11 @@ async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ na
   call.request = sampleModelRequest({
     modelRequested: asked.model,
     protocol: asked.protocol ?? 'messages',
-    members: new Map(Object.entries(asked.members ?? {}).map(([name, value]) => [name, JSON.stringify(value)])),
+    session: asked.session,
   });
-  const settings = { strategy: 'quality', affinity: false, upstreams: ['*'], ...asked.settings };
+  const settings = { strategy: 'quality', affinity: true, upstreams: ['*'], ...asked.settings };
   const provided = await strategyRouting.prepare(settings, gateway)(call, request, response);
   const candidates: readonly Candidate[] = provided?.candidates ?? [];
-  if (asked.served !== undefined) {
-    Object.assign(call.facts, { upstream: asked.served, status: 200 });
-    await call.end();
-  }
   return { names: candidates.map(({ upstream }) => upstream.name), call };
 }
 
@@ -91,19 +85,25 @@ describe('strategy-routing', () => {
     expect(heavyFirst).to.be.within(400, 490);
   });
 
-  it('with affinity asks who served the same user before, for that user only', async () => {
+  it('asks one upstream for all calls of a session, and shares out calls without a session', async () => {
     const names = ['a', 'b', 'c', 'd', 'e'];
     const upstreams = names.map((name) => sampleUpstream(name, [sampleModel('m')]));
     const health = new UpstreamHealth();
-    const ask = (user: string, more: Partial<Asked> = {}) =>
-      route(upstreams, { model: 'm', health, settings: { affinity: true }, members: { user }, ...more });
-    for (const name of names) {
-      await ask(`user of ${name}`, { served: name });
-      for (let call = 0; call < 3; call += 1) expect((await ask(`user of ${name}`)).names[0]).to.equal(name);
-    }
-    const without = { settings: { affinity: false } };
-    const firsts = await Promise.all(Array.from({ length: 60 }, () => ask('user of a', without)));
-    expect(new Set(firsts.map(({ names: [first] }) => first)).size).to.be.greaterThan(1);
+    const firstOf = async (more: Partial<Asked>) => (await route(upstreams, { model: 'm', health, ...more })).names[0];
+    const firstsOf = async (calls: number, more: Partial<Asked> = {}) =>
+      new Set(await Promise.all(Array.from({ length: calls }, () => firstOf(more))));
+    const homes = await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const firsts = await firstsOf(4, { session: `session ${index}` });
+        expect(firsts.size).to.equal(1);
+        return [...firsts][0];
+      }),
+    );
+    expect(new Set(homes)).to.deep.equal(new Set(names));
+    for (const name of names) health.answered(sampleCandidate(name), { ms: 100, stream: false });
+    expect((await firstsOf(60)).size).to.be.greaterThan(1);
+    const without = { session: 'session 1', settings: { affinity: false } };
+    expect((await firstsOf(60, without)).size).to.be.greaterThan(1);
   });
 
   it('lets the next call find out about an upstream when this one is refused before it has asked', async () => {

@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { ask } from '../support/calls';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
+import { until } from '../support/until';
+import { messagesAnswer, respond, startUpstream, type TestUpstream } from '../support/upstream';
+
+const SESSIONS = Array.from({ length: 20 }, (_, index) => `session-${index}`);
+const DOWN = respond({ status: 503, body: {} });
+
+describe('The calls of a session', function () {
+  this.timeout(60_000);
+  let one: TestUpstream;
+  let two: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    [one, two] = await Promise.all([startUpstream(), startUpstream()]);
+    gateway = await startGateway({
+      upstreams: { one: { url: one.url }, two: { url: two.url } },
+      configure: (config) => setPolicy(config, 'strategy-routing', { strategy: 'quality', affinity: false }, 'speed'),
+    });
+    ({ key } = await gateway.newCustomer('1000'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([one?.stop(), two?.stop()]);
+  });
+  beforeEach(async () => {
+    for (const upstream of [one, two]) {
+      upstream.reset();
+      upstream.always(messagesAnswer());
+    }
+    for (const name of ['one', 'two']) await gateway.admin('POST', `/admin/v1/upstreams/${name}/restore`, {});
+  });
+
+  /** Which upstream answers a call. */
+  const providerOf = async (session?: string, path = '/v1/messages'): Promise<string> => {
+    const headers: Record<string, string> = session === undefined ? {} : { 'x-claude-code-session-id': session };
+    const answer = await gateway.call(path, { key, headers, body: ask() });
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.headers['x-routing-provider'] ?? '';
+  };
+  /** Which upstreams answer so many calls of each session, all sessions in turn. */
+  const homes = async (calls: number, path?: string): Promise<Map<string, Set<string>>> => {
+    const found = new Map(SESSIONS.map((session) => [session, new Set<string>()]));
+    for (let call = 0; call < calls; call += 1)
+      await Promise.all(SESSIONS.map(async (session) => found.get(session)?.add(await providerOf(session, path))));
+    return found;
+  };
+  const all = (name: string) => new Map(SESSIONS.map((session) => [session, new Set([name])]));
+
+  for (const path of ['/v1/messages', '/quality/v1/messages', '/cost/v1/messages'])
+    it(`are 200 of 20 sessions, and each session stays at one of two equal upstreams, at ${path}`, async () => {
+      const found = await homes(10, path);
+      for (const upstreams of found.values()) expect(upstreams.size).to.equal(1);
+      expect(one.calls.length + two.calls.length).to.equal(200);
+      expect(one.calls).not.to.be.empty;
+      expect(two.calls).not.to.be.empty;
+    });
+
+  it('move to the other upstream while theirs fails, and back when it has recovered', async () => {
+    const before = await homes(1);
+    one.always(DOWN);
+    await until('it is asked no more', async () => {
+      const asked = one.calls.length;
+      await homes(1);
+      return one.calls.length === asked;
+    });
+    expect(await homes(5)).to.deep.equal(all('two'));
+    one.always(messagesAnswer());
+    await gateway.admin('POST', '/admin/v1/upstreams/one/restore', {});
+    expect(await homes(2)).to.deep.equal(before);
+  });
+
+  it('move when an operator ejects their upstream, no others do, and back when it is restored', async () => {
+    const before = await homes(1);
+    const staying = SESSIONS.filter((session) => before.get(session)?.has('one'));
+    await gateway.admin('POST', '/admin/v1/upstreams/two/eject', { reason: 'maintenance' });
+    const asked = two.calls.length;
+    const after = await homes(2);
+    expect(after).to.deep.equal(all('one'));
+    expect(two.calls.length).to.equal(asked);
+    for (const session of staying) expect(after.get(session)).to.deep.equal(before.get(session));
+    await gateway.admin('POST', '/admin/v1/upstreams/two/restore', {});
+    expect(await homes(1)).to.deep.equal(before);
+  });
+
+  it('are shared out where a pipeline says `affinity: false`, and so are calls without a session', async () => {
+    for (const [session, path] of [
+      ['session-0', '/speed/v1/messages'],
+      [undefined, '/v1/messages'],
+    ] as const) {
+      const seen = new Set<string>();
+      await until('both upstreams answered', async () => seen.add(await providerOf(session, path)).size === 2);
+    }
+  });
+
+  it('of two keys go their own ways, because a cache is not shared between them', async () => {
+    const ofKeys = new Set<string>();
+    await until('keys differ for one session', async () => {
+      ({ key } = await gateway.newCustomer('1'));
+      return ofKeys.add(await providerOf('session-0')).size === 2;
+    });
+  });
+
+  it('are explained to a key that may debug', async () => {
+    ({ key } = await gateway.newCustomer('10', { debug: true }));
+    const headers = { 'x-tollgate-debug': 'routing', 'session-id': 'session-0' };
+    const answer = await gateway.call('/v1/messages', { key, body: ask(), headers });
+    const shown = JSON.parse(String(answer.headers['x-tollgate-routing']));
+    expect(shown).to.include({ strategy: 'quality', affinity: true });
+    expect(shown.candidates.map(({ score }: { score: number }) => score)).to.deep.equal([20_000, 20_000]);
+  });
+});
