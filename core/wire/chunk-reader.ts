@@ -39,9 +39,14 @@ export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
 
 /**
  * A whole body, without the generator's promises: every call that is not streamed comes by.
+ * @param look is given each piece as it arrives
  * @throws when it broke off, or has more than `atMost` bytes.
  */
-export async function readAll(chunks: ChunkReader, atMost: number): Promise<Buffer> {
+export async function readAll(
+  chunks: ChunkReader,
+  atMost: number,
+  look?: { add(chunk: Buffer): void },
+): Promise<Buffer> {
   const read: Buffer[] = [];
   let byteLength = 0;
   for (;;) {
@@ -54,6 +59,7 @@ export async function readAll(chunks: ChunkReader, atMost: number): Promise<Buff
       chunks.cancel();
       throw new Error(`the answer has more than ${atMost} bytes`);
     }
+    look?.add(chunk);
   }
   return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);
 }

@@ -1,23 +1,60 @@
-import { findMembers, sliceChunks } from './json-members';
+import { JsonError, JsonScanner } from '../http/json-scanner';
+import { TopLevelMembers } from './json-members';
 
-/** Larger answers are not parsed as a whole: it would hold up every other call. Their text is not known then. */
+/** Larger answers are not parsed as a whole. Their text is not known then. */
 export const PARSED_AT_MOST_BYTES = 1024 * 1024;
 
 /** What of a large answer is looked at. */
 const MEMBERS = ['type', 'usage', 'error', 'id', 'container'];
 
-/** An unstreamed answer's JSON; of a large one only the members that matter. undefined when it is no JSON. */
-export function readAnswer(bytes: Buffer): unknown {
-  if (bytes.length <= PARSED_AT_MOST_BYTES) return parseJson(bytes.toString('utf8'));
-  const places = findMembers([bytes]);
-  if (places === undefined) return undefined;
-  const members = MEMBERS.flatMap((name) => {
-    const place = places.get(name);
-    return place === undefined
-      ? []
-      : [[name, parseJson(sliceChunks([bytes], place.valueStart, place.end).toString('utf8'))]];
-  });
-  return Object.fromEntries(members) as unknown;
+/**
+ * Looks at an unstreamed answer while it arrives. Of a large one only the members that matter are read: looking at all of it at once
+ * would hold up every other call.
+ */
+export class AnswerLook {
+  #scan: { readonly members: TopLevelMembers; readonly scanner: JsonScanner } | undefined;
+  /** Pieces that were not looked at, because the answer may turn out to be small. */
+  #early: Buffer[] = [];
+  #byteLength = 0;
+  #isJson = true;
+
+  add(chunk: Buffer): void {
+    this.#byteLength += chunk.length;
+    this.#early.push(chunk);
+    if (this.#byteLength <= PARSED_AT_MOST_BYTES) return;
+    this.#scan ??= beginScan();
+    const { scanner } = this.#scan;
+    for (const each of this.#early.splice(0)) this.#try(() => scanner.feed(each));
+  }
+
+  /** Returns the JSON of the answer, whose bytes have all been added; undefined when it is no JSON. */
+  read(bytes: Buffer): unknown {
+    if (this.#scan === undefined) return parseJson(bytes.toString('utf8'));
+    const { scanner, members } = this.#scan;
+    this.#try(() => scanner.finish());
+    const { isObject, places } = members;
+    if (!this.#isJson || !isObject) return undefined;
+    const known = MEMBERS.flatMap((name) => {
+      const place = places.get(name);
+      return place === undefined ? [] : [[name, parseJson(bytes.toString('utf8', place.valueStart, place.end))]];
+    });
+    return Object.fromEntries(known) as unknown;
+  }
+
+  #try(look: () => void): void {
+    if (!this.#isJson) return;
+    try {
+      look();
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error;
+      this.#isJson = false;
+    }
+  }
+}
+
+function beginScan() {
+  const members = new TopLevelMembers();
+  return { members, scanner: new JsonScanner(members) };
 }
 
 /** undefined when it is no JSON. Python writes NaN and Infinity for counts that went wrong: they are read as unknown. */

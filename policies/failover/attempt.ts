@@ -11,7 +11,7 @@ import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
 import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
 import { decodedChunks } from '../../core/wire/exchange';
-import { isAnswer, parseJson, readAnswer } from '../../core/wire/read-answer';
+import { AnswerLook, isAnswer, parseJson } from '../../core/wire/read-answer';
 import type { Failure } from './decide';
 import { type AttemptingCall, Patience, send } from './send';
 
@@ -56,8 +56,9 @@ export async function attempt(
       if (call.accountId !== undefined) exchange.ahead = new ReadAhead(call.accountId);
       return await untilContent(head, request, chunks, call, preambleHoldMs);
     }
-    const bytes = await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES);
-    return judgeBody(head, request, bytes, chunks, call.newIds);
+    const look = new AnswerLook();
+    const bytes = await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES, look);
+    return judgeBody(head, request, { bytes, body: look.read(bytes) }, chunks, call.newIds);
   } catch (error) {
     cancel();
     if (patience.isAbandoned)
@@ -110,8 +111,14 @@ async function readRefusal(
 }
 
 /** A success in one piece, if it is one: an error may come with any status. */
-function judgeBody(head: Head, request: ModelRequest, bytes: Buffer, chunks: ChunkReader, newIds?: NewIds): Attempted {
-  let body = readAnswer(bytes);
+function judgeBody(
+  head: Head,
+  request: ModelRequest,
+  { bytes, body: json }: { readonly bytes: Buffer; readonly body: unknown },
+  chunks: ChunkReader,
+  newIds?: NewIds,
+): Attempted {
+  let body = json;
   let usage: Usage | undefined;
   const { candidate, status, headers } = head;
   if (isAnswer(body)) {
