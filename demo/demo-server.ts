@@ -4,9 +4,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerPrompt, DEMO_MODEL } from './demo-model';
 import { chatBody, chatError, chatEvents } from './dialects/chat';
+import { DEMO_EMBEDDING, embeddingsBody, inputsOf } from './dialects/embeddings';
 import { messagesBody, messagesError, messagesEvents } from './dialects/messages';
 import { type Json, type Protocol, problemOf, readPrompt } from './prompt';
 
+const MODELS = [DEMO_MODEL, DEMO_EMBEDDING];
 const PACE_MS = 8;
 const BODY_AT_MOST = 21 * 1024 * 1024;
 
@@ -15,7 +17,9 @@ const PROTOCOL_OF_PATH: Readonly<Record<string, Protocol>> = {
   '/v1/chat/completions': 'chat',
 };
 
-/** An upstream that speaks both protocols and has no model: for trying out the gateway without anybody's account. */
+const EMBEDDINGS_PATH = '/v1/embeddings';
+
+/** An upstream that speaks every protocol and has no model: for trying out the gateway without anybody's account. */
 export function demoServer(key: string): Server {
   const server = createServer((request, response) => {
     answer(request, response, key).catch(() => response.destroy());
@@ -33,17 +37,27 @@ async function answer(request: IncomingMessage, response: ServerResponse, key: s
   if (!showsKey(request, key))
     return refuse(response, protocol, 401, 'The demo upstream was started with another key.');
   if (path === '/v1/models')
-    return send(response, 200, { object: 'list', data: [{ id: DEMO_MODEL, object: 'model' }] });
-  if (PROTOCOL_OF_PATH[path] === undefined) return refuse(response, protocol, 404, `There is nothing at ${path}.`);
+    return send(response, 200, { object: 'list', data: MODELS.map((id) => ({ id, object: 'model' })) });
+  if (PROTOCOL_OF_PATH[path] === undefined && path !== EMBEDDINGS_PATH)
+    return refuse(response, protocol, 404, `There is nothing at ${path}.`);
   if (request.method !== 'POST') return refuse(response, protocol, 405, 'Only POST is answered here.');
   if (body === undefined) return refuse(response, protocol, 413, 'The body is too large.');
   const parsed = parseObject(body);
   if (parsed === undefined) return refuse(response, protocol, 400, 'The body is not a JSON object.');
+  if (path === EMBEDDINGS_PATH) return embed(response, parsed);
   const problem = problemOf(parsed, protocol);
   if (problem !== undefined) return refuse(response, protocol, 400, problem);
   if (parsed['model'] !== DEMO_MODEL)
     return refuse(response, protocol, 404, `The demo upstream only has ${DEMO_MODEL}.`);
   await speak(response, parsed, protocol);
+}
+
+function embed(response: ServerResponse, body: Json): void {
+  const inputs = inputsOf(body);
+  if (typeof inputs === 'string') refuse(response, 'chat', 400, inputs);
+  else if (body['model'] !== DEMO_EMBEDDING)
+    refuse(response, 'chat', 404, `The demo upstream embeds with ${DEMO_EMBEDDING} only.`);
+  else send(response, 200, embeddingsBody(body, inputs));
 }
 
 async function speak(response: ServerResponse, body: Json, protocol: Protocol): Promise<void> {

@@ -53,6 +53,20 @@ describe('the demo upstream', () => {
     }
   });
 
+  it('embeds texts and tokens, in both formats, equal inputs alike', async () => {
+    const inputs = ['Hello', 'Good morning', 'Hello'];
+    const embed = { model: 'demo-embedding', input: inputs };
+    const { data, usage } = await openai.embeddings.create({ ...embed, encoding_format: 'float' });
+    const encoded = await openai.embeddings.create({ ...embed, dimensions: 3 });
+    assert.deepEqual(data[0]?.embedding, data[2]?.embedding);
+    assert.notDeepEqual(data[0]?.embedding, data[1]?.embedding);
+    assert.deepEqual([usage.prompt_tokens, encoded.data[0]?.embedding.length], [7, 3]);
+    const tokens = await openai.embeddings.create({ ...embed, input: [[1, 2], [3]] });
+    assert.deepEqual([tokens.data.length, tokens.usage.total_tokens], [2, 3]);
+    await assert.rejects(openai.embeddings.create({ ...embed, input: [] }), OpenAI.BadRequestError);
+    await assert.rejects(openai.embeddings.create({ ...embed, model: 'demo-model' }), OpenAI.NotFoundError);
+  });
+
   it('counts tokens by the length of the text, and the same in every shape', async () => {
     const short = await anthropic.messages.create(messagesCall('Hello'));
     const long = await anthropic.messages.create(messagesCall('Hello'.repeat(400)));
