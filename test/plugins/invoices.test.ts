@@ -135,6 +135,7 @@ for (const { name } of DATABASES) {
           cacheWrite: 5,
           output: 50,
         });
+        openai.books.usage.push({ day: DAY, apiKeyId: 'key_a', model: 'embed', input: 7, isEmbedding: true });
         openai.books.costs.push(
           { day: DAY, workspaceId: 'proj_a', item: 'large, input', amount: '90071992.00000001' },
           { day: DAY, workspaceId: 'proj_a', item: 'large, output', amount: '1.5e-7' },
@@ -143,6 +144,10 @@ for (const { name } of DATABASES) {
         assert.deepEqual(body.usage[0].counts, {
           ...{ input: 10, cacheRead: 20, cacheWrite: 5, audioInput: 0, audioCacheRead: 0, output: 50, audioOutput: 0 },
         });
+        assert.deepEqual(
+          [body.usage[1].model, body.usage[1].counts.input, body.usage[1].counts.output],
+          ['embed', 7, 0],
+        );
         assert.deepEqual(
           body.costs.map((each: { reportedUsd: string }) => each.reportedUsd),
           ['90071992.00000001', '0.00000015'],

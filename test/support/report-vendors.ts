@@ -17,6 +17,8 @@ export interface VendorUsage {
   readonly cacheWrite1h?: number;
   readonly output?: number;
   readonly webSearch?: number;
+  /** OpenAI reports them apart. */
+  readonly isEmbedding?: boolean;
 }
 
 export interface VendorCost {
@@ -46,8 +48,8 @@ export interface ReportVendor extends TestServer {
 export const ADMIN_KEY = 'the-admin-key-of-the-tests';
 
 /**
- * A vendor's report API as it is published: Anthropic's `usage_report/messages` and `cost_report`, or OpenAI's `usage/completions` and
- * `costs`. It answers days as buckets, pages of them by `limit` and `page`, and refuses what the documents do not have.
+ * A vendor's report API as it is published: Anthropic's `usage_report/messages` and `cost_report`, or OpenAI's `usage/completions`,
+ * `usage/embeddings` and `costs`. It answers days as buckets, pages of them by `limit` and `page`, and refuses what the documents do not have.
  */
 export async function startReportVendor(kind: 'anthropic' | 'openai'): Promise<ReportVendor> {
   const state = {
@@ -105,8 +107,9 @@ function daysBetween(startMs: number, endMs: number): readonly string[] {
   return days;
 }
 
-function usageOf({ usage }: VendorBooks, day: string, keys: readonly string[]): readonly VendorUsage[] {
-  return usage.filter((each) => each.day === day && (keys.length === 0 || keys.includes(each.apiKeyId)));
+function usageOf({ usage }: VendorBooks, day: string, keys: readonly string[], ofEmbeddings = false) {
+  const isOf = ({ isEmbedding = false }: VendorUsage) => isEmbedding === ofEmbeddings;
+  return usage.filter((each) => each.day === day && isOf(each) && (keys.length === 0 || keys.includes(each.apiKeyId)));
 }
 
 const DIALECTS: Readonly<Record<'anthropic' | 'openai', Dialect>> = {
@@ -158,7 +161,7 @@ const DIALECTS: Readonly<Record<'anthropic' | 'openai', Dialect>> = {
   openai: {
     paths: {
       '/v1/organization/usage/completions': (books, day, keys) =>
-        usageOf(books, day, keys).map((each) => {
+        usageOf(books, day, keys, false).map((each) => {
           const { input = 0, cacheRead = 0, cacheWrite = 0, output = 0 } = each;
           return JSON.stringify({
             object: 'organization.usage.completions.result',
@@ -177,6 +180,18 @@ const DIALECTS: Readonly<Record<'anthropic' | 'openai', Dialect>> = {
             service_tier: 'default',
           });
         }),
+      '/v1/organization/usage/embeddings': (books, day, keys) =>
+        usageOf(books, day, keys, true).map(({ input = 0, apiKeyId, model }) =>
+          JSON.stringify({
+            object: 'organization.usage.embeddings.result',
+            input_tokens: input,
+            num_model_requests: 1,
+            project_id: null,
+            user_id: null,
+            api_key_id: apiKeyId,
+            model,
+          }),
+        ),
       '/v1/organization/costs': ({ costs }, day) =>
         costs
           .filter((each) => each.day === day)

@@ -13,14 +13,15 @@ import {
 import { type Report, type ReportedCost, type ReportedUsage, ReportFailure } from './report';
 
 /**
- * OpenAI's usage and costs APIs: `GET /v1/organization/usage/completions` and `GET /v1/organization/costs`, as published in the API
- * reference and in the types of the npm package `openai`.
+ * OpenAI's usage and costs APIs: `GET /v1/organization/usage/completions`, `…/usage/embeddings` and `GET /v1/organization/costs`, as
+ * published in the API reference and in the types of the npm package `openai`.
  */
 export async function readOpenAiReport(source: ReportSource, days: Days): Promise<Report> {
-  const groups = ['api_key_id', 'project_id', 'model', 'service_tier'];
-  const usage = await read(source, '/v1/organization/usage/completions', days, groups);
+  const groups = ['api_key_id', 'project_id', 'model'];
+  const usage = await read(source, '/v1/organization/usage/completions', days, [...groups, 'service_tier']);
+  const embedded = await read(source, '/v1/organization/usage/embeddings', days, groups);
   const costs = await read(source, '/v1/organization/costs', days, ['project_id', 'line_item']);
-  return { usage: usage.map(toUsage), costs: costs.map(toCost) };
+  return { usage: [...usage, ...embedded].map(toUsage), costs: costs.map(toCost) };
 }
 
 async function read(
