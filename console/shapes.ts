@@ -31,10 +31,13 @@ export interface Price {
   readonly cacheRead: Usd;
 }
 
+/** As in core/catalog/protocols.ts. */
+export type Protocol = 'messages' | 'chat' | 'embeddings';
+
 export interface Model {
   readonly name: string;
   readonly aliases: readonly string[];
-  readonly protocols: readonly ('messages' | 'chat')[];
+  readonly protocols: readonly Protocol[];
   readonly context: number;
   readonly maxOutput: number;
   readonly upstreams: readonly string[];
@@ -92,7 +95,7 @@ export interface UsageRecord {
   readonly createdAt: Time;
   readonly keyId: string;
   readonly keyName: string | null;
-  readonly protocol: 'messages' | 'chat';
+  readonly protocol: Protocol;
   readonly path: string;
   readonly strategy: string | null;
   readonly modelRequested: string | null;

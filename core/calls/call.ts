@@ -32,6 +32,8 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly maxOutputTokens: number | undefined;
   /** What the vendor reads for it. */
   readonly reading: Reading;
+  /** How many inputs an embeddings call has, each of up to the context window; undefined for any other call. */
+  readonly inputs?: number | undefined;
   /** Where the objects are that the call names; undefined where it names none. */
   readonly kept?: KeptPlace | undefined;
   /** The kinds of objects that its answer may make; undefined where it makes none. */

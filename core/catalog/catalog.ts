@@ -1,7 +1,7 @@
 import { type CustomerPriceList, CustomerPrices } from './customer-prices';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
-import { forEachProtocol, type Protocol } from './protocols';
+import { forEachProtocol, hasOutput, type Protocol } from './protocols';
 import type { UpstreamAdapter } from './upstream';
 import type { Meter, Pass } from './usage';
 
@@ -80,7 +80,10 @@ export interface ModelEntry {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly context: number;
+  /** 0 for a model of embeddings. */
   readonly maxOutput: number;
+  /** The protocols in which it is served; undefined: all of the upstream's. */
+  readonly protocols?: readonly Protocol[] | undefined;
   /** Output tokens expected of a call that names no limit, for comparing candidates; `maxOutput` is held. */
   readonly estimatedMaxTokens: number;
   /** Tokens of what the vendor fetches or unpacks, as the operator declares them; without one the context window is held. */
@@ -236,17 +239,18 @@ function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup 
   };
 }
 
-/** Returns the protocols that clients may speak to an upstream. */
-export function protocolsOf({ adapters }: Pick<Upstream, 'adapters'>): readonly Protocol[] {
-  return adapters.flatMap(({ protocols }) => protocols);
+/** Returns the protocols in which clients may call a model at an upstream. One without output is for embeddings, and no other is. */
+export function protocolsOf({ upstream: { adapters }, model: { protocols, maxOutput } }: Entry): readonly Protocol[] {
+  return adapters
+    .flatMap((adapter) => adapter.protocols)
+    .filter((each) => hasOutput(each) === maxOutput > 0 && protocols?.includes(each) !== false);
 }
 
 function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate[] {
   return model.entries.flatMap((entry) => {
+    const isServed = entry.upstream.disabled === undefined && protocolsOf(entry).includes(protocol);
     const adapter = entry.upstream.adapters.find((each) => each.protocols.includes(protocol));
-    return entry.upstream.disabled === undefined && adapter !== undefined
-      ? [{ ...entry, adapter, rough: roughPrice(entry.model.price) }]
-      : [];
+    return isServed && adapter !== undefined ? [{ ...entry, adapter, rough: roughPrice(entry.model.price) }] : [];
   });
 }
 

@@ -2,6 +2,7 @@
 export const PROTOCOLS = {
   messages: { title: 'Messages', path: '/v1/messages' },
   chat: { title: 'Chat', path: '/v1/chat/completions' },
+  embeddings: { title: 'Embeddings', path: '/v1/embeddings' },
 } as const satisfies Readonly<Record<string, ProtocolFacts>>;
 
 export interface ProtocolFacts {
@@ -13,6 +14,11 @@ export interface ProtocolFacts {
 export type Protocol = keyof typeof PROTOCOLS;
 
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly Protocol[] as readonly [Protocol, ...Protocol[]];
+
+/** Whether answers have output tokens and may be streamed. Embeddings are numbers: only their input is counted. */
+export function hasOutput(protocol: Protocol): boolean {
+  return protocol !== 'embeddings';
+}
 
 /** Returns the protocol of a call's path, whatever strategy stands before it. */
 export function protocolOf(path: string): Protocol {

@@ -98,11 +98,11 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
 }
 
 function modelFacts(name: string, model: ModelEntry, written: unknown): Fact[] {
-  const { aliases, context, maxOutput, estimatedMaxTokens, price } = model;
+  const { aliases, context, maxOutput, protocols, estimatedMaxTokens, price } = model;
   const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond } = model;
   const estimate = shown(estimatedMaxTokens, memberOf(written, 'estimatedMaxTokens'), memberOf(written, 'maxOutput'));
   return [
-    ...facts(`model ${name}`, { aliases, context, maxOutput }, written),
+    ...facts(`model ${name}`, { aliases, context, maxOutput, protocols }, written),
     ...facts(
       `model ${name}`,
       { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond },

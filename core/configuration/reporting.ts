@@ -11,7 +11,11 @@ interface Reading {
 }
 
 /** The vendors whose reports can be read, by the adapter that speaks their dialect. */
-const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = { messages: 'anthropic', chat: 'openai' };
+const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
+  messages: 'anthropic',
+  chat: 'openai',
+  embeddings: 'openai',
+};
 
 /** Where the vendor's reports are; undefined when they are not read, or when something is wrong, which is added to the problems. */
 export function readReporting(

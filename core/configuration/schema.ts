@@ -1,3 +1,4 @@
+import { PROTOCOL_NAMES } from '../catalog/protocols';
 import { LEASE_SECONDS } from '../ledger/lease-times';
 import { DURATION, type Settings } from '../settings';
 
@@ -99,12 +100,24 @@ const MODEL = {
       pattern: '^\\d{4}-\\d{2}-\\d{2}$',
     },
     context: { description: 'Tokens of input and output together.', type: 'integer', minimum: 1 },
-    maxOutput: { description: 'The most output tokens of one answer.', type: 'integer', minimum: 1 },
+    maxOutput: {
+      description:
+        'The most output tokens of one answer; 0 for a model of embeddings, which is served in that protocol alone.',
+      type: 'integer',
+      minimum: 0,
+    },
+    protocols: {
+      description: "The protocols in which it is served; default: all that the upstream's adapters speak.",
+      type: 'array',
+      items: { enum: PROTOCOL_NAMES },
+      minItems: 1,
+      uniqueItems: true,
+    },
     estimatedMaxTokens: {
       description:
         'Output tokens expected of a call that names no limit, for the strategy `cost`; default: 4096, at most maxOutput.',
       type: 'integer',
-      minimum: 1,
+      minimum: 0,
     },
     bounds: {
       description: 'The most tokens of things that the vendor fetches or unpacks; without one the context is held.',
@@ -200,7 +213,8 @@ const REPORTING = {
       description: "Where the key for the vendor's admin API is; while it is unset or empty no report is read.",
     },
     vendor: {
-      description: 'Whose reports they are; default: `anthropic` for the adapter `messages`, `openai` for `chat`.',
+      description:
+        'Whose reports they are; default: `anthropic` for the adapter `messages`, `openai` for `chat` and `embeddings`.',
       enum: ['anthropic', 'openai'],
     },
     url: {

@@ -1,5 +1,12 @@
 import { adapterNames, findAdapter } from '../catalog/adapters';
-import { buildCatalog, type Catalog, CatalogProblem, type ModelEntry, type Upstream } from '../catalog/catalog';
+import {
+  buildCatalog,
+  type Catalog,
+  CatalogProblem,
+  type ModelEntry,
+  protocolsOf,
+  type Upstream,
+} from '../catalog/catalog';
 import type { CustomerPriceList } from '../catalog/customer-prices';
 import { mostCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
@@ -52,6 +59,7 @@ export function readUpstreams(
         readModel([...path, 'models', model], model, each, problems),
       ),
     };
+    checkProtocols(path, upstream, problems);
     return [upstream];
   });
 }
@@ -77,6 +85,29 @@ function readAdapters(
     }
     return [adapter];
   });
+}
+
+/** Each model is served in every protocol that it names, and in one at least. */
+function checkProtocols(path: readonly string[], upstream: Upstream, problems: LocatedProblem[]): void {
+  if (upstream.adapters.length === 0) return;
+  for (const model of upstream.models) {
+    const at = [...path, 'models', model.name];
+    const served = protocolsOf({ upstream, model });
+    for (const [index, protocol] of (model.protocols ?? []).entries()) {
+      if (served.includes(protocol)) continue;
+      const isSpoken = upstream.adapters.some(({ protocols }) => protocols.includes(protocol));
+      const message = isSpoken
+        ? 'does not fit maxOutput, which is 0 for embeddings alone'
+        : 'no adapter of the upstream speaks it';
+      problems.push({ path: [...at, 'protocols', index], message });
+    }
+    if (served.length > 0 || model.protocols !== undefined) continue;
+    const message =
+      model.maxOutput === 0
+        ? '0 is for models of embeddings, and no adapter of the upstream speaks that protocol'
+        : "expected 0, because the upstream's adapters speak no protocol but embeddings";
+    problems.push({ path: [...at, 'maxOutput'], message });
+  }
 }
 
 /** Connecting and waiting for headers together take at most this long; docs/contract.md, section 10. */
@@ -108,7 +139,7 @@ function readModel(
   settings: ModelSettings,
   problems: LocatedProblem[],
 ): ModelEntry {
-  const { aliases, context, maxOutput, created, maxTokensPerSecond } = settings;
+  const { aliases, context, maxOutput, protocols, created, maxTokensPerSecond } = settings;
   const { imageTokens, tokenizerFactor, toolOverheadTokens } = settings;
   const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
   const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
@@ -122,7 +153,7 @@ function readModel(
   }
   const toolUses = settings.toolUses && new Map(Object.entries(settings.toolUses));
   const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond, toolUses };
-  return { name, aliases, context, maxOutput, estimatedMaxTokens, ...held, price, created };
+  return { name, aliases, context, maxOutput, protocols, estimatedMaxTokens, ...held, price, created };
 }
 
 /** undefined when a name makes two models of one upstream the same; the problem is added. */

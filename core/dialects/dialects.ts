@@ -2,10 +2,15 @@ import type { Protocol } from '../catalog/protocols';
 import type { Meter } from '../catalog/usage';
 import { CHAT_DIALECT } from './chat';
 import type { Dialect, MemberClass, MemberRule, PartRule, PartType, ToolRule } from './dialect';
+import { EMBEDDINGS_DIALECT } from './embeddings';
 import { MESSAGES_DIALECT } from './messages';
 
 /** The one table of request members for each protocol: the hold, the refusals and the documents are made from it. */
-export const DIALECTS: Readonly<Record<Protocol, Dialect>> = { messages: MESSAGES_DIALECT, chat: CHAT_DIALECT };
+export const DIALECTS: Readonly<Record<Protocol, Dialect>> = {
+  messages: MESSAGES_DIALECT,
+  chat: CHAT_DIALECT,
+  embeddings: EMBEDDINGS_DIALECT,
+};
 
 /** How often one call may use each of the vendors' own tools that take a limit, by their meter, where neither call nor model says. */
 export const USUAL_USES: ReadonlyMap<Meter, number> = new Map(

@@ -8,6 +8,8 @@ export interface JsonToken {
   readonly end: number;
   /** The most tokens of its text without the quotes; 0 where the scanner has no weigher. */
   readonly tokens: number;
+  /** Whether it is a number of digits alone. Cheaper than `text`. */
+  readonly isNatural: boolean;
   /** The string without quotes and escapes, or the bare text of a number or literal; undefined beyond 4 KiB. */
   text(): string | undefined;
   /** Whether it is the string (or key) that says `word`, however it is escaped. Cheaper than `text`. */
@@ -101,6 +103,7 @@ export class JsonScanner implements JsonToken {
   start = 0;
   end = 0;
   tokens = 0;
+  isNatural = false;
 
   readonly #observer: JsonObserver;
   readonly #weigher: TextWeigher | undefined;
@@ -224,6 +227,7 @@ export class JsonScanner implements JsonToken {
   /** A number or a literal. */
   #beginBareToken(byte: number, at: number): void {
     this.#beginToken(at);
+    this.isNatural = byte >= ZERO && byte <= NINE;
     if (byte === MINUS) this.#state = NUMBER_MINUS;
     else if (byte === ZERO) this.#state = NUMBER_ZERO;
     else if (byte > ZERO && byte <= NINE) this.#state = NUMBER_INTEGER;
@@ -242,6 +246,7 @@ export class JsonScanner implements JsonToken {
 
   #beginString(at: number, isKey: boolean): void {
     this.#beginToken(at);
+    this.isNatural = false;
     this.#isKey = isKey;
     this.#hasEscapes = false;
     this.#state = STRING;
@@ -368,6 +373,7 @@ export class JsonScanner implements JsonToken {
       state === NUMBER_ZERO || state === NUMBER_INTEGER || state === NUMBER_FRACTION || state === NUMBER_EXPONENT;
     if (!isWhole) throw new JsonError('JSON has a broken number', this.#base + at);
     this.end = this.#base + at;
+    this.isNatural &&= state === NUMBER_ZERO || state === NUMBER_INTEGER;
     this.#weigher?.add(this.end - this.start);
     this.#endScalar(ZERO);
   }

@@ -37,10 +37,15 @@ export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   }
 }
 
+/** A body that has more bytes than are kept. */
+export class BodyTooLong extends Error {
+  override readonly name = 'BodyTooLong';
+}
+
 /**
  * A whole body, without the generator's promises: every call that is not streamed comes by.
  * @param look is given each piece as it arrives
- * @throws when it broke off, or has more than `atMost` bytes.
+ * @throws when it broke off; BodyTooLong when it has more than `atMost` bytes
  */
 export async function readAll(
   chunks: ChunkReader,
@@ -57,7 +62,7 @@ export async function readAll(
     byteLength += chunk.length;
     if (byteLength > atMost) {
       chunks.cancel();
-      throw new Error(`the answer has more than ${atMost} bytes`);
+      throw new BodyTooLong(`the answer has more than ${atMost} bytes`);
     }
     look?.add(chunk);
   }

@@ -1,9 +1,10 @@
 const WITHIN_MS = 30_000;
 
-/** Makes one call in one piece and one streamed call, says how each went, and gives 0, or 1 when one failed. */
+/** Makes one call in one piece, one streamed call and one call of embeddings, says how each went, and gives 0, or 1 when one failed. */
 export async function checkCalls({ url, key }, say) {
   const results = [await result('call in one piece', () => callInOnePiece(url, key), say)];
   results.push(await result('streamed call', () => callStreamed(url, key), say));
+  results.push(await result('embeddings', () => callEmbeddings(url, key), say));
   return results.every(Boolean) ? 0 : 1;
 }
 
@@ -37,6 +38,15 @@ async function callStreamed(url, key) {
   const { usage } = chunks.findLast((chunk) => chunk.usage) ?? {};
   if (usage === undefined) throw new Error('the stream has no usage');
   return `${events.length} events, ${usage.completion_tokens} tokens${usage.cost === undefined ? '' : ` for USD ${usage.cost}`}`;
+}
+
+async function callEmbeddings(url, key) {
+  const body = { model: 'demo-embedding', input: ['Hello', 'Good morning'] };
+  const answer = await post(`${url}/v1/embeddings`, { authorization: `Bearer ${key}` }, body);
+  const { data, usage } = await answer.json();
+  if (data?.length !== 2 || !data.every(({ embedding }) => embedding.length > 0))
+    throw new Error('a vector is missing');
+  return `${data.length} vectors, ${usage?.prompt_tokens} tokens for USD ${answer.headers.get('x-ai-cost')}`;
 }
 
 const HELLO = [{ role: 'user', content: 'Hello' }];

@@ -29,6 +29,9 @@ Set the key, then paste any of these:
   # Chat protocol, streamed
   ${curl(url, '/v1/chat/completions', 'Authorization: Bearer $KEY', { model: 'demo-model', stream: true, messages: HELLO }, '-N')}
 
+  # Embeddings
+  ${curl(url, '/v1/embeddings', 'Authorization: Bearer $KEY', { model: 'demo-embedding', input: ['Hello', 'Good morning'] }, '-i')}
+
   # Claude Code, with these two variables set (and the demo's model)
   export ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN="$KEY"
   claude --model demo-model

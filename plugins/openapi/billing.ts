@@ -1,6 +1,6 @@
 import { type DearestPrice, dearestPrice } from '../../core/api/show-price';
-import type { Catalog, Entry, Model } from '../../core/catalog/catalog';
-import type { Protocol } from '../../core/catalog/protocols';
+import { type Catalog, type Entry, type Model, protocolsOf } from '../../core/catalog/catalog';
+import { hasOutput, type Protocol } from '../../core/catalog/protocols';
 import { mapValues } from '../../core/map-values';
 
 /** `x-billing` of a model call; docs/contract.md, section 1.3. */
@@ -13,7 +13,7 @@ export interface TokenBilling {
   readonly strictModelValidation: true;
   readonly modelPricing: Readonly<Record<string, ModelPricing>>;
   readonly modelAliases: Readonly<Record<string, readonly string[]>>;
-  readonly streaming: { readonly supported: true; readonly format: 'sse' };
+  readonly streaming: { readonly supported: true; readonly format: 'sse' } | { readonly supported: false };
   readonly estimatedMaxTokens: number;
 }
 
@@ -36,7 +36,7 @@ export function tokenBilling(
     strictModelValidation: true,
     modelPricing: Object.fromEntries(offered.map(({ model, entries }) => [model.name, dearest(entries)])),
     modelAliases: Object.fromEntries(offered.map(({ model }) => [model.name, model.aliases])),
-    streaming: { supported: true, format: 'sse' },
+    streaming: hasOutput(protocol) ? { supported: true, format: 'sse' } : { supported: false },
     estimatedMaxTokens: Math.max(
       0,
       ...offered.flatMap(({ entries }) => entries.map(({ model }) => model.estimatedMaxTokens)),
@@ -46,10 +46,8 @@ export function tokenBilling(
 
 function askable(model: Model, protocol: Protocol, mayAsk: (upstream: string) => boolean): readonly Entry[] {
   return model.entries.filter(
-    ({ upstream }) =>
-      upstream.disabled === undefined &&
-      mayAsk(upstream.name) &&
-      upstream.adapters.some(({ protocols }) => protocols.includes(protocol)),
+    (entry) =>
+      entry.upstream.disabled === undefined && mayAsk(entry.upstream.name) && protocolsOf(entry).includes(protocol),
   );
 }
 

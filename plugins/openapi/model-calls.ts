@@ -1,4 +1,4 @@
-import { PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
+import { hasOutput, PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { EndpointSettings, PipelineSettings } from '../../core/configuration/pipelines';
 import type { ErrorCode } from '../../core/errors';
@@ -47,6 +47,7 @@ function modelOperation(
 ): object {
   const protocol = protocolOf(path);
   const { title } = PROTOCOLS[protocol];
+  const isStreamed = hasOutput(protocol);
   return {
     operationId: operationId(method, path),
     summary: `A model call in the ${title} protocol (${pipeline.name}).`,
@@ -64,11 +65,13 @@ function modelOperation(
     },
     responses: {
       200: {
-        description: "The upstream's answer; an event stream when `stream` is true.",
+        description: isStreamed
+          ? "The upstream's answer; an event stream when `stream` is true."
+          : "The upstream's answer.",
         headers: ANSWER_HEADERS,
         content: {
           'application/json': { schema: toOpenApi({ type: 'object' }) },
-          'text/event-stream': { schema: { type: 'string' } },
+          ...(isStreamed && { 'text/event-stream': { schema: { type: 'string' } } }),
         },
       },
       ...errorResponses(MODEL_CALL_ERRORS, 'CallError', ['NOT_SUPPORTED']),

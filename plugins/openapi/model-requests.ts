@@ -37,6 +37,25 @@ export const MESSAGES_REQUEST = {
   example: { model: 'demo-model', max_tokens: 200, messages: [{ role: 'user', content: 'Hello' }] },
 };
 
+const TOKENS = listOf({ type: 'integer', minimum: 0 });
+
+export const EMBEDDINGS_REQUEST = {
+  type: 'object',
+  required: ['model', 'input'],
+  additionalProperties: true,
+  properties: {
+    model: COMMON.model,
+    input: {
+      description: 'A text, a list of texts, the tokens of one text, or a list of such lists; at most 2,048 inputs.',
+      anyOf: [{ type: 'string', minLength: 1 }, listOf({ type: 'string', minLength: 1 }), TOKENS, listOf(TOKENS)],
+    },
+    encoding_format: { type: 'string', enum: ['float', 'base64'], default: 'float' },
+    dimensions: { type: 'integer', minimum: 1 },
+    user: { type: 'string' },
+  },
+  example: { model: 'demo-embedding', input: ['Hello', 'Good morning'] },
+};
+
 export const CHAT_REQUEST = {
   type: 'object',
   required: ['model', 'messages'],

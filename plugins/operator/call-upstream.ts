@@ -31,6 +31,7 @@ const MESSAGES = [{ role: 'user', content: 'Answer with the word OK.' }];
 const QUESTION: Readonly<Record<Protocol, object>> = {
   messages: { max_tokens: 16, messages: MESSAGES },
   chat: { max_completion_tokens: 16, messages: MESSAGES },
+  embeddings: { input: 'OK' },
 };
 
 /** What came of a test, and the attempt as the vendor may charge for it. */

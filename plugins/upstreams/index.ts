@@ -1,6 +1,7 @@
 import { registerAdapter } from '../../core/catalog/adapters';
 import { definePlugin } from '../../core/gateway/plugin';
 import chat from './chat';
+import embeddings from './embeddings';
 import messages from './messages';
 
 export default definePlugin({
@@ -10,5 +11,6 @@ export default definePlugin({
   register: () => {
     registerAdapter(messages);
     registerAdapter(chat);
+    registerAdapter(embeddings);
   },
 });

@@ -3,7 +3,7 @@ import type { ModelRequest } from '../../core/calls/call';
 import { keptCandidate } from '../../core/calls/kept-candidate';
 import { pricedCandidates } from '../../core/calls/priced-candidates';
 import { refusedVersion } from '../../core/calls/refuse-version';
-import { protocolsOf, type Upstream } from '../../core/catalog/catalog';
+import { type Model, protocolsOf, type Upstream } from '../../core/catalog/catalog';
 import { nearestNames, shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';
 import { fail, type GatewayError } from '../../core/errors';
@@ -27,7 +27,7 @@ export default definePolicy({
       const model = catalog.findExact(upstream.name, request.modelRequested);
       if (model === undefined) throw notSupported(upstream, request);
       const candidate = catalog.candidates(model, request.protocol).find((each) => each.upstream === upstream);
-      if (candidate === undefined) throw noCandidate(upstream);
+      if (candidate === undefined) throw noCandidate(upstream, model);
       const refused = refusedVersion([upstream], request);
       if (refused !== undefined) throw refused;
       if (gateway.health.upstream(upstream.name).isTakenOut) throw takenOut(upstream);
@@ -70,10 +70,11 @@ function notSupported({ name, models }: Upstream, { modelRequested }: ModelReque
   });
 }
 
-function noCandidate(upstream: Upstream): GatewayError {
+function noCandidate(upstream: Upstream, { entries }: Model): GatewayError {
   const { name, disabled } = upstream;
   if (disabled === undefined) {
-    const message = `"${name}" is served at ${servedAt(protocolsOf(upstream))} only.`;
+    const here = entries.filter((entry) => entry.upstream === upstream);
+    const message = `This model of "${name}" is served at ${servedAt(here.flatMap(protocolsOf))} only.`;
     return fail('MODEL_NOT_SUPPORTED', { param: 'model', message });
   }
   return fail('ALL_PROVIDERS_FAILED', {

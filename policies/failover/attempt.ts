@@ -6,7 +6,7 @@ import type { Verdict } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
-import { type ChunkReader, readAll } from '../../core/wire/chunk-reader';
+import { BodyTooLong, type ChunkReader, readAll } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
 import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
@@ -64,10 +64,16 @@ export async function attempt(
     if (patience.isAbandoned)
       return { answer: { candidate, status: CLIENT_LEFT_STATUS, headers: {}, kind: 'abandoned' } };
     const outcome = outcomeOf(error, patience);
-    return { failure: { outcome, status: undefined, verdict: 'next', retryAfterMs: undefined }, relay: undefined };
+    const verdict = error instanceof BodyTooLong && isAskedFor(request) ? 'relay' : 'next';
+    return { failure: { outcome, status: undefined, verdict, retryAfterMs: undefined }, relay: undefined };
   } finally {
     patience.stop();
   }
+}
+
+/** A call of many inputs asks for an answer of any length: no upstream is at fault, and another one would answer at the same length. */
+function isAskedFor({ inputs }: ModelRequest): boolean {
+  return inputs !== undefined;
 }
 
 type Head = Pick<Answer, 'candidate' | 'status' | 'headers'>;

@@ -2,6 +2,8 @@ import type { Attempt } from '../../core/calls/call';
 import { fail, type GatewayError } from '../../core/errors';
 import type { Failure } from './decide';
 
+const TOO_LONG = 'The answer has more than 64 MB. Send fewer inputs in one call, or ask for base64.';
+
 /** What the caller is told when nobody answered: by what all attempts have in common. */
 export function errorOfAll(attempts: readonly Attempt[], failures: readonly Failure[]): GatewayError {
   const details = { attempts };
@@ -13,6 +15,9 @@ export function errorOfAll(attempts: readonly Attempt[], failures: readonly Fail
     );
   }
   if (attempts.every(({ outcome }) => outcome === 'timeout')) return fail('UPSTREAM_TIMEOUT', { details });
+  // Nothing of the answer can be relayed: it was given up on as too long.
+  if (failures.at(-1)?.verdict === 'relay')
+    return fail('ALL_PROVIDERS_FAILED', { details, message: TOO_LONG, retryable: false });
   return fail('ALL_PROVIDERS_FAILED', { details });
 }
 

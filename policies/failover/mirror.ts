@@ -110,8 +110,8 @@ async function usageOf(answer: Answer): Promise<Usage | undefined> {
 }
 
 /** What an upstream says of itself may be anything: more than its model can read and write is not believed. */
-function isCounted(usage: Usage, { model }: Candidate, { choices }: ModelRequest): boolean {
-  const most = (model.context + model.maxOutput) * choices;
+function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: ModelRequest): boolean {
+  const most = (model.context * inputs + model.maxOutput) * choices;
   return usage.passes.every(({ counts }) =>
     [...counts.values()].every((each = 0) => Number.isSafeInteger(each) && each >= 0 && each <= most),
   );

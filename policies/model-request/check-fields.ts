@@ -9,6 +9,9 @@ import { lookalikeOf } from './fields';
 import type { CallObserver } from './observe-call';
 import { type MemberSettings, type WeighedMembers, weighMembers } from './weigh-members';
 
+/** The protocols whose calls have messages and a limit of the answer. */
+type AnsweringProtocol = Exclude<Protocol, 'embeddings'>;
+
 interface Fields extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'> {
   readonly weighed: WeighedMembers;
 }
@@ -16,8 +19,8 @@ interface Fields extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOu
 /** Usage records are found by it: a longer one has no place in an index. */
 const LONGEST_MODEL_NAME = 256;
 /** A Messages call without any output fills the vendor's cache. */
-const LEAST_LIMIT: Readonly<Record<Protocol, number>> = { messages: 0, chat: 1 };
-const MAX_TEMPERATURE: Readonly<Record<Protocol, number>> = { messages: 1, chat: 2 };
+const LEAST_LIMIT: Readonly<Record<AnsweringProtocol, number>> = { messages: 0, chat: 1 };
+const MAX_TEMPERATURE: Readonly<Record<AnsweringProtocol, number>> = { messages: 1, chat: 2 };
 
 /** Checks the members of a body that is JSON, and decides what each means for the cost. See docs/contract.md, section 4.1. */
 export function checkFields(
@@ -32,15 +35,20 @@ export function checkFields(
 
   const modelRequested = body.model();
   const stream = body.boolean('stream') ?? false;
+  const weigh = () => weighMembers(protocol, observer.members.places.keys(), body.texts, observer.repeated, settings);
+  if (protocol === 'embeddings') {
+    checkInput(observer, stream);
+    return { modelRequested, stream, maxOutputTokens: 0, choices: 1, members: body.texts, weighed: weigh() };
+  }
   const limit = body.count('max_tokens', { least: LEAST_LIMIT[protocol] });
   if (protocol === 'messages' && limit === undefined) throw invalid('max_tokens', 'is missing');
   body.mustBegin('messages', [OPEN_BRACKET], 'an array', true);
   if (observer.fault !== undefined) throw observer.fault;
-  body.temperature();
+  body.temperature(MAX_TEMPERATURE[protocol]);
   body.mustBegin('tools', [OPEN_BRACKET], 'an array');
   body.mustBegin('system', [QUOTE, OPEN_BRACKET], 'a string or an array');
   if (protocol === 'chat') body.mustBegin('stream_options', [OPEN_BRACE], 'an object');
-  const weighed = weighMembers(protocol, observer.members.places.keys(), body.texts, observer.repeated, settings);
+  const weighed = weigh();
   const completionLimit = protocol === 'chat' ? body.count('max_completion_tokens') : undefined;
   const choices = protocol === 'chat' ? body.count('n', { most: MOST_CHOICES }) : undefined;
   return {
@@ -51,6 +59,12 @@ export function checkFields(
     members: body.texts,
     weighed,
   };
+}
+
+function checkInput({ inputs, members }: CallObserver, stream: boolean): void {
+  if (stream) throw invalid('stream', 'embeddings are not streamed');
+  if (!members.places.has('input')) throw invalid('input', 'is missing');
+  if (inputs?.fault !== undefined) throw inputs.fault;
 }
 
 /** Upstreams differ in which of two limits they read. */
@@ -112,9 +126,8 @@ class Members {
     );
   }
 
-  temperature(): void {
+  temperature(most: number): void {
     const value = this.#optional('temperature');
-    const most = MAX_TEMPERATURE[this.#protocol];
     if (value === undefined || (typeof value === 'number' && value >= 0 && value <= most)) return;
     throw invalid('temperature', `expected a number from 0 to ${most}`);
   }
@@ -141,9 +154,9 @@ class Members {
     return value === undefined ? NOT_READ : value;
   }
 
-  /** In the Chat protocol `null` says the same as nothing. */
+  /** In the protocols of the Chat vendor `null` says the same as nothing. */
   #isAbsent(name: string): boolean {
-    return this.#protocol === 'chat' && this.texts.get(name) === 'null';
+    return this.#protocol !== 'messages' && this.texts.get(name) === 'null';
   }
 
   #value(name: string): unknown {

@@ -137,7 +137,8 @@ async function readRequest(
   const kept = weighed.named && (await findKept(gateway, call.key, weighed.named));
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const reading = readingOf(protocol, observer, weighed, weigher.tokens, kept);
-  const textBytes = byteLength - observer.parts.base64Bytes;
+  const { inputs } = observer;
+  const textBytes = byteLength - observer.parts.base64Bytes - (inputs?.tokenBytes ?? 0);
   for (const name of reading.unknownMembers) noteUnknown(protocol, name, reading);
   return {
     protocol,
@@ -147,8 +148,10 @@ async function readRequest(
     inputTokensEstimate:
       Math.ceil(textBytes / BYTES_PER_TOKEN) +
       (reading.images + reading.imagesByUrl) * IMAGE_TOKENS +
-      reading.keptTokens,
+      reading.keptTokens +
+      (inputs?.tokens ?? 0),
     reading,
+    inputs: inputs?.count,
     kept: kept?.place,
     session: sessionOf(request.headers) ?? sessionInMetadata(fields.members.get('metadata')),
     makes: without(joined(observer.makes, weighed.makes), weighed.common),
@@ -169,10 +172,10 @@ function readingOf(
   tokens: number,
   kept: KeptForCall | undefined,
 ): Reading {
-  const { parts, members } = observer;
+  const { parts, members, inputs } = observer;
   const prediction = members.places.get('prediction');
   const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
-    textTokens: tokens - parts.base64Tokens,
+    textTokens: tokens - parts.base64Tokens - (inputs?.tokenBytes ?? 0),
     images: parts.images,
     imagesByUrl: parts.imagesByUrl,
     documents: parts.documents,

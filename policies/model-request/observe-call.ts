@@ -7,6 +7,7 @@ import { fail, type GatewayError } from '../../core/errors';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { TopLevelMembers } from '../../core/wire/json-members';
 import { ONCE } from './fields';
+import { InputReader } from './input-reader';
 import { notShared } from './objections';
 import { type Objection, PartReader } from './part-reader';
 import type { AcceptedRoles } from './roles';
@@ -46,6 +47,8 @@ export class CallObserver implements JsonObserver {
   readonly members = new TopLevelMembers(ONCE);
   /** The first thing that is wrong inside `messages` or `tools`. */
   fault: GatewayError | undefined;
+  /** Of an embeddings call, which has neither. */
+  readonly inputs: InputReader | undefined;
 
   readonly parts: PartReader;
   /** Members that stand in the body twice: readers differ in which one counts. */
@@ -66,7 +69,7 @@ export class CallObserver implements JsonObserver {
   readonly #protocol: Protocol;
   readonly #roles: AcceptedRoles;
   readonly #shared: ReadonlySet<SharedObject>;
-  #section: 'messages' | 'tools' | undefined;
+  #section: 'messages' | 'tools' | 'input' | undefined;
   /** Index of the item under way. */
   #item = -1;
   /** The key under way in that item, when it is one we look at. */
@@ -81,13 +84,15 @@ export class CallObserver implements JsonObserver {
     this.#protocol = protocol;
     this.#roles = roles;
     this.#shared = shared;
+    this.inputs = protocol === 'embeddings' ? new InputReader() : undefined;
     this.parts = new PartReader(protocol, ({ names }) => names === undefined || shared.has(names));
   }
 
   open(depth: number, isObject: boolean, token: JsonToken): void {
     if (depth <= LIST) this.members.open(depth, isObject, token);
     if (this.#section === undefined) return;
-    if (depth === ITEM) this.#beginItem(isObject, token.start);
+    if (this.#section === 'input') this.inputs?.open(depth, isObject);
+    else if (depth === ITEM) this.#beginItem(isObject, token.start);
     else if (depth === ITEM + 1 && this.#isMaxUses) this.#invalid('.max_uses', MAX_USES_EXPECTED);
     else if (depth === ITEM + 1 && this.#isValueOf(ROLE)) this.#badRole();
     else if (depth === ITEM + 1 && this.#isValueOf(AUDIO)) this.#earlierAudio();
@@ -96,8 +101,10 @@ export class CallObserver implements JsonObserver {
 
   close(depth: number, token: JsonToken): void {
     if (depth <= LIST) this.members.close(depth, token);
+    if (this.#section === 'input') this.inputs?.close(depth);
     if (depth === LIST) this.#section = undefined;
     if (this.#section === undefined) return;
+    if (this.#section === 'input') return;
     if (depth === ITEM) this.#endItem();
     else if (this.#isValueOf(CONTENT)) this.parts.close(depth);
   }
@@ -108,7 +115,7 @@ export class CallObserver implements JsonObserver {
       this.members.key(depth, token);
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
       this.#enterSection(this.members.name);
-    } else if (this.#section !== undefined) {
+    } else if (this.#section !== undefined && this.#section !== 'input') {
       if (depth === ITEM) this.#beginMember(this.#section, token);
       else if (this.#isValueOf(CONTENT)) this.parts.key(depth, token);
     }
@@ -118,13 +125,15 @@ export class CallObserver implements JsonObserver {
     if (firstByte === QUOTE && mayBe(HOUR, token) && token.is(HOUR)) this.namesHour = true;
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#section === undefined) return;
-    if (depth === LIST) this.#beginItem(false, token.start);
+    if (this.#section === 'input') this.inputs?.scalar(depth, firstByte, token);
+    else if (depth === LIST) this.#beginItem(false, token.start);
     else if (depth === ITEM) this.#checkItemValue(firstByte, token);
     else if (this.#isValueOf(CONTENT)) this.parts.scalar(depth, firstByte, token);
   }
 
   #enterSection(name: string): void {
-    this.#section = name === 'messages' || name === 'tools' ? name : undefined;
+    if (this.inputs !== undefined) this.#section = name === 'input' ? name : undefined;
+    else this.#section = name === 'messages' || name === 'tools' ? name : undefined;
     this.#item = -1;
   }
 

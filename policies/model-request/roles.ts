@@ -24,6 +24,7 @@ export function acceptedRoles(messagesRoles: readonly string[]): Readonly<Record
       words: wordsOf(CHAT_ROLES),
       refuse: (index) => refusal(index, `${paramOf(index)}: expected one of ${CHAT_ROLES.join(', ')}`),
     },
+    embeddings: { words: [], refuse: (index) => refusal(index, `${paramOf(index)}: there are no messages here`) },
   };
 }
 

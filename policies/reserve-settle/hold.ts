@@ -122,8 +122,8 @@ function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: Mod
 }
 
 /** The most input tokens of all runs of the model that one call can cause. */
-function inputTokens({ reading }: ModelRequest, { model, upstream }: Candidate): number {
-  const { context } = model;
+function inputTokens({ reading, inputs = 1 }: ModelRequest, { model, upstream }: Candidate): number {
+  const context = model.context * inputs;
   const ofBody = isWholeContext(reading, model, upstream) ? context : Math.min(bodyTokens(reading, model), context);
   return ofBody + furtherPassesOf(reading, model) * context;
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../../core/calls/call';
+import { hasOutput } from '../../core/catalog/protocols';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import { ClientLeft } from '../../core/http/client-left';
 import { formatUsd } from '../../core/money';
@@ -17,7 +18,8 @@ export async function sendBody(
   if (call.cutOffBy !== undefined) throw new ClientLeft();
   noteAnswer(call, answer);
   const { usage, contentBytes } = answer;
-  meter.noteBody(usage, contentBytes > 0 ? contentBytes : bytesOfUnread(answer.bytes));
+  const isUnread = contentBytes === 0 && hasOutput(call.protocol);
+  meter.noteBody(usage, isUnread ? bytesOfUnread(answer.bytes) : contentBytes);
   const counted = meter.read();
   const { chargedE8 } = await reservation.settle({ candidate: answer.candidate, ...counted });
   if (call.leftAtMs !== undefined) throw new ClientLeft();

@@ -1,9 +1,12 @@
 import type { Protocol } from '../../core/catalog/protocols';
 
+const COMMENT = Buffer.from(': keep-alive\n\n');
+
 /** What a client gets when its upstream is silent. Clients of Messages know `ping`; parsers of event streams skip comments. */
 const SIGNS: Readonly<Record<Protocol, Buffer>> = {
   messages: Buffer.from('event: ping\ndata: {"type": "ping"}\n\n'),
-  chat: Buffer.from(': keep-alive\n\n'),
+  chat: COMMENT,
+  embeddings: COMMENT,
 };
 
 /** A stream that may have to be kept alive. */

@@ -26,9 +26,9 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
 /** A model that is served only in other protocols, or that nobody can serve now. */
 export function noCandidate(model: Model, request: ModelRequest, health: UpstreamHealth): Error {
   const { protocol } = request;
-  const speaking = model.entries.filter(({ upstream }) => protocolsOf(upstream).includes(protocol));
+  const speaking = model.entries.filter((entry) => protocolsOf(entry).includes(protocol));
   if (speaking.length === 0) {
-    const others = servedAt(model.entries.flatMap(({ upstream }) => protocolsOf(upstream)));
+    const others = servedAt(model.entries.flatMap(protocolsOf));
     return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${others} only.` });
   }
   const enabled = speaking.flatMap(({ upstream }) => (upstream.disabled === undefined ? [upstream] : []));

@@ -29,14 +29,14 @@ const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
  * was admitted with.
  */
 export class TokenMeter implements Meter {
-  readonly #request: Pick<ModelRequest, 'inputTokensEstimate'>;
+  readonly #request: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>;
   #candidate: Candidate | undefined;
   #usage: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
   /** What others have answered before, when this candidate goes on from it. */
   #before: UsagePart[] = [];
 
-  constructor(request: Pick<ModelRequest, 'inputTokensEstimate'>) {
+  constructor(request: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>) {
     this.#request = request;
   }
 
@@ -119,7 +119,8 @@ export class TokenMeter implements Meter {
       return said === 0 ? this.#usage : lessInput(this.#usage, said);
     }
     const context = this.#candidate?.model.context ?? Number.POSITIVE_INFINITY;
-    return usageOf({ input: Math.min(this.#request.inputTokensEstimate, context) });
+    const { inputTokensEstimate, inputs = 1 } = this.#request;
+    return usageOf({ input: Math.min(inputTokensEstimate, context * inputs) });
   }
 
   #relayedTokens(): number {

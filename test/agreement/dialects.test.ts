@@ -3,12 +3,14 @@ import { expect } from 'chai';
 import { CHAT_DIALECT } from '../../core/dialects/chat';
 import type { Dialect } from '../../core/dialects/dialect';
 import { toolRule } from '../../core/dialects/dialects';
+import { EMBEDDINGS_DIALECT } from '../../core/dialects/embeddings';
 import { MESSAGES_DIALECT } from '../../core/dialects/messages';
 import { requestMembersPage } from '../support/request-members-page';
 import { PROJECT, textOf } from '../support/sources';
 
 const MESSAGES_TYPES = typesOf('@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
 const CHAT_TYPES = typesOf('openai/resources/chat/completions/completions.d.ts');
+const EMBEDDINGS_TYPES = typesOf('openai/resources/embeddings.d.ts');
 
 function typesOf(file: string): string {
   return readFileSync(`${PROJECT}/node_modules/${file}`, 'utf8');
@@ -70,6 +72,12 @@ describe("the tables of request members and the vendors' published types", () =>
     expect(parts).to.include.members(['image_url', 'file']);
     expect(parts.filter((type) => !(type in CHAT_DIALECT.parts))).to.deep.equal([]);
     expect(withoutTool(CHAT_DIALECT, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
+  });
+
+  it('agree on every member of an Embeddings request', () => {
+    const members = bodyMembers(EMBEDDINGS_TYPES, 'EmbeddingCreateParams');
+    expect(members).to.have.members(['input', 'model', 'dimensions', 'encoding_format', 'user']);
+    expect(members.filter((name) => !(name in EMBEDDINGS_DIALECT.members))).to.deep.equal([]);
   });
 
   it('are what docs/request-members.md shows; `npm run members > docs/request-members.md` renews it', () => {

@@ -21,6 +21,7 @@ import { SANDBOX_GATEWAY } from '../support/sandboxes';
 import {
   chatAnswer,
   chatStream,
+  embeddingsAnswer,
   messagesAsAsked,
   type Script,
   startUpstream,
@@ -37,7 +38,8 @@ const AS_ASKED: Script = {
   answer: (exchange) => {
     const { stream } = exchange.call.json as { readonly stream?: boolean };
     const chat = stream === true ? chatStream() : chatAnswer();
-    return (exchange.call.path.includes('/chat/') ? chat : messagesAsAsked()).answer(exchange);
+    const script = exchange.call.path.includes('/chat/') ? chat : messagesAsAsked();
+    return (exchange.call.path.includes('/embeddings') ? embeddingsAnswer() : script).answer(exchange);
   },
 };
 
@@ -57,7 +59,13 @@ describe('The OpenAPI documents, in the programs of others', function () {
     upstream.always(AS_ASKED);
     gateway = await startGateway({
       ...SANDBOX_GATEWAY,
-      upstreams: { acme: { url: upstream.url, models: { [MODEL]: {} } } },
+      upstreams: {
+        acme: {
+          url: upstream.url,
+          adapter: ['messages', 'chat', 'embeddings'],
+          models: { [MODEL]: {}, 'demo-embedding': { maxOutput: 0, estimatedMaxTokens: 0 } },
+        },
+      },
     });
     documents = await readDocuments(gateway);
     customer = await gateway.newCustomer('10');

@@ -1,12 +1,14 @@
 import { upstreamConformance } from '../../conformance/upstream';
 import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import chat from '../../plugins/upstreams/chat';
+import embeddings from '../../plugins/upstreams/embeddings';
 import messages from '../../plugins/upstreams/messages';
 import { readRecordings } from './recordings';
 
 const OURS: readonly [Protocol, UpstreamAdapter][] = [
   ['messages', messages],
   ['chat', chat],
+  ['embeddings', embeddings],
 ];
 
 for (const [protocol, adapter] of OURS) {

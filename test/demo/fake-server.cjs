@@ -106,6 +106,8 @@ function answerPublic(request, response) {
     return send(response, path.startsWith('/v1/sandboxes/sandbox-1') ? 200 : 404, {});
   if (path === '/v1/messages')
     return send(response, 200, { content: [{ text: 'Hello' }], usage: { output_tokens: 1 } });
+  if (path === '/v1/embeddings')
+    return send(response, 200, { data: [{ embedding: [1] }, { embedding: [1] }], usage: { prompt_tokens: 5 } });
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.write('data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n');
   response.write('data: {"choices":[],"usage":{"completion_tokens":1}}\n\n');

@@ -141,7 +141,7 @@ describe('the quick start', () => {
       const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
       const setId = /^ {2}(ID=\$\([\s\S]*?readFileSync\(0\)\).id'\))$/m.exec(said.out)?.[1] ?? '';
       const commands = [...said.out.matchAll(/^ {2}(curl .*\\\n.*|curl .*)$/gm)].map((match) => match[1] ?? '');
-      assert.equal(commands.length, 12);
+      assert.equal(commands.length, 13);
       for (const command of commands) {
         const { stdout } = await promisify(execFile)('sh', [
           '-c',
@@ -169,11 +169,12 @@ describe('the quick start', () => {
     assert.equal((await lineOf()).key, 'sk-svc-1');
   });
 
-  it('with --check makes a call in one piece and a streamed one, and ends with 0', async () => {
+  it('with --check makes a call in one piece, a streamed one and one of embeddings, and ends with 0', async () => {
     const { said, status } = start(['--check']);
     assert.equal(await status(), 0);
     assert.match(said.error, /ok {6}call in one piece: 1 tokens/);
     assert.match(said.error, /ok {6}streamed call: 3 events/);
+    assert.match(said.error, /ok {6}embeddings: 2 vectors, 5 tokens for USD 0\.00001000/);
   });
 
   it('with --check ends with 1 when a call is not whole', async () => {

@@ -3,6 +3,7 @@ import { request } from 'undici';
 import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { plainPrice } from '../../core/catalog/price';
 import type { PipelineSettings } from '../../core/configuration/pipelines';
+import { sampleAdapter } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';
 
 const RATES = {
@@ -36,7 +37,7 @@ function upstream(name: string, models: ModelEntry[], disabled?: string): Upstre
     name,
     models,
     url: new URL('https://upstream.example'),
-    adapters: [],
+    adapters: [sampleAdapter('both', ['messages', 'chat'])],
     adapterSettings: {},
     credential: 'secret',
     disabled,

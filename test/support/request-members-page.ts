@@ -1,4 +1,4 @@
-import type { Protocol } from '../../core/catalog/protocols';
+import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
 import type { Dialect } from '../../core/dialects/dialect';
 import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
 
@@ -22,7 +22,7 @@ const CLASSES = [
 const HEAD = `# Request members
 
 \`npm run members\` writes this page from the tables in [\`core/dialects\`](../core/dialects/dialects.ts). The gateway itself uses the same tables, and
-\`tollgate dialects show messages\` or \`chat\` prints them.
+\`tollgate dialects show messages\`, \`chat\` or \`embeddings\` prints them.
 
 ${lines(CLASSES)}
 \`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is
@@ -31,14 +31,12 @@ are open to the account that got them ([things that the vendor keeps](money.md#t
 the column \`pieces\` is the meter that a model's price needs for it ([tools that run at the vendor](money.md#tools-that-run-at-the-vendor)).
 `;
 
-const TITLES: Readonly<Record<Protocol, string>> = { messages: 'Messages', chat: 'Chat' };
-
 /** Returns the text of docs/request-members.md. */
 export function requestMembersPage(): string {
-  const tables = Object.entries(DIALECTS).map(
-    ([protocol, dialect]) =>
-      `\n## ${TITLES[protocol as Protocol]}\n\n${table(dialectRows(dialect))}${keptTable(dialect)}`,
-  );
+  const tables = PROTOCOL_NAMES.map((protocol) => {
+    const dialect = DIALECTS[protocol];
+    return `\n## ${PROTOCOLS[protocol].title}\n\n${table(dialectRows(dialect))}${keptTable(dialect)}`;
+  });
   return HEAD + tables.join('');
 }
 

@@ -7,6 +7,7 @@ import { until } from './until';
 
 export { DEFAULT_USAGE, type Said } from './scripts/answer';
 export { type ChatStream, chatAnswer, chatErrorStream, chatFailure, chatStream } from './scripts/chat';
+export { type Embedded, embeddedTokens, embeddingsAnswer } from './scripts/embeddings';
 export {
   after,
   beforeBody,

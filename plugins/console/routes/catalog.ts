@@ -20,7 +20,7 @@ export function showCatalog({ catalog, health }: Parts, request: IncomingMessage
     models: models.flatMap((model) => {
       const entries = routableEntries(model, health);
       if (entries.length === 0) return [];
-      const protocols = new Set(entries.flatMap(({ upstream }) => protocolsOf(upstream)));
+      const protocols = new Set(entries.flatMap(protocolsOf));
       return {
         name: model.name,
         aliases: model.aliases,

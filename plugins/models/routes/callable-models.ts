@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallKey } from '../../../core/accounts/identify';
-import { isAllowed, type Model } from '../../../core/catalog/catalog';
+import { isAllowed, type Model, protocolsOf } from '../../../core/catalog/catalog';
+import { PROTOCOL_NAMES, PROTOCOLS } from '../../../core/catalog/protocols';
 import { asksUpstream, pipelineAt } from '../../../core/gateway/asked-upstreams';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { routableEntries } from '../../../core/health/routable-entries';
@@ -8,8 +9,6 @@ import { hostOf } from '../../../core/http/request-target';
 import { toJson } from './model';
 
 export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
-
-const CALLS = ['/v1/messages', '/v1/chat/completions'];
 
 /**
  * Returns what shows a model to this key at the addresses below `prefix`. A model that the key may not call or has no price for is not there for it, nor
@@ -21,10 +20,15 @@ export function callableModels(gateway: Parts, prefix: string, key: CallKey, req
   const { allowedModels, markup } = key.settings;
   if (!catalog.customerPrices.has(markup)) return () => undefined;
   const priceOf = catalog.customerPrices.priceOf(markup);
-  const pipelines = CALLS.map((path) => pipelineAt(configuration.pipelines, hostOf(request), prefix + path));
-  const mayAsk = pipelines.flatMap((each) => (each === undefined ? [] : [asksUpstream(each)]));
+  const served = PROTOCOL_NAMES.flatMap((protocol) => {
+    const pipeline = pipelineAt(configuration.pipelines, hostOf(request), prefix + PROTOCOLS[protocol].path);
+    return pipeline === undefined ? [] : [{ protocol, asks: asksUpstream(pipeline) }];
+  });
   return (model: Model) => {
-    const entries = routableEntries(model, health).filter(({ upstream }) => mayAsk.some((asks) => asks(upstream.name)));
+    const entries = routableEntries(model, health).filter((entry) => {
+      const spoken = protocolsOf(entry);
+      return served.some(({ protocol, asks }) => spoken.includes(protocol) && asks(entry.upstream.name));
+    });
     const isCallable = entries.length > 0 && isAllowed(catalog, entries, allowedModels);
     return isCallable ? toJson(model, entries, health, priceOf) : undefined;
   };

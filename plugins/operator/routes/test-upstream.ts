@@ -1,7 +1,7 @@
 import { TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { recordedAttempt } from '../../../core/calls/made-attempt';
-import type { ModelEntry, Upstream } from '../../../core/catalog/catalog';
+import { type ModelEntry, protocolsOf, type Upstream } from '../../../core/catalog/catalog';
 import { PROTOCOL_NAMES, type Protocol } from '../../../core/catalog/protocols';
 import type { UpstreamAdapter } from '../../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../../core/errors';
@@ -45,7 +45,7 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
     handle: async ({ params }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
       const { model, protocol } = await readTest(request);
-      const asked = { model: findModel(upstream, model), speaking: findAdapter(upstream, protocol) };
+      const asked = findAsked(upstream, model, protocol);
       const { result, made } = await callUpstream(gateway.egress, upstream, asked.model, asked.speaking);
       const { ok, status, problem } = result;
       // It changes nothing here, and costs money there.
@@ -61,24 +61,31 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
   };
 }
 
-/** Its cheapest, when none is named. */
-function findModel({ name, models }: Upstream, wanted: string | undefined): ModelEntry {
-  const [cheapest] = [...models].sort((one, two) => Number(one.price.rates.output - two.price.rates.output));
-  const model = wanted === undefined ? cheapest : models.find((each) => each.name === wanted);
-  if (model === undefined) throw invalid('model', `"${name}" has ${models.map((each) => each.name).join(', ')}`);
-  return model;
+interface Asked {
+  readonly model: ModelEntry;
+  readonly speaking: { readonly adapter: UpstreamAdapter; readonly protocol: Protocol };
 }
 
-function findAdapter(
-  { name, adapters, disabled }: Upstream,
-  wanted: Protocol | undefined,
-): { readonly adapter: UpstreamAdapter; readonly protocol: Protocol } {
+/** The model and the protocol that are named, or else the upstream's cheapest model in the first of its protocols. */
+function findAsked(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): Asked {
+  const { name, adapters, disabled, models } = upstream;
   if (disabled !== undefined) throw fail('CONFLICT', { message: `"${name}" is disabled: ${disabled}.` });
+  const meant = models.filter((each) => named === undefined || each.name === named);
+  if (meant.length === 0) throw invalid('model', `"${name}" has ${models.map((each) => each.name).join(', ')}`);
   for (const adapter of adapters) {
-    const protocol = wanted ?? adapter.protocols[0];
-    if (protocol !== undefined && adapter.protocols.includes(protocol)) return { adapter, protocol };
+    for (const protocol of adapter.protocols) {
+      if (wanted !== undefined && protocol !== wanted) continue;
+      const serving = meant.filter((model) => protocolsOf({ upstream, model }).includes(protocol));
+      const model = cheapestOf(serving);
+      if (model !== undefined) return { model, speaking: { adapter, protocol } };
+    }
   }
-  throw invalid('protocol', `"${name}" does not speak it`);
+  throw invalid('protocol', `"${named ?? name}" does not speak it`);
+}
+
+function cheapestOf(models: readonly ModelEntry[]): ModelEntry | undefined {
+  const [cheapest] = [...models].sort((one, two) => Number(one.price.rates.output - two.price.rates.output));
+  return cheapest;
 }
 
 function invalid(param: string, problem: string): GatewayError {

@@ -3,6 +3,7 @@ import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { registerAdapter } from '../../../core/catalog/adapters';
+import { PROTOCOL_NAMES } from '../../../core/catalog/protocols';
 import { type Configuration, configurationReader } from '../../../core/configuration/configuration';
 import type { Section } from '../../../core/configuration/section';
 import { readSystemSettings } from '../../../core/configuration/system-settings';
@@ -11,7 +12,11 @@ import { definePolicy } from '../../../core/gateway/policy';
 import { sampleAdapter } from '../../support/catalog-samples';
 import { temporaryFolder } from '../../support/configuration-folder';
 
-const ADAPTERS = [sampleAdapter('sample-messages', ['messages']), sampleAdapter('sample-chat', ['chat'])];
+const ADAPTERS = [
+  sampleAdapter('sample-messages', ['messages']),
+  sampleAdapter('sample-chat', ['chat']),
+  sampleAdapter('sample-embeddings', ['embeddings']),
+];
 
 const nothing = { type: 'object', properties: {} } as const;
 const unused = async () => {
@@ -191,6 +196,19 @@ describe('the configuration', () => {
       expect(configuration.catalog.models[0]?.entries[0]?.model.estimatedMaxTokens).to.equal(2_000);
       const [model] = load(changed('maxOutput: 2000', 'maxOutput: 9000')).catalog.models;
       expect(model?.entries[0]?.model.estimatedMaxTokens).to.equal(4_096);
+    });
+
+    it('serves a model without output for embeddings alone, and any other in the protocols that it names', () => {
+      const text = changed('adapter: sample-messages', 'adapter: [sample-messages, sample-chat, sample-embeddings]');
+      const served = (more: string) => {
+        const { catalog } = load(text.replace('maxOutput: 2000', more));
+        const [model] = catalog.models;
+        return PROTOCOL_NAMES.filter((protocol) => model && catalog.candidates(model, protocol).length > 0);
+      };
+      expect(served('maxOutput: 2000')).to.deep.equal(['messages', 'chat']);
+      expect(served('maxOutput: 2000\n        protocols: [chat]')).to.deep.equal(['chat']);
+      expect(served('maxOutput: 0')).to.deep.equal(['embeddings']);
+      expect(served('maxOutput: 0\n        protocols: [embeddings]')).to.deep.equal(['embeddings']);
     });
 
     it('takes cache prices from the input price where they are not given', () => {
@@ -512,6 +530,24 @@ describe('the configuration', () => {
       'gateway.config.yml:16:9: serviceEndpoints.acme.models.large-4.5.estimatedMaxTokens: expected at most maxOutput (2000)',
     ],
     [
+      'a model without output at an upstream without embeddings',
+      'maxOutput: 2000',
+      'maxOutput: 0',
+      'gateway.config.yml:15:9: serviceEndpoints.acme.models.large-4.5.maxOutput: 0 is for models of embeddings, and no adapter of the upstream speaks that protocol',
+    ],
+    [
+      'a model with output at an upstream of embeddings alone',
+      'adapter: sample-messages',
+      'adapter: sample-embeddings',
+      "gateway.config.yml:15:9: serviceEndpoints.acme.models.large-4.5.maxOutput: expected 0, because the upstream's adapters speak no protocol but embeddings",
+    ],
+    [
+      'a protocol that no adapter speaks',
+      'maxOutput: 2000',
+      'maxOutput: 2000\n        protocols: [messages, chat]',
+      'gateway.config.yml:16:31: serviceEndpoints.acme.models.large-4.5.protocols[1]: no adapter of the upstream speaks it',
+    ],
+    [
       'a duration without a unit',
       'adapter: sample-messages',
       'adapter: sample-messages\n    timeouts: { connect: "10" }',
@@ -581,6 +617,16 @@ describe('the configuration', () => {
     }
   });
 
+  it('is refused for a model with output that is to serve embeddings too', () => {
+    const text = changed('adapter: sample-messages', 'adapter: [sample-messages, sample-embeddings]').replace(
+      'maxOutput: 2000',
+      'maxOutput: 2000\n        protocols: [messages, embeddings]',
+    );
+    expect(problemsOf(text)).to.deep.equal([
+      'gateway.config.yml:16:31: serviceEndpoints.acme.models.large-4.5.protocols[1]: does not fit maxOutput, which is 0 for embeddings alone',
+    ]);
+  });
+
   it('says one problem for one mistake', () => {
     const alone = WRONG.filter(([what]) => !/wrong order|misspelt section|host name|not declared/.test(what));
     for (const [what, from, to, problem] of alone) {
@@ -602,7 +648,7 @@ describe('the configuration', () => {
     const said = problemsOf(text).map((line) =>
       line
         .replace(/^gateway\.config\.yml:\d+:\d+: /, '')
-        .replace(/known: .*(sample-chat, sample-messages)/, 'known: $1'),
+        .replace(/known: .*(sample-chat, sample-embeddings, sample-messages)/, 'known: $1'),
     );
     expect(said).to.have.members([
       'the environment variable NO_SUCH_PORT is not set; set it, or give a default with ${NO_SUCH_PORT:-default}',
@@ -614,7 +660,7 @@ describe('the configuration', () => {
       'apiEndpoints.fast.paths[0]: "/fast/v1/*" is never reached: a path is compared as it is, and "*" stands in none',
       'pipelines.normal.policies[1]: "where" in pipeline "normal" needs `request` of the call, which nothing before it provides: put "what" before it',
       'pipelines.normal.policies[1].where[0].action.stratgy: "stratgy" is not known here; did you mean "strategy"?',
-      'serviceEndpoints.acme.adapter: there is no adapter "sample-nothing"; known: sample-chat, sample-messages',
+      'serviceEndpoints.acme.adapter: there is no adapter "sample-nothing"; known: sample-chat, sample-embeddings, sample-messages',
     ]);
   });
 

@@ -106,6 +106,16 @@ describe('the hold', () => {
     );
   });
 
+  it('covers a context window for each input of an embeddings call', () => {
+    const embedded = (inputs: number, reading: Partial<Reading> = {}) =>
+      holdFor(sampleModelRequest({ inputs, maxOutputTokens: 0, reading: { ...textReading(9_000), ...reading } }), [
+        candidate,
+      ]);
+    expect(embedded(1)).to.equal(5_000n);
+    expect(embedded(2)).to.equal(9_000n);
+    expect(embedded(3, { isUnbounded: true })).to.equal(15_000n);
+  });
+
   it('covers every answer that is asked for', () => {
     expect(holdFor(sampleModelRequest({ maxOutputTokens: 7, choices: 3 }), [candidate])).to.equal(1_000n + 210n);
   });

@@ -1,0 +1,100 @@
+import { fail, type GatewayError } from '../../core/errors';
+import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
+
+/** The vendor takes no more inputs in one call. */
+const MOST_INPUTS = 2_048;
+
+/** The depth of the list that `input` may be, and of a list of tokens in it. */
+const LIST = 2;
+const TOKENS = 3;
+
+/** What the items of the list are. */
+type Kind = 'a string' | 'a token' | 'a list of tokens';
+
+const NUMBER = 0x30;
+/** No vocabulary needs more. */
+const MOST_DIGITS = 10;
+
+/** Reads the `input` of an embeddings call while it arrives: texts, or tokens by their numbers. */
+export class InputReader {
+  /** Texts and lists of tokens: the vendor reads each up to the context window. */
+  count = 0;
+  /** Tokens that stand in the body as numbers. */
+  tokens = 0;
+  /** Bytes of these numbers, each with the sign behind it. The scanner's weigher counts so many tokens too many for them. */
+  tokenBytes = 0;
+  /** The first thing that is wrong. */
+  fault: GatewayError | undefined;
+
+  #kind: Kind | undefined;
+  /** Items of the list so far, and of the list of tokens under way. */
+  #items = 0;
+  #inner = 0;
+
+  open(depth: number, isObject: boolean): void {
+    if (isObject) this.#invalid(depth === TOKENS ? `input[${this.#items}]` : this.#placeIn(depth - 1), EXPECTED);
+    else if (depth === TOKENS) this.#beginItem('a list of tokens');
+    else if (depth > TOKENS) this.#invalid(this.#placeIn(depth - 1), 'expected a token');
+  }
+
+  close(depth: number): void {
+    if (depth === TOKENS && this.#inner === 0) this.#invalid(`input[${this.#items - 1}]`, 'is empty');
+    if (depth === LIST && this.#items === 0) this.#invalid('input', 'is empty');
+  }
+
+  scalar(depth: number, firstByte: number, token: JsonToken): void {
+    if (this.fault !== undefined) return;
+    if (depth < LIST) this.#text('input', firstByte, token);
+    else if (depth === TOKENS) this.#token(token);
+    else if (firstByte === NUMBER) {
+      this.#beginItem('a token');
+      this.#token(token);
+    } else {
+      this.#beginItem('a string');
+      this.#text(this.#placeIn(depth), firstByte, token);
+    }
+  }
+
+  #beginItem(kind: Kind): void {
+    this.#kind ??= kind;
+    if (kind !== this.#kind)
+      this.#invalid(`input[${this.#items}]`, `expected ${this.#kind}, as the items before it are`);
+    this.#items += 1;
+    this.#inner = 0;
+    if (kind === 'a token') this.count = 1;
+    else if (kind === 'a list of tokens') this.#addInput();
+  }
+
+  #text(place: string, firstByte: number, { start, end }: JsonToken): void {
+    if (firstByte !== QUOTE) this.#invalid(place, EXPECTED);
+    else if (end - start === 2) this.#invalid(place, 'is empty');
+    this.#addInput();
+  }
+
+  #token(token: JsonToken): void {
+    const digits = token.end - token.start;
+    if (!token.isNatural || digits > MOST_DIGITS) this.#invalid(this.#placeIn(TOKENS), EXPECTED_TOKEN);
+    this.#inner += 1;
+    this.tokens += 1;
+    this.tokenBytes += digits + 1;
+  }
+
+  #addInput(): void {
+    this.count += 1;
+    if (this.count > MOST_INPUTS) this.#invalid('input', `expected at most ${MOST_INPUTS} inputs`);
+  }
+
+  /** Where the value under way stands, in a container of this depth. */
+  #placeIn(depth: number): string {
+    if (depth < LIST) return 'input';
+    if (this.#kind !== 'a list of tokens' || depth === LIST) return `input[${Math.max(this.#items - 1, 0)}]`;
+    return `input[${this.#items - 1}][${this.#inner}]`;
+  }
+
+  #invalid(param: string, problem: string): void {
+    this.fault ??= fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+  }
+}
+
+const EXPECTED = 'expected a string, an array of strings, an array of tokens, or an array of such arrays';
+const EXPECTED_TOKEN = 'expected a token, which is an integer ≥ 0';

@@ -1,0 +1,458 @@
+import { expect } from 'chai';
+import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
+import OpenAI from 'openai';
+import { ask } from '../support/calls';
+import { type Answered, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { textOf } from '../support/sources';
+import { until } from '../support/until';
+import {
+  chatAnswer,
+  chatFailure,
+  embeddedTokens,
+  embeddingsAnswer,
+  malformedJson,
+  neverAnswer,
+  resetBeforeHeaders,
+  respond,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const EMBED = 'acme-embed';
+const PATH = '/v1/embeddings';
+/** USD 0.1 and 0.3 for a million tokens: 10 and 30 units of 1e-8 USD for each. */
+const CHEAP_E8 = 10;
+const DEAR_E8 = 30;
+const CONTEXT = 8_192;
+
+const embeds = (input: number, more: object = {}) => ({
+  context: CONTEXT,
+  maxOutput: 0,
+  estimatedMaxTokens: 0,
+  tokenizerFactor: 1,
+  price: { input, output: 0 },
+  ...more,
+});
+
+const usd = (e8: number) => (e8 / 1e8).toFixed(8);
+const LINES = textOf('docs/routing.md')
+  .split('\n')
+  .filter((line) => line !== '');
+const TOKENS = encode(LINES.join('\n'));
+
+describe('Embeddings', function () {
+  this.timeout(120_000);
+  let cheap: TestUpstream;
+  let dear: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    [cheap, dear] = [await startUpstream(), await startUpstream()];
+    const timeouts = { connect: '2s', headers: '3s', idle: '3s' };
+    gateway = await startGateway({
+      upstreams: {
+        cheap: {
+          url: cheap.url,
+          adapter: ['chat', 'embeddings'],
+          timeouts,
+          models: { [EMBED]: embeds(0.1, { aliases: ['embed-alias'] }), [MODEL]: {} },
+        },
+        dear: {
+          url: dear.url,
+          adapter: 'embeddings',
+          tier: 'official',
+          timeouts,
+          models: { 'dear-embed': embeds(0.3, { aliases: [EMBED] }) },
+        },
+      },
+      configure: (config) => {
+        config['customerPrices'] = { resale: { factor: 2, models: { [EMBED]: { price: { input: 1, output: 0 } } } } };
+      },
+      system: { answerStore: {} },
+    });
+    ({ key } = await gateway.newCustomer('100'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await cheap?.stop();
+    await dear?.stop();
+  });
+  beforeEach(() => {
+    for (const upstream of [cheap, dear]) {
+      upstream.reset();
+      upstream.always(embeddingsAnswer());
+    }
+  });
+
+  const embed = (input: unknown, more: Record<string, unknown> = {}) => ({ model: EMBED, input, ...more });
+  const call = (body: unknown, path: string = PATH, of = key) => gateway.call(path, { key: of, body });
+  const recordOf = ({ headers }: Answered, of = key) => gateway.record(of, headers['x-svc-request-id'] ?? '');
+
+  describe('are charged for their input alone', () => {
+    const INPUTS: readonly [string, unknown][] = [
+      ['a text', 'Good morning'],
+      ['a batch of texts', LINES],
+      ['the tokens of one text', TOKENS],
+      ['a batch of lists of tokens', [TOKENS.slice(0, 500), TOKENS.slice(500), [TOKENS[0]]]],
+      ['a batch of more tokens than the context window', Array.from({ length: 20 }, () => TOKENS)],
+    ];
+    for (const [name, input] of INPUTS) {
+      it(`as the vendor counts ${name}: in headers, record and balance`, async () => {
+        const customer = await gateway.newCustomer('1');
+        const answer = await call(embed(input), '/cost/v1/embeddings', customer.key);
+        expect(answer.status, answer.text).to.equal(200);
+        const tokens = embeddedTokens(input);
+        const cost = usd(tokens * CHEAP_E8);
+        expect(answer.headers).to.include({
+          'x-ai-cost': cost,
+          'x-ai-tokens-input': String(tokens),
+          'x-ai-tokens-output': '0',
+          'x-ai-tokens-total': String(tokens),
+          'x-routing-provider': 'cheap',
+          'x-svc-source': 'provider',
+        });
+        const record = await recordOf(answer, customer.key);
+        expect(record).to.include({
+          protocol: 'embeddings',
+          path: '/cost/v1/embeddings',
+          strategy: 'cost',
+          model: 'dear-embed',
+        });
+        expect(record).to.include({ billing: 'actual', stream: false, inputTokens: tokens, outputTokens: 0, cost });
+        expect(record['flags'] ?? []).to.deep.equal([]);
+        const { balanceUsd, heldUsd } = await gateway.balance(customer.key);
+        expect([balanceUsd, heldUsd]).to.deep.equal([usd(1e8 - tokens * CHEAP_E8), '0.00000000']);
+      });
+    }
+
+    it('and a hundred calls cost what the vendor charges for them', async () => {
+      const customer = await gateway.newCustomer('10');
+      const inputs = Array.from({ length: 100 }, (_, at) =>
+        at % 2 ? LINES.slice(0, at) : TOKENS.slice(0, at * 30 + 1),
+      );
+      const answers = await Promise.all(inputs.map((input) => call(embed(input), '/cost/v1/embeddings', customer.key)));
+      expect(answers.filter(({ status }) => status !== 200)).to.deep.equal([]);
+      const tokens = inputs.reduce((sum, input) => sum + embeddedTokens(input), 0);
+      expect((await gateway.balance(customer.key)).balanceUsd).to.equal(usd(10e8 - tokens * CHEAP_E8));
+    });
+
+    it('by an estimate when the vendor reports no usage, or one that makes no sense', async () => {
+      for (const rawUsage of [null, { prompt_tokens: -5 }, { prompt_tokens: 'many' }, { total_tokens: 7 }]) {
+        cheap.next(embeddingsAnswer({ rawUsage }));
+        const answer = await call(embed(TOKENS), '/cost/v1/embeddings');
+        expect(answer.status, answer.text).to.equal(200);
+        const record = await recordOf(answer);
+        expect(record).to.include({ billing: 'estimated', outputTokens: 0 });
+        const least = TOKENS.length;
+        expect(record['inputTokens']).to.be.within(least, least + 30);
+        expect(answer.headers['x-ai-cost']).to.equal(usd(Number(record['inputTokens']) * CHEAP_E8));
+      }
+    });
+
+    it('without output tokens when an answer of several MB has no usage', async () => {
+      cheap.next(embeddingsAnswer({ rawUsage: null, dimensions: 3_072 }));
+      const answer = await call(embed(LINES), '/cost/v1/embeddings');
+      expect(answer.text).to.have.length.above(2_000_000);
+      expect(await recordOf(answer)).to.include({ billing: 'estimated', outputTokens: 0 });
+    });
+
+    it('at most the hold, and a report of more than the body can have is flagged', async () => {
+      cheap.next(embeddingsAnswer({ rawUsage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 } }));
+      const answer = await call(embed(['Hello', 'you']), '/cost/v1/embeddings');
+      expect(Number(answer.headers['x-ai-cost'])).to.be.below(0.00002);
+      expect((await recordOf(answer))['flags']).to.deep.equal(['suspect']);
+    });
+
+    it('only when the balance covers the batch: the hold grows with the tokens, and is near what is charged', async () => {
+      const batch = embed(Array.from({ length: 20 }, () => TOKENS));
+      const tokens = 20 * TOKENS.length;
+      expect(tokens).to.be.above(5 * CONTEXT);
+      const poor = await gateway.newCustomer(usd(tokens * CHEAP_E8));
+      const refused = await call(batch, '/cost/v1/embeddings', poor.key);
+      expect(refused.status).to.equal(402);
+      // The dearest upstream could answer it.
+      const required = Math.round(Number(refused.json.error.details.requiredUsd) * 1e8);
+      expect(required).to.be.within(tokens * DEAR_E8, (tokens + 200) * DEAR_E8);
+      expect(cheap.calls).to.have.length(0);
+      const paying = await gateway.newCustomer(usd(required));
+      expect((await call(batch, '/cost/v1/embeddings', paying.key)).status).to.equal(200);
+    });
+  });
+
+  describe('are forwarded and relayed as they come', () => {
+    it('every byte of the answer, as floats and as base64', async () => {
+      const answers = [
+        '{ "object":"list", "data":[{"embedding":[-4.547132266452536e-05 ,1E-7]}],"usage":{"prompt_tokens":3,"total_tokens":3}}\n',
+        '{"usage":{"total_tokens":3,"prompt_tokens":3},"data":[{"embedding":"AACAPwAA\\/+8="}],"x":12345678901234567890}',
+      ];
+      for (const text of answers) {
+        cheap.next(respond({ body: text, headers: { 'content-type': 'application/json' } }));
+        const answer = await call(embed('Hello', { encoding_format: 'base64' }), '/cost/v1/embeddings');
+        expect(answer.text).to.equal(text);
+        expect(answer.headers).to.include({ 'x-ai-cost': usd(30), 'content-type': 'application/json' });
+      }
+    });
+
+    it("the body under the upstream's own name of the model, other members untouched", async () => {
+      const text = `{"input": [ "caf\\u00e9" ], "model":"embed-alias","dimensions":256,"input_type":"search_query","priority":1}`;
+      const answer = await gateway.call(`/quality/v1/embeddings?beta=true`, {
+        key,
+        body: text,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(dear.calls[0]?.path).to.equal('/v1/embeddings?beta=true');
+      expect(dear.calls[0]?.headers).to.include({ authorization: 'Bearer the-platforms-own-credential' });
+      expect(dear.calls[0]?.body.toString()).to.equal(
+        `{"input": [ "caf\\u00e9" ], "model":"dear-embed","dimensions":256,"input_type":"search_query"}`,
+      );
+    });
+
+    it('20 MB of texts, and of tokens', async () => {
+      const rich = await gateway.newCustomer('100');
+      const texts = Array.from({ length: 2_048 }, (_, at) => `${at} ${LINES.join(' ')}`.slice(0, 10_150));
+      const tokens = Array.from({ length: 560 }, () =>
+        Array.from({ length: 8_000 }, (_, at) => TOKENS[at % TOKENS.length]),
+      );
+      for (const input of [texts, tokens]) {
+        const body = JSON.stringify(embed(input));
+        expect(body.length).to.be.within(17_000_000, 20_971_520);
+        const count = input === tokens ? 560 * 8_000 : 3_000_000;
+        dear.next(embeddingsAnswer({ rawUsage: { prompt_tokens: count, total_tokens: count } }));
+        const answer = await call(body, PATH, rich.key);
+        expect(answer.status, answer.text.slice(0, 500)).to.equal(200);
+        expect(answer.json.data).to.have.length(input.length);
+        expect(answer.headers['x-ai-cost']).to.equal(usd(count * DEAR_E8));
+        expect((await recordOf(answer, rich.key))['flags'] ?? []).to.deep.equal([]);
+      }
+    });
+  });
+
+  describe('go where other calls go', () => {
+    it('at every address, by its strategy', async () => {
+      for (const [path, upstream] of [
+        ['/v1/embeddings', 'dear'],
+        ['/default/v1/embeddings', 'dear'],
+        ['/quality/v1/embeddings', 'dear'],
+        ['/cost/v1/embeddings', 'cheap'],
+      ] as const)
+        expect((await call(embed('Hello'), path)).headers['x-routing-provider'], path).to.equal(upstream);
+    });
+
+    it('to the faster upstream by the strategy speed', async () => {
+      dear.always(embeddingsAnswer({}, { delayMs: 150 }));
+      let inARow = 0;
+      await until('five calls in a row go to the faster one', async () => {
+        const { headers } = await call(embed('Hello'), '/speed/v1/embeddings');
+        inARow = headers['x-routing-provider'] === 'cheap' ? inARow + 1 : 0;
+        return inARow === 5;
+      });
+    });
+
+    it("to the upstream of a direct address, under the upstream's own name of the model", async () => {
+      const at = (host: string, body: unknown) => gateway.call(PATH, { key, headers: { host }, body });
+      const answer = await at('cheap.p.localhost', embed('Hello'));
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers).to.include({ 'x-routing-provider': 'cheap', 'x-ai-cost': usd(CHEAP_E8) });
+      expect(await recordOf(answer)).to.include({ strategy: 'direct', upstream: 'cheap', protocol: 'embeddings' });
+      const alias = await at('dear.p.localhost', embed('Hello'));
+      expect([alias.status, alias.json.error.code]).to.deep.equal([400, 'MODEL_NOT_SUPPORTED']);
+    });
+
+    const FAILURES: readonly [string, () => Script][] = [
+      ['429', () => chatFailure(429, { type: 'tokens', code: 'rate_limit_exceeded' })],
+      ['500', () => chatFailure(500)],
+      ['401', () => chatFailure(401, { code: 'invalid_api_key' })],
+      ['an error in a 200', () => chatFailure(200)],
+      ['a body that is no JSON', malformedJson],
+      ['a reset', resetBeforeHeaders],
+      ['silence', neverAnswer],
+      ['half an answer', () => embeddingsAnswer({}, { cutBody: 20 })],
+      ['a stream of events', () => respond({ headers: { 'content-type': 'text/event-stream' }, body: 'data: {}\n\n' })],
+    ];
+    for (const [name, script] of FAILURES) {
+      it(`to the next upstream after ${name}, and one answer is charged`, async () => {
+        dear.always(script());
+        const answer = await call(embed('Hello'));
+        // So many failures in a row would eject it.
+        await gateway.admin('POST', '/admin/v1/upstreams/dear/restore');
+        expect(answer.status, answer.text).to.equal(200);
+        expect(answer.headers).to.include({
+          'x-routing-provider': 'cheap',
+          'x-routing-fallback': 'true',
+          'x-ai-cost': usd(CHEAP_E8),
+        });
+      });
+    }
+
+    it('nowhere else after a 400, which is relayed and costs nothing', async () => {
+      const { key: of } = await gateway.newCustomer('1');
+      dear.next(chatFailure(400, { type: 'invalid_request_error', message: 'dimensions: not supported' }));
+      const answer = await call(embed('Hello', { dimensions: 7 }), PATH, of);
+      expect([answer.status, answer.headers['x-svc-source']]).to.deep.equal([400, 'provider']);
+      expect(answer.json.error.message).to.equal('dimensions: not supported');
+      expect((await gateway.balance(of)).balanceUsd).to.equal('1.00000000');
+      expect(cheap.calls).to.have.length(0);
+    });
+
+    it('nowhere else when the answer is too long to be kept, and no upstream is ejected for it', async () => {
+      const { key: of } = await gateway.newCustomer('1');
+      dear.always(
+        respond({ headers: { 'content-type': 'application/json' }, body: Buffer.alloc(65 * 1024 * 1024, ' ') }),
+      );
+      for (let each = 0; each < 5; each += 1) {
+        const answer = await call(embed('Hello'), PATH, of);
+        expect([answer.status, answer.json.error.code, answer.json.error.retryable]).to.deep.equal([
+          502,
+          'ALL_PROVIDERS_FAILED',
+          false,
+        ]);
+        expect(answer.json.error.message).to.contain('ask for base64');
+      }
+      expect([dear.calls.length, cheap.calls.length]).to.deep.equal([5, 0]);
+      dear.always(embeddingsAnswer());
+      expect((await call(embed('Hello'), PATH, of)).headers['x-routing-provider']).to.equal('dear');
+    });
+
+    it('and end with 502 when every upstream fails, at no cost', async () => {
+      const { key: of } = await gateway.newCustomer('1');
+      for (const upstream of [cheap, dear]) upstream.always(chatFailure(500));
+      const answer = await call(embed('Hello'), PATH, of);
+      expect([answer.status, answer.json.error.code]).to.deep.equal([502, 'ALL_PROVIDERS_FAILED']);
+      await until('nothing is held', async () => (await gateway.balance(of)).heldUsd === '0.00000000');
+      expect((await gateway.balance(of)).balanceUsd).to.equal('1.00000000');
+    });
+  });
+
+  describe('are a protocol of their own', () => {
+    const refused = async (path: string, body: unknown, host?: string) => {
+      const answer = await gateway.call(path, { key, body, headers: host === undefined ? {} : { host } });
+      return [answer.status, answer.json.error.code, answer.json.error.message];
+    };
+
+    it('a chat model cannot be called for them, nor a model of theirs for an answer', async () => {
+      const chat = `"${MODEL}" is served at /v1/chat/completions only.`;
+      const own = `"dear-embed" is served at /v1/embeddings only.`;
+      expect(await refused(PATH, { model: MODEL, input: 'Hello' })).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', chat]);
+      for (const path of ['/v1/chat/completions', '/v1/messages'])
+        expect(await refused(path, ask({ model: EMBED }))).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', own]);
+      const direct = await refused('/v1/chat/completions', ask({ model: EMBED }), 'cheap.p.localhost');
+      expect(direct[2]).to.equal('This model of "cheap" is served at /v1/embeddings only.');
+      expect([...cheap.calls, ...dear.calls]).to.have.length(0);
+    });
+
+    it('a wrong input is refused before anything is held, in words', async () => {
+      expect(await refused(PATH, embed(['Hello', 7]))).to.deep.equal([
+        400,
+        'INVALID_FIELD',
+        'input[1]: expected a string, as the items before it are',
+      ]);
+      expect(await refused(PATH, embed('Hello', { stream: true }))).to.include('stream: embeddings are not streamed');
+      expect([...cheap.calls, ...dear.calls]).to.have.length(0);
+    });
+
+    it('is in the list of models, the OpenAPI document and the card', async () => {
+      const { json } = await gateway.call('/v1/models', { method: 'GET', key });
+      const shown = json.data.find(({ id }: { id: string }) => id === 'dear-embed');
+      expect(shown).to.deep.include({ max_output: 0, context: CONTEXT, upstreams: 2, aliases: [EMBED, 'embed-alias'] });
+      expect(shown.price_per_million).to.include({ input: '0.30000000', output: '0.00000000' });
+      const { paths } = (await gateway.call('/openapi.json', { method: 'GET' })).json;
+      for (const prefix of ['', '/default', '/quality', '/speed', '/cost']) {
+        const billing = paths[`${prefix}/v1/embeddings`].post['x-billing'];
+        expect(billing).to.deep.include({
+          type: 'PER_TOKEN',
+          allowedModels: ['dear-embed'],
+          streaming: { supported: false },
+        });
+        expect(billing.modelPricing['dear-embed']).to.include({ inputPricePerToken: 3e-7, outputPricePerToken: 0 });
+        expect(paths[`${prefix}/v1/chat/completions`].post['x-billing'].allowedModels).to.deep.equal([MODEL]);
+      }
+      expect((await gateway.call('/', { method: 'GET' })).json.protocols).to.include('embeddings');
+    });
+
+    it('an operator can test an upstream in it', async () => {
+      const test = async (body: object) => (await gateway.admin('POST', '/admin/v1/upstreams/cheap/test', body)).json;
+      expect(await test({ protocol: 'embeddings' })).to.include({ ok: true, model: EMBED, protocol: 'embeddings' });
+      expect(await test({ model: EMBED })).to.include({ ok: true, protocol: 'embeddings' });
+      cheap.next(chatAnswer());
+      expect(await test({})).to.include({ ok: true, model: MODEL, protocol: 'chat' });
+    });
+  });
+
+  describe('obey what holds for every call', () => {
+    it('the limits of a key', async () => {
+      const limited = await gateway.newCustomer('1', { balanceLimit: usd(2_000 * DEAR_E8), allowedModels: [EMBED] });
+      expect((await call(embed(TOKENS.slice(0, 1_500)), PATH, limited.key)).status).to.equal(200);
+      const over = await call(embed(TOKENS.slice(0, 1_500)), PATH, limited.key);
+      expect([over.status, over.json.error.code]).to.deep.equal([402, 'KEY_LIMIT_EXCEEDED']);
+      const slow = await gateway.newCustomer('1', { tokensPerMinute: 2_000 });
+      expect((await call(embed(TOKENS.slice(0, 1_500)), PATH, slow.key)).status).to.equal(200);
+      const soon = await call(embed(TOKENS.slice(0, 1_500)), PATH, slow.key);
+      expect([soon.status, soon.json.error.code]).to.deep.equal([429, 'KEY_RATE_LIMITED']);
+      const other = await gateway.newCustomer('1', { allowedModels: [MODEL] });
+      const kept = await call(embed('Hello'), PATH, other.key);
+      expect([kept.status, kept.json.error.code]).to.deep.equal([400, 'MODEL_NOT_ALLOWED']);
+    });
+
+    it('an Idempotency-Key: the second call gets the stored answer and costs nothing', async () => {
+      const { key: of } = await gateway.newCustomer('1');
+      const send = () => gateway.call(PATH, { key: of, body: embed(LINES), headers: { 'idempotency-key': 'once' } });
+      const [first, second] = [await send(), await send()];
+      expect(second.text).to.equal(first.text);
+      expect(second.headers['x-svc-repeats']).to.equal(first.headers['x-svc-request-id']);
+      expect(dear.calls).to.have.length(1);
+      expect((await gateway.balance(of)).balanceUsd).to.equal(usd(1e8 - embeddedTokens(LINES) * DEAR_E8));
+    });
+
+    it('a markup: a factor, and prices of the operator', async () => {
+      for (const [markup, eachE8] of [
+        ['1.5', 45],
+        ['resale', 100],
+      ] as const) {
+        const { key: of } = await gateway.newCustomer('1', { markup });
+        const answer = await call(embed(TOKENS.slice(0, 1_000)), PATH, of);
+        expect(answer.headers['x-ai-cost'], answer.text).to.equal(usd(1_000 * eachE8));
+      }
+    });
+  });
+
+  describe('through the official SDK', () => {
+    let openai: OpenAI;
+    before(() => {
+      openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+    });
+
+    it('come as numbers, which it decodes from the base64 that it asks for by itself', async () => {
+      const { data, usage } = await openai.embeddings.create({ model: EMBED, input: 'Good morning', dimensions: 16 });
+      expect(dear.calls[0]?.json).to.include({ encoding_format: 'base64', dimensions: 16 });
+      expect(data[0]?.embedding).to.have.length(16);
+      expect(Math.hypot(...(data[0]?.embedding ?? []))).to.be.closeTo(1, 1e-6);
+      expect(usage.prompt_tokens).to.equal(2);
+    });
+
+    it('are the same as floats, for batches and for lists of tokens', async () => {
+      const [float, base64] = [
+        await openai.embeddings.create({ model: EMBED, input: LINES, encoding_format: 'float' }),
+        await openai.embeddings.create({ model: EMBED, input: LINES }),
+      ];
+      expect(float.data).to.have.length(LINES.length);
+      expect(base64.data.map(({ embedding }) => embedding)).to.deep.equal(float.data.map(({ embedding }) => embedding));
+      const tokens = await openai.embeddings.create({
+        model: EMBED,
+        input: LINES.map((line) => encode(line)),
+        user: 'u',
+      });
+      expect(tokens.usage.prompt_tokens).to.equal(float.usage.prompt_tokens);
+    });
+
+    it('raise its own exceptions', async () => {
+      const of = (input: string[]) => openai.embeddings.create({ model: EMBED, input });
+      const thrown = await of([]).catch((error: unknown) => error);
+      expect(thrown).to.be.instanceOf(OpenAI.BadRequestError).and.to.have.property('code', 'INVALID_FIELD');
+      for (const upstream of [cheap, dear]) upstream.always(chatFailure(429));
+      expect(await of(['Hello']).catch((error: unknown) => error)).to.be.instanceOf(OpenAI.RateLimitError);
+    });
+  });
+});
