@@ -24,7 +24,8 @@ function vendorTypeOf({ type, status }: GatewayError): string {
   return type === 'server_error' ? (VENDOR_TYPES[status] ?? 'api_error') : type;
 }
 
-const BROKEN_OFF = 'The upstream broke off its answer.';
+/** OpenCode knows the second sentence from vendors, and continues by itself. */
+const BROKEN_OFF = 'The upstream broke off its answer. Please retry your request.';
 
 export function codeOf(outcome: AttemptOutcome | undefined): ErrorCode {
   return outcome === 'timeout' ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ERRORS, type ErrorCode, fail } from '../../../core/errors';
-import { errorEvent } from '../../../policies/sse-relay/error-event';
+import { brokenOff, errorEvent } from '../../../policies/sse-relay/error-event';
+import type { AnsweredCall } from '../../../policies/sse-relay/headers';
 
 const VENDOR_TYPES: Partial<Record<ErrorCode, string>> = {
   ALL_PROVIDERS_FAILED: 'api_error',
@@ -36,5 +37,12 @@ describe('The error event of a stream', () => {
   it('is never of the type server_error in a Messages stream, whatever the error', () => {
     for (const code of Object.keys(ERRORS) as ErrorCode[])
       expect(dataOf(errorEvent('messages', fail(code), 'req_1')).error['type'], code).not.to.equal('server_error');
+  });
+
+  it('asks to retry a broken answer in the words of vendors, by which agents continue by themselves', () => {
+    for (const protocol of ['messages', 'chat'] as const) {
+      const event = brokenOff({ protocol, id: 'req_1' } as AnsweredCall, undefined);
+      expect(dataOf(event).error['message']).to.match(/retry your request/);
+    }
   });
 });
