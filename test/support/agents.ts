@@ -1,17 +1,89 @@
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { installOwnPackage } from './own-packages';
+import { type Extent, installOwnPackage } from './own-packages';
 
-/** The package of its own that names the agents, with their versions. */
+/** The package of its own that names the agents and SDKs, with their versions. */
 const AGENTS = resolve(__dirname, '../agents');
-const PROGRAMS = join(AGENTS, 'node_modules/@anthropic-ai');
+/** Where npm puts them. */
+export const AGENT_PACKAGES = join(AGENTS, 'node_modules');
 
-/** Installs the agents where they are missing or of other versions. */
-export function installAgents(progress?: (line: string) => void): Promise<void> {
-  return installOwnPackage('agents', progress);
+/** Installs what the tests need, which is Claude Code, or all agents and SDKs, where they are missing or of other versions. */
+export function installAgents(progress?: (line: string) => void, extent?: Extent): Promise<void> {
+  return installOwnPackage('agents', progress, extent);
+}
+
+export interface ProgramTask {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Files below its home: path and content. It works in the folder `project`. */
+  readonly files?: Readonly<Record<string, string | Buffer>>;
+  /** A file below its home that it leaves. */
+  readonly leaves?: string | undefined;
+  /** It is killed when it runs for longer. */
+  readonly withinMs?: number;
+}
+
+export interface ProgramEnd {
+  /** Null when it was killed. */
+  readonly code: number | null;
+  readonly output: string;
+  readonly lines: readonly string[];
+  /** The text of the file it left. */
+  readonly left?: string | undefined;
+}
+
+/** Runs a program once, without a terminal, in an empty home and with no network but loopback. */
+export async function runInEmptyHome({
+  program,
+  args,
+  env,
+  files = {},
+  leaves,
+  withinMs,
+}: ProgramTask): Promise<ProgramEnd> {
+  const home = await mkdtemp(join(tmpdir(), 'tollgate-agent-'));
+  const cwd = join(home, 'project');
+  try {
+    await mkdir(cwd);
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(dirname(join(home, path)), { recursive: true });
+      await writeFile(join(home, path), content);
+    }
+    const end = await run(program, args, {
+      cwd,
+      env: { PATH: process.env['PATH'], HOME: home, ...LOOPBACK_ONLY, ...env },
+      ...(withinMs === undefined ? {} : { withinMs }),
+    });
+    if (leaves === undefined) return end;
+    return { ...end, left: await readFile(join(home, leaves), 'utf8').catch(() => undefined) };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** A port that refuses is the programs' proxy for all addresses but loopback. */
+const REFUSING = 'http://127.0.0.1:9';
+const LOOPBACK_ONLY = { HTTP_PROXY: REFUSING, HTTPS_PROXY: REFUSING, NO_PROXY: '127.0.0.1' };
+
+/** No telemetry and no updates. */
+export const CLAUDE_CODE_QUIET = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  DISABLE_AUTOUPDATER: '1',
+  DISABLE_ERROR_REPORTING: '1',
+  DISABLE_TELEMETRY: '1',
+};
+
+/** What Claude Code reports at its end (`--output-format json`), as far as tests read it. */
+export interface AgentReport {
+  readonly subtype: string;
+  readonly is_error: boolean;
+  readonly result: string;
+  readonly num_turns: number;
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
 }
 
 export interface AgentTask {
@@ -25,82 +97,63 @@ export interface AgentTask {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** What Claude Code reports at its end (`--output-format json`), as far as tests read it. */
-export interface AgentReport {
-  readonly subtype: string;
-  readonly is_error: boolean;
-  readonly result: string;
-  readonly num_turns: number;
-  readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
-}
-
-/** Runs Claude Code once, without a terminal, in an empty home, and returns its report. */
+/** Runs Claude Code once and returns its report. */
 export async function runClaudeCode({ baseUrl, prompt, env, args = [], files = {} }: AgentTask): Promise<AgentReport> {
-  const home = await mkdtemp(join(tmpdir(), 'tollgate-agent-'));
-  const folder = join(home, 'project');
-  try {
-    await mkdir(folder);
-    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-    const { code, output, lines } = await run(
-      await claudeCode(),
-      ['--print', prompt, '--output-format', 'json', ...args],
-      {
-        cwd: folder,
-        env: { PATH: process.env['PATH'], HOME: home, ...ISOLATED, ANTHROPIC_BASE_URL: baseUrl, ...env },
-      },
-    );
-    const report = lines.find((line) => line.startsWith('{'));
-    if (report === undefined) throw new Error(`Claude Code ended with ${code} and no report:\n${output}`);
-    return JSON.parse(report) as AgentReport;
-  } finally {
-    await rm(home, { recursive: true, force: true });
-  }
+  const { code, output, lines } = await runInEmptyHome({
+    program: platformProgram('@anthropic-ai/claude-code', 'claude'),
+    args: ['--print', prompt, '--output-format', 'json', ...args],
+    env: { ...CLAUDE_CODE_QUIET, ANTHROPIC_BASE_URL: baseUrl, ...env },
+    files: Object.fromEntries(Object.entries(files).map(([name, text]) => [`project/${name}`, text])),
+  });
+  const report = lines.find((line) => line.startsWith('{'));
+  if (report === undefined) throw new Error(`Claude Code ended with ${code} and no report:\n${output}`);
+  return JSON.parse(report) as AgentReport;
 }
 
-/** A port that refuses: the agent's proxy for all addresses but loopback. */
-const REFUSING = 'http://127.0.0.1:9';
-
-/** No telemetry, no updates, and no network but loopback. */
-const ISOLATED = {
-  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-  DISABLE_AUTOUPDATER: '1',
-  DISABLE_ERROR_REPORTING: '1',
-  DISABLE_TELEMETRY: '1',
-  HTTP_PROXY: REFUSING,
-  HTTPS_PROXY: REFUSING,
-  NO_PROXY: '127.0.0.1',
-};
-
-/** The path of the program: npm installs the one package that fits this machine. */
-async function claudeCode(): Promise<string> {
-  const name = (await readdir(PROGRAMS)).find((each) => each.startsWith('claude-code-'));
-  if (name === undefined) throw new Error('Claude Code has no program for this machine');
-  return join(PROGRAMS, name, 'claude');
+/** The path of a file in the package that npm installed for this machine, whose name is that of the agent and the machine. */
+export function platformProgram(name: string, path: string): string {
+  return join(AGENT_PACKAGES, `${name}-${process.platform}-${process.arch}`, path);
 }
 
 interface RunOptions {
   readonly cwd: string;
-  readonly env?: NodeJS.ProcessEnv;
-  readonly onLine?: (line: string) => void;
+  readonly env: NodeJS.ProcessEnv;
+  readonly withinMs?: number;
 }
 
 /** Runs a program to its end and returns what it printed. A program that hangs ends with the process that started it. */
-function run(program: string, args: readonly string[], { cwd, env, onLine }: RunOptions) {
-  return new Promise<{ code: number | null; output: string; lines: readonly string[] }>((done, failed) => {
-    const child = spawn(program, args, { cwd, env: env ?? process.env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const endWithUs = () => child.kill('SIGKILL');
-    process.once('exit', endWithUs);
+function run(program: string, args: readonly string[], { cwd, env, withinMs }: RunOptions) {
+  return new Promise<ProgramEnd>((done, failed) => {
+    // In a group of its own, so that what it has started ends with it.
+    const child = spawn(program, args, {
+      cwd,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const end = () => {
+      if (child.pid !== undefined) killGroup(child.pid);
+    };
+    process.once('exit', end);
+    const timer = withinMs === undefined ? undefined : setTimeout(end, withinMs);
     const lines: string[] = [];
     for (const input of [child.stdout, child.stderr]) {
-      createInterface({ input }).on('line', (line) => {
-        lines.push(line);
-        onLine?.(line);
-      });
+      createInterface({ input }).on('line', (line) => lines.push(line));
     }
     child.once('error', failed);
     child.once('close', (code) => {
-      process.off('exit', endWithUs);
+      clearTimeout(timer);
+      process.off('exit', end);
+      end();
       done({ code, output: lines.join('\n'), lines });
     });
   });
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
 }

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { run } from '../preparation/run';
 
@@ -6,29 +6,54 @@ import { run } from '../preparation/run';
 const INSTALLED = 'node_modules/.package-lock.json';
 const WANTED = 'package-lock.json';
 
-/** The programs are complete without their install scripts, which only link them. */
-const INSTALL = 'npm ci --ignore-scripts --no-audit --no-fund';
+/**
+ * The programs are complete without their install scripts, which only link them. `npm ci` would refuse a lock file without the optional
+ * packages of all machines, and not every registry has them.
+ */
+const INSTALL = 'npm install --no-save --ignore-scripts --no-audit --no-fund';
 
 /** The folders of `test` that are packages of their own, because the project does not depend on what they name. */
 export type OwnPackage = 'agents' | 'clients';
 
+/** What `npm test` needs are the `dependencies` of such a package; `all` adds its `devDependencies`. */
+export type Extent = 'tests' | 'all';
+
 /**
- * Installs what a package of its own names when its lock file is newer than what is installed. Processes that call it at once
- * wait for each other, and only the first of them installs.
+ * Installs what a package of its own names when its lock file has other versions than are installed. Processes that call it at once
+ * wait for each other.
  */
 export async function installOwnPackage(
   name: OwnPackage,
   report: (line: string) => void = () => undefined,
+  extent: Extent = 'tests',
 ): Promise<void> {
   const cwd = resolve(__dirname, '..', name);
-  if (await isInstalled(cwd)) return;
-  report(`npm ci in test/${name}`);
-  await run('flock', [WANTED, 'sh', '-c', `[ ${INSTALLED} -nt ${WANTED} ] || ${INSTALL}`], { cwd, report });
+  if (await isInstalled(cwd, extent)) return;
+  report(`npm install in test/${name}`);
+  await run('flock', [WANTED, 'sh', '-c', extent === 'all' ? INSTALL : `${INSTALL} --omit=dev`], { cwd, report });
 }
 
-async function isInstalled(folder: string): Promise<boolean> {
-  const [installed, wanted] = await Promise.all(
-    [INSTALLED, WANTED].map((path) => stat(join(folder, path)).catch(() => undefined)),
-  );
-  return installed !== undefined && wanted !== undefined && installed.mtimeMs > wanted.mtimeMs;
+interface Lock {
+  readonly packages: Readonly<Record<string, Locked>>;
+}
+
+interface Locked {
+  readonly version?: string;
+  readonly dev?: boolean;
+  /** Only some machines have it. */
+  readonly optional?: boolean;
+}
+
+async function isInstalled(folder: string, extent: Extent): Promise<boolean> {
+  const [installed, wanted] = await Promise.all([INSTALLED, WANTED].map((path) => readLock(join(folder, path))));
+  if (installed === undefined || wanted === undefined) return false;
+  return Object.entries(wanted.packages).every(([path, { version, dev = false, optional = false }]) => {
+    if (path === '' || optional || (dev && extent === 'tests')) return true;
+    return installed.packages[path]?.version === version;
+  });
+}
+
+async function readLock(path: string): Promise<Lock | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as Lock);
 }

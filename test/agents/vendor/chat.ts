@@ -1,0 +1,120 @@
+import type { Prompt } from './counting';
+import { type Json, object, objectsOf } from './json';
+import {
+  type Counts,
+  piecesOf,
+  type RefusalBody,
+  type RefusalKind,
+  type ToolCall,
+  type Turn,
+  type Written,
+} from './turn';
+
+/** The Chat protocol, as the types of `openai` describe it. */
+export function readChat(body: Json): Prompt {
+  const messages = objectsOf(body['messages']);
+  const isFirst = ({ role }: Json) => role === 'system' || role === 'developer';
+  const until = messages.findIndex((message) => !isFirst(message));
+  const prefix = { tools: body['tools'], messages: messages.slice(0, until === -1 ? messages.length : until) };
+  return { prefix, rest: messages.slice(prefix.messages.length), writes: undefined };
+}
+
+export function writeChat(turn: Turn, counts: Counts, model: string, id: string, request: Json): Written {
+  const calls = turn.parts.filter((part) => part.kind === 'call');
+  const text = turn.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
+  const finish = calls.length > 0 ? 'tool_calls' : 'stop';
+  const head = {
+    id: `chatcmpl-${id}`,
+    created: 1_790_000_000,
+    model,
+    service_tier: 'default',
+    system_fingerprint: null,
+  };
+  const usage = usageOf(counts);
+  const asksForUsage = object(request['stream_options'])['include_usage'] === true;
+  const chunk = (choices: readonly unknown[], used: unknown = null): string =>
+    data({ ...head, object: 'chat.completion.chunk', choices, ...(asksForUsage ? { usage: used } : {}) });
+  const delta = (fields: unknown, reason: string | null = null): string =>
+    chunk([{ index: 0, delta: fields, logprobs: null, finish_reason: reason }]);
+  return {
+    body: {
+      ...head,
+      object: 'chat.completion',
+      choices: [{ index: 0, message: messageOf(text, calls, id), logprobs: null, finish_reason: finish }],
+      usage,
+    },
+    events: [
+      delta({ role: 'assistant', content: text === '' ? null : '', refusal: null }),
+      ...piecesOf(text).map((content) => delta({ content })),
+      ...calls.flatMap((call, index) => callDeltas(call, index, id).map((fields) => delta(fields))),
+      delta({}, finish),
+      ...(asksForUsage ? [chunk([], usage)] : []),
+      data('[DONE]'),
+    ],
+  };
+}
+
+const REFUSALS: Readonly<Record<RefusalKind, readonly [number, string, string | null, string]>> = {
+  invalid: [400, 'invalid_request_error', null, 'Invalid tool: the vendor does not take it.'],
+  tooLong: [
+    400,
+    'invalid_request_error',
+    'context_length_exceeded',
+    'Your input exceeds the context window of this model. Please adjust your input and try again.',
+  ],
+  rateLimited: [429, 'requests', 'rate_limit_exceeded', 'Rate limit reached. Please try again in 1s.'],
+  broken: [500, 'server_error', null, 'The server had an error while processing your request.'],
+};
+
+/** Chat and Responses have the same errors. */
+export function refuseOpenAI(kind: RefusalKind): RefusalBody {
+  const [status, type, code, message] = REFUSALS[kind];
+  return {
+    status,
+    headers: kind === 'rateLimited' ? { 'retry-after': '1' } : {},
+    body: { error: { message, type, param: null, code } },
+  };
+}
+
+function messageOf(text: string, calls: readonly ToolCall[], id: string): Json {
+  const content = text === '' && calls.length > 0 ? null : text;
+  const message = { role: 'assistant', content, refusal: null, annotations: [] };
+  if (calls.length === 0) return message;
+  const written = calls.map(({ name, input }, index) => ({
+    id: callId(id, index),
+    type: 'function',
+    function: { name, arguments: JSON.stringify(input) },
+  }));
+  return { ...message, tool_calls: written };
+}
+
+function callDeltas({ name, input }: ToolCall, index: number, id: string): readonly Json[] {
+  const begun = { index, id: callId(id, index), type: 'function', function: { name, arguments: '' } };
+  const pieces = piecesOf(input).map((piece) => ({ index, function: { arguments: piece } }));
+  return [begun, ...pieces].map((call) => ({ tool_calls: [call] }));
+}
+
+function callId(id: string, index: number): string {
+  return `call_${id}_${index}`;
+}
+
+/** The prompt's count includes what was read from the cache. */
+function usageOf(counts: Counts): Json {
+  const prompt = counts.input + counts.cacheRead;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: counts.output,
+    total_tokens: prompt + counts.output,
+    prompt_tokens_details: { cached_tokens: counts.cacheRead, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: counts.reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  };
+}
+
+function data(value: unknown): string {
+  return `data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`;
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import type { Counts, Turn } from './turn';
+
+/**
+ * What the vendor charges for, in units of 1e-8 USD: the same prices as the configuration of the gateway has in USD per million tokens.
+ * The two are written down apart, so that a wrong reading of either shows.
+ */
+export const UNITS = {
+  input: 300n,
+  cacheRead: 30n,
+  cacheWrite: 375n,
+  cacheWrite1h: 600n,
+  output: 1_500n,
+  webSearch: 1_000_000n,
+} as const;
+
+const CHARACTERS_PER_TOKEN = 4;
+const TOKENS_PER_IMAGE = 1_200;
+/** Where the client says nothing about caching, shorter prefixes are not kept. */
+const KEPT_FROM_TOKENS = 1_024;
+
+export function chargeOf(counts: Counts): bigint {
+  return (
+    BigInt(counts.input) * UNITS.input +
+    BigInt(counts.cacheRead) * UNITS.cacheRead +
+    BigInt(counts.cacheWrite) * UNITS.cacheWrite +
+    BigInt(counts.cacheWrite1h) * UNITS.cacheWrite1h +
+    BigInt(counts.output) * UNITS.output +
+    BigInt(counts.webSearches) * UNITS.webSearch
+  );
+}
+
+/** The request body in the two parts that a cache tells apart: what stays between calls, and the conversation. */
+export interface Prompt {
+  readonly prefix: unknown;
+  readonly rest: unknown;
+  /** Whether writing the prefix to the cache is charged; otherwise it is kept without a charge. */
+  readonly writes: '5m' | '1h' | undefined;
+}
+
+/** Counts what a call used. `seen` holds the prefixes that the cache has; it learns this one. */
+export function countsOf({ prefix, rest, writes }: Prompt, turn: Turn, seen: Set<string>): Counts {
+  const prefixTokens = tokensOf(prefix);
+  const restTokens = tokensOf(rest);
+  const keeps = writes !== undefined || prefixTokens >= KEPT_FROM_TOKENS;
+  const hit = keeps && isSeen(prefix, seen);
+  const written = keeps && !hit && writes !== undefined ? prefixTokens : 0;
+  const reasoning = sum(turn, (part) => (part.kind === 'reasoning' ? part.text.length : 0));
+  const shown = sum(turn, (part) => {
+    if (part.kind === 'text') return part.text.length;
+    return part.kind === 'call' ? JSON.stringify(part.input).length + part.name.length : 0;
+  });
+  return {
+    input: restTokens + (hit ? 0 : prefixTokens - written),
+    cacheRead: hit ? prefixTokens : 0,
+    cacheWrite: writes === '1h' ? 0 : written,
+    cacheWrite1h: writes === '1h' ? written : 0,
+    output: toTokens(shown) + toTokens(reasoning) + 1,
+    reasoning: toTokens(reasoning),
+    webSearches: turn.parts.filter((part) => part.kind === 'webSearch').length,
+  };
+}
+
+function isSeen(prefix: unknown, seen: Set<string>): boolean {
+  const name = createHash('sha256').update(JSON.stringify(prefix)).digest('hex');
+  const known = seen.has(name);
+  seen.add(name);
+  return known;
+}
+
+function tokensOf(value: unknown): number {
+  const { text, images } = withoutImages(value);
+  return toTokens(text.length) + images * TOKENS_PER_IMAGE;
+}
+
+/** How many images a request has. */
+export function imagesIn(body: unknown): number {
+  return withoutImages(body).images;
+}
+
+/** Takes images out of a request, in whichever way its dialect writes them. */
+function withoutImages(value: unknown): { readonly text: string; readonly images: number } {
+  let images = 0;
+  const text = JSON.stringify(value ?? '', (key, each: unknown) => {
+    if (!isImage(key, each)) return each;
+    images += 1;
+    return '';
+  });
+  return { text, images };
+}
+
+function isImage(key: string, value: unknown): boolean {
+  if (typeof value !== 'string') return false;
+  return key === 'data' ? value.length > 64 : value.startsWith('data:image/');
+}
+
+function toTokens(characters: number): number {
+  return Math.ceil(characters / CHARACTERS_PER_TOKEN);
+}
+
+function sum({ parts }: Turn, lengthOf: (part: Turn['parts'][number]) => number): number {
+  return parts.reduce((total, part) => total + lengthOf(part), 0);
+}
