@@ -6,6 +6,7 @@ import { answerPrompt, DEMO_MODEL } from './demo-model';
 import { chatBody, chatError, chatEvents } from './dialects/chat';
 import { DEMO_EMBEDDING, embeddingsBody, inputsOf } from './dialects/embeddings';
 import { messagesBody, messagesError, messagesEvents } from './dialects/messages';
+import { responsesBody, responsesEvents } from './dialects/responses';
 import { type Json, type Protocol, problemOf, readPrompt } from './prompt';
 
 const MODELS = [DEMO_MODEL, DEMO_EMBEDDING];
@@ -15,6 +16,7 @@ const BODY_AT_MOST = 21 * 1024 * 1024;
 const PROTOCOL_OF_PATH: Readonly<Record<string, Protocol>> = {
   '/v1/messages': 'messages',
   '/v1/chat/completions': 'chat',
+  '/v1/responses': 'responses',
 };
 
 const EMBEDDINGS_PATH = '/v1/embeddings';
@@ -59,12 +61,14 @@ function embed(response: ServerResponse, body: Json): void {
     refuse(response, 'chat', 404, `The demo upstream embeds with ${DEMO_EMBEDDING} only.`);
   else send(response, 200, embeddingsBody(body, inputs));
 }
+const BODIES = { messages: messagesBody, chat: chatBody, responses: responsesBody } as const;
+const EVENTS = { messages: messagesEvents, responses: responsesEvents } as const;
 
 async function speak(response: ServerResponse, body: Json, protocol: Protocol): Promise<void> {
   const prompt = readPrompt(body, protocol);
   const said = answerPrompt(prompt);
-  if (!prompt.stream) return send(response, 200, protocol === 'messages' ? messagesBody(said) : chatBody(said));
-  await stream(response, protocol === 'messages' ? messagesEvents(said) : chatEvents(said, prompt.includeUsage));
+  if (!prompt.stream) return send(response, 200, BODIES[protocol](said));
+  await stream(response, protocol === 'chat' ? chatEvents(said, prompt.includeUsage) : EVENTS[protocol](said));
 }
 
 /** Sends event after event, at a model's pace, no faster than they are taken, and stops when the client has left. */

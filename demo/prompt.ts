@@ -1,4 +1,4 @@
-/** What both protocols' request bodies say, as far as the demo model listens. */
+/** What the protocols' request bodies say, as far as the demo model listens. */
 export interface Prompt {
   readonly model: string;
   readonly stream: boolean;
@@ -22,27 +22,45 @@ export interface Tool {
 }
 
 export type Json = Readonly<Record<string, unknown>>;
-export type Protocol = 'messages' | 'chat';
+export type Protocol = 'messages' | 'chat' | 'responses';
+
+/** The members that limit an answer, by protocol; the first counts that is there. */
+const LIMITS: Readonly<Record<Protocol, readonly string[]>> = {
+  messages: ['max_tokens'],
+  chat: ['max_completion_tokens', 'max_tokens'],
+  responses: ['max_output_tokens'],
+};
 
 /** The first thing that is wrong with a body, in words for the caller, or undefined. */
 export function problemOf(body: Json, protocol: Protocol): string | undefined {
   if (typeof body['model'] !== 'string') return 'model: a string is required';
-  if (!Array.isArray(body['messages']) || body['messages'].length === 0)
-    return 'messages: a non-empty array is required';
-  const limit = body['max_tokens'] ?? body['max_completion_tokens'];
+  const list = protocol === 'responses' ? 'input' : 'messages';
+  if (messagesOf(body, protocol).length === 0) return `${list}: a non-empty array is required`;
+  const limit = limitOf(body, protocol);
   if (protocol === 'messages' && limit === undefined) return 'max_tokens: an integer is required';
   const least = protocol === 'messages' ? 0 : 1;
   const isLimit = limit === undefined || limit === null || (Number.isInteger(limit) && Number(limit) >= least);
-  return isLimit ? undefined : `max_tokens: an integer of at least ${least} is required`;
+  return isLimit ? undefined : `${LIMITS[protocol].at(-1)}: an integer of at least ${least} is required`;
+}
+
+function limitOf(body: Json, protocol: Protocol): unknown {
+  return LIMITS[protocol].map((name) => body[name]).find((limit) => limit !== undefined && limit !== null);
+}
+
+/** The conversation; an input of the Responses protocol may be a text alone. */
+function messagesOf(body: Json, protocol: Protocol): Json[] {
+  if (protocol !== 'responses') return objects(body['messages']);
+  const { input } = body;
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : objects(input);
 }
 
 /** @param body - one that has no problem. */
 export function readPrompt(body: Json, protocol: Protocol): Prompt {
-  const messages = objects(body['messages']);
-  const parts = messages.flatMap((message) => partsOf(message['content']));
+  const messages = messagesOf(body, protocol);
+  const parts = messages.flatMap(contentOf);
   // Agents put system messages behind what they answer to.
   const last = messages.findLast((message) => message['role'] !== 'system') ?? {};
-  const limit = body['max_completion_tokens'] ?? body['max_tokens'];
+  const limit = limitOf(body, protocol);
   return {
     model: String(body['model']),
     stream: body['stream'] === true,
@@ -50,23 +68,23 @@ export function readPrompt(body: Json, protocol: Protocol): Prompt {
     maxTokens: typeof limit === 'number' ? limit : undefined,
     lastUserText: lastTextOf(messages.findLast((message) => message['role'] === 'user' && !isToolResult(message))),
     toolResult: isToolResult(last) ? textOf(last) : undefined,
-    tools: objects(body['tools']).map((tool) => (protocol === 'messages' ? messagesTool(tool) : chatTool(tool))),
+    tools: objects(body['tools']).map((tool) => toolOf(tool, protocol)),
     toolChoice: toolChoice(body['tool_choice']),
     textLength:
       parts.map(partText).join('').length +
-      partsOf(body['system']).map(partText).join('').length +
+      partsOf(body['system'] ?? body['instructions'])
+        .map(partText)
+        .join('').length +
       (body['tools'] === undefined ? 0 : JSON.stringify(body['tools']).length),
-    images: parts.filter((part) => part['type'] === 'image' || part['type'] === 'image_url').length,
+    images: parts.filter((part) => IMAGES.includes(String(part['type']))).length,
   };
 }
 
-function messagesTool(tool: Json): Tool {
-  return { name: String(tool['name']), schema: object(tool['input_schema']) };
-}
+const IMAGES = ['image', 'image_url', 'input_image'];
 
-function chatTool(tool: Json): Tool {
-  const described = object(tool['function']);
-  return { name: String(described['name']), schema: object(described['parameters']) };
+function toolOf(tool: Json, protocol: Protocol): Tool {
+  const described = protocol === 'chat' ? object(tool['function']) : tool;
+  return { name: String(described['name']), schema: object(described['parameters'] ?? described['input_schema']) };
 }
 
 function toolChoice(choice: unknown): string | undefined {
@@ -77,11 +95,16 @@ function toolChoice(choice: unknown): string | undefined {
 }
 
 function isToolResult(message: Json): boolean {
-  return message['role'] === 'tool' || partsOf(message['content']).some((part) => part['type'] === 'tool_result');
+  if (message['role'] === 'tool' || message['type'] === 'function_call_output') return true;
+  return partsOf(message['content']).some((part) => part['type'] === 'tool_result');
 }
 
 function textOf(message: Json | undefined): string {
-  return partsOf(message?.['content']).map(partText).join(' ');
+  return contentOf(message).map(partText).join(' ');
+}
+
+function contentOf(message: Json | undefined): Json[] {
+  return partsOf(message?.['content'] ?? message?.['output']);
 }
 
 /** Agents put reminders of their own in front of what a person wrote. */

@@ -12,6 +12,7 @@ export function pricedCandidates(candidates: readonly Candidate[], { reading }: 
 function withPieces(candidates: readonly Candidate[], { toolUses = [] }: Reading): readonly Candidate[] {
   let priced = candidates;
   for (const { meter, param } of toolUses) {
+    if (meter === undefined) continue;
     const before = priced;
     priced = before.filter(({ model }) => model.price.pieces.has(meter));
     if (priced.length === 0 && before.length > 0)
@@ -29,5 +30,5 @@ function withVariants(candidates: readonly Candidate[], { asked }: Reading): rea
   throw fail('MODEL_NOT_PRICED', { param: MEMBERS[first], message: `This model has no price here for ${what}.` });
 }
 
-/** Both protocols name them alike. */
+/** All protocols name them alike. */
 const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;

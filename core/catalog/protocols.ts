@@ -1,14 +1,25 @@
-/** The protocols that clients speak to us, with the title that documents use and the path of their calls. */
+/** The protocols that clients speak to us: each in one place, with what is different between them in a word or two. */
 export const PROTOCOLS = {
-  messages: { title: 'Messages', path: '/v1/messages' },
-  chat: { title: 'Chat', path: '/v1/chat/completions' },
-  embeddings: { title: 'Embeddings', path: '/v1/embeddings' },
+  messages: { title: 'Messages', path: '/v1/messages', conversation: 'messages', limits: ['max_tokens'] },
+  chat: {
+    title: 'Chat',
+    path: '/v1/chat/completions',
+    conversation: 'messages',
+    limits: ['max_tokens', 'max_completion_tokens'],
+  },
+  responses: { title: 'Responses', path: '/v1/responses', conversation: 'input', limits: ['max_output_tokens'] },
+  embeddings: { title: 'Embeddings', path: '/v1/embeddings', conversation: 'input', limits: [] },
 } as const satisfies Readonly<Record<string, ProtocolFacts>>;
 
 export interface ProtocolFacts {
+  /** As documents say it. */
   readonly title: string;
   /** Without the prefix of a strategy. */
   readonly path: `/v1/${string}`;
+  /** The member of a request in which the conversation stands. */
+  readonly conversation: string;
+  /** The members that limit an answer. Every upstream reads the first: it is written where a call names none. None: calls have no limit. */
+  readonly limits: readonly string[];
 }
 
 export type Protocol = keyof typeof PROTOCOLS;

@@ -71,11 +71,13 @@ export interface EventNote {
   /** The choices (`n`) whose stop reason stands in this event, by index; absent where a protocol has only one. */
   readonly finishedChoices?: readonly number[];
   /**
-   * This event carries the final usage at its top-level member `usage`, where `cost` may be added. In Chat the usage may move into the
-   * event with the stop reason; then an event that has neither content nor a stop reason is dropped.
+   * This event carries the final usage at `usageAt`, where `cost` may be added. In Chat the usage may move into the event with the stop
+   * reason; then an event that has neither content nor a stop reason is dropped.
    */
   readonly finalUsage?: boolean;
-  /** The protocol's own end (`message_stop`, `[DONE]`). */
+  /** The members of the event's data that lead to its usage; absent: the top-level member `usage`. */
+  readonly usageAt?: readonly string[];
+  /** The protocol's own end (`message_stop`, `[DONE]`, `response.completed`). */
   readonly done?: boolean;
   /** The upstream reports an error inside the stream; `body` is what `judge` is given. */
   readonly error?: { readonly body: unknown };

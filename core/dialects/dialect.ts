@@ -20,6 +20,8 @@ export const SHARED_OBJECTS = [
   'previous_response_id',
   'conversation',
   'prompt',
+  'item',
+  'vector_store',
   'audio',
   'skill',
 ] as const;
@@ -77,6 +79,8 @@ export interface PartRule extends Rule {
   /** What is counted for the part instead of its text; an operator may declare bounds for the last two. */
   readonly counts?: 'image' | 'imageByUrl' | 'document';
   readonly names?: SharedObject;
+  /** How many further times the vendor may run the model, and write up to `maxOutput`. */
+  readonly furtherPasses?: number;
 }
 
 /** One type of content part, or one for each way in which the part brings its content. */
@@ -90,20 +94,33 @@ export interface ToolRule extends Rule {
   /** The meter that counts what the vendor charges for it beside tokens. Models must have a price for each piece. */
   readonly meter?: Meter;
   /**
-   * How often one call may use a tool that takes a limit (`max_uses`), where neither the call nor the model says. Each use may run the
-   * model once more, unless `furtherPasses` says how often it may. Absent: the tool takes no limit, and at most one piece is charged for
-   * a call.
+   * How often one call may use a tool that takes a limit (`max_uses`, or the dialect's `toolLimit`), where neither the call nor the model
+   * says. Each use may run the model once more, unless `furtherPasses` says how often it may. Absent: the tool takes no limit, and at
+   * most one piece is charged for a call.
    */
   readonly uses?: number;
   /** The kind of object that it makes. */
   readonly makes?: SharedObject;
+  /** The kind of kept object that it names. */
+  readonly names?: SharedObject;
+}
+
+/** One type of tool, or one for each form of it that costs something else. */
+export type ToolType = ToolRule | FormedTool;
+
+export interface FormedTool {
+  readonly forms: Readonly<Record<string, ToolRule>>;
+  /** Returns the form of a tool, or undefined for one that the table does not have. */
+  formOf(tool: Readonly<Record<string, unknown>>): string | undefined;
 }
 
 /** What one protocol's requests are made of. */
 export interface Dialect {
   readonly members: Readonly<Record<string, MemberRule>>;
   readonly parts: Readonly<Record<string, PartType>>;
-  readonly tools: Readonly<Record<string, ToolRule>>;
+  readonly tools: Readonly<Record<string, ToolType>>;
+  /** The top-level member that limits how often all tools together are used that run at the vendor. Absent: each has its own `max_uses`. */
+  readonly toolLimit?: string;
   /** The kinds of objects that answers of this dialect make. */
   readonly kept: Readonly<Partial<Record<SharedObject, KeptRule>>>;
 }

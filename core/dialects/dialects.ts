@@ -1,23 +1,25 @@
 import type { Protocol } from '../catalog/protocols';
 import type { Meter } from '../catalog/usage';
 import { CHAT_DIALECT } from './chat';
-import type { Dialect, MemberClass, MemberRule, PartRule, PartType, ToolRule } from './dialect';
+import type { Dialect, MemberClass, MemberRule, PartRule, PartType, ToolRule, ToolType } from './dialect';
 import { EMBEDDINGS_DIALECT } from './embeddings';
 import { MESSAGES_DIALECT } from './messages';
+import { RESPONSES_DIALECT } from './responses';
 
 /** The one table of request members for each protocol: the hold, the refusals and the documents are made from it. */
 export const DIALECTS: Readonly<Record<Protocol, Dialect>> = {
   messages: MESSAGES_DIALECT,
   chat: CHAT_DIALECT,
+  responses: RESPONSES_DIALECT,
   embeddings: EMBEDDINGS_DIALECT,
 };
 
 /** How often one call may use each of the vendors' own tools that take a limit, by their meter, where neither call nor model says. */
 export const USUAL_USES: ReadonlyMap<Meter, number> = new Map(
   Object.values(DIALECTS).flatMap(({ tools }) =>
-    Object.values(tools).flatMap(({ meter, uses }) =>
-      meter === undefined || uses === undefined ? [] : [[meter, uses]],
-    ),
+    Object.values(tools)
+      .flatMap(rulesOf)
+      .flatMap(({ meter, uses }) => (meter === undefined || uses === undefined ? [] : [[meter, uses] as const])),
   ),
 );
 
@@ -40,13 +42,23 @@ export function dialectRows({ members, parts, tools }: Dialect): readonly Dialec
   return [
     ...Object.entries(members).map(([name, rule]) => row('member', name, rule)),
     ...Object.entries(parts).flatMap(([name, part]) => partRows(name, part)),
-    ...Object.entries(tools).map(([name, rule]) => row('tool', name, rule)),
+    ...Object.entries(tools).flatMap(([name, tool]) => toolRows(name, tool)),
   ];
 }
 
 function partRows(name: string, part: PartType): readonly DialectRow[] {
   if (!('sources' in part)) return [row('content', name, part)];
   return Object.entries(part.sources).map(([source, rule]) => row('content', `${name} (${source})`, rule));
+}
+
+function toolRows(name: string, tool: ToolType): readonly DialectRow[] {
+  if (!('forms' in tool)) return [row('tool', name, tool)];
+  return Object.entries(tool.forms).map(([form, rule]) => row('tool', `${name} (${form})`, rule));
+}
+
+/** Returns the rule of a type of tool, or those of all its forms. */
+export function rulesOf(tool: ToolType): readonly ToolRule[] {
+  return 'forms' in tool ? Object.values(tool.forms) : [tool];
 }
 
 function row(place: DialectRow['place'], name: string, rule: MemberRule | PartRule | ToolRule): DialectRow {
@@ -59,7 +71,7 @@ function row(place: DialectRow['place'], name: string, rule: MemberRule | PartRu
 const VERSION = /_[0-9]+$/;
 
 /** Returns the rule of a tool's type, or undefined for a type that the table does not have. */
-export function toolRule({ tools }: Dialect, type: string): ToolRule | undefined {
+export function toolRule({ tools }: Dialect, type: string): ToolType | undefined {
   if (type.includes('*')) return undefined;
   return own(tools, type) ?? own(tools, VERSION.test(type) ? type.replace(VERSION, '_*') : `${type}_*`);
 }

@@ -32,13 +32,14 @@ export interface Reading {
   readonly cacheWrites: CacheWrites;
   /** The tier, speed and region that the request asks for, where that has a price of its own. */
   readonly asked?: Variant | undefined;
-  /** What runs at the vendor and is charged by the piece; undefined where there is nothing. */
+  /** What runs at the vendor; undefined where there is nothing. */
   readonly toolUses?: readonly ToolUse[] | undefined;
 }
 
-/** Something that runs at the vendor and is charged by the piece. */
+/** Something that runs at the vendor: it is charged by the piece, or runs the model as often as its limit says. */
 export interface ToolUse {
-  readonly meter: Meter;
+  /** Undefined for a tool that costs nothing but tokens. */
+  readonly meter: Meter | undefined;
   /** The most pieces of one call; undefined where the model says how many. */
   readonly pieces: number | undefined;
   /** Undefined for a tool that takes no limit. */
@@ -55,22 +56,36 @@ export interface ToolLimit {
   readonly otherwise: number;
   /** Whether each use may run the model once more; otherwise `furtherPasses` has them. */
   readonly runsModel: boolean;
-  /** Bytes `from`..`to` of the body become the limit, with its name where `isNamed`. Undefined where the call has one. */
-  readonly insert: { readonly from: number; readonly to: number; readonly isNamed: boolean } | undefined;
+  /** All tools of the call share it. */
+  readonly isShared?: boolean;
+  /** Undefined where the call has one. */
+  readonly insert: LimitPlace | undefined;
+}
+
+/** Bytes `from`..`to` of the body become the limit, as a member of this name where one is given. */
+export interface LimitPlace {
+  readonly from: number;
+  readonly to: number;
+  readonly name: string | undefined;
 }
 
 /** Returns how many pieces of a tool one call can be charged for at a model. */
 export function piecesOf({ meter, pieces, limit }: ToolUse, { toolUses }: Pick<ModelEntry, 'toolUses'>): number {
-  return pieces ?? toolUses?.get(meter) ?? limit?.otherwise ?? 1;
+  return pieces ?? (meter === undefined ? undefined : toolUses?.get(meter)) ?? limit?.otherwise ?? 1;
 }
 
-/** Returns how many further times the vendor may run a model in one call. Tools share one loop. */
+/** Returns how many further times the vendor may run a model in one call. Tools share one loop, and some a limit. */
 export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolUses'>): number {
   const { furtherPasses, toolUses } = reading;
   if (toolUses === undefined) return furtherPasses;
   let uses = 0;
-  for (const tool of toolUses) if (tool.limit?.runsModel === true) uses += piecesOf(tool, model);
-  return furtherPasses + Math.min(uses, PASSES_OF_A_LOOP);
+  let shared = 0;
+  for (const tool of toolUses) {
+    if (tool.limit?.runsModel !== true) continue;
+    if (tool.limit.isShared) shared = Math.max(shared, piecesOf(tool, model));
+    else uses += piecesOf(tool, model);
+  }
+  return furtherPasses + shared + Math.min(uses, PASSES_OF_A_LOOP);
 }
 
 /** Whether the vendor may charge for something that is not in the body, or by another price than the plain one. */

@@ -1,15 +1,18 @@
 import { formatUsd } from '../money';
 import { planSplices } from './body-edits';
 import { EventData } from './event-data';
-import { findMembers, sliceChunks } from './json-members';
+import { findMembers, findPlace, sliceChunks } from './json-members';
+
+const USAGE = ['usage'] as const;
 
 /**
  * Writes what a call cost into the `usage` of the event that carries it: `"cost":0.00012345` as its last member, in the
  * place of one that is there already. Every other byte stays as it came, and so does an event without a usage object.
+ * @param path the members that lead to the usage
  */
-export function annotateCost(raw: Buffer, costE8: bigint): Buffer {
+export function annotateCost(raw: Buffer, costE8: bigint, path: readonly string[] = USAGE): Buffer {
   const data = new EventData(raw);
-  const usage = data.members?.get('usage');
+  const usage = findPlace(data.chunks, path);
   if (usage === undefined) return raw;
 
   const text = sliceChunks(data.chunks, usage.valueStart, usage.end);

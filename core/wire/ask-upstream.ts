@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Candidate } from '../catalog/catalog';
 import type { AnswerBeginning, BodyEdit, ModelCall } from '../catalog/upstream';
-import { piecesOf, type Reading } from '../dialects/reading';
+import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
 import { applyBodyEdits, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
 
@@ -48,15 +48,20 @@ export function askUpstream(
   });
 }
 
-/** The limits of tools that the call does not limit. */
+/** The limits of tools that the call does not limit. Tools that share one get the smallest. */
 function limitsOf(toolUses: Reading['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
-  return toolUses?.flatMap((tool) => {
-    const insert = tool.limit?.insert;
-    if (insert === undefined) return [];
-    const { from, to, isNamed } = insert;
-    const uses = String(piecesOf(tool, model));
-    return [{ from, to, text: isNamed ? `"max_uses":${uses},` : uses }];
-  });
+  if (toolUses === undefined) return undefined;
+  const usesAt = new Map<LimitPlace, number>();
+  for (const tool of toolUses) {
+    const place = tool.limit?.insert;
+    if (place !== undefined)
+      usesAt.set(place, Math.min(usesAt.get(place) ?? Number.POSITIVE_INFINITY, piecesOf(tool, model)));
+  }
+  return [...usesAt].map(([{ from, to, name }, uses]) => ({
+    from,
+    to,
+    text: name === undefined ? String(uses) : `${JSON.stringify(name)}:${uses},`,
+  }));
 }
 
 function prefillOf(

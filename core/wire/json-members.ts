@@ -84,6 +84,23 @@ export function textOfChunks(chunks: readonly Buffer[], start: number, end: numb
   return sliceChunks(chunks, start, end).toString();
 }
 
+/** The place of the value to which these members lead, one in the other. Undefined when there is none. */
+export function findPlace(
+  chunks: readonly Buffer[],
+  path: readonly string[],
+): Pick<MemberPlace, 'valueStart' | 'end'> | undefined {
+  let inner = chunks;
+  let place: Pick<MemberPlace, 'valueStart' | 'end'> | undefined;
+  for (const name of path) {
+    const found = findMembers(inner)?.get(name);
+    if (found === undefined) return undefined;
+    const base: number = place?.valueStart ?? 0;
+    place = { valueStart: base + found.valueStart, end: base + found.end };
+    inner = [sliceChunks(inner, found.valueStart, found.end)];
+  }
+  return place;
+}
+
 /** The bytes from `start` to `end` of a text in pieces; copied only when they are spread over several. */
 export function sliceChunks(chunks: readonly Buffer[], start: number, end: number): Buffer {
   const parts: Buffer[] = [];

@@ -1,11 +1,12 @@
 import { JsonError, JsonScanner } from '../http/json-scanner';
+import { itemHeads } from './item-heads';
 import { TopLevelMembers } from './json-members';
 
 /** Larger answers are not parsed as a whole. Their text is not known then. */
 export const PARSED_AT_MOST_BYTES = 1024 * 1024;
 
-/** What of a large answer is looked at. */
-const MEMBERS = ['type', 'usage', 'error', 'id', 'container'];
+/** What of a large answer is looked at, beside what the items of its `output` are. */
+const MEMBERS = ['type', 'status', 'model', 'service_tier', 'usage', 'error', 'id', 'container'];
 
 /**
  * Looks at an unstreamed answer while it arrives. Of a large one only the members that matter are read: looking at all of it at once
@@ -38,7 +39,9 @@ export class AnswerLook {
       const place = places.get(name);
       return place === undefined ? [] : [[name, parseJson(bytes.toString('utf8', place.valueStart, place.end))]];
     });
-    return Object.fromEntries(known) as unknown;
+    const output = places.get('output');
+    const heads = output && { output: itemHeads(bytes.subarray(output.valueStart, output.end)) };
+    return { ...Object.fromEntries(known), ...heads } as unknown;
   }
 
   #try(look: () => void): void {

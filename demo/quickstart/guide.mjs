@@ -29,6 +29,9 @@ Set the key, then paste any of these:
   # Chat protocol, streamed
   ${curl(url, '/v1/chat/completions', 'Authorization: Bearer $KEY', { model: 'demo-model', stream: true, messages: HELLO }, '-N')}
 
+  # Responses protocol, in one piece
+  ${curl(url, '/v1/responses', 'Authorization: Bearer $KEY', { model: 'demo-model', input: 'Hello', store: false }, '-i')}
+
   # Embeddings
   ${curl(url, '/v1/embeddings', 'Authorization: Bearer $KEY', { model: 'demo-embedding', input: ['Hello', 'Good morning'] }, '-i')}
 

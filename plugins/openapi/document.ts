@@ -3,7 +3,7 @@ import { mapValues } from '../../core/map-values';
 import { CALL_ERROR_SCHEMA, ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
 import { header } from './header';
 import { modelPaths } from './model-calls';
-import { CHAT_REQUEST, EMBEDDINGS_REQUEST, MESSAGES_REQUEST } from './model-requests';
+import { CHAT_REQUEST, EMBEDDINGS_REQUEST, MESSAGES_REQUEST, RESPONSES_REQUEST } from './model-requests';
 import { routePaths } from './own-paths';
 import { toOpenApi } from './schema';
 import { publicServer } from './servers';
@@ -49,6 +49,7 @@ export function publicDocument(gateway: PluginGateway): object {
           CallError: CALL_ERROR_SCHEMA,
           MessagesRequest: MESSAGES_REQUEST,
           ChatRequest: CHAT_REQUEST,
+          ResponsesRequest: RESPONSES_REQUEST,
           EmbeddingsRequest: EMBEDDINGS_REQUEST,
         },
         toOpenApi,

@@ -74,3 +74,17 @@ export const CHAT_REQUEST = {
   },
   example: { model: 'demo-model', messages: [{ role: 'user', content: 'Hello' }] },
 };
+
+export const RESPONSES_REQUEST = {
+  type: 'object',
+  required: ['model'],
+  additionalProperties: true,
+  properties: {
+    ...COMMON,
+    input: { ...CONTENT, description: 'Text, or items: messages, calls of tools and their outputs, reasoning.' },
+    instructions: { type: 'string', nullable: true, description: 'The system prompt.' },
+    max_output_tokens: { type: 'integer', minimum: 1, nullable: true },
+    temperature: { type: 'number', minimum: 0, maximum: 2, default: 1, nullable: true },
+  },
+  example: { model: 'demo-model', input: 'Hello' },
+};

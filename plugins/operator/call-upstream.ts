@@ -27,10 +27,12 @@ const PATIENCE_MS = 30_000;
 const LARGEST_ANSWER_BYTES = 256 * 1024;
 const SHOWN_AT_MOST = 300;
 
-const MESSAGES = [{ role: 'user', content: 'Answer with the word OK.' }];
+const WORDS = 'Answer with the word OK.';
+const MESSAGES = [{ role: 'user', content: WORDS }];
 const QUESTION: Readonly<Record<Protocol, object>> = {
   messages: { max_tokens: 16, messages: MESSAGES },
   chat: { max_completion_tokens: 16, messages: MESSAGES },
+  responses: { max_output_tokens: 16, input: WORDS, store: false },
   embeddings: { input: 'OK' },
 };
 

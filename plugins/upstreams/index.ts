@@ -3,6 +3,7 @@ import { definePlugin } from '../../core/gateway/plugin';
 import chat from './chat';
 import embeddings from './embeddings';
 import messages from './messages';
+import responses from './responses';
 
 export default definePlugin({
   name: 'upstreams',
@@ -11,6 +12,7 @@ export default definePlugin({
   register: () => {
     registerAdapter(messages);
     registerAdapter(chat);
+    registerAdapter(responses);
     registerAdapter(embeddings);
   },
 });

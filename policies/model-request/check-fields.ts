@@ -1,12 +1,15 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { MOST_CHOICES } from '../../core/catalog/price';
-import type { Protocol } from '../../core/catalog/protocols';
+import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
+import { DIALECTS } from '../../core/dialects/dialects';
+import type { LimitPlace } from '../../core/dialects/reading';
 import { fail, type GatewayError } from '../../core/errors';
 import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/http/json-scanner';
 import type { MemberPlace } from '../../core/wire/json-members';
-import { textOfChunks } from '../../core/wire/json-members';
+import { sliceChunks, textOfChunks } from '../../core/wire/json-members';
+import { hasDoubtfulKeys } from './doubtful-keys';
 import { lookalikeOf } from './fields';
-import type { CallObserver } from './observe-call';
+import { type CallObserver, MOST_USES } from './observe-call';
 import { type MemberSettings, type WeighedMembers, weighMembers } from './weigh-members';
 
 /** The protocols whose calls have messages and a limit of the answer. */
@@ -18,9 +21,57 @@ interface Fields extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOu
 
 /** Usage records are found by it: a longer one has no place in an index. */
 const LONGEST_MODEL_NAME = 256;
-/** A Messages call without any output fills the vendor's cache. */
-const LEAST_LIMIT: Readonly<Record<AnsweringProtocol, number>> = { messages: 0, chat: 1 };
-const MAX_TEMPERATURE: Readonly<Record<AnsweringProtocol, number>> = { messages: 1, chat: 2 };
+/** Hosted tools are described in a few words. */
+const LONGEST_FORMED_TOOL = 65_536;
+
+interface Rules {
+  /** A Messages call without any output fills the vendor's cache. */
+  readonly leastLimit: 0 | 1;
+  readonly needsLimit: boolean;
+  readonly maxTemperature: number;
+  readonly hasChoices: boolean;
+  /** What a conversation may be, and the members that may stand in its place. */
+  readonly conversation: { readonly firstBytes: readonly number[]; readonly expected: string };
+  readonly insteadOfIt: readonly string[];
+  /** The first bytes and the kinds of other members. */
+  readonly kinds: readonly (readonly [name: string, firstBytes: readonly number[], expected: string])[];
+}
+
+const LIST = { firstBytes: [OPEN_BRACKET], expected: 'an array' };
+const TEXT_OR_LIST = { firstBytes: [QUOTE, OPEN_BRACKET], expected: 'a string or an array' };
+
+const RULES: Readonly<Record<AnsweringProtocol, Rules>> = {
+  messages: {
+    leastLimit: 0,
+    needsLimit: true,
+    maxTemperature: 1,
+    hasChoices: false,
+    conversation: LIST,
+    insteadOfIt: [],
+    kinds: [['system', TEXT_OR_LIST.firstBytes, TEXT_OR_LIST.expected]],
+  },
+  chat: {
+    leastLimit: 1,
+    needsLimit: false,
+    maxTemperature: 2,
+    hasChoices: true,
+    conversation: LIST,
+    insteadOfIt: [],
+    kinds: [
+      ['system', TEXT_OR_LIST.firstBytes, TEXT_OR_LIST.expected],
+      ['stream_options', [OPEN_BRACE], 'an object'],
+    ],
+  },
+  responses: {
+    leastLimit: 1,
+    needsLimit: false,
+    maxTemperature: 2,
+    hasChoices: false,
+    conversation: TEXT_OR_LIST,
+    insteadOfIt: ['previous_response_id', 'conversation', 'prompt'],
+    kinds: [['instructions', [QUOTE], 'a string']],
+  },
+};
 
 /** Checks the members of a body that is JSON, and decides what each means for the cost. See docs/contract.md, section 4.1. */
 export function checkFields(
@@ -40,21 +91,25 @@ export function checkFields(
     checkInput(observer, stream);
     return { modelRequested, stream, maxOutputTokens: 0, choices: 1, members: body.texts, weighed: weigh() };
   }
-  const limit = body.count('max_tokens', { least: LEAST_LIMIT[protocol] });
-  if (protocol === 'messages' && limit === undefined) throw invalid('max_tokens', 'is missing');
-  body.mustBegin('messages', [OPEN_BRACKET], 'an array', true);
+  const { conversation, limits } = PROTOCOLS[protocol];
+  const rules = RULES[protocol];
+  const limit = body.count(limits[0], { least: rules.leastLimit });
+  if (rules.needsLimit && limit === undefined) throw invalid(limits[0], 'is missing');
+  const isNeeded = !rules.insteadOfIt.some((name) => observer.members.places.has(name));
+  body.mustBegin(conversation, rules.conversation.firstBytes, rules.conversation.expected, isNeeded);
+  decideForms(observer, chunks);
   if (observer.fault !== undefined) throw observer.fault;
-  body.temperature(MAX_TEMPERATURE[protocol]);
+  body.temperature(rules.maxTemperature);
   body.mustBegin('tools', [OPEN_BRACKET], 'an array');
-  body.mustBegin('system', [QUOTE, OPEN_BRACKET], 'a string or an array');
-  if (protocol === 'chat') body.mustBegin('stream_options', [OPEN_BRACE], 'an object');
+  for (const [name, firstBytes, expected] of rules.kinds) body.mustBegin(name, firstBytes, expected);
   const weighed = weigh();
-  const completionLimit = protocol === 'chat' ? body.count('max_completion_tokens') : undefined;
-  const choices = protocol === 'chat' ? body.count('n', { most: MOST_CHOICES }) : undefined;
+  const others = limits.slice(1).map((name) => body.count(name));
+  const choices = rules.hasChoices ? body.count('n', { most: MOST_CHOICES }) : undefined;
+  limitTools(protocol, observer, body);
   return {
     modelRequested,
     stream,
-    maxOutputTokens: larger(limit, completionLimit),
+    maxOutputTokens: others.reduce(larger, limit),
     choices: choices ?? 1,
     members: body.texts,
     weighed,
@@ -71,6 +126,28 @@ function checkInput({ inputs, members }: CallObserver, stream: boolean): void {
 function larger(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return Math.max(one, other);
+}
+
+/** Reads the tools whose rule depends on more than their type. */
+function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
+  for (const place of observer.formedTools) {
+    const { from, to, index } = place;
+    const text = to - from > LONGEST_FORMED_TOOL ? undefined : sliceChunks(chunks, from, to).toString();
+    if (text === undefined || hasDoubtfulKeys(text))
+      throw invalid(`tools[${index}]`, 'has a form that is not known here');
+    observer.decideForm(place, JSON.parse(text) as Readonly<Record<string, unknown>>);
+  }
+}
+
+/** Gives tools that share a limit the one of the body, or the place where it goes. */
+function limitTools(protocol: Protocol, observer: CallObserver, body: Members): void {
+  const { toolLimit } = DIALECTS[protocol];
+  if (toolLimit === undefined) return;
+  const pieces = body.count(toolLimit, { least: 0, most: MOST_USES });
+  const insert = pieces === undefined ? body.placeFor(toolLimit) : undefined;
+  observer.toolUses = observer.toolUses?.map((tool) =>
+    tool.limit === undefined ? tool : { ...tool, pieces, limit: { ...tool.limit, insert } },
+  );
 }
 
 function invalid(param: string, problem: string): GatewayError {
@@ -145,6 +222,14 @@ class Members {
       return;
     }
     throw invalid(name, `expected ${expected}`);
+  }
+
+  /** Where a number goes that the body does not have: in the place of its `null`, or as the first member. */
+  placeFor(name: string): LimitPlace {
+    const place = this.#places.get(name);
+    if (place !== undefined) return { from: place.valueStart, to: place.end, name: undefined };
+    const [first = 0] = [...this.#places.values()].map(({ start }) => start);
+    return { from: first, to: first, name };
   }
 
   /** A value that may be left out; too long a one is as wrong as one of another kind. */

@@ -183,7 +183,7 @@ function readingOf(
     isUnbounded: parts.isUnbounded || weighed.isUnbounded || kept?.tokens === null,
     heldMembers: weighed.heldMembers,
     unknownMembers: weighed.unknownMembers.concat(parts.unknownTypes),
-    toolOverheads: observer.toolOverheads + (members.places.has('functions') ? 1 : 0),
+    toolOverheads: observer.toolOverheads + parts.toolOverheads + (members.places.has('functions') ? 1 : 0),
     furtherPasses: Math.max(observer.furtherPasses, parts.furtherPasses) + weighed.furtherPasses,
     furtherAnswers: weighed.furtherAnswers,
     predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
@@ -195,7 +195,7 @@ function readingOf(
   return reading;
 }
 
-/** Chat's vendors write by themselves, and Messages' where the body says so; what is outside may be written in any way. */
+/** Messages' vendors write where the body says so, and the others by themselves; what is outside may be written in any way. */
 function cacheWritesOf(
   protocol: Protocol,
   { members: { places }, namesCache, namesHour }: CallObserver,
@@ -203,7 +203,7 @@ function cacheWritesOf(
 ): CacheWrites {
   const saysHow = places.has('prompt_cache_options') || places.has('prompt_cache_retention');
   if (namesHour || saysHow || reachesOutside(reading)) return 'hour';
-  return namesCache || protocol === 'chat' ? 'minutes' : 'none';
+  return namesCache || protocol !== 'messages' ? 'minutes' : 'none';
 }
 
 /** Most calls have neither. */

@@ -1,8 +1,7 @@
-import type { Protocol } from '../../core/catalog/protocols';
-import type { Meter } from '../../core/catalog/usage';
-import type { SharedObject, ToolRule } from '../../core/dialects/dialect';
+import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
+import type { FormedTool, SharedObject, ToolRule } from '../../core/dialects/dialect';
 import { DIALECTS, toolRule } from '../../core/dialects/dialects';
-import type { ToolLimit, ToolUse } from '../../core/dialects/reading';
+import type { LimitPlace, ToolUse } from '../../core/dialects/reading';
 import { fail, type GatewayError } from '../../core/errors';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { TopLevelMembers } from '../../core/wire/json-members';
@@ -26,26 +25,37 @@ function mayBe({ length }: Buffer, { start, end }: JsonToken): boolean {
   return end - start <= length * 6 + 2;
 }
 
+/** The two lists that are looked at: the conversation, in whatever member it stands, and the tools. */
+type Section = 'conversation' | 'tools';
+
 /** The keys that are looked at in one item of each list. */
-const ITEM_KEYS: Readonly<Record<'messages' | 'tools', readonly Buffer[]>> = {
-  messages: [ROLE, CONTENT, AUDIO],
+const ITEM_KEYS: Readonly<Record<Section, readonly Buffer[]>> = {
+  conversation: [ROLE, CONTENT, AUDIO],
   tools: [TYPE, MAX_USES],
 };
 
-/** A call with more of one tool is a mistake, and its hold could not be counted. */
-const MOST_USES = 1_000;
+/** Items without a role are something else than messages, and are parts themselves. */
+const ITEMS_ARE_PARTS: Readonly<Record<Protocol, boolean>> = {
+  messages: false,
+  chat: false,
+  responses: true,
+  embeddings: false,
+};
 
-/** The depth of one item of `messages` or `tools`, and of the list it stands in. */
+/** A call with more of one tool is a mistake, and its hold could not be counted. */
+export const MOST_USES = 1_000;
+
+/** The depth of one item of the conversation or of `tools`, and of the list it stands in. */
 const ITEM = 3;
 const LIST = 2;
 
 /**
- * Looks at a call's body while it arrives: notes its members, checks what stands inside `messages` and `tools`, and
+ * Looks at a call's body while it arrives: notes its members, checks what stands inside its conversation and `tools`, and
  * reads its content parts. What is wrong is kept, not thrown, for the body may yet turn out not to be JSON at all.
  */
 export class CallObserver implements JsonObserver {
   readonly members = new TopLevelMembers(ONCE);
-  /** The first thing that is wrong inside `messages` or `tools`. */
+  /** The first thing that is wrong inside the conversation or `tools`. */
   fault: GatewayError | undefined;
   /** Of an embeddings call, which has neither. */
   readonly inputs: InputReader | undefined;
@@ -57,8 +67,10 @@ export class CallObserver implements JsonObserver {
   toolOverheads = 0;
   /** How many further times the vendor may run the model because of a tool. */
   furtherPasses = 0;
-  /** Tools that are charged by the piece; undefined where there are none. */
+  /** Tools that run at the vendor, as `ToolUse` has them; undefined where there are none. */
   toolUses: ToolUse[] | undefined;
+  /** Tools whose rule is found when all of the body is there. */
+  readonly formedTools: FormedPlace[] = [];
   /** The kinds of objects that tools make at the vendor; undefined where there are none. */
   makes: SharedObject[] | undefined;
 
@@ -69,7 +81,9 @@ export class CallObserver implements JsonObserver {
   readonly #protocol: Protocol;
   readonly #roles: AcceptedRoles;
   readonly #shared: ReadonlySet<SharedObject>;
-  #section: 'messages' | 'tools' | 'input' | undefined;
+  readonly #conversation: string;
+  readonly #itemsAreParts: boolean;
+  #section: Section | 'input' | undefined;
   /** Index of the item under way. */
   #item = -1;
   /** The key under way in that item, when it is one we look at. */
@@ -78,6 +92,7 @@ export class CallObserver implements JsonObserver {
   /** Of the tool under way: where it begins, its rule, and the limit that it has. */
   #toolStart = 0;
   #toolRule: ToolRule | undefined;
+  #formedTool: FormedTool | undefined;
   #maxUses: MaxUses | undefined;
 
   constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>) {
@@ -85,18 +100,23 @@ export class CallObserver implements JsonObserver {
     this.#roles = roles;
     this.#shared = shared;
     this.inputs = protocol === 'embeddings' ? new InputReader() : undefined;
+    this.#conversation = PROTOCOLS[protocol].conversation;
+    this.#itemsAreParts = ITEMS_ARE_PARTS[protocol];
     this.parts = new PartReader(protocol, ({ names }) => names === undefined || shared.has(names));
   }
 
   open(depth: number, isObject: boolean, token: JsonToken): void {
     if (depth <= LIST) this.members.open(depth, isObject, token);
     if (this.#section === undefined) return;
-    if (this.#section === 'input') this.inputs?.open(depth, isObject);
-    else if (depth === ITEM) this.#beginItem(isObject, token.start);
+    if (this.#section === 'input') {
+      this.inputs?.open(depth, isObject);
+      return;
+    }
+    if (this.#isPart(depth)) this.parts.open(depth, isObject);
+    if (depth === ITEM) this.#beginItem(isObject, token.start);
     else if (depth === ITEM + 1 && this.#isMaxUses) this.#invalid('.max_uses', MAX_USES_EXPECTED);
     else if (depth === ITEM + 1 && this.#isValueOf(ROLE)) this.#badRole();
     else if (depth === ITEM + 1 && this.#isValueOf(AUDIO)) this.#earlierAudio();
-    else if (depth > ITEM && this.#isValueOf(CONTENT)) this.parts.open(depth, isObject);
   }
 
   close(depth: number, token: JsonToken): void {
@@ -105,8 +125,8 @@ export class CallObserver implements JsonObserver {
     if (depth === LIST) this.#section = undefined;
     if (this.#section === undefined) return;
     if (this.#section === 'input') return;
-    if (depth === ITEM) this.#endItem();
-    else if (this.#isValueOf(CONTENT)) this.parts.close(depth);
+    if (this.#isPart(depth)) this.parts.close(depth);
+    if (depth === ITEM) this.#endItem(token.end);
   }
 
   key(depth: number, token: JsonToken): void {
@@ -117,7 +137,7 @@ export class CallObserver implements JsonObserver {
       this.#enterSection(this.members.name);
     } else if (this.#section !== undefined && this.#section !== 'input') {
       if (depth === ITEM) this.#beginMember(this.#section, token);
-      else if (this.#isValueOf(CONTENT)) this.parts.key(depth, token);
+      if (this.#isPart(depth)) this.parts.key(depth, token);
     }
   }
 
@@ -128,21 +148,27 @@ export class CallObserver implements JsonObserver {
     if (this.#section === 'input') this.inputs?.scalar(depth, firstByte, token);
     else if (depth === LIST) this.#beginItem(false, token.start);
     else if (depth === ITEM) this.#checkItemValue(firstByte, token);
-    else if (this.#isValueOf(CONTENT)) this.parts.scalar(depth, firstByte, token);
+    if (this.#isPart(depth)) this.parts.scalar(depth, firstByte, token);
   }
 
   #enterSection(name: string): void {
     if (this.inputs !== undefined) this.#section = name === 'input' ? name : undefined;
-    else this.#section = name === 'messages' || name === 'tools' ? name : undefined;
+    else this.#section = name === this.#conversation ? 'conversation' : name === 'tools' ? name : undefined;
     this.#item = -1;
   }
 
   #isValueOf(key: Buffer): boolean {
-    return this.#section === 'messages' && this.#key === key;
+    return this.#section === 'conversation' && this.#key === key;
+  }
+
+  /** Whether what is read at this depth is told to the reader of parts. */
+  #isPart(depth: number): boolean {
+    if (this.#itemsAreParts) return this.#section === 'conversation' && depth >= ITEM;
+    return depth > ITEM && this.#isValueOf(CONTENT);
   }
 
   /** A reader without regard to case would take `Max_Uses` for the limit that we did not see. */
-  #beginMember(section: 'messages' | 'tools', token: JsonToken): void {
+  #beginMember(section: Section, token: JsonToken): void {
     this.#key = ITEM_KEYS[section].find((word) => token.is(word));
     const mayLookAlike = this.#key === undefined && section === 'tools';
     if (mayLookAlike && token.end - token.start === MAX_USES.length + 2 && token.text()?.toLowerCase() === 'max_uses')
@@ -159,23 +185,28 @@ export class CallObserver implements JsonObserver {
     this.#hasRole = false;
     this.#toolStart = start;
     this.#toolRule = undefined;
+    this.#formedTool = undefined;
     this.#maxUses = undefined;
     if (this.#section === 'tools' && this.#item === 0) this.toolOverheads += 1;
-    if (!isObject && this.#section === 'messages') this.#invalid('', 'expected an object');
+    if (!isObject && this.#section === 'conversation') this.#invalid('', 'expected an object');
   }
 
-  #endItem(): void {
-    if (this.#section !== 'messages') {
-      if (this.#toolRule?.meter !== undefined) this.#vendorTool(this.#toolRule.meter, this.#toolRule);
+  #endItem(end: number): void {
+    if (this.#section === 'tools') {
+      if (this.#formedTool !== undefined)
+        this.formedTools.push({ tool: this.#formedTool, from: this.#toolStart, to: end, index: this.#item });
+      if (this.#toolRule !== undefined) this.#vendorTool(this.#toolRule, this.#item);
       return;
     }
-    if (!this.#hasRole) this.#invalid('.role', 'is missing');
+    if (!this.#hasRole && !this.#itemsAreParts) this.#invalid('.role', 'is missing');
     const { objection } = this.parts;
-    if (objection !== undefined) this.fault ??= objectionTo(objection, `messages[${this.#item}].content`);
+    if (objection === undefined) return;
+    const param = `${this.#conversation}[${this.#item}]${this.#itemsAreParts ? '' : '.content'}`;
+    this.fault ??= objectionTo(objection, param);
   }
 
   #checkItemValue(firstByte: number, token: JsonToken): void {
-    if (this.#section === 'messages' && this.#key === ROLE) {
+    if (this.#section === 'conversation' && this.#key === ROLE) {
       if (firstByte === QUOTE && this.#roles.words.some((role) => token.is(role))) this.#hasRole = true;
       else this.#badRole();
     } else if (this.#section === 'tools' && this.#key === TYPE) {
@@ -193,22 +224,33 @@ export class CallObserver implements JsonObserver {
     this.#maxUses = { uses, from: token.start, to: token.end };
   }
 
+  /** Decides what a tool means whose rule depends on more than its type; the body is there. */
+  decideForm({ tool, index }: FormedPlace, value: Readonly<Record<string, unknown>>): void {
+    const form = tool.formOf(value);
+    const rule = form === undefined ? undefined : tool.forms[form];
+    this.#applyTool(rule, index);
+    if (rule !== undefined) this.#vendorTool(rule, index);
+  }
+
   /** A tool that runs at the vendor has ended. */
-  #vendorTool(meter: Meter, { uses: otherwise, furtherPasses, makes }: ToolRule): void {
+  #vendorTool({ meter, uses: otherwise, furtherPasses, makes }: ToolRule, index: number): void {
+    if (meter === undefined && otherwise === undefined) return;
+    const isShared = DIALECTS[this.#protocol].toolLimit !== undefined;
+    const insert = isShared ? undefined : this.#limitPlace();
     const runsModel = furtherPasses === undefined;
-    const limit = otherwise === undefined ? undefined : { otherwise, runsModel, insert: this.#limitPlace() };
+    const limit = otherwise === undefined ? undefined : { otherwise, runsModel, insert, ...(isShared && { isShared }) };
     const pieces = otherwise === undefined ? 1 : this.#maxUses?.uses;
     this.toolUses ??= [];
-    this.toolUses.push({ meter, pieces, limit, isReported: true, param: `tools[${this.#item}].type` });
+    this.toolUses.push({ meter, pieces, limit, isReported: true, param: `tools[${index}].type` });
     if (makes !== undefined) this.makes = [...(this.makes ?? []), makes];
   }
 
   /** Where the limit of the tool goes that has none. */
-  #limitPlace(): ToolLimit['insert'] {
+  #limitPlace(): LimitPlace | undefined {
     const after = this.#toolStart + 1;
-    if (this.#maxUses === undefined) return { from: after, to: after, isNamed: true };
+    if (this.#maxUses === undefined) return { from: after, to: after, name: 'max_uses' };
     const { uses, from, to } = this.#maxUses;
-    return uses === undefined ? { from, to, isNamed: false } : undefined;
+    return uses === undefined ? { from, to, name: undefined } : undefined;
   }
 
   #badRole(): void {
@@ -218,21 +260,28 @@ export class CallObserver implements JsonObserver {
 
   #checkToolType(firstByte: number, token: JsonToken): void {
     if (firstByte === QUOTE) {
-      const rule = toolRule(DIALECTS[this.#protocol], token.text() ?? '');
-      if (rule === undefined || (rule.class === 'priced' && rule.meter === undefined)) this.#notPricedTool();
-      if (this.#toolRule?.meter !== undefined) this.#invalid('.type', 'stands there twice');
-      this.#toolRule = rule;
-      this.toolOverheads += rule?.overheads ?? 0;
-      this.furtherPasses = Math.max(this.furtherPasses, rule?.furtherPasses ?? 0);
-      if (rule?.class === 'outside') this.parts.isUnbounded = true;
+      const tool = toolRule(DIALECTS[this.#protocol], token.text() ?? '');
+      const { meter, uses } = this.#toolRule ?? {};
+      if (meter !== undefined || uses !== undefined || this.#formedTool !== undefined)
+        this.#invalid('.type', 'stands there twice');
+      this.#formedTool = tool !== undefined && 'forms' in tool ? tool : undefined;
+      this.#toolRule = tool !== undefined && 'forms' in tool ? undefined : tool;
+      if (this.#formedTool === undefined) this.#applyTool(this.#toolRule, this.#item);
     } else if (firstByte !== NULL) {
       this.#invalid('.type', 'expected a string');
     }
   }
 
-  #notPricedTool(): void {
-    const message = 'Tools that run at the upstream have no price here.';
-    this.fault ??= fail('MODEL_NOT_PRICED', { param: `tools[${this.#item}].type`, message });
+  #applyTool(rule: ToolRule | undefined, index: number): void {
+    const param = `tools[${index}].type`;
+    if (rule === undefined || (rule.class === 'priced' && rule.meter === undefined))
+      this.fault ??= fail('MODEL_NOT_PRICED', { param, message: NOT_PRICED });
+    if (rule === undefined) return;
+    const { overheads, furtherPasses = 0, names } = rule;
+    if (names !== undefined && !this.#shared.has(names)) this.fault ??= notShared(names, param);
+    this.toolOverheads += overheads;
+    this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
+    if (rule.class === 'outside') this.parts.isUnbounded = true;
   }
 
   /** An assistant's message of a Chat call names a spoken answer that the vendor keeps. */
@@ -243,7 +292,8 @@ export class CallObserver implements JsonObserver {
   }
 
   #invalid(place: string, problem: string): void {
-    const param = `${this.#section}[${this.#item}]${place}`;
+    const list = this.#section === 'tools' ? 'tools' : this.#conversation;
+    const param = `${list}[${this.#item}]${place}`;
     this.fault ??= fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
   }
 }
@@ -254,7 +304,16 @@ function objectionTo({ names, why }: Objection, param: string): GatewayError {
 }
 
 const NULL = 0x6e;
+const NOT_PRICED = 'Tools that run at the upstream have no price here.';
 const MAX_USES_EXPECTED = `expected an integer from 0 to ${MOST_USES}`;
+
+/** A tool of the body whose form is to be read. */
+export interface FormedPlace {
+  readonly tool: FormedTool;
+  readonly from: number;
+  readonly to: number;
+  readonly index: number;
+}
 
 interface MaxUses {
   readonly uses: number | undefined;

@@ -1,12 +1,8 @@
 import type { Protocol } from '../../core/catalog/protocols';
-import type { Dialect, PartRule, ToolRule } from '../../core/dialects/dialect';
-import { DIALECTS, toolRule } from '../../core/dialects/dialects';
+import type { Dialect, PartRule } from '../../core/dialects/dialect';
+import { DIALECTS, rulesOf, toolRule } from '../../core/dialects/dialects';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { PART_WORDS, type PartWord } from './part-words';
-
-/** Depth of the objects in `messages[].content[]`; those of a tool's result stand in `messages[].content[].content[]`. */
-const PART = 5;
-const INNER_PART = 7;
 
 const KEYS = {
   type: Buffer.from('type'),
@@ -19,11 +15,43 @@ const KEYS = {
   data: Buffer.from('data'),
   fileData: Buffer.from('file_data'),
   fileId: Buffer.from('file_id'),
+  fileUrl: Buffer.from('file_url'),
+  encrypted: Buffer.from('encrypted_content'),
+  id: Buffer.from('id'),
+  role: Buffer.from('role'),
+  output: Buffer.from('output'),
+  summary: Buffer.from('summary'),
   /** A tool that a message adds to those of the request. */
   definition: Buffer.from('definition'),
-  /** The arguments of a tool: any JSON of the client, which is text to the vendor. */
+  tools: Buffer.from('tools'),
+  /** The arguments of a tool, and the schema of them: any JSON of the client, which is text to the vendor. */
   input: Buffer.from('input'),
+  arguments: Buffer.from('arguments'),
+  parameters: Buffer.from('parameters'),
 } as const;
+
+const PASSED_OVER: readonly (Buffer | undefined)[] = [KEYS.input, KEYS.arguments, KEYS.parameters];
+
+interface Places {
+  /** The depth of parts: of the objects in `messages[].content[]`, or of the items of `input[]`. */
+  readonly part: number;
+  /** The lists of a part that have parts in them, such as the content of a tool's result. */
+  readonly lists: readonly (Buffer | undefined)[];
+  /** Parts are the items of the conversation themselves: they may have no type, and bring tools. */
+  readonly areItems: boolean;
+}
+
+const IN_CONTENT: Places = { part: 5, lists: [KEYS.content], areItems: false };
+
+const PLACES: Readonly<Record<Protocol, Places>> = {
+  messages: IN_CONTENT,
+  chat: IN_CONTENT,
+  embeddings: IN_CONTENT,
+  responses: { part: 3, lists: [KEYS.content, KEYS.output, KEYS.summary], areItems: true },
+};
+
+/** The source of a part that brings none. */
+const NO_SOURCE = 'nothing';
 
 const KEY_LIST: readonly Buffer[] = Object.values(KEYS);
 
@@ -36,6 +64,7 @@ const MAX_DATA_URL_HEAD_BYTES = 256;
 /** Why a call cannot be served. */
 export type Objection = Pick<PartRule, 'names' | 'why'>;
 
+const AMBIGUOUS: Objection = { why: 'a member that says what it is stands there twice, or is not known' };
 const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that is not known here' };
 
 /** What is known of one object while it is read; its keys may come in any order. */
@@ -45,6 +74,8 @@ class Frame {
   word: PartWord | undefined;
   /** The type as text, where no table has it. */
   unknownType: string | undefined;
+  /** What it is by its keys where it has no type. */
+  untyped: string | undefined;
   /** How the part brings its content: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
   source: string | undefined;
   hasSource = false;
@@ -59,6 +90,7 @@ class Frame {
     this.hasType = false;
     this.word = undefined;
     this.unknownType = undefined;
+    this.untyped = undefined;
     this.source = undefined;
     this.hasSource = false;
     this.dataBytes = 0;
@@ -69,7 +101,7 @@ class Frame {
 
 /**
  * Reads the content parts of a call: counts images and documents, and notes what the vendor reads that is not in the body. Objects
- * count wherever they stand in a message's content, but for the arguments of tools.
+ * count wherever they stand in a message's content or in an item, but for the arguments of tools.
  */
 export class PartReader {
   images = 0;
@@ -83,10 +115,13 @@ export class PartReader {
   objection: Objection | undefined;
   /** How many further times the vendor may run the model because of a tool that a message adds. */
   furtherPasses = 0;
+  /** How many times the model's `toolOverheadTokens` such tools take. */
+  toolOverheads = 0;
   readonly unknownTypes: string[] = [];
 
   readonly #dialect: Dialect;
   readonly #words: readonly PartWord[];
+  readonly #places: Places;
   readonly #isShared: (rule: PartRule) => boolean;
   /** By depth; undefined where an array stands. */
   readonly #frames: Frame[] = [];
@@ -97,6 +132,7 @@ export class PartReader {
   constructor(protocol: Protocol, isShared: (rule: PartRule) => boolean) {
     this.#dialect = DIALECTS[protocol];
     this.#words = PART_WORDS[protocol];
+    this.#places = PLACES[protocol];
     this.#isShared = isShared;
   }
 
@@ -104,7 +140,7 @@ export class PartReader {
     if (this.#skipped !== 0) return;
     const parent = this.#frameAt(depth - 1);
     if (parent !== undefined) {
-      if (parent.key === KEYS.input) this.#skipped = depth;
+      if (PASSED_OVER.includes(parent.key)) this.#skipped = depth;
       else if (parent.key === KEYS.type) parent.isAmbiguous = true;
     }
     this.#isObject[depth] = isObject;
@@ -126,7 +162,10 @@ export class PartReader {
   key(depth: number, token: JsonToken): void {
     if (this.#skipped !== 0) return;
     const frame = this.#frameAt(depth);
-    if (frame !== undefined) frame.key = KEY_LIST.find((word) => token.is(word));
+    if (frame === undefined) return;
+    frame.key = KEY_LIST.find((word) => token.is(word));
+    if (frame.key === KEYS.role) frame.untyped = 'message';
+    else if (frame.key === KEYS.id) frame.untyped ??= 'item_reference';
   }
 
   scalar(depth: number, firstByte: number, token: JsonToken): void {
@@ -135,7 +174,7 @@ export class PartReader {
     const key = frame?.key;
     if (frame === undefined || key === undefined || key === KEYS.text || key === KEYS.content) return;
     if (firstByte === QUOTE) this.#string(frame, key, token);
-    else if (key === KEYS.type) frame.isAmbiguous = true;
+    else if (key === KEYS.type) this.#noType(frame, firstByte);
   }
 
   #frameAt(depth: number): Frame | undefined {
@@ -145,8 +184,9 @@ export class PartReader {
   #string(frame: Frame, key: Buffer, token: JsonToken): void {
     if (key === KEYS.type) this.#type(frame, token);
     else if (key === KEYS.data) noteData(frame, token, 1);
-    else if (key === KEYS.url || key === KEYS.imageUrl || key === KEYS.fileData) noteAddress(frame, key, token);
+    else if (ADDRESSES.includes(key)) noteAddress(frame, key, token);
     else if (key === KEYS.fileId) noteSource(frame, 'file_id');
+    else if (key === KEYS.encrypted) noteSource(frame, 'encrypted_content');
   }
 
   #type(frame: Frame, token: JsonToken): void {
@@ -154,6 +194,12 @@ export class PartReader {
     frame.hasType = true;
     frame.word = this.#words.find(({ bytes }) => token.is(bytes));
     frame.unknownType = frame.word === undefined ? (token.text() ?? '') : undefined;
+  }
+
+  /** `null` is no type. */
+  #noType(frame: Frame, firstByte: number): void {
+    if (firstByte !== NULL || frame.hasType || !this.#places.areItems) frame.isAmbiguous = true;
+    frame.hasType = true;
   }
 
   /** An object has ended: it is a part, or tells its part how the content comes. */
@@ -167,7 +213,8 @@ export class PartReader {
       owner.isAmbiguous ||= frame.isAmbiguous;
       return;
     }
-    if (owner?.key === KEYS.definition) this.#addedTool(frame);
+    if (owner?.key === KEYS.definition || this.#isAddedTool(depth)) this.#addedTool(frame);
+    else if (this.#isUntyped(frame)) this.#untyped(frame, depth);
     else if (frame.word !== undefined) this.#known(frame, frame.word);
     else if (this.#isPart(depth)) this.#unknown(frame);
   }
@@ -175,20 +222,48 @@ export class PartReader {
   /** A tool without a type runs at the client, as in `tools`. */
   #addedTool(frame: Frame): void {
     if (!frame.hasType && !frame.isAmbiguous) return;
-    const rule: ToolRule | undefined = toolRule(this.#dialect, frame.unknownType ?? frame.word?.word ?? '');
-    if (rule === undefined || rule.class === 'priced' || frame.isAmbiguous) this.objection ??= rule ?? UNKNOWN_TOOL;
-    this.furtherPasses = Math.max(this.furtherPasses, rule?.furtherPasses ?? 0);
+    const tool = toolRule(this.#dialect, frame.unknownType ?? frame.word?.word ?? '');
+    const rules = tool === undefined ? [] : rulesOf(tool);
+    const refused = rules.find((rule) => rule.class === 'priced' || rule.uses !== undefined);
+    if (rules.length === 0 || refused !== undefined || frame.isAmbiguous)
+      this.objection ??= refused ?? rules[0] ?? UNKNOWN_TOOL;
+    this.furtherPasses = Math.max(this.furtherPasses, ...rules.map((rule) => rule.furtherPasses ?? 0));
+    if (this.#places.areItems) this.toolOverheads += Math.max(0, ...rules.map(({ overheads }) => overheads));
+  }
+
+  /** An item may bring tools: `input[].tools[]`. */
+  #isAddedTool(depth: number): boolean {
+    const { part, areItems } = this.#places;
+    return areItems && depth === part + 2 && this.#frames[part]?.key === KEYS.tools;
+  }
+
+  #isUntyped(frame: Frame): boolean {
+    const isTyped = frame.word !== undefined || frame.unknownType !== undefined || frame.isAmbiguous;
+    return !isTyped && this.#places.areItems;
+  }
+
+  /** Inside of an item only what names something counts. */
+  #untyped(frame: Frame, depth: number): void {
+    if (depth !== this.#places.part) {
+      this.isUnbounded ||= frame.hasSource;
+      return;
+    }
+    const word = this.#words.find((each) => each.word === frame.untyped);
+    if (word === undefined) this.#unknown(frame);
+    else this.#known(frame, word);
   }
 
   #isPart(depth: number): boolean {
-    if (depth === PART) return true;
-    return depth === INNER_PART && this.#frames[PART]?.key === KEYS.content && this.#isObject[depth - 1] !== true;
+    const { part, lists } = this.#places;
+    if (depth === part) return true;
+    return depth === part + 2 && lists.includes(this.#frames[part]?.key) && this.#isObject[depth - 1] !== true;
   }
 
   #known(frame: Frame, { rule: plain, sources }: PartWord): void {
-    const rule = plain ?? sources?.get(frame.source ?? '');
+    const rule = plain ?? sources?.get(frame.source ?? NO_SOURCE);
     if (rule === undefined || frame.isAmbiguous) {
       this.isUnbounded = true;
+      if (this.#places.areItems) this.objection ??= AMBIGUOUS;
       return;
     }
     if (rule.class === 'priced' || (rule.names !== undefined && !this.#isShared(rule))) this.objection ??= rule;
@@ -200,6 +275,7 @@ export class PartReader {
     else if (rule.counts === 'imageByUrl') this.imagesByUrl += 1;
     else if (rule.counts === 'document') this.documents += 1;
     else if (rule.class === 'outside') this.isUnbounded = true;
+    this.furtherPasses = Math.max(this.furtherPasses, rule.furtherPasses ?? 0);
     if (rule.counts === undefined) return;
     this.base64Bytes += dataBytes;
     this.base64Tokens += dataTokens;
@@ -210,6 +286,10 @@ export class PartReader {
     if (this.unknownTypes.length < MOST_UNKNOWN) this.unknownTypes.push(`content.${frame.unknownType ?? '(no type)'}`);
   }
 }
+
+const NULL = 0x6e;
+
+const ADDRESSES: readonly Buffer[] = [KEYS.url, KEYS.imageUrl, KEYS.fileData, KEYS.fileUrl];
 
 /** @param headLength of what stands before the base64, quote included */
 function noteData(frame: Frame, token: JsonToken, headLength: number): void {

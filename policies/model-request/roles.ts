@@ -1,10 +1,11 @@
-import type { Protocol } from '../../core/catalog/protocols';
+import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError } from '../../core/errors';
 
 /** The roles of the Messages protocol. Its vendor added `system` in autumn 2026. */
 export const MESSAGES_ROLES = ['user', 'assistant', 'system'] as const;
 
 const CHAT_ROLES = ['user', 'assistant', 'tool', 'system', 'developer', 'function'] as const;
+const RESPONSES_ROLES = ['user', 'assistant', 'system', 'developer'] as const;
 
 /** The roles that messages of one protocol may have. */
 export interface AcceptedRoles {
@@ -18,26 +19,33 @@ export function acceptedRoles(messagesRoles: readonly string[]): Readonly<Record
   return {
     messages: {
       words: wordsOf(messagesRoles),
-      refuse: (index) => refusal(index, `messages.${index}.role: Input should be ${quotedList(messagesRoles)}`),
+      refuse: (index) =>
+        refusal(paramOf('messages', index), `messages.${index}.role: Input should be ${quotedList(messagesRoles)}`),
     },
-    chat: {
-      words: wordsOf(CHAT_ROLES),
-      refuse: (index) => refusal(index, `${paramOf(index)}: expected one of ${CHAT_ROLES.join(', ')}`),
-    },
-    embeddings: { words: [], refuse: (index) => refusal(index, `${paramOf(index)}: there are no messages here`) },
+    chat: oneOf('chat', CHAT_ROLES),
+    responses: oneOf('responses', RESPONSES_ROLES),
+    embeddings: oneOf('embeddings', []),
   };
+}
+
+function oneOf(protocol: Protocol, roles: readonly string[]): AcceptedRoles {
+  const refuse = (index: number) => {
+    const param = paramOf(protocol, index);
+    return refusal(param, `${param}: expected one of ${roles.join(', ')}`);
+  };
+  return { words: wordsOf(roles), refuse };
 }
 
 function wordsOf(roles: readonly string[]): readonly Buffer[] {
   return roles.map((role) => Buffer.from(role));
 }
 
-function refusal(index: number, message: string): GatewayError {
-  return fail('INVALID_FIELD', { param: paramOf(index), message });
+function refusal(param: string, message: string): GatewayError {
+  return fail('INVALID_FIELD', { param, message });
 }
 
-function paramOf(index: number): string {
-  return `messages[${index}].role`;
+function paramOf(protocol: Protocol, index: number): string {
+  return `${PROTOCOLS[protocol].conversation}[${index}].role`;
 }
 
 const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' });

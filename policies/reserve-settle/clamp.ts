@@ -1,15 +1,7 @@
 import type { Foretold, ModelRequest } from '../../core/calls/call';
 import type { Candidate } from '../../core/catalog/catalog';
+import { PROTOCOLS } from '../../core/catalog/protocols';
 import { holdFor, mostOutputTokens } from './hold';
-
-/** The names a limit can have. */
-const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
-
-/**
- * Where the caller named no limit. Every upstream reads it: one that does not know `max_completion_tokens` would pass over it
- * and say more than is held.
- */
-const USUAL_LIMIT = 'max_tokens';
 
 /** Returns the call with the most output tokens that this much money holds; undefined when it does not hold one where one is asked for. */
 export function clampTo(
@@ -40,11 +32,13 @@ export function withLimit(request: ModelRequest, candidates: readonly Candidate[
 
 /** Under the names the caller used for it, none of them raised. Adapters see the lowered limit as if it had come so. */
 function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest {
-  const named = LIMITS.filter((member) => (request.members.get(member) ?? 'null') !== 'null');
+  const limits: readonly string[] = PROTOCOLS[request.protocol].limits;
+  const usual = limits.slice(0, 1);
+  const named = limits.filter((member) => (request.members.get(member) ?? 'null') !== 'null');
   const lowered = (member: string) => Math.min(Number(request.members.get(member)), maxOutputTokens);
   const edits =
     named.length === 0
-      ? [{ member: USUAL_LIMIT, set: String(maxOutputTokens) }]
+      ? usual.map((member) => ({ member, set: String(maxOutputTokens) }))
       : named.map((member) => ({ member, set: String(lowered(member)) }));
   const members = new Map(request.members);
   for (const { member, set } of edits) members.set(member, set);

@@ -117,7 +117,8 @@ function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], se
 function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: ModelEntry): bigint {
   let costE8 = 0n;
   for (const tool of toolUses ?? [])
-    costE8 += BigInt(piecesOf(tool, model) * choices) * (model.price.pieces.get(tool.meter) ?? 0n);
+    if (tool.meter !== undefined)
+      costE8 += BigInt(piecesOf(tool, model) * choices) * (model.price.pieces.get(tool.meter) ?? 0n);
   return costE8;
 }
 

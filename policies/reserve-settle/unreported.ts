@@ -6,7 +6,8 @@ type Charged = Exclude<Ending, { billing: 'released' }>;
 
 /** Adds what the vendor charges for each call of a kind and does not report, such as the search of a Chat call. */
 export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<ModelRequest, 'reading'>): Charged {
-  const missing = toolUses?.filter(({ meter, isReported }) => !isReported && !has(ending.usage, meter)) ?? [];
+  const missing =
+    toolUses?.filter(({ meter, isReported }) => !isReported && meter !== undefined && !has(ending.usage, meter)) ?? [];
   if (missing.length === 0) return ending;
   const usage = withPieces(ending.usage, missing);
   const [first, ...others] = ending.parts ?? [];
@@ -21,6 +22,6 @@ function has({ passes }: Usage, meter: string): boolean {
 function withPieces({ passes, ...rest }: Usage, tools: readonly ToolUse[]): Usage {
   const [first = { counts: new Map<string, number>() }, ...others] = passes;
   const counts = new Map(first.counts);
-  for (const { meter, pieces } of tools) counts.set(meter, pieces);
+  for (const { meter, pieces } of tools) if (meter !== undefined) counts.set(meter, pieces);
   return { ...rest, passes: [{ ...first, counts }, ...others] };
 }

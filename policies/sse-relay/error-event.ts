@@ -2,18 +2,38 @@ import type { Protocol } from '../../core/catalog/protocols';
 import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/errors';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import type { AnsweredCall } from './headers';
+import { type RelayedEvents, responseFailed } from './response-failed';
 
 /** Returns the event that ends a stream whose upstream broke off, or that was cut off. */
-export function brokenOff({ protocol, id, cutOffBy }: AnsweredCall, outcome: AttemptOutcome | undefined): Buffer {
-  return errorEvent(protocol, cutOffBy ?? fail(codeOf(outcome), { message: BROKEN_OFF }), id);
+export function brokenOff(
+  { protocol, id, cutOffBy }: AnsweredCall,
+  outcome: AttemptOutcome | undefined,
+  relayed: RelayedEvents,
+): Buffer {
+  return errorEvent(protocol, cutOffBy ?? fail(codeOf(outcome), { message: BROKEN_OFF }), id, relayed);
 }
 
+const NONE: RelayedEvents = { first: undefined, last: undefined };
+
 /** Returns an error as the protocol's own event. Chat clients look for `error` alone. */
-export function errorEvent(protocol: Protocol, error: GatewayError, requestId: string): Buffer {
+export function errorEvent(
+  protocol: Protocol,
+  error: GatewayError,
+  requestId: string,
+  relayed: RelayedEvents = NONE,
+): Buffer {
   const envelope = errorEnvelope(error, requestId);
-  if (protocol === 'chat') return Buffer.from(`data: ${JSON.stringify({ error: envelope.error })}\n\n`);
-  const inVendorsTerms = { ...envelope, error: { ...envelope.error, type: vendorTypeOf(error) } };
-  return Buffer.from(`event: error\ndata: ${JSON.stringify(inVendorsTerms)}\n\n`);
+  switch (protocol) {
+    case 'chat':
+    case 'embeddings':
+      return Buffer.from(`data: ${JSON.stringify({ error: envelope.error })}\n\n`);
+    case 'messages': {
+      const inVendorsTerms = { ...envelope, error: { ...envelope.error, type: vendorTypeOf(error) } };
+      return Buffer.from(`event: error\ndata: ${JSON.stringify(inVendorsTerms)}\n\n`);
+    }
+    case 'responses':
+      return responseFailed(envelope, relayed);
+  }
 }
 
 /** The types that the vendor gives to errors of servers, by our status; all others are `api_error`. */

@@ -24,7 +24,7 @@ export default definePolicy({
       },
       keepAlive: {
         description:
-          'After so long without a byte of the upstream the client of a stream gets a sign of life: `ping` in Messages, a comment in Chat. `off` for none.',
+          'After so long without a byte of the upstream the client of a stream gets a sign of life: `ping` in Messages, a comment in the other protocols. `off` for none.',
         type: 'string',
         pattern: '^([1-9][0-9]*(ms|s|m|h)|off)$',
         'x-expected': 'a duration such as 15s, or off',

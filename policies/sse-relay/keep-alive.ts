@@ -6,6 +6,7 @@ const COMMENT = Buffer.from(': keep-alive\n\n');
 const SIGNS: Readonly<Record<Protocol, Buffer>> = {
   messages: Buffer.from('event: ping\ndata: {"type": "ping"}\n\n'),
   chat: COMMENT,
+  responses: COMMENT,
   embeddings: COMMENT,
 };
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Counted, StreamAnswer } from '../../core/calls/call';
 import { readOnMs } from '../../core/calls/read-on';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
-import type { StreamFollower } from '../../core/catalog/upstream';
+import type { EventNote, StreamFollower } from '../../core/catalog/upstream';
 import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { annotateCost } from '../../core/wire/annotate-cost';
@@ -16,6 +16,7 @@ import { asksForUsage, HeldFinish } from './held-finish';
 import { HiddenTime } from './hidden-time';
 import { type KeepAlive, type QuietStream, signOf } from './keep-alive';
 import { ReadingOn } from './reading-on';
+import type { RelayedEvents } from './response-failed';
 import { StallWatch } from './stall';
 
 export interface StreamSettings {
@@ -52,6 +53,8 @@ export class StreamRelay implements QuietStream {
   /** It is whole, and has told what was used. */
   #isCounted = false;
   #break: Break | undefined;
+  /** As the client was given them, for an end that goes on from them. */
+  readonly #relayed: RelayedEvents = { first: undefined, last: undefined };
   readonly #readingOn: ReadingOn;
   /** undefined: the client gets the usage as the upstream sends it. */
   readonly #finish: HeldFinish | undefined;
@@ -96,7 +99,9 @@ export class StreamRelay implements QuietStream {
     await this.#settleAsItStands(beganMs, endedMs);
     if (this.#isGone) return void this.response.destroy();
     this.#write(this.#finish?.take() ?? []);
-    const last = this.#isWhole ? this.#rest() : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome));
+    const last = this.#isWhole
+      ? this.#rest()
+      : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome, this.#relayed));
     this.response.end(last);
   }
 
@@ -179,6 +184,8 @@ export class StreamRelay implements QuietStream {
   }
 
   #shown({ raw, event }: NotedEvent): Buffer | undefined {
+    this.#relayed.first ??= event;
+    this.#relayed.last = event;
     if (!this.#isContinued) {
       this.#follower?.note(event);
       return raw;
@@ -187,12 +194,12 @@ export class StreamRelay implements QuietStream {
     return shown === undefined ? undefined : Buffer.from(shown);
   }
 
-  async #settled({ raw, event }: NotedEvent): Promise<Buffer> {
+  async #settled({ raw, event, note }: NotedEvent): Promise<Buffer> {
     const { meter, reservation } = this.call;
     const counted = meter.read();
     const { chargedE8 } = await reservation.settle({ candidate: this.#answer.candidate, ...counted });
     const shown = this.#isContinued ? Buffer.from(this.#follower?.continued(event, counted.usage) ?? '') : raw;
-    return this.settings.annotateStreamCost ? annotateLast(shown, chargedE8) : shown;
+    return this.settings.annotateStreamCost ? annotateLast(shown, chargedE8, note.usageAt) : shown;
   }
 
   #write(pieces: readonly Buffer[]): void {
@@ -342,8 +349,8 @@ function inOnePiece(pieces: readonly Buffer[]): Buffer {
 }
 
 /** Of several events the last one tells the usage. */
-function annotateLast(raw: Buffer, costE8: bigint): Buffer {
+function annotateLast(raw: Buffer, costE8: bigint, usageAt: EventNote['usageAt']): Buffer {
   const start = raw.lastIndexOf('\n\nevent:', raw.length - 3);
-  if (start === -1) return annotateCost(raw, costE8);
-  return Buffer.concat([raw.subarray(0, start + 2), annotateCost(raw.subarray(start + 2), costE8)]);
+  if (start === -1) return annotateCost(raw, costE8, usageAt);
+  return Buffer.concat([raw.subarray(0, start + 2), annotateCost(raw.subarray(start + 2), costE8, usageAt)]);
 }

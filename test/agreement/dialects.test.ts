@@ -5,12 +5,14 @@ import type { Dialect } from '../../core/dialects/dialect';
 import { toolRule } from '../../core/dialects/dialects';
 import { EMBEDDINGS_DIALECT } from '../../core/dialects/embeddings';
 import { MESSAGES_DIALECT } from '../../core/dialects/messages';
+import { RESPONSES_DIALECT } from '../../core/dialects/responses';
 import { requestMembersPage } from '../support/request-members-page';
 import { PROJECT, textOf } from '../support/sources';
 
 const MESSAGES_TYPES = typesOf('@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
 const CHAT_TYPES = typesOf('openai/resources/chat/completions/completions.d.ts');
 const EMBEDDINGS_TYPES = typesOf('openai/resources/embeddings.d.ts');
+const RESPONSES_TYPES = typesOf('openai/resources/responses/responses.d.ts');
 
 function typesOf(file: string): string {
   return readFileSync(`${PROJECT}/node_modules/${file}`, 'utf8');
@@ -72,6 +74,25 @@ describe("the tables of request members and the vendors' published types", () =>
     expect(parts).to.include.members(['image_url', 'file']);
     expect(parts.filter((type) => !(type in CHAT_DIALECT.parts))).to.deep.equal([]);
     expect(withoutTool(CHAT_DIALECT, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
+  });
+
+  it('agree on every member of a Responses request, and of one that compacts', () => {
+    const members = ['ResponseCreateParamsBase', 'ResponseCompactParams'].flatMap((name) =>
+      bodyMembers(RESPONSES_TYPES, name),
+    );
+    expect(members).to.include.members(['previous_response_id', 'max_output_tokens']).and.have.length.above(30);
+    expect(members.filter((name) => !(name in RESPONSES_DIALECT.members))).to.deep.equal([]);
+  });
+
+  it('agree on every item, content part and tool of a Responses request', () => {
+    const items = ['ResponseInputItem', 'ResponseContent', 'ResponseFunctionCallOutputItem'].flatMap((union) =>
+      typesIn(RESPONSES_TYPES, union),
+    );
+    expect(items).to.include.members(['item_reference', 'input_file', 'compaction']).and.have.length.above(35);
+    expect(items.filter((type) => !(type in RESPONSES_DIALECT.parts))).to.deep.equal([]);
+    const tools = typesIn(RESPONSES_TYPES, 'Tool');
+    expect(tools).to.include.members(['web_search', 'mcp']).and.have.length.above(15);
+    expect(withoutTool(RESPONSES_DIALECT, tools)).to.deep.equal([]);
   });
 
   it('agree on every member of an Embeddings request', () => {

@@ -3,11 +3,13 @@ import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import chat from '../../plugins/upstreams/chat';
 import embeddings from '../../plugins/upstreams/embeddings';
 import messages from '../../plugins/upstreams/messages';
+import responses from '../../plugins/upstreams/responses';
 import { readRecordings } from './recordings';
 
 const OURS: readonly [Protocol, UpstreamAdapter][] = [
   ['messages', messages],
   ['chat', chat],
+  ['responses', responses],
   ['embeddings', embeddings],
 ];
 

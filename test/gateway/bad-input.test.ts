@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { makeApiKey } from '../../core/accounts/key-format';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { PROTOCOLS as FACTS } from '../../core/catalog/protocols';
+import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { type RequestOptions, startGateway, type TestGateway } from '../support/gateway';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -57,50 +58,64 @@ describe('Bad input gets a clear error', function () {
     code: 'INVALID_FIELD',
     ...(param === undefined ? {} : { param }),
   });
-  const without = (name: string) => {
-    const { [name]: _, ...rest } = ask();
+  const without = (protocol: TestProtocol, name: string) => {
+    const { [name]: _, ...rest } = askIn(protocol);
     return rest;
   };
 
   for (const protocol of PROTOCOLS) {
     describe(protocol, () => {
       const path = PATH[protocol];
+      const { conversation, limits } = FACTS[protocol];
+      const [limit] = limits;
       const bodies: [string, unknown, Expected][] = [
         ['broken JSON', '{"model": "acme-large", ', { ...invalid(), code: 'INVALID_JSON' }],
         ['no object', '[1]', { ...invalid(), code: 'INVALID_JSON' }],
         ['an empty body', '', { ...invalid(), code: 'INVALID_JSON' }],
-        ['a repeated model', '{"model":"acme-large","mod\\u0065l":"x","max_tokens":1,"messages":[]}', invalid('model')],
-        ['no model', without('model'), invalid('model')],
-        ['a model that is no string', ask({ model: 7 }), invalid('model')],
-        ['no messages', without('messages'), invalid('messages')],
-        ['messages that are no array', ask({ messages: 'Hello' }), invalid('messages')],
-        ['a role nobody has', ask({ messages: [{ role: 'robot', content: 'Hello' }] }), invalid('messages[0].role')],
-        ['a stream that is no boolean', ask({ stream: 'yes' }), invalid('stream')],
-        ['max_tokens that is no integer', ask({ max_tokens: 1.5 }), invalid('max_tokens')],
-        ['max_tokens below 0', ask({ max_tokens: -1 }), invalid('max_tokens')],
-        ['tools that are no array', ask({ tools: {} }), invalid('tools')],
-        ['an unknown model', ask({ model: 'acme-lrage' }), { ...invalid('model'), code: 'MODEL_NOT_PRICED' }],
+        [
+          'a repeated model',
+          `{"model":"acme-large","mod\\u0065l":"x","${limit}":1,"${conversation}":[]}`,
+          invalid('model'),
+        ],
+        ['no model', without(protocol, 'model'), invalid('model')],
+        ['a model that is no string', askIn(protocol, { model: 7 }), invalid('model')],
+        ['no conversation', without(protocol, conversation), invalid(conversation)],
+        ['a conversation that is a number', askIn(protocol, { messages: 7 }), invalid(conversation)],
+        [
+          'a role nobody has',
+          askIn(protocol, { messages: [{ role: 'robot', content: 'Hello' }] }),
+          invalid(`${conversation}[0].role`),
+        ],
+        ['a stream that is no boolean', askIn(protocol, { stream: 'yes' }), invalid('stream')],
+        ['a limit that is no integer', askIn(protocol, { max_tokens: 1.5 }), invalid(limit)],
+        ['a limit below 0', askIn(protocol, { max_tokens: -1 }), invalid(limit)],
+        ['tools that are no array', askIn(protocol, { tools: {} }), invalid('tools')],
+        [
+          'an unknown model',
+          askIn(protocol, { model: 'acme-lrage' }),
+          { ...invalid('model'), code: 'MODEL_NOT_PRICED' },
+        ],
         [
           'a service tier without a price',
-          ask({ service_tier: 'priority' }),
+          askIn(protocol, { service_tier: 'priority' }),
           { ...invalid('service_tier'), code: 'MODEL_NOT_PRICED' },
         ],
         [
           '257 levels',
-          `{"model":"acme-large","max_tokens":1,"messages":${'['.repeat(257)}`,
+          `{"model":"acme-large","${limit}":1,"${conversation}":${'['.repeat(257)}`,
           { ...invalid(), code: 'INVALID_JSON' },
         ],
       ];
       if (protocol === 'messages') {
         bodies.push(
-          ['no max_tokens', without('max_tokens'), invalid('max_tokens')],
-          ['temperature 1.1', ask({ temperature: 1.1 }), invalid('temperature')],
-          ['a number as system', ask({ system: 7 }), invalid('system')],
+          ['no max_tokens', without(protocol, 'max_tokens'), invalid('max_tokens')],
+          ['temperature 1.1', askIn(protocol, { temperature: 1.1 }), invalid('temperature')],
+          ['a number as system', askIn(protocol, { system: 7 }), invalid('system')],
         );
       } else {
         bodies.push(
-          ['max_tokens of 0', ask({ max_tokens: 0 }), invalid('max_tokens')],
-          ['temperature 2.1', ask({ temperature: 2.1 }), invalid('temperature')],
+          ['a limit of 0', askIn(protocol, { max_tokens: 0 }), invalid(limit)],
+          ['temperature 2.1', askIn(protocol, { temperature: 2.1 }), invalid('temperature')],
         );
       }
       for (const [title, body, expected] of bodies) {

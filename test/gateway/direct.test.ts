@@ -1,25 +1,16 @@
 import { expect } from 'chai';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { answerOf, errorStreamOf, failureOf } from '../support/dialects';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { rawPost, statusOf } from '../support/raw';
 import {
-  chatAnswer,
-  chatErrorStream,
-  chatFailure,
   closedPort,
-  messagesAnswer,
-  messagesErrorStream,
-  messagesFailure,
   neverAnswer,
   resetBeforeHeaders,
   respond,
   startUpstream,
   type TestUpstream,
 } from '../support/upstream';
-
-const answerOf = { messages: messagesAnswer, chat: chatAnswer };
-const failureOf = { messages: messagesFailure, chat: chatFailure };
-const errorStreamOf = { messages: messagesErrorStream, chat: chatErrorStream };
 
 describe('Direct addresses', function () {
   this.timeout(60_000);
@@ -57,12 +48,13 @@ describe('Direct addresses', function () {
 
   const at = (host: string, path: string, body: unknown) =>
     gateway.call(path, { key, headers: { host }, body: body as Record<string, unknown> });
-  const native = (more: Record<string, unknown> = {}) => ask({ model: 'Acme.Large-Native', ...more });
+  const native = (protocol: TestProtocol = 'messages', more: Record<string, unknown> = {}) =>
+    askIn(protocol, { model: 'Acme.Large-Native', ...more });
 
   for (const protocol of PROTOCOLS) {
     it(`${protocol}: asks the upstream it names, and the bill and the record say so`, async () => {
       acme.always(answerOf[protocol]());
-      const answer = await at('acme.p.gateway.example', `${PATH[protocol]}?beta=true`, native());
+      const answer = await at('acme.p.gateway.example', `${PATH[protocol]}?beta=true`, native(protocol));
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.headers).to.include({
         'x-routing-provider': 'acme',
@@ -79,7 +71,7 @@ describe('Direct addresses', function () {
     for (const status of [400, 401, 402, 403, 404, 429, 500, 503, 529]) {
       it(`${protocol}: gives the upstream's own ${status} to the caller as it is, after one attempt`, async () => {
         acme.always(failureOf[protocol](status, { message: 'in its own words' }, { 'retry-after': '1' }));
-        const answer = await at('acme.p.gateway.example', PATH[protocol], native());
+        const answer = await at('acme.p.gateway.example', PATH[protocol], native(protocol));
         expect(answer.status).to.equal(status);
         expect(answer.headers).to.include({
           'x-svc-source': 'provider',
@@ -95,7 +87,7 @@ describe('Direct addresses', function () {
     it(`${protocol}: an error as a stream's first event is the upstream's own too`, async () => {
       const script = errorStreamOf[protocol]();
       acme.always(script);
-      const answer = await at('acme.p.gateway.example', PATH[protocol], native({ stream: true }));
+      const answer = await at('acme.p.gateway.example', PATH[protocol], native(protocol, { stream: true }));
       expect(answer.text).to.equal(script.text);
       expect(answer.headers['x-svc-source']).to.equal('provider');
       expect(acme.calls).to.have.length(1);

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
+import { answerOf } from '../support/dialects';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
-import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 import { COMPRESSED_CALL, zstdBomb, zstdOf } from '../support/zstd';
 
 const ENCODE: Readonly<Record<string, (content: Buffer) => Buffer>> = {
@@ -52,8 +53,8 @@ describe('Encoded bodies', function () {
 
   for (const protocol of PROTOCOLS)
     it(`of ${protocol} calls reach the upstream as they are decoded, and cost what plain ones cost`, async () => {
-      const body = Buffer.from(JSON.stringify(ask({ metadata: { user_id: 'Grüße' } })));
-      const answer = protocol === 'messages' ? messagesAnswer() : chatAnswer();
+      const body = Buffer.from(JSON.stringify(askIn(protocol, { metadata: { user_id: 'Grüße' } })));
+      const answer = answerOf[protocol]();
       upstream.always(answer);
       const plain = await gateway.call(PATH[protocol], { key, body });
       for (const [encoding, encode] of Object.entries(ENCODE)) {

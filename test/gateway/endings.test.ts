@@ -1,31 +1,18 @@
 import { expect } from 'chai';
 import { request } from 'undici';
-import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { afterTexts, answerOf, DIALECT, failureOf } from '../support/dialects';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
-import {
-  chatAnswer,
-  chatFailure,
-  chatStream,
-  messagesAnswer,
-  messagesFailure,
-  messagesStream,
-  neverAnswer,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { chatStream, neverAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
 /** 1,000 × 3 + 200 × 15 USD per million. */
 const COST = '0.00600000';
 
-const answerOf = { messages: messagesAnswer, chat: chatAnswer };
-const failureOf = { messages: messagesFailure, chat: chatFailure };
-
 function streamOf(protocol: TestProtocol, options: Record<string, unknown> = {}): Script {
   const said = { texts: ['one ', 'two ', 'three '], usage: USAGE, ...options };
-  return protocol === 'messages' ? messagesStream(said) : chatStream({ withUsage: true, ...said });
+  return DIALECT[protocol].stream(said);
 }
 
 describe('Who pays for which ending', () => {
@@ -66,7 +53,7 @@ describe('Who pays for which ending', () => {
       it('an unstreamed answer costs its usage, and the header, the record and the balance say the same', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
-        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
         expect(answer.status, answer.text).to.equal(200);
         expect(answer.headers).to.include({
           'x-ai-cost': COST,
@@ -96,11 +83,11 @@ describe('Who pays for which ending', () => {
       it('a stream costs its usage, and its last usage says so in `cost`', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(streamOf(protocol));
-        const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
         expect(answer.status).to.equal(200);
         expect(answer.headers).not.to.have.property('x-ai-cost');
         expect(answer.text).to.include(`"cost":${COST}`);
-        expect(answer.text).to.match(protocol === 'messages' ? /event: message_stop/ : /data: \[DONE\]/);
+        expect(answer.text).to.match(DIALECT[protocol].end);
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
           billing: 'actual',
           cost: COST,
@@ -111,7 +98,7 @@ describe('Who pays for which ending', () => {
       it('cache tokens have their own prices and are part of the input', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: { input: 1_000, output: 200, cacheRead: 500 } }));
-        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
         expect(answer.headers['x-ai-tokens-input']).to.equal('1500');
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'actual', cost: '0.00615000' });
       });
@@ -119,11 +106,11 @@ describe('Who pays for which ending', () => {
       it('a stream without usage is estimated from what was relayed', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(
-          protocol === 'messages'
-            ? messagesStream({ texts: ['abcd', 'efgh'], rawUsage: null })
-            : chatStream({ texts: ['abcd', 'efgh'], withUsage: false }),
+          protocol === 'chat'
+            ? chatStream({ texts: ['abcd', 'efgh'], withUsage: false })
+            : streamOf(protocol, { texts: ['abcd', 'efgh'], rawUsage: null }),
         );
-        const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
         expect(answer.status).to.equal(200);
         const record = await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'estimated' });
         expect(record['outputTokens']).to.equal(2);
@@ -133,7 +120,7 @@ describe('Who pays for which ending', () => {
       it("an upstream's refusal of the request is relayed untouched and costs nothing", async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(failureOf[protocol](422, { message: 'not like this' }));
-        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
         expect(answer.status).to.equal(422);
         expect(answer.headers['x-svc-source']).to.equal('provider');
         expect(answer.text).to.include('not like this');
@@ -147,7 +134,7 @@ describe('Who pays for which ending', () => {
       it('when every attempt fails the caller gets 502 with the attempts, and pays nothing', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(failureOf[protocol](500));
-        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
         expect(answer.status).to.equal(502);
         expect(answer.json.error.code).to.equal('ALL_PROVIDERS_FAILED');
         expect(answer.json.error.details.attempts[0]).to.include({ upstream: 'acme', outcome: 'status', status: 500 });
@@ -162,7 +149,7 @@ describe('Who pays for which ending', () => {
       it('an upstream that stays silent is a 504 and costs nothing', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(neverAnswer());
-        const answer = await gateway.call(PATH[protocol], { key, body: ask() });
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
         expect(answer.status).to.equal(504);
         expect(answer.json.error.code).to.equal('UPSTREAM_TIMEOUT');
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'released', cost: '0.00000000' });
@@ -170,13 +157,13 @@ describe('Who pays for which ending', () => {
 
       it("a stream cut after content ends with the protocol's error event, never as if complete, and costs nothing", async () => {
         const { key } = await gateway.newCustomer('10');
-        upstream.always(streamOf(protocol, { cutAfter: protocol === 'messages' ? 4 : 3, cut: 'reset' }));
-        const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+        upstream.always(streamOf(protocol, { cutAfter: afterTexts(protocol, 1), cut: 'reset' }));
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
         expect(answer.status).to.equal(200);
         expect(answer.text).to.include('one ');
         expect(answer.text).to.include('ALL_PROVIDERS_FAILED');
-        expect(answer.text).not.to.match(/message_stop|\[DONE\]/);
-        if (protocol === 'messages') expect(answer.text).to.include('event: error');
+        expect(answer.text).not.to.match(DIALECT[protocol].end);
+        expect(answer.text.trimEnd().split('\n\n').at(-1)).to.match(DIALECT[protocol].errorEnd);
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
           billing: 'released',
           cost: '0.00000000',
@@ -191,7 +178,7 @@ describe('Who pays for which ending', () => {
         const asked = request(`${gateway.url}${PATH[protocol]}`, {
           method: 'POST',
           headers: { 'x-api-key': key, 'content-type': 'application/json' },
-          body: JSON.stringify(ask()),
+          body: JSON.stringify(askIn(protocol)),
           signal: leaving.signal,
         }).catch((error: unknown) => error);
         const seen = await upstream.call(1);

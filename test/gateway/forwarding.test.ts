@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { request } from 'undici';
-import { ask, askAsSent, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askAsSent, askIn, PATH, PROTOCOLS } from '../support/calls';
+import { answerOf, streamOf } from '../support/dialects';
 import { MODEL, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
 import { until } from '../support/until';
 import {
-  chatAnswer,
   chatStream,
   messagesAnswer,
   messagesStream,
@@ -56,14 +56,11 @@ describe('Forwarding', function () {
   for (const protocol of PROTOCOLS) {
     it(`${protocol}: query, vendor headers and the platform's credential arrive; the client's do not`, async () => {
       upstream.next(
-        (protocol === 'messages' ? messagesAnswer : chatAnswer)(
-          {},
-          { headers: { 'anthropic-ratelimit': '7', 'set-cookie': 'a=b', 'x-other': '1' } },
-        ),
+        answerOf[protocol]({}, { headers: { 'anthropic-ratelimit': '7', 'set-cookie': 'a=b', 'x-other': '1' } }),
       );
       const answer = await gateway.call(`${PATH[protocol]}?beta=true`, {
         key,
-        body: ask(),
+        body: askIn(protocol),
         headers: {
           'anthropic-version': '2099-01-01',
           'anthropic-beta': 'one,two',
@@ -94,10 +91,7 @@ describe('Forwarding', function () {
     });
 
     it(`${protocol}: a stream arrives byte for byte but for the cost`, async () => {
-      const script =
-        protocol === 'messages'
-          ? messagesStream({ texts: ['é', '😀', ' x'] })
-          : chatStream({ texts: ['é', '😀', ' x'], withUsage: true });
+      const script = streamOf(protocol, { texts: ['é', '😀', ' x'] });
       upstream.next(script);
       const direct = await request(`${upstream.url}${PATH[protocol]}`, { method: 'POST', body: '{}' });
       const wanted = await direct.body.text();
@@ -171,8 +165,8 @@ describe('Two upstreams', () => {
         [respond({ status: 429, body: {}, headers: { 'retry-after': '30' } }), 'chat'],
       ] as const) {
         upstream.next(failure);
-        second.next(protocol === 'messages' ? messagesAnswer() : chatAnswer());
-        const answer = await gateway.call(PATH[protocol], { key: customer.key, body: ask() });
+        second.next(answerOf[protocol]());
+        const answer = await gateway.call(PATH[protocol], { key: customer.key, body: askIn(protocol) });
         expect(answer.status).to.equal(200);
         expect(answer.headers).to.include({
           'x-routing-provider': 'second',

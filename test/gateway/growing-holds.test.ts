@@ -1,16 +1,10 @@
 import { expect } from 'chai';
-import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { DIALECT, streamOf } from '../support/dialects';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { until } from '../support/until';
-import {
-  chatStream,
-  messagesAnswer,
-  messagesStream,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** Output at 100 USD per million tokens and 1,000 tokens a second: the clock costs 0.1 USD a second. */
 const FAST = { maxOutput: 128_000, tokenizerFactor: 1, price: { input: 1, output: 100 }, maxTokensPerSecond: 1_000 };
@@ -22,10 +16,11 @@ const SLIGHTLY_MORE = 0.001;
 const WORDS = Array.from({ length: 2_000 }, () => 'word ');
 
 /** Goes on saying words for as long as it is listened to. */
-const talks: Readonly<Record<TestProtocol, Script>> = {
-  messages: messagesStream({ texts: WORDS, delayMs: 20 }),
-  chat: chatStream({ texts: WORDS, delayMs: 20 }),
-};
+const talks = {
+  messages: streamOf('messages', { texts: WORDS, delayMs: 20 }),
+  chat: streamOf('chat', { texts: WORDS, delayMs: 20 }),
+  responses: streamOf('responses', { texts: WORDS, delayMs: 20 }),
+} as const;
 
 describe('The hold of a stream whose upstream stops when it is cancelled', function () {
   this.timeout(60_000);
@@ -49,9 +44,10 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
   });
   beforeEach(() => upstream.reset());
 
-  const asked = (more: object = {}) => ask({ model: 'fast', max_tokens: 128_000, stream: true, ...more });
+  const asked = (more: object = {}, protocol: TestProtocol = 'messages') =>
+    askIn(protocol, { model: 'fast', max_tokens: 128_000, stream: true, ...more });
   const begin = (key: string, protocol: TestProtocol = 'messages', more: object = {}) =>
-    new LeavingClient(gateway, PATH[protocol], key, asked(more));
+    new LeavingClient(gateway, PATH[protocol], key, asked(more, protocol));
   const held = async (key: string) => Number((await gateway.balance(key)).heldUsd);
   const idOf = (client: LeavingClient) => /request-id: (\S+)/i.exec(client.text)?.[1] ?? '';
 
@@ -78,7 +74,7 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
       expect(((Date.now() - call.at) / 1_000) * USD_A_SECOND).to.be.below(0.75);
       expect(client.text)
         .to.match(/^HTTP\/1\.1 200/)
-        .and.not.match(/message_stop|\[DONE\]/);
+        .and.not.match(DIALECT[protocol].end);
       const record = await gateway.record(key, idOf(client));
       expect(record).to.include({ billing: 'partial', status: 200, errorCode: 'INSUFFICIENT_BALANCE' });
       // What was sent until then, and no more than was held.

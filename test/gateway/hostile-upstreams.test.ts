@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { request } from 'undici';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { held, PROBED } from '../support/held';
 import { until } from '../support/until';
@@ -119,7 +119,7 @@ describe('An upstream that answers with hostile bytes', function () {
       const { statusCode, body } = await request(`${gateway.url}${PATH[protocol]}`, {
         method: 'POST',
         headers: { 'x-api-key': key, 'content-type': 'application/json' },
-        body: JSON.stringify(ask({ stream: true })),
+        body: JSON.stringify(askIn(protocol, { stream: true })),
         signal: leaving.signal,
       });
       body.on('error', () => undefined);

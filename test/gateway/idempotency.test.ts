@@ -1,14 +1,12 @@
 import { expect } from 'chai';
 import { request } from 'undici';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
+import { answerOf, failureOf } from '../support/dialects';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import {
   after as afterMs,
-  chatAnswer,
-  chatFailure,
   messagesAnswer,
-  messagesFailure,
   messagesStream,
   startUpstream,
   type TestUpstream,
@@ -17,8 +15,6 @@ import {
 const USAGE = { input: 1_000, output: 200 };
 /** 1,000 × 3 + 200 × 15 USD per million. */
 const COST = '0.00600000';
-const answerOf = { messages: messagesAnswer, chat: chatAnswer };
-const failureOf = { messages: messagesFailure, chat: chatFailure };
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
@@ -52,7 +48,7 @@ describe('Idempotency-Key of model calls', () => {
       it('a repetition of a charged call is 409 with its request id and cost, is not to be retried, and costs nothing', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
-        const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: ask() });
+        const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: askIn(protocol) });
         const first = await call();
         expect(first.status, first.text).to.equal(200);
         const second = await call();
@@ -69,7 +65,7 @@ describe('Idempotency-Key of model calls', () => {
       it('a repetition while the first call runs is 409 with Retry-After, and no upstream is asked', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(afterMs(500, answerOf[protocol]({ usage: USAGE })));
-        const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: ask() });
+        const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: askIn(protocol) });
         const first = call();
         await upstream.call(1);
         const second = await call();
@@ -87,7 +83,7 @@ describe('Idempotency-Key of model calls', () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(failureOf[protocol](422, { message: 'not like this' }));
         upstream.always(answerOf[protocol]({ usage: USAGE }));
-        const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: ask() });
+        const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: askIn(protocol) });
         expect((await call()).status).to.equal(422);
         expect((await call()).status).to.equal(200);
         expect((await call()).status).to.equal(409);
@@ -98,8 +94,8 @@ describe('Idempotency-Key of model calls', () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
         const call = (body: object) => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body });
-        const first = await call(ask());
-        const second = await call(ask({ max_tokens: 101 }));
+        const first = await call(askIn(protocol));
+        const second = await call(askIn(protocol, { max_tokens: 101 }));
         expect(second.status, second.text).to.equal(409);
         expect(second.headers['x-should-retry']).to.equal('false');
         expect(second.json.error).to.deep.include({

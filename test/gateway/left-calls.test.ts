@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { afterTexts, answerOf, DIALECT, streamOf } from '../support/dialects';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import {
   beforeBody,
-  chatAnswer,
-  chatStream,
   after as later,
   messagesAnswer,
   messagesAsAsked,
@@ -21,18 +20,10 @@ import {
   when,
 } from '../support/upstream';
 
-const answerOf = { messages: messagesAnswer, chat: chatAnswer };
-
 /** What the vendor charges for: the output is mostly reasoning that is not shown. */
 const USAGE = { input: 1_000, output: 20_000 };
 /** 1,000 × 3 + 20,000 × 15 USD per million. */
 const COST = '0.30300000';
-
-const streamOf = (protocol: TestProtocol, options: Record<string, unknown> = {}): Script =>
-  protocol === 'messages' ? messagesStream(options) : chatStream({ withUsage: true, ...options });
-
-/** Events before the first content, and after one piece of text. */
-const PREAMBLE = { messages: 3, chat: 1 } as const;
 
 /** Long after the gateway has seen that the client left. */
 const LATER_MS = 500;
@@ -76,7 +67,7 @@ describe('A client that leaves after the upstream took the request', function ()
   });
 
   const begin = (protocol: TestProtocol, more: Record<string, unknown>, prefix = '', by = key) =>
-    new LeavingClient(gateway, `${prefix}${PATH[protocol]}`, by, ask({ max_tokens: 50_000, ...more }));
+    new LeavingClient(gateway, `${prefix}${PATH[protocol]}`, by, askIn(protocol, { max_tokens: 50_000, ...more }));
 
   const onlyRecord = (paidBy = key): Promise<Record<string, unknown>> =>
     until(
@@ -96,7 +87,7 @@ describe('A client that leaves after the upstream took the request', function ()
 
   for (const protocol of PROTOCOLS) {
     it(`pays the reported usage of a stream that it left before the usage came (${protocol})`, async () => {
-      const before = PREAMBLE[protocol] + 1;
+      const before = afterTexts(protocol, 1);
       upstream.always(
         streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(LATER_MS) } }),
       );
@@ -109,13 +100,12 @@ describe('A client that leaves after the upstream took the request', function ()
     });
 
     it(`pays the reported usage of a stream that it left between stop reason and usage (${protocol})`, async () => {
-      // In the Messages protocol one event tells both.
-      const before = protocol === 'messages' ? PREAMBLE.messages + 2 : PREAMBLE.chat + 2;
+      const before = afterTexts(protocol, 1) + DIALECT[protocol].beforeUsage;
       upstream.always(
         streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(LATER_MS) } }),
       );
       const client = begin(protocol, { stream: true });
-      await client.sees(protocol === 'messages' ? 'content_block_stop' : 'finish_reason":"stop"');
+      await client.sees(DIALECT[protocol].seenBeforeUsage);
       client.leave();
       expect(await onlyRecord()).to.include({ billing: 'actual', cost: COST, status: 200 });
     });
@@ -270,7 +260,7 @@ describe('A client that leaves after the upstream took the request', function ()
         ['stubborn', ''],
         ['lasting', '/cost'],
       ] as const) {
-        const waitFor = { before: PREAMBLE[protocol] + 1, until: sleep(12_000) };
+        const waitFor = { before: afterTexts(protocol, 1), until: sleep(12_000) };
         const slow = streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor });
         await leave(`${model} ${protocol}`, slow, protocol, model, 'one ', prefix);
       }

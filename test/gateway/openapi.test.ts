@@ -253,6 +253,6 @@ function membersNamed(name: string, part: unknown): unknown[] {
 
 /** The status of an error at a path: what a model call asks for and is not served is a mistake of the request. */
 function statusOf(code: string | undefined, path: string): string {
-  const isModelCall = /\/(?:messages|chat\/completions|embeddings)$/.test(path);
+  const isModelCall = /\/(?:messages|chat\/completions|responses|embeddings)$/.test(path);
   return code === 'NOT_SUPPORTED' && isModelCall ? '400' : String(ERRORS[code as keyof typeof ERRORS]?.status);
 }

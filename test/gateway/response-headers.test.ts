@@ -1,17 +1,9 @@
 import { expect } from 'chai';
-import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { answerOf, streamOf } from '../support/dialects';
 import { type Configured, startGateway, type TestGateway } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
-import {
-  chatAnswer,
-  chatStream,
-  messagesAnswer,
-  messagesFailure,
-  messagesStream,
-  respond,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { messagesAnswer, messagesFailure, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
 const PASSED = {
   'retry-after': '7',
@@ -57,8 +49,7 @@ describe('Response headers of upstreams', function () {
   beforeEach(() => upstream.reset());
 
   function answering(protocol: TestProtocol, stream: boolean, headers: Record<string, string>) {
-    if (protocol === 'messages') return stream ? messagesStream({ headers }) : messagesAnswer({}, { headers });
-    return stream ? chatStream({ headers, withUsage: true }) : chatAnswer({}, { headers });
+    return stream ? streamOf(protocol, { headers }) : answerOf[protocol]({}, { headers });
   }
 
   function expectOurIds(headers: Record<string, string>): void {
@@ -76,7 +67,7 @@ describe('Response headers of upstreams', function () {
         it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: hints about retries and the model are passed, the platform's account is not`, async () => {
           const ids = { 'request-id': 'req_of_the_vendor', 'x-request-id': 'req_of_the_vendor' };
           upstream.next(answering(protocol, stream, { ...FROM_UPSTREAM, ...ids }));
-          const { status, headers } = await gateway.call(PATH[protocol], { key, body: ask({ stream }) });
+          const { status, headers } = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream }) });
           expect(status).to.equal(200);
           expect(headers).to.include(PASSED);
           for (const name of [...Object.keys(OF_THE_ACCOUNT), 'set-cookie', 'server', 'x-upstream-request-id'])

@@ -1,20 +1,14 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { ask, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { DIALECT, streamOf } from '../support/dialects';
 import { type Answered, type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { statusOf } from '../support/raw';
 import { newStores } from '../support/stores';
 import { until } from '../support/until';
-import {
-  chatStream,
-  messagesStream,
-  neverAnswer,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { messagesStream, neverAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** Streams that would go on for minutes. */
 const WORDS = { texts: Array.from({ length: 10_000 }, () => 'word '), delayMs: 20 };
@@ -42,25 +36,27 @@ describe('A stop while calls run that do not end', function () {
     const gateway = await startGateway(options);
     ({ key } = await gateway.newCustomer('1000'));
 
-    upstream.next(messagesStream(WORDS));
-    const messages = gateway.call(PATH.messages, { key, body: ask({ stream: true }) });
-    await upstream.call(1);
-    upstream.next(chatStream(WORDS));
-    const chat = gateway.call(PATH.chat, { key, body: ask({ stream: true }) });
-    await upstream.call(2);
+    const running: Promise<Answered>[] = [];
+    for (const protocol of PROTOCOLS) {
+      upstream.next(streamOf(protocol, WORDS));
+      running.push(gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) }));
+      await upstream.call(running.length);
+    }
     upstream.next(neverAnswer());
     const waiting = gateway.call(PATH.messages, { key, body: ask() });
-    await upstream.call(3);
+    await upstream.call(PROTOCOLS.length + 1);
     upstream.next(LONG);
     unread = begin(gateway, key, JSON.stringify(ask({ stream: true, max_tokens: 9_000_000 })));
     unread.pause();
-    await upstream.call(4);
+    await upstream.call(PROTOCOLS.length + 2);
     const slow = begin(gateway, key, '{"model":', 1_000);
     const uploaded = readAll(slow);
     await until('the streams have begun', async () => (await gateway.balance(key)).heldUsd !== '0.00000000');
 
     gateway.process.kill('SIGTERM');
-    [streams.messages, streams.chat, unstreamed, uploading] = await Promise.all([messages, chat, waiting, uploaded]);
+    const ended = await Promise.all(running);
+    for (const [at, protocol] of PROTOCOLS.entries()) streams[protocol] = ended[at] as Answered;
+    [unstreamed, uploading] = await Promise.all([waiting, uploaded]);
     code = await gateway.ended;
     await gateway.stop();
     next = await startGateway(options);
@@ -83,9 +79,10 @@ describe('A stop while calls run that do not end', function () {
       const { text } = streams[protocol];
       const last = text.trimEnd().split('\n\n').at(-1) ?? '';
       const [, data = ''] = /^data: (.*)$/m.exec(last) ?? [];
-      expect(last.startsWith(protocol === 'messages' ? 'event: error\n' : 'data: {"error":')).to.equal(true);
-      expect(JSON.parse(data).error).to.include({ code: 'DRAINING', retryable: true });
-      expect(text).to.not.include('message_stop').and.not.include('[DONE]');
+      expect(last).to.match(DIALECT[protocol].errorEnd);
+      const told = JSON.parse(data);
+      expect(told.error ?? told.response.error).to.include({ code: 'DRAINING', retryable: true });
+      expect(text).not.to.match(DIALECT[protocol].end);
       expect(await recordOf(streams[protocol])).to.include({
         billing: 'released',
         cost: '0.00000000',
@@ -107,7 +104,7 @@ describe('A stop while calls run that do not end', function () {
   it('leaves a client that reads nothing, and charges nothing', async () => {
     const records = await until('all are recorded', async () => {
       const { items } = (await next.call('/v1/usage', { method: 'GET', key })).json;
-      return items.length === 5 ? items : undefined;
+      return items.length === PROTOCOLS.length + 3 ? items : undefined;
     });
     for (const record of records) expect(record).to.include({ billing: 'released', cost: '0.00000000' });
     expect((await next.balance(key)).heldUsd).to.equal('0.00000000');

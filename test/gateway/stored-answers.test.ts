@@ -1,15 +1,13 @@
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { request } from 'undici';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
+import { answerOf, failureOf } from '../support/dialects';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import {
   after as afterMs,
-  chatAnswer,
-  chatFailure,
   messagesAnswer,
-  messagesFailure,
   messagesStream,
   startUpstream,
   type TestUpstream,
@@ -17,8 +15,6 @@ import {
 
 const USAGE = { input: 1_000, output: 200 };
 const COST = '0.00600000';
-const answerOf = { messages: messagesAnswer, chat: chatAnswer };
-const failureOf = { messages: messagesFailure, chat: chatFailure };
 
 describe('Repeated calls with stored answers', () => {
   let upstream: TestUpstream;
@@ -38,8 +34,11 @@ describe('Repeated calls with stored answers', () => {
   beforeEach(() => upstream.reset());
 
   const spent = async (key: string) => (await gateway.balance(key)).key['spentUsd'];
-  const call = (key: string, path: string, body: object = ask()) =>
-    gateway.call(path, { key, headers: { 'idempotency-key': 'order-1' }, body });
+  const call = (
+    key: string,
+    path: string,
+    body: object = askIn(PROTOCOLS.find((each) => PATH[each] === path) ?? 'messages'),
+  ) => gateway.call(path, { key, headers: { 'idempotency-key': 'order-1' }, body });
 
   for (const protocol of PROTOCOLS) {
     const path = PATH[protocol];

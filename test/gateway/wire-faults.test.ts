@@ -1,22 +1,11 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { ask, askAsSent, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { ask, askAsSent, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { DIALECT, streamOf } from '../support/dialects';
 import { type Answered, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
 import { held, PROBED } from '../support/held';
 import { until } from '../support/until';
-import {
-  chatStream,
-  messagesStream,
-  redirect,
-  respond,
-  type Script,
-  type StreamScript,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
-
-const streamOf = (protocol: TestProtocol, options: Record<string, unknown> = {}): StreamScript =>
-  protocol === 'messages' ? messagesStream(options) : chatStream({ withUsage: true, ...options });
+import { messagesStream, redirect, respond, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** What upstreams report when their counting has gone wrong, as JSON text. */
 const NONSENSE = ['-5', 'NaN', '-Infinity', '1e308', '1.5', '"7"', 'null', '{}', 'true'];
@@ -55,13 +44,13 @@ describe('What upstreams do on the wire', function () {
   });
 
   const call = (protocol: TestProtocol, more: Record<string, unknown> = {}): Promise<Answered> =>
-    gateway.call(PATH[protocol], { key, body: ask(more) });
+    gateway.call(PATH[protocol], { key, body: askIn(protocol, more) });
   const recordOf = (answer: Answered) => gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
 
   for (const protocol of PROTOCOLS) {
     for (const stream of [false, true]) {
       it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: counts that make no sense are counted instead, and never give money back`, async () => {
-        const name = protocol === 'messages' ? 'output_tokens' : 'completion_tokens';
+        const name = protocol === 'chat' ? 'completion_tokens' : 'output_tokens';
         for (const value of NONSENSE) {
           upstream.next(withCount(protocol, stream, name, value));
           const answer = await call(protocol, { stream });
@@ -78,7 +67,7 @@ describe('What upstreams do on the wire', function () {
       'byte by byte, with CR LF': { splitBytes: 1, crlf: true },
       'in sevens and elevens': { splitBytes: [7, 11] },
       compressed: { gzip: true },
-      'without its own end': { withoutDone: true },
+      ...(!DIALECT[protocol].endTellsAll && { 'without its own end': { withoutDone: true } }),
     })) {
       it(`${protocol}: a stream that comes ${what} arrives whole and is metered right`, async () => {
         const script = streamOf(protocol, { texts: TEXTS, ...options });
@@ -144,15 +133,23 @@ function withCount(protocol: TestProtocol, stream: boolean, name: string, value:
     const script = streamOf(protocol, { texts: ['abcdef', 'ghijkl'] });
     return respond({ headers: { 'content-type': 'text/event-stream' }, body: wrong(script.text) });
   }
-  const counts = {
-    messages: { input_tokens: 10, output_tokens: 5 },
-    chat: { prompt_tokens: 10, completion_tokens: 5 },
+  const bodies = {
+    messages: {
+      type: 'message',
+      content: [{ type: 'text', text: 'abcdefghijkl' }],
+      usage: { input_tokens: 10, output_tokens: 5 },
+    },
+    chat: {
+      choices: [{ message: { content: 'abcdefghijkl' } }],
+      usage: { prompt_tokens: 10, completion_tokens: 5 },
+    },
+    responses: {
+      output: [{ type: 'message', content: [{ type: 'output_text', text: 'abcdefghijkl' }] }],
+      usage: { input_tokens: 10, output_tokens: 5 },
+    },
   };
-  const body =
-    protocol === 'messages'
-      ? { type: 'message', content: [{ type: 'text', text: 'abcdefghijkl' }], usage: counts.messages }
-      : { choices: [{ message: { content: 'abcdefghijkl' } }], usage: counts.chat };
-  return respond({ headers: { 'content-type': 'application/json' }, body: wrong(JSON.stringify(body)) });
+  const body = wrong(JSON.stringify(bodies[protocol]));
+  return respond({ headers: { 'content-type': 'application/json' }, body });
 }
 
 /** Asks for a stream and takes one byte of it a second, or what its system takes for it. */

@@ -316,7 +316,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
 
 function toEndpoint({ models, ...endpoint }: TestEndpoint): unknown {
   return {
-    adapter: ['messages', 'chat'],
+    adapter: ['messages', 'chat', 'responses'],
     credential: { env: 'UPSTREAM_CREDENTIAL' },
     tier: 'standard',
     allowPrivate: true,

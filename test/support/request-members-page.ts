@@ -22,7 +22,7 @@ const CLASSES = [
 const HEAD = `# Request members
 
 \`npm run members\` writes this page from the tables in [\`core/dialects\`](../core/dialects/dialects.ts). The gateway itself uses the same tables, and
-\`tollgate dialects show messages\`, \`chat\` or \`embeddings\` prints them.
+\`tollgate dialects show messages\`, \`chat\`, \`responses\` or \`embeddings\` prints them.
 
 ${lines(CLASSES)}
 \`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is

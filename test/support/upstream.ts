@@ -26,6 +26,13 @@ export {
   messagesStream,
 } from './scripts/messages';
 export { malformedJson, redirect, respond } from './scripts/respond';
+export {
+  responsesAnswer,
+  responsesErrorStream,
+  responsesFailedAnswer,
+  responsesFailure,
+  responsesStream,
+} from './scripts/responses';
 export type { Exchange, RecordedCall, Script } from './scripts/script';
 export { type Cut, type StreamOptions, type StreamScript, stream } from './scripts/stream';
 

@@ -475,12 +475,12 @@ describe('tools that run at the vendor', () => {
       '{"model":"m","max_tokens":1,"messages":[],"tools":[{"type":"web_fetch_20250910"}, {"max_uses":null,"type":"web_fetch_20260318"}]}';
     const [first, second] = (await ask(body)).reading.toolUses ?? [];
     const after = body.indexOf('{"type"') + 1;
-    assert.deepEqual(first?.limit?.insert, { from: after, to: after, isNamed: true });
+    assert.deepEqual(first?.limit?.insert, { from: after, to: after, name: 'max_uses' });
     const nothing = body.indexOf('null');
     assert.deepEqual(second?.limit, {
       otherwise: 5,
       runsModel: false,
-      insert: { from: nothing, to: nothing + 4, isNamed: false },
+      insert: { from: nothing, to: nothing + 4, name: undefined },
     });
     assert.deepEqual((await ask(body, { pieceBytes: 3 })).reading.toolUses, [first, second]);
   });

@@ -25,8 +25,14 @@ const named = (limits: Record<string, unknown>, rest: Partial<ModelRequest> = {}
 
 describe('a call whose money does not suffice', () => {
   it('is given the most output tokens that are affordable, under the name the caller used', () => {
-    for (const name of ['max_tokens', 'max_completion_tokens']) {
-      const clamped = clampTo(1_079n, named({ [name]: 50 }, { maxOutputTokens: 50 }), [candidate]);
+    for (const [protocol, name] of [
+      ['messages', 'max_tokens'],
+      ['chat', 'max_tokens'],
+      ['chat', 'max_completion_tokens'],
+      ['responses', 'max_output_tokens'],
+    ] as const) {
+      const request = named({ [name]: 50 }, { protocol, maxOutputTokens: 50 });
+      const clamped = clampTo(1_079n, request, [candidate]);
       expect(clamped?.maxOutputTokens).to.equal(7);
       expect(clamped?.edits).to.deep.equal([{ member: name, set: '7' }]);
       expect(clamped?.members.get(name)).to.equal('7');
@@ -34,7 +40,7 @@ describe('a call whose money does not suffice', () => {
   });
 
   it('has each of two limits lowered and none raised', () => {
-    const request = named({ max_tokens: 3, max_completion_tokens: 50 }, { maxOutputTokens: 50 });
+    const request = named({ max_tokens: 3, max_completion_tokens: 50 }, { protocol: 'chat', maxOutputTokens: 50 });
     expect(clampTo(1_070n, request, [candidate])?.edits).to.deep.equal([
       { member: 'max_tokens', set: '3' },
       { member: 'max_completion_tokens', set: '7' },
@@ -45,6 +51,8 @@ describe('a call whose money does not suffice', () => {
     for (const request of [named({}), named({ max_tokens: null })]) {
       expect(clampTo(1_070n, request, [candidate])?.edits).to.deep.equal([{ member: 'max_tokens', set: '7' }]);
     }
+    const responses = clampTo(1_070n, named({}, { protocol: 'responses' }), [candidate]);
+    expect(responses?.edits).to.deep.equal([{ member: 'max_output_tokens', set: '7' }]);
   });
 
   it('is refused when not even one output token is affordable', () => {

@@ -1,0 +1,177 @@
+import { defineAdapter, type EventNote } from '../../core/catalog/upstream';
+import { type Counts, countsOf, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
+import { judgeFailure } from './judge-failure';
+import { readLargeEvent } from './large-response';
+import { forwardedHeaders, standardEdits } from './standard-request';
+import { unknownNumbers } from './unknown-numbers';
+
+/** The Responses protocol, as its vendor publishes it. */
+export default defineAdapter({
+  contract: 'upstream/2',
+  name: 'responses',
+  protocols: ['responses'],
+  schema: { type: 'object', properties: {} },
+
+  request: (call) => ({
+    path: `/v1/responses${call.query}`,
+    headers: forwardedHeaders(call),
+    edits: standardEdits(call),
+  }),
+
+  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+
+  judge: judgeFailure,
+
+  readEvent({ name, data }) {
+    // Some upstreams end every stream as Chat does; the end of this protocol is `response.completed`.
+    if (data === undefined || data === '' || data.trim() === '[DONE]') return NOTHING;
+    const event = parseData(data);
+    if (event === 'malformed') return { malformed: true };
+    if (event !== 'unread') return readTyped(asText(event['type']) || (name ?? ''), event);
+    const large = readLargeEvent(data, name);
+    return large === undefined ? { malformed: true } : readTyped(large.type, large.event);
+  },
+
+  readBody(body) {
+    const response = asObject(body) ?? {};
+    if (response['status'] === 'failed') return { usage: readUsage(response), contentBytes: 0, error: { body } };
+    let contentBytes = 0;
+    for (const item of asArray(response['output'])) contentBytes += bytesOfItem(asObject(item) ?? {});
+    return { usage: readUsage(response), contentBytes };
+  },
+});
+
+const NOTHING: EventNote = {};
+
+const USAGE_AT = ['response', 'usage'] as const;
+
+/** Text comes in events of many names, each of which ends so; `…done` and `response.completed` say all of it again. */
+const DELTA = '.delta';
+
+function readTyped(type: string, event: JsonObject): EventNote {
+  switch (type) {
+    case 'response.completed':
+    case 'response.incomplete':
+      return readEnd(asObject(event['response']) ?? {});
+    case 'response.failed': {
+      const response = asObject(event['response']) ?? {};
+      return { error: { body: response }, ...usageOf(response) };
+    }
+    case 'error':
+      return { error: { body: event } };
+    case 'response.output_item.added':
+      return readItemStart(asObject(event['item']) ?? {});
+    case 'response.audio.delta':
+    case 'response.image_generation_call.partial_image':
+      return content(0);
+    default:
+      return type.endsWith(DELTA) ? readDelta(event['delta']) : NOTHING;
+  }
+}
+
+function content(contentBytes: number): EventNote {
+  return { content: true, contentBytes };
+}
+
+function readDelta(delta: unknown): EventNote {
+  return delta === '' ? NOTHING : content(bytesOf(asText(delta)));
+}
+
+/** A message or reasoning that begins promises nothing yet; a tool call, or anything else that stands whole, is content. */
+function readItemStart(item: JsonObject): EventNote {
+  const type = asText(item['type']);
+  return type === 'message' || type === 'reasoning' ? NOTHING : content(bytesOfItem(item));
+}
+
+function readEnd(response: JsonObject): EventNote {
+  const reported = usageOf(response);
+  const isFinal = reported.usage !== undefined;
+  return { finish: true, done: true, ...reported, ...(isFinal && { finalUsage: true, usageAt: USAGE_AT }) };
+}
+
+function usageOf(response: JsonObject): Pick<EventNote, 'usage'> {
+  return asObject(response['usage']) === undefined ? {} : { usage: readUsage(response) };
+}
+
+/** What an item says: text, refusals, reasoning and its summary, arguments of tools, code, patches. */
+function bytesOfItem(item: JsonObject): number {
+  let bytes = 0;
+  for (const name of ['content', 'summary'])
+    for (const each of asArray(item[name])) {
+      const part = asObject(each);
+      bytes += bytesOf(asText(part?.['text'])) + bytesOf(asText(part?.['refusal']));
+    }
+  for (const name of ['arguments', 'input', 'code']) bytes += bytesOf(asText(item[name]));
+  for (const name of ['action', 'operation']) {
+    const said = asObject(item[name]);
+    if (said !== undefined && !VENDORS_OWN.has(asText(item['type']))) bytes += bytesOf(said);
+  }
+  return bytes;
+}
+
+/** Calls of tools that run at the vendor: what they say of themselves is no output of the model. */
+const VENDORS_OWN: ReadonlySet<string> = new Set(['web_search_call']);
+
+/** Numbers of a report that are charged, parts of numbers that are, or free. */
+const KNOWN: ReadonlySet<string> = new Set([
+  'input_tokens',
+  'output_tokens',
+  'total_tokens',
+  'input_tokens_details.cached_tokens',
+  'input_tokens_details.cache_write_tokens',
+  'output_tokens_details.reasoning_tokens',
+]);
+
+/** What the plain price is for. */
+const PLAIN_TIERS: readonly string[] = ['default', 'auto', 'standard'];
+
+/** The usage that a response reports: one pass. Reasoning that is not shown stands in its output. */
+function readUsage(response: JsonObject): Usage {
+  const usage = asObject(response['usage']);
+  if (usage === undefined) return UNKNOWN_USAGE;
+  const tier = asText(response['service_tier']);
+  const pass = {
+    model: asText(response['model']) || undefined,
+    tier: tier === '' || PLAIN_TIERS.includes(tier) ? undefined : tier,
+    counts: new Map([...readTokens(usage), ...piecesIn(response['output'])]),
+  };
+  const unknown = unknownNumbers(usage, KNOWN);
+  return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
+}
+
+/** `input_tokens` has the cached and the written ones in it; more of those than all is nonsense, and the input unknown. */
+function readTokens(usage: JsonObject): Counts {
+  const details = asObject(usage['input_tokens_details']);
+  const all = asCount(usage['input_tokens']);
+  const cacheRead = asCount(details?.['cached_tokens']);
+  const cacheWrite = asCount(details?.['cache_write_tokens']) || undefined;
+  const output = asCount(usage['output_tokens']);
+  const input = all === undefined ? -1 : all - (cacheRead ?? 0) - (cacheWrite ?? 0);
+  return input < 0 ? countsOf({ output }) : countsOf({ input, cacheRead, cacheWrite, output });
+}
+
+/** Tools of the vendor that were used: the report has no counts of them, and the output has an item for each use. */
+function piecesIn(output: unknown): Counts {
+  let webSearch = 0;
+  let fileSearch = 0;
+  const containers = new Set<string>();
+  for (const each of asArray(output)) {
+    const item = asObject(each) ?? {};
+    const type = asText(item['type']);
+    if (type === 'web_search_call' && isSearch(item)) webSearch += 1;
+    if (type === 'file_search_call') fileSearch += 1;
+    if (type === 'code_interpreter_call') containers.add(asText(item['container_id']));
+  }
+  return countsOf({
+    webSearch: webSearch || undefined,
+    fileSearch: fileSearch || undefined,
+    codeInterpreter: containers.size || undefined,
+  });
+}
+
+/** Opening a page that was found, and looking into it, belong to the search. */
+function isSearch(item: JsonObject): boolean {
+  const action = asText(asObject(item['action'])?.['type']);
+  return action !== 'open_page' && action !== 'find_in_page';
+}

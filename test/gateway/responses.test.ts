@@ -1,0 +1,305 @@
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { responsesBody } from '../../demo/dialects/responses';
+import { askIn, PATH } from '../support/calls';
+import { type Answered, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import {
+  respond,
+  responsesAnswer,
+  responsesErrorStream,
+  responsesFailedAnswer,
+  responsesStream,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const HELLO = [{ role: 'user' as const, content: 'Hello' }];
+const TOOL = {
+  type: 'function' as const,
+  name: 'get_weather',
+  strict: true,
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+};
+
+describe('The Responses protocol', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let backing: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let openai: OpenAI;
+
+  before(async () => {
+    [upstream, backing] = [await startUpstream(), await startUpstream()];
+    const price = { ...PRICE, pieces: { webSearch: 0.01 }, tiers: { priority: { factor: 2 } } };
+    const timeouts = { connect: '1s', headers: '5s', idle: '1s' };
+    gateway = await startGateway({
+      upstreams: {
+        acme: {
+          url: upstream.url,
+          timeouts,
+          tier: 'official',
+          models: { [MODEL]: { price }, two: {}, three: { tokenizerFactor: 1 } },
+        },
+        backing: { url: backing.url, models: { two: {}, three: { tokenizerFactor: 1 } } },
+        'only-chat': { url: upstream.url, adapter: 'chat', models: { 'chat-model': {} } },
+      },
+    });
+    ({ key } = await gateway.newCustomer('100'));
+    openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([upstream?.stop(), backing?.stop()]);
+  });
+  beforeEach(() => {
+    upstream.reset();
+    backing.reset();
+  });
+
+  const call = (more: Record<string, unknown> = {}): Promise<Answered> =>
+    gateway.call(PATH.responses, { key, body: askIn('responses', more) });
+  const recordOf = (answer: Answered) => gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+  const lastOf = ({ text }: Answered) => {
+    const last = text.trimEnd().split('\n\n').at(-1) ?? '';
+    return JSON.parse(last.slice(last.indexOf('data: ') + 'data: '.length));
+  };
+
+  describe('with its SDK', () => {
+    it('gives an answer in one piece, from a text as input', async () => {
+      upstream.next(responsesAnswer({ text: 'Hello there.' }));
+      const { output_text, usage } = await openai.responses.create({ model: MODEL, input: 'Hello', store: false });
+      expect(output_text).to.equal('Hello there.');
+      expect(usage).to.include({ input_tokens: 10, output_tokens: 5 });
+      expect(upstream.calls[0]?.json).to.deep.equal({ model: MODEL, input: 'Hello', store: false });
+    });
+
+    it('gives a stream whose last event has the usage, with the cost in it', async () => {
+      upstream.next(responsesStream({ texts: ['one ', 'two'] }));
+      const stream = openai.responses.stream({ model: MODEL, input: HELLO, store: false });
+      const said: string[] = [];
+      stream.on('response.output_text.delta', ({ delta }) => said.push(delta));
+      const { output_text, usage } = await stream.finalResponse();
+      expect([said.join(''), output_text]).to.deep.equal(['one two', 'one two']);
+      expect(usage).to.include({ input_tokens: 10, output_tokens: 5, cost: 0.000105 });
+    });
+
+    it('calls a tool and goes on with what it gave', async () => {
+      upstream.next(
+        responsesStream({ toolCalls: [{ name: 'get_weather', input: { city: 'Bern' } }] }),
+        responsesAnswer({ text: 'Sunny.' }),
+      );
+      const first = await openai.responses
+        .stream({ model: MODEL, input: HELLO, tools: [TOOL], store: false })
+        .finalResponse();
+      const [asked] = first.output;
+      if (asked?.type !== 'function_call') throw new Error('no tool was called');
+      expect(JSON.parse(asked.arguments)).to.deep.equal({ city: 'Bern' });
+      const { status: _, parsed_arguments: __, ...echo } = asked;
+      const { output_text } = await openai.responses.create({
+        model: MODEL,
+        store: false,
+        tools: [TOOL],
+        input: [...HELLO, echo, { type: 'function_call_output', call_id: asked.call_id, output: '{"sky":"blue"}' }],
+      });
+      expect(output_text).to.equal('Sunny.');
+    });
+
+    it('reads an answer by its schema', async () => {
+      upstream.next(responsesAnswer({ text: '{"city":"Bern"}' }));
+      const format = { type: 'json_schema' as const, name: 'place', strict: true, schema: TOOL.parameters };
+      const { output_parsed } = await openai.responses.parse({
+        model: MODEL,
+        input: 'Where?',
+        store: false,
+        text: { format },
+      });
+      expect(output_parsed).to.deep.equal({ city: 'Bern' });
+    });
+
+    it('is told why a stream could not be finished, as `response.failed` with our code', async () => {
+      upstream.next(responsesStream({ texts: ['one ', 'two '], cutAfter: 5, cut: 'reset' }));
+      const stream = await openai.responses.create({ model: MODEL, input: HELLO, store: false, stream: true });
+      const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+      for await (const event of stream) events.push(event);
+      const last = events.at(-1);
+      if (last?.type !== 'response.failed') throw new Error(`the last event is ${last?.type}`);
+      expect(last.sequence_number).to.equal(5);
+      expect(last.response).to.include({ id: 'resp_1', status: 'failed', model: 'test-model' });
+      expect(last.response.error).to.include({ code: 'ALL_PROVIDERS_FAILED' });
+    });
+  });
+
+  it('is not spoken by an upstream that has no adapter for it, and says where its model is served', async () => {
+    const answer = await call({ model: 'chat-model' });
+    expect([answer.status, answer.json.error.code]).to.deep.equal([400, 'MODEL_NOT_SUPPORTED']);
+    expect(answer.json.error.message).to.include('/v1/chat/completions');
+  });
+
+  it('asks the next candidate where a response has failed before any content', async () => {
+    for (const [model, script, stream] of [
+      ['two', responsesErrorStream({ afterEvents: 2, isFailed: true }), true],
+      ['three', responsesFailedAnswer(), false],
+    ] as const) {
+      upstream.next(script);
+      backing.next(stream ? responsesStream() : responsesAnswer());
+      const answer = await call({ model, stream });
+      expect(answer.headers).to.include({ 'x-routing-provider': 'backing', 'x-routing-attempts': '2' });
+    }
+  });
+
+  it('relays a failure after content as it is, and charges nothing', async () => {
+    const script = responsesErrorStream({ afterEvents: 5, isFailed: true });
+    upstream.next(script);
+    const answer = await call({ stream: true });
+    expect(answer.text).to.equal(script.text);
+    expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
+  });
+
+  it('charges reasoning that is not shown, and an answer that ended at its limit', async () => {
+    const usage = { input: 1_000, output: 150 };
+    for (const stream of [false, true]) {
+      upstream.next(stream ? responsesStream({ usage, stop: 'length' }) : responsesAnswer({ usage, stop: 'length' }));
+      const answer = await call({ stream });
+      expect(stream ? lastOf(answer).type : answer.json.status).to.match(/incomplete$/);
+      expect(await recordOf(answer)).to.include({ billing: 'actual', cost: '0.00525000', outputTokens: 150 });
+    }
+  });
+
+  it('charges the tier that the answer says', async () => {
+    const answer = { id: 'resp_1', model: MODEL, createdAt: 1, texts: ['Hi'], toolCalls: [], stop: 'end' } as const;
+    const said = responsesBody({ ...answer, usage: { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0 } });
+    upstream.next(respond({ body: { ...said, service_tier: 'priority' } }));
+    expect(await recordOf(await call({ service_tier: 'priority' }))).to.include({ cost: '0.00900000' });
+  });
+
+  describe('holds what its members can cost', () => {
+    const refusals: readonly [string, Record<string, unknown> | string, number, string, string][] = [
+      ['background', { background: true }, 400, 'NOT_SUPPORTED', 'background'],
+      ['a prompt template', { prompt: { id: 'pmpt_1' } }, 400, 'NOT_SUPPORTED', 'prompt'],
+      ['an item of somebody', { input: [{ type: 'item_reference', id: 'msg_1' }] }, 400, 'NOT_SUPPORTED', 'input[0]'],
+      ['an item without a type', { input: [{ id: 'msg_1' }] }, 400, 'NOT_SUPPORTED', 'input[0]'],
+      [
+        'an item of two types',
+        `{"model":"${MODEL}","input":[{"type":"item_reference","id":"msg_1","type":"message"}]}`,
+        400,
+        'MODEL_NOT_PRICED',
+        'input[0]',
+      ],
+      [
+        'a file',
+        { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] },
+        400,
+        'NOT_SUPPORTED',
+        'input[0]',
+      ],
+      [
+        'a file in the output of a tool',
+        {
+          input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', file_id: 'file-1' }] }],
+        },
+        400,
+        'NOT_SUPPORTED',
+        'input[0]',
+      ],
+      [
+        'a vector store',
+        { tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] },
+        400,
+        'NOT_SUPPORTED',
+        'tools[0].type',
+      ],
+      ['images that are made', { tools: [{ type: 'image_generation' }] }, 400, 'MODEL_NOT_PRICED', 'tools[0].type'],
+      ['a shell at the vendor', { tools: [{ type: 'shell' }] }, 400, 'MODEL_NOT_PRICED', 'tools[0].type'],
+      [
+        'a large container',
+        { tools: [{ type: 'code_interpreter', container: { type: 'auto', memory_limit: '64g' } }] },
+        400,
+        'MODEL_NOT_PRICED',
+        'tools[0].type',
+      ],
+      [
+        'a tool that an item adds',
+        { input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'web_search' }] }] },
+        400,
+        'MODEL_NOT_PRICED',
+        'input[0]',
+      ],
+      ['a role nobody has', { input: [{ role: 'tool', content: 'x' }] }, 400, 'INVALID_FIELD', 'input[0].role'],
+      ['no input', { input: undefined }, 400, 'INVALID_FIELD', 'input'],
+      ['an input that is a number', { input: 7 }, 400, 'INVALID_FIELD', 'input'],
+      ['a limit of 0', { max_output_tokens: 0 }, 400, 'INVALID_FIELD', 'max_output_tokens'],
+      ['a temperature above 2', { temperature: 2.1 }, 400, 'INVALID_FIELD', 'temperature'],
+    ];
+    for (const [title, more, status, code, param] of refusals) {
+      it(`${title}: ${status} ${code}`, async () => {
+        const body = typeof more === 'string' ? more : { ...askIn('responses'), ...more };
+        const answer = await gateway.call(PATH.responses, { key, body });
+        expect([answer.status, answer.json.error.code, answer.json.error.param]).to.deep.equal([status, code, param]);
+        expect(upstream.calls).to.have.length(0);
+      });
+    }
+
+    it('null is as if a member were absent', async () => {
+      upstream.next(responsesAnswer());
+      const absent = ['instructions', 'max_output_tokens', 'temperature', 'tools', 'background', 'prompt', 'stream'];
+      const more = Object.fromEntries(absent.map((name) => [name, null]));
+      expect((await call(more)).status).to.equal(200);
+    });
+
+    it('tools of the client, and what an earlier answer held, cost nothing more', async () => {
+      const { key: poor } = await gateway.newCustomer('0.5');
+      upstream.always(responsesAnswer());
+      const tools = [
+        TOOL,
+        { type: 'custom', name: 'apply' },
+        { type: 'namespace', name: 'n', description: 'd', tools: [{ type: 'function', name: 'f' }] },
+        { type: 'local_shell' },
+        { type: 'shell', environment: { type: 'local' } },
+        { type: 'apply_patch' },
+        { type: 'tool_search', execution: 'client' },
+      ];
+      const input = [
+        { role: 'user', content: 'Hello' },
+        { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA' },
+        { type: 'shell_call', call_id: 'c', action: { commands: ['ls'] } },
+        { type: 'shell_call_output', call_id: 'c', output: [{ stdout: 'x', stderr: '', outcome: { type: 'exit' } }] },
+        { type: 'custom_tool_call', call_id: 'd', name: 'apply', input: '***' },
+        { type: 'custom_tool_call_output', call_id: 'd', output: 'done' },
+        { type: 'tool_search_output', call_id: 'e', tools: [TOOL], execution: 'client' },
+        { type: 'compaction', encrypted_content: 'gAAAA' },
+      ];
+      const body = { ...askIn('responses', { model: 'three' }), input, tools, client_metadata: { session_id: 's' } };
+      const answer = await gateway.call(PATH.responses, { key: poor, body });
+      expect(answer.status, answer.text).to.equal(200);
+      // Reasoning that only the vendor has is read from there: nothing but the context window bounds it.
+      const hidden = { ...body, input: [...input, { type: 'reasoning', id: 'rs_2', summary: [] }] };
+      expect((await gateway.call(PATH.responses, { key: poor, body: hidden })).status).to.equal(402);
+    });
+
+    it('web searches have a price each, and a limit that the call is given', async () => {
+      upstream.next(
+        respond({
+          body: {
+            object: 'response',
+            status: 'completed',
+            error: null,
+            output: [
+              { type: 'web_search_call', action: { type: 'search' } },
+              { type: 'web_search_call', action: { type: 'open_page' } },
+            ],
+            usage: { input_tokens: 10, output_tokens: 5 },
+          },
+        }),
+      );
+      const answer = await call({ tools: [{ type: 'web_search' }] });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(upstream.calls[0]?.json).to.include({ max_tool_calls: 5 });
+      expect(await recordOf(answer)).to.include({ cost: '0.01010500' });
+      upstream.next(responsesAnswer());
+      await call({ tools: [{ type: 'web_search' }], max_tool_calls: 2 });
+      expect(upstream.calls[1]?.json).to.include({ max_tool_calls: 2 });
+    });
+  });
+});
