@@ -7,7 +7,11 @@ import type { KeptPlace } from './call';
  * Returns the one candidate that has what a call names, whatever its failures say of it: no other can answer.
  * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
  */
-export function keptCandidate(candidates: readonly Candidate[], kept: KeptPlace, health: UpstreamHealth): Candidate {
+export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
+  candidates: readonly C[],
+  kept: KeptPlace,
+  health: UpstreamHealth,
+): C {
   const candidate = candidates.find(
     ({ upstream: { name, credentialName = '' } }) => name === kept.upstream && credentialName === kept.credential,
   );

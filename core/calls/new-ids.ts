@@ -2,6 +2,7 @@ import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
 import type { KeptRule, SharedObject } from '../dialects/dialect';
 import { DIALECTS } from '../dialects/dialects';
+import { findPlace } from '../wire/json-members';
 import { parseJson } from '../wire/read-answer';
 
 /** An object that an answer has made. */
@@ -14,8 +15,8 @@ export interface FoundId {
 
 /** A longer id is not one, and would fill the memory. */
 const LONGEST_ID = 1_000;
-/** Events that have ids are small. */
-const LARGEST_EVENT = 256 * 1024;
+/** Larger events are not parsed: they may say again all that was asked. */
+const LARGEST_PARSED_EVENT = 256 * 1024;
 
 /** Finds the ids that the answers to one call make. Only a call that can make any has one. */
 export class NewIds {
@@ -38,9 +39,9 @@ export class NewIds {
   /** Reads an event of a stream. Some upstreams name an event only in its data. */
   noteEvent(candidate: Candidate, { name, data = '' }: SseEvent): void {
     const isNamed = name !== undefined && name !== '';
-    if (data.length > LARGEST_EVENT || (isNamed && !this.#rules.some(([, { events }]) => Object.hasOwn(events, name))))
-      return;
-    const event = parseJson(data);
+    const isLarge = data.length > LARGEST_PARSED_EVENT;
+    if (isNamed ? !this.#rules.some(([, { events }]) => Object.hasOwn(events, name)) : isLarge) return;
+    const event = isLarge ? Buffer.from(data) : parseJson(data);
     const type = isNamed ? name : String(memberOf(event, 'type'));
     for (const [kind, rule] of this.#rules) {
       const path = Object.hasOwn(rule.events, type) ? rule.events[type] : undefined;
@@ -56,10 +57,15 @@ export class NewIds {
   }
 
   #note(candidate: Candidate, kind: SharedObject, { days }: KeptRule, value: unknown, path: readonly string[]): void {
-    const id = path.reduce(memberOf, value);
+    const id = value instanceof Buffer ? memberAt(value, path) : path.reduce(memberOf, value);
     if (typeof id === 'string' && id !== '' && id.length <= LONGEST_ID)
       this.#found.set(`${candidate.upstream.name}\n${kind}\n${id}`, { kind, id, candidate, days });
   }
+}
+
+function memberAt(text: Buffer, path: readonly string[]): unknown {
+  const place = findPlace([text], path);
+  return place && parseJson(text.toString('utf8', place.valueStart, place.end));
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -7,7 +7,13 @@ export const PROTOCOLS = {
     conversation: 'messages',
     limits: ['max_tokens', 'max_completion_tokens'],
   },
-  responses: { title: 'Responses', path: '/v1/responses', conversation: 'input', limits: ['max_output_tokens'] },
+  responses: {
+    title: 'Responses',
+    path: '/v1/responses',
+    operations: ['/compact'],
+    conversation: 'input',
+    limits: ['max_output_tokens'],
+  },
   embeddings: { title: 'Embeddings', path: '/v1/embeddings', conversation: 'input', limits: [] },
 } as const satisfies Readonly<Record<string, ProtocolFacts>>;
 
@@ -16,6 +22,8 @@ export interface ProtocolFacts {
   readonly title: string;
   /** Without the prefix of a strategy. */
   readonly path: `/v1/${string}`;
+  /** What may stand behind the path: other calls in the same dialect, which are billed alike. */
+  readonly operations?: readonly string[];
   /** The member of a request in which the conversation stands. */
   readonly conversation: string;
   /** The members that limit an answer. Every upstream reads the first: it is written where a call names none. None: calls have no limit. */
@@ -33,7 +41,22 @@ export function hasOutput(protocol: Protocol): boolean {
 
 /** Returns the protocol of a call's path, whatever strategy stands before it. */
 export function protocolOf(path: string): Protocol {
-  return PROTOCOL_NAMES.find((name) => path.endsWith(PROTOCOLS[name].path)) ?? 'messages';
+  return placeOf(path)?.protocol ?? 'messages';
+}
+
+/** Returns what stands behind the path of its protocol in a call's path, such as `/compact`; undefined where nothing does. */
+export function operationOf(path: string): string | undefined {
+  return placeOf(path)?.operation;
+}
+
+function placeOf(path: string): { readonly protocol: Protocol; readonly operation?: string } | undefined {
+  for (const protocol of PROTOCOL_NAMES) {
+    const { path: own, operations = [] }: ProtocolFacts = PROTOCOLS[protocol];
+    if (path.endsWith(own)) return { protocol };
+    const operation = operations.find((each) => path.endsWith(own + each));
+    if (operation !== undefined) return { protocol, operation };
+  }
+  return undefined;
 }
 
 /** Returns one value for each protocol. */

@@ -7,6 +7,8 @@ export type { Protocol } from './protocols';
 /** What an adapter is told of a call. */
 export interface ModelCall {
   readonly protocol: Protocol;
+  /** What stands behind the protocol's path in the call's, such as `/compact`; absent where nothing does. */
+  readonly operation?: string | undefined;
   /** The upstream's own name of the model. */
   readonly model: string;
   readonly stream: boolean;

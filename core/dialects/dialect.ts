@@ -121,6 +121,8 @@ export interface Dialect {
   readonly tools: Readonly<Record<string, ToolType>>;
   /** The top-level member that limits how often all tools together are used that run at the vendor. Absent: each has its own `max_uses`. */
   readonly toolLimit?: string;
+  /** The kind of object that every answer makes unless a member is `false`. */
+  readonly keepsAnswers?: { readonly kind: SharedObject; readonly unless: string };
   /** The kinds of objects that answers of this dialect make. */
   readonly kept: Readonly<Partial<Record<SharedObject, KeptRule>>>;
 }

@@ -4,6 +4,7 @@ import {
   type Dialect,
   type FormedTool,
   free,
+  type Keeping,
   kept,
   type PartRule,
   pricedExcept,
@@ -67,7 +68,7 @@ export const RESPONSES_DIALECT: Dialect = {
       isFree: (value) => Array.isArray(value) && value.length === 0,
       freeValues: '[]',
     },
-    previous_response_id: kept('previous_response_id', 'an answer at the vendor'),
+    previous_response_id: { ...kept('previous_response_id', 'an answer at the vendor'), keeps: responseNamed },
     conversation: kept('conversation', 'a conversation at the vendor'),
     prompt: kept('prompt', 'a prompt template at the vendor'),
     background: BACKGROUND,
@@ -155,8 +156,20 @@ export const RESPONSES_DIALECT: Dialect = {
     programmatic_tool_calling: AT_VENDOR,
   },
   toolLimit: 'max_tool_calls',
-  kept: {},
+  keepsAnswers: { kind: 'previous_response_id', unless: 'store' },
+  kept: {
+    previous_response_id: {
+      days: 30,
+      answer: ['id'],
+      events: { 'response.created': ['response', 'id'], 'response.completed': ['response', 'id'] },
+    },
+  },
 };
+
+function responseNamed(value: unknown): Keeping | undefined {
+  if (typeof value !== 'string') return undefined;
+  return { names: [{ kind: 'previous_response_id', id: value }], makes: [], isOutside: false };
+}
 
 /** Each container has a price by its size; the usual size has the price of the meter. */
 function codeInterpreter(): FormedTool {

@@ -27,9 +27,9 @@ export function askUpstream(
   dispatcher: Dispatcher,
   reset = false,
 ): Exchange {
-  const { protocol, stream, query, headers, members } = request;
+  const { protocol, operation, stream, query, headers, members } = request;
   const { streamUsage } = upstream;
-  const call: ModelCall = { protocol, model: model.name, stream, query, headers, members, streamUsage };
+  const call: ModelCall = { protocol, operation, model: model.name, stream, query, headers, members, streamUsage };
   const wanted = adapter.request(call, upstream.adapterSettings);
   const edits = [...(request.edits ?? []), ...wanted.edits, ...prefillOf(adapter, call, request.beginning)];
   const { chunks, byteLength } = applyBodyEdits(request.body, edits, limitsOf(request.reading?.toolUses, model));

@@ -14,7 +14,7 @@ export default defineAdapter({
   schema: { type: 'object', properties: {} },
 
   request: (call) => ({
-    path: `/v1/responses${call.query}`,
+    path: `/v1/responses${call.operation ?? ''}${call.query}`,
     headers: forwardedHeaders(call),
     edits: standardEdits(call),
   }),

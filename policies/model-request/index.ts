@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ModelRequest } from '../../core/calls/call';
 import { agentOf, sessionInMetadata, sessionOf } from '../../core/calls/session-ids';
 import type { CacheWrites } from '../../core/catalog/price';
-import type { Protocol } from '../../core/catalog/protocols';
+import { operationOf, type Protocol } from '../../core/catalog/protocols';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/dialects/dialect';
 import { type Reading, reachesOutside } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
@@ -55,7 +55,7 @@ export default definePolicy({
       },
       sharedObjects: {
         description:
-          'Kinds of things kept at the vendor that every customer may name by id. Of the others, a thread or container must be of the same account, and any other is 400.',
+          'Kinds of things kept at the vendor that every customer may name by id. Of the others, a thread, container or response must be of the same account, and any other is 400.',
         type: 'array',
         items: { type: 'string', enum: SHARED_OBJECTS },
         uniqueItems: true,
@@ -125,6 +125,7 @@ async function readRequest(
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   const encoding = checkBodyHeaders(request, limits.maxBytes, BODY_ENCODINGS);
   const { protocol } = call;
+  const operation = operationOf(call.path);
   const observer = new CallObserver(protocol, roles, members.shared);
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
   const room = BUFFERED.open(owner, announcedBytes(request));
@@ -142,6 +143,7 @@ async function readRequest(
   for (const name of reading.unknownMembers) noteUnknown(protocol, name, reading);
   return {
     protocol,
+    operation,
     query: queryOf(request),
     headers: selectHeaders(request.headers, prefixes),
     forwardHeaderPrefixes: prefixes,
@@ -154,7 +156,7 @@ async function readRequest(
     inputs: inputs?.count,
     kept: kept?.place,
     session: sessionOf(request.headers) ?? sessionInMetadata(fields.members.get('metadata')),
-    makes: without(joined(observer.makes, weighed.makes), weighed.common),
+    makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
     body: { chunks, byteLength, members: observer.members.places },
     modelRequested: fields.modelRequested,
     stream: fields.stream,

@@ -76,6 +76,9 @@ export function weighMembers(
     else if (rule.class !== 'free' && rule.class !== 'bounded')
       weighKnown(name, rule, texts.get(name), settings, weighed);
   }
+  const { keepsAnswers } = dialect;
+  if (keepsAnswers !== undefined && texts.get(keepsAnswers.unless) !== 'false')
+    weighed.makes = [...(weighed.makes ?? []), keepsAnswers.kind];
   return weighed;
 }
 

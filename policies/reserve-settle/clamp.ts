@@ -3,13 +3,17 @@ import type { Candidate } from '../../core/catalog/catalog';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import { holdFor, mostOutputTokens } from './hold';
 
-/** Returns the call with the most output tokens that this much money holds; undefined when it does not hold one where one is asked for. */
+/**
+ * Returns the call with the most output tokens that this much money holds; undefined when it does not hold one where one is asked for, or
+ * where the call takes no limit.
+ */
 export function clampTo(
   availableE8: bigint,
   request: ModelRequest,
   candidates: readonly Candidate[],
   foretold: Foretold,
 ): ModelRequest | undefined {
+  if (request.operation !== undefined) return undefined;
   const isAffordable = (maxOutputTokens: number): boolean =>
     holdFor({ ...request, maxOutputTokens }, candidates, foretold) <= availableE8;
   const asked = mostOutputTokens(request, candidates);
@@ -26,7 +30,7 @@ export function clampTo(
 
 /** Returns the call with the limit that is held written into its body, where the caller named none and every candidate has to take it. */
 export function withLimit(request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
-  if (request.maxOutputTokens !== undefined) return request;
+  if (request.maxOutputTokens !== undefined || request.operation !== undefined) return request;
   return limitedTo(Math.min(...candidates.map(({ model }) => model.maxOutput)), request);
 }
 

@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Method } from '../../core/api/route';
+import { keptCandidate } from '../../core/calls/kept-candidate';
+import type { Upstream } from '../../core/catalog/catalog';
+import { PROTOCOLS } from '../../core/catalog/protocols';
+import type { UpstreamAdapter } from '../../core/catalog/upstream';
+import { fail, type GatewayError } from '../../core/errors';
+import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { readAll } from '../../core/wire/chunk-reader';
+import { classifyDialFailure } from '../../core/wire/egress';
+import { decodedChunks, Exchange } from '../../core/wire/exchange';
+
+export type Parts = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects'>;
+
+/** What is asked of a response, and for whom. */
+interface Asked {
+  readonly accountId: string;
+  readonly id: string;
+  readonly method: Method;
+  /** Path and query behind the id. */
+  readonly after: string;
+}
+
+interface Place {
+  readonly upstream: Upstream;
+  readonly adapter: UpstreamAdapter;
+}
+
+const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Asks the upstream and credential that keep a response, and gives its answer to the caller as it is.
+ * @throws KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
+ */
+export async function askVendor(
+  gateway: Parts,
+  asked: Asked,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { upstream, adapter } = await placeOf(gateway, asked);
+  const base = upstream.url.pathname.replace(/\/$/, '');
+  const exchange = new Exchange(gateway.egress.pool(upstream), {
+    method: asked.method as 'GET',
+    path: `${base}${PROTOCOLS.responses.path}/${encodeURIComponent(asked.id)}${asked.after}`,
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
+    },
+  });
+  const stop = () => exchange.cancel();
+  const { connectMs, headersMs } = upstream.timeouts;
+  const patience = setTimeout(() => exchange.cancel(new TookTooLong()), connectMs + headersMs);
+  response.once('close', stop);
+  try {
+    const { status, headers } = await exchange.head;
+    const bytes = await readAll(decodedChunks(exchange, { status, headers }), LARGEST_ANSWER_BYTES);
+    const retryAfter = headers['retry-after'];
+    response.writeHead(status, {
+      'content-type': String(headers['content-type'] ?? 'application/json'),
+      'x-svc-source': 'provider',
+      'x-routing-provider': upstream.name,
+      ...(typeof retryAfter === 'string' && { 'retry-after': retryAfter }),
+      'content-length': bytes.length,
+    });
+    response.end(request.method === 'HEAD' ? undefined : bytes);
+  } catch (error) {
+    throw failureOf(error, upstream.name);
+  } finally {
+    clearTimeout(patience);
+    response.off('close', stop);
+  }
+}
+
+class TookTooLong extends Error {
+  override readonly name = 'TookTooLong';
+}
+
+async function placeOf({ catalog, health, keptObjects }: Parts, { accountId, id }: Asked): Promise<Place> {
+  const kept = await keptObjects.find(accountId, 'previous_response_id', id);
+  const places = catalog.upstreams.flatMap((upstream): readonly Place[] => {
+    const adapter = upstream.adapters.find(({ protocols }) => protocols.includes('responses'));
+    const isIts = upstream.name === kept?.upstream && (upstream.credentialName ?? '') === kept.credential;
+    return adapter === undefined || !isIts || upstream.disabled !== undefined ? [] : [{ upstream, adapter }];
+  });
+  if (kept === undefined || places.length === 0)
+    throw fail('KEPT_OBJECT_NOT_FOUND', { param: 'id', message: NOT_FOUND });
+  return keptCandidate(places, { ...kept, param: 'id' }, health);
+}
+
+const NOT_FOUND = 'There is no response of this id that this account has got through this gateway, or it has expired.';
+
+function failureOf(error: unknown, upstream: string): GatewayError {
+  const isLate = error instanceof TookTooLong || classifyDialFailure(error) === 'timeout';
+  const outcome = isLate ? 'timeout' : 'reset';
+  return fail(isLate ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED', {
+    details: { attempts: [{ upstream, outcome }] },
+    cause: error,
+  });
+}

@@ -1,0 +1,10 @@
+import { definePlugin } from '../../core/gateway/plugin';
+import { storedResponseRoutes } from './routes';
+
+/** Answers of the Responses protocol that a vendor keeps; docs/contract.md, section 4.6. */
+export default definePlugin({
+  name: 'stored-responses',
+  summary: 'Shows, cancels and deletes the responses that a vendor keeps, for the account that made them.',
+  schema: { type: 'object', additionalProperties: false, properties: {} },
+  routes: (_settings, gateway) => storedResponseRoutes(gateway),
+});

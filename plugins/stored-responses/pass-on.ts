@@ -1,0 +1,25 @@
+import type { KeyHandler, Method } from '../../core/api/route';
+import { type ErrorCode, fail } from '../../core/errors';
+import { askVendor, type Parts } from './ask-vendor';
+
+const ERRORS: readonly ErrorCode[] = [
+  'KEPT_OBJECT_NOT_FOUND',
+  'UPSTREAM_RATE_LIMITED',
+  'ALL_PROVIDERS_FAILED',
+  'DATABASE_UNAVAILABLE',
+  'UPSTREAM_TIMEOUT',
+];
+
+/** What all endpoints of stored responses have in common. */
+export const PROXIED = { listener: 'public', auth: 'key', errors: ERRORS } as const;
+
+/** Returns the handler that passes a request on to the vendor that keeps the response, with `after` behind its id. */
+export function passOn(gateway: Parts, method: Method, after: string): KeyHandler {
+  return async ({ accountId, params, query }, request, response) => {
+    if (query.get('stream') === 'true') throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
+    const search = query.size === 0 ? '' : `?${query}`;
+    await askVendor(gateway, { accountId, id: params['id'] ?? '', method, after: after + search }, request, response);
+  };
+}
+
+const NO_STREAM = 'stream: a stored response is not streamed again here';

@@ -1,0 +1,19 @@
+import type { Route } from '../../../core/api/route';
+import type { Parts } from '../ask-vendor';
+import { cancelResponseRoute } from './cancel-response';
+import { deleteResponseRoute } from './delete-response';
+import { listInputItemsRoute } from './list-input-items';
+import { showResponseRoute } from './show-response';
+
+/** Clients ask below the base address they call. */
+const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
+
+/** One endpoint per file; docs/contract.md, section 4.6. */
+export function storedResponseRoutes(gateway: Parts): readonly Route[] {
+  return PREFIXES.flatMap((prefix) => [
+    showResponseRoute(gateway, prefix),
+    deleteResponseRoute(gateway, prefix),
+    cancelResponseRoute(gateway, prefix),
+    listInputItemsRoute(gateway, prefix),
+  ]);
+}

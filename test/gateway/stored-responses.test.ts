@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { responsesUsage } from '../../demo/dialects/responses';
+import { askIn, PATH } from '../support/calls';
+import { MODEL, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
+import {
+  neverAnswer,
+  respond,
+  responsesAnswer,
+  responsesFailure,
+  responsesStream,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+describe('Responses that a vendor keeps', function () {
+  this.timeout(60_000);
+  let acme: TestUpstream;
+  let other: TestUpstream;
+  let gateway: TestGateway;
+  let made = 0;
+
+  before(async () => {
+    [acme, other] = [await startUpstream(), await startUpstream()];
+    const models = { [MODEL]: { context: 200_000, tokenizerFactor: 1 } };
+    const timeouts = { connect: '500ms', headers: '500ms', idle: '1s' };
+    gateway = await startGateway({
+      upstreams: {
+        acme: { url: `${acme.url}/base`, models: { ...models, 'acme-only': {} }, timeouts },
+        other: { url: other.url, tier: 'official', models },
+      },
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([acme?.stop(), other?.stop()]);
+  });
+  beforeEach(() => {
+    for (const each of [acme, other]) {
+      each.reset();
+      each.always(responsesAnswer({ id: 'resp_next' }));
+    }
+  });
+
+  const call = (key: string, more: Record<string, unknown>, path = PATH.responses) =>
+    gateway.call(path, { key, body: { ...askIn('responses'), store: undefined, ...more } });
+  const asked = () => acme.calls.length + other.calls.length;
+
+  /** A response that `acme` keeps for a new customer. */
+  async function newResponse(stream = false, usd = '10') {
+    const { key } = await gateway.newCustomer(usd);
+    made += 1;
+    const id = `resp_${made}`;
+    const said = { id, usage: { input: 1_000, output: 500 } };
+    acme.next(stream ? responsesStream(said) : responsesAnswer(said));
+    const first = await call(key, { model: 'acme-only', stream });
+    expect(first.text).to.include(id);
+    acme.reset();
+    other.reset();
+    acme.always(responsesAnswer({ id: 'resp_next' }));
+    other.always(responsesAnswer({ id: 'resp_next' }));
+    return { key, id };
+  }
+
+  for (const stream of [false, true]) {
+    it(`are gone on with at the upstream that has them (${stream ? 'streamed' : 'in one piece'})`, async () => {
+      const { key, id } = await newResponse(stream);
+      const answer = await call(key, { previous_response_id: id });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers['x-routing-provider']).to.equal('acme');
+      expect(acme.calls[0]?.json).to.include({ previous_response_id: id });
+      expect(other.calls).to.have.length(0);
+    });
+  }
+
+  it('are bounded by the tokens that were reported for them, beside the body', async () => {
+    const { key, id } = await newResponse();
+    const held = async (more: Record<string, unknown>) => {
+      const { key: poor } = await gateway.newCustomer('0.00000001');
+      const { json } = await call(poor, { max_output_tokens: 1, ...more });
+      return Number(json.error.details.requiredUsd);
+    };
+    const plain = await held({});
+    acme.next(neverAnswer());
+    const pending = call(key, { previous_response_id: id, max_output_tokens: 1 });
+    await acme.call(1);
+    const { heldUsd } = await gateway.balance(key);
+    await pending;
+    // 1,500 tokens at the dearest input price of a call that names what is not in its body: 6 USD per million.
+    expect(Number(heldUsd)).to.be.within(1_500 * 6e-6, 1_500 * 6e-6 + 4 * plain);
+  });
+
+  it('are 404 for another account, which asks no upstream and costs nothing', async () => {
+    const { id } = await newResponse();
+    const { key } = await gateway.newCustomer('10');
+    const named = await call(key, { previous_response_id: id });
+    expect([named.status, named.json.error.code, named.json.error.param]).to.deep.equal([
+      404,
+      'KEPT_OBJECT_NOT_FOUND',
+      'previous_response_id',
+    ]);
+    for (const [method, path] of [
+      ['GET', `/v1/responses/${id}`],
+      ['DELETE', `/v1/responses/${id}`],
+      ['POST', `/v1/responses/${id}/cancel`],
+      ['GET', `/cost/v1/responses/${id}/input_items`],
+    ] as const) {
+      const answer = await gateway.call(path, { method, key });
+      expect([answer.status, answer.json.error.code], `${method} ${path}`).to.deep.equal([
+        404,
+        'KEPT_OBJECT_NOT_FOUND',
+      ]);
+    }
+    expect(asked()).to.equal(0);
+    expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
+  });
+
+  it('are not made by `store: false`', async () => {
+    const { key } = await gateway.newCustomer('10');
+    other.next(responsesAnswer({ id: 'resp_not_kept' }));
+    await call(key, { store: false });
+    expect((await call(key, { previous_response_id: 'resp_not_kept' })).status).to.equal(404);
+  });
+
+  it('are found by their id in a large first event', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const instructions = 'x'.repeat(300 * 1_024);
+    const edit = (events: readonly string[]) =>
+      events.map((event) => event.replaceAll('"instructions":null', `"instructions":"${instructions}"`));
+    other.next(responsesStream({ id: 'resp_large', edit }));
+    expect((await call(key, { stream: true })).status).to.equal(200);
+    expect((await call(key, { previous_response_id: 'resp_large' })).status).to.equal(200);
+  });
+
+  it('of conversations are refused, because no call makes one', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { status, json } = await call(key, { conversation: 'conv_1' });
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'conversation']);
+  });
+
+  it('are shown, cancelled and deleted by the SDK at the upstream and credential that have them, free of charge', async () => {
+    const { key, id } = await newResponse();
+    const { availableUsd } = await gateway.balance(key);
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+    acme.always(respond({ body: { id, object: 'response', output: [], data: [], has_more: false } }));
+    expect((await openai.responses.retrieve(id, { include: ['reasoning.encrypted_content'] })).id).to.equal(id);
+    expect((await openai.responses.cancel(id)).id).to.equal(id);
+    await openai.responses.inputItems.list(id, { limit: 5 });
+    await openai.responses.delete(id);
+    expect(acme.calls.map(({ method, path }) => `${method} ${path}`)).to.deep.equal([
+      `GET /base/v1/responses/${id}?include%5B%5D=reasoning.encrypted_content`,
+      `POST /base/v1/responses/${id}/cancel`,
+      `GET /base/v1/responses/${id}/input_items?limit=5`,
+      `DELETE /base/v1/responses/${id}`,
+    ]);
+    for (const { headers } of acme.calls) expect(headers.authorization).to.equal(`Bearer ${UPSTREAM_CREDENTIAL}`);
+    expect(other.calls).to.have.length(0);
+    expect((await gateway.balance(key)).availableUsd).to.equal(availableUsd);
+  });
+
+  it("answer with the vendor's own errors, and with 504 where it is silent", async () => {
+    const { key, id } = await newResponse();
+    acme.next(responsesFailure(404, { message: 'it has expired' }));
+    const gone = await gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
+    expect([gone.status, gone.json.error.message]).to.deep.equal([404, 'it has expired']);
+    expect(gone.headers['x-svc-source']).to.equal('provider');
+    acme.next(neverAnswer());
+    const silent = await gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
+    expect([silent.status, silent.json.error.code]).to.deep.equal([504, 'UPSTREAM_TIMEOUT']);
+  });
+
+  it('are not streamed again, and need a key', async () => {
+    const { key, id } = await newResponse();
+    const streamed = await gateway.call(`/v1/responses/${id}?stream=true`, { method: 'GET', key });
+    expect([streamed.status, streamed.json.error.code]).to.deep.equal([400, 'INVALID_FIELD']);
+    expect((await gateway.call(`/v1/responses/${id}`, { method: 'GET' })).status).to.equal(401);
+    expect(asked()).to.equal(0);
+  });
+
+  it('are compacted by a call of its own, which is held and billed as one', async () => {
+    const { key, id } = await newResponse();
+    const before = Number((await gateway.balance(key)).availableUsd);
+    const usage = responsesUsage({ input: 2_000, output: 300, cacheRead: 0, cacheWrite: 0 });
+    const compacted = { id: 'resp_compacted', object: 'response.compaction', created_at: 1, output: [], usage };
+    acme.next(respond({ body: compacted }));
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+    const { data, response } = await openai.responses
+      .compact({ model: MODEL as 'gpt-5.4', previous_response_id: id })
+      .withResponse();
+    expect(data.id).to.equal('resp_compacted');
+    expect(acme.calls[0]?.path).to.equal('/base/v1/responses/compact');
+    expect(acme.calls[0]?.json).to.deep.equal({ model: MODEL, previous_response_id: id });
+    const record = await gateway.record(key, response.headers.get('x-svc-request-id') ?? '');
+    expect(record).to.include({ cost: '0.01050000', billing: 'actual', protocol: 'responses' });
+    expect(Number((await gateway.balance(key)).availableUsd)).to.be.closeTo(before - 0.0105, 1e-9);
+    expect((await call(key, { previous_response_id: 'resp_compacted' })).status).to.equal(404);
+  });
+});
