@@ -79,8 +79,9 @@ export interface PartRule extends Rule {
   /** What is counted for the part instead of its text; an operator may declare bounds for the last two. */
   readonly counts?: 'image' | 'imageByUrl' | 'document';
   readonly names?: SharedObject;
-  /** How many further times the vendor may run the model, and write up to `maxOutput`. */
+  /** How many further times the vendor may run the model, and write further answers of up to `maxOutput`. */
   readonly furtherPasses?: number;
+  readonly furtherAnswers?: number;
 }
 
 /** One type of content part, or one for each way in which the part brings its content. */

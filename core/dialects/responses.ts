@@ -22,6 +22,8 @@ const IMAGE = {
   },
 } as const;
 
+const FOUND: PartRule = { class: 'outside', why: 'the vendor reads what it found then' };
+
 const AT_CLIENT: ToolRule = { class: 'free', why: 'runs at the client', overheads: 1 };
 const DEFINED: ToolRule = { class: 'free', why: 'runs at the client', overheads: 0 };
 const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
@@ -110,9 +112,14 @@ export const RESPONSES_DIALECT: Dialect = {
       },
     },
     compaction: ECHO,
-    compaction_trigger: { class: 'outside', why: 'compaction runs the model once more', furtherPasses: 1 },
-    web_search_call: ECHO,
-    file_search_call: ECHO,
+    compaction_trigger: {
+      class: 'outside',
+      why: 'compaction runs the model once more',
+      furtherPasses: 1,
+      furtherAnswers: 1,
+    },
+    web_search_call: FOUND,
+    file_search_call: FOUND,
     code_interpreter_call: { class: 'outside', why: 'the vendor reads what its container holds' },
     image_generation_call: { class: 'outside', why: 'the vendor reads the image that it has kept' },
     tool_search_call: ECHO,

@@ -187,7 +187,7 @@ function readingOf(
     unknownMembers: weighed.unknownMembers.concat(parts.unknownTypes),
     toolOverheads: observer.toolOverheads + parts.toolOverheads + (members.places.has('functions') ? 1 : 0),
     furtherPasses: Math.max(observer.furtherPasses, parts.furtherPasses) + weighed.furtherPasses,
-    furtherAnswers: weighed.furtherAnswers,
+    furtherAnswers: weighed.furtherAnswers + parts.furtherAnswers,
     predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
     asked: weighed.asked,
     toolUses: joined(observer.toolUses, weighed.toolUses),

@@ -115,6 +115,8 @@ export class PartReader {
   objection: Objection | undefined;
   /** How many further times the vendor may run the model because of a tool that a message adds. */
   furtherPasses = 0;
+  /** How many further answers the vendor may write because of a part. */
+  furtherAnswers = 0;
   /** How many times the model's `toolOverheadTokens` such tools take. */
   toolOverheads = 0;
   readonly unknownTypes: string[] = [];
@@ -276,6 +278,7 @@ export class PartReader {
     else if (rule.counts === 'document') this.documents += 1;
     else if (rule.class === 'outside') this.isUnbounded = true;
     this.furtherPasses = Math.max(this.furtherPasses, rule.furtherPasses ?? 0);
+    this.furtherAnswers = Math.max(this.furtherAnswers, rule.furtherAnswers ?? 0);
     if (rule.counts === undefined) return;
     this.base64Bytes += dataBytes;
     this.base64Tokens += dataTokens;

@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { ask, PATH, type TestProtocol } from '../support/calls';
+import { responsesBody } from '../../demo/dialects/responses';
+import { askIn, PATH, type TestProtocol } from '../support/calls';
+import { answerOf, streamOf } from '../support/dialects';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { showFigures } from '../support/show-figures';
 import { until } from '../support/until';
 import {
-  chatAnswer,
-  chatStream,
   after as later,
   messagesAnswer,
   messagesStream,
+  respond,
+  responsesAnswer,
   type Script,
   startUpstream,
   type TestUpstream,
@@ -19,6 +21,13 @@ import {
 /** USD per million tokens, and the tokens of each model. */
 const LARGE = { context: 200_000, maxOutput: 128_000, tokenizerFactor: 1.35, price: { input: 2, output: 10 } };
 const CHAT = { ...LARGE, price: { input: 2.5, output: 15 } };
+const MOODY = {
+  ...CHAT,
+  price: { ...CHAT.price, tiers: { priority: { factor: 2 } } },
+  mayAnswerWith: { tiers: ['priority'] },
+};
+
+const MODELS = { messages: ['large', LARGE], chat: ['chat', CHAT], responses: ['chat', CHAT] } as const;
 
 interface Row {
   readonly is: string;
@@ -30,6 +39,8 @@ interface Row {
   readonly body: Readonly<Record<string, unknown>>;
   readonly usage: { readonly input: number; readonly output: number };
   readonly script?: (usage: Row['usage']) => Script;
+  /** What the vendor charges, times its plain price. */
+  readonly factor?: number;
   /** The vendor reports more than the call allows: that is the vendor's to explain. */
   readonly isSuspect?: boolean;
   /** The client is gone once it has seen this, or so many milliseconds after it asked. */
@@ -104,6 +115,60 @@ const ROWS: readonly Row[] = [
     usage: { input: 328_001, output: 1 },
     isSuspect: true,
   },
+  {
+    is: '24 Responses calls without a limit, balance $0.50, each answered with 128,000 tokens of reasoning',
+    protocol: 'responses',
+    calls: 24,
+    funds: 0.5,
+    body: { max_tokens: undefined },
+    usage: { input: 10, output: 128_000 },
+  },
+  {
+    is: 'closes a Responses stream after the text, before the usage (20,000 hidden reasoning tokens)',
+    protocol: 'responses',
+    calls: 1,
+    funds: 10,
+    body: { stream: true, max_tokens: 50_000 },
+    usage: { input: 20, output: 20_000 },
+    script: (usage) => streamOf('responses', { texts: ['said '], usage, waitFor: { before: 8, until: sleep(500) } }),
+    leavesAfter: 'said ',
+  },
+  {
+    is: 'a Responses answer that is incomplete at `max_output_tokens`, with nothing shown',
+    protocol: 'responses',
+    calls: 3,
+    funds: 10,
+    body: { max_tokens: 1_000 },
+    usage: { input: 20, output: 1_000 },
+    script: (usage) => responsesAnswer({ texts: [], stop: 'length', usage }),
+  },
+  {
+    is: 'a Responses answer with `service_tier: priority` that nobody asked for',
+    protocol: 'responses',
+    calls: 3,
+    funds: 10,
+    body: { model: 'moody', max_tokens: 1_000 },
+    usage: { input: 20, output: 1_000 },
+    factor: 2,
+    script: (usage) => {
+      const said = { id: 'resp_1', model: 'moody', createdAt: 1, texts: [], toolCalls: [], stop: 'end' } as const;
+      const body = responsesBody({ ...said, usage: { ...usage, cacheRead: 0, cacheWrite: 0 } });
+      return respond({ body: { ...body, service_tier: 'priority' } });
+    },
+  },
+  ...[
+    { context_management: [{ type: 'compaction', compact_threshold: 1_000 }] },
+    { messages: [{ role: 'user', content: 'Hello' }, { type: 'compaction_trigger' }] },
+  ].map(
+    (body): Row => ({
+      is: `compaction in a Responses call, as ${Object.keys(body).join()} asks, which runs the model once more`,
+      protocol: 'responses',
+      calls: 2,
+      funds: 10,
+      body: { ...body, max_tokens: 1_000 },
+      usage: { input: 390_000, output: 129_000 },
+    }),
+  ),
 ];
 
 /** Vendor's cost, hold, charge and loss of each row: `SHOW_FIGURES=1` prints them. Other rows are in vendor-bill.test.ts. */
@@ -116,7 +181,9 @@ describe('What a client can do, and what it costs', function () {
     upstream = await startUpstream();
     const { url } = upstream;
     // Messages and Chat have prices of their own.
-    gateway = await startGateway({ upstreams: { vendor: { url, models: { large: LARGE, chat: CHAT } } } });
+    gateway = await startGateway({
+      upstreams: { vendor: { url, models: { large: LARGE, chat: CHAT, moody: MOODY } } },
+    });
   });
   after(async () => {
     await gateway?.stop();
@@ -126,10 +193,9 @@ describe('What a client can do, and what it costs', function () {
 
   for (const row of ROWS)
     it(`${row.is}: the platform loses nothing`, async () => {
-      const { protocol = 'messages', usage, funds, limit } = row;
-      const model = protocol === 'chat' ? 'chat' : 'large';
-      const { price } = protocol === 'chat' ? CHAT : LARGE;
-      const body = ask({ model, ...row.body });
+      const { protocol = 'messages', usage, funds, limit, factor = 1 } = row;
+      const [model, { price }] = MODELS[protocol];
+      const body = askIn(protocol, { model, ...row.body });
       upstream.always(row.script?.(usage) ?? plainAnswer(protocol, row.body['stream'] === true, usage));
       const broke = await gateway.newCustomer('0');
       const { json } = await gateway.call(PATH[protocol], { key: broke.key, body });
@@ -139,7 +205,7 @@ describe('What a client can do, and what it costs', function () {
       await Promise.all(Array.from({ length: row.calls }, () => callOnce(key, protocol, body, row.leavesAfter)));
       await until('the calls are settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
       const asked = upstream.calls.length;
-      const vendorUsd = (asked * (usage.input * price.input + usage.output * price.output)) / 1e6;
+      const vendorUsd = (factor * asked * (usage.input * price.input + usage.output * price.output)) / 1e6;
       const chargedUsd = funds - Number((await gateway.balance(key)).balanceUsd);
       const dueUsd = row.isSuspect === true ? holdUsd * asked : vendorUsd;
       const lossUsd = Math.max(0, dueUsd - chargedUsd);
@@ -158,6 +224,5 @@ describe('What a client can do, and what it costs', function () {
 });
 
 function plainAnswer(protocol: TestProtocol, isStream: boolean, usage: Row['usage']): Script {
-  if (protocol === 'chat') return isStream ? chatStream({ withUsage: true, usage }) : chatAnswer({ usage });
-  return isStream ? messagesStream({ usage }) : messagesAnswer({ usage });
+  return isStream ? streamOf(protocol, { usage }) : answerOf[protocol]({ usage });
 }
