@@ -1,12 +1,18 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect } from 'chai';
 import { ERRORS } from '../../core/errors';
-import { ask } from '../support/calls';
+import { ask, askIn } from '../support/calls';
 import { type Document, expectShape, operationsOf, readDocuments } from '../support/documents';
 import { MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { textOf } from '../support/sources';
-import { messagesAnswer, messagesFailure, startUpstream, type TestUpstream } from '../support/upstream';
+import {
+  messagesAnswer,
+  messagesFailure,
+  responsesAnswer,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
 
 describe('The OpenAPI documents', function () {
   this.timeout(60_000);
@@ -218,6 +224,9 @@ describe('The OpenAPI documents', function () {
     const { headers } = await gateway.call('/v1/messages', { key, body: ask() });
     const requestId = headers['x-svc-request-id'] ?? '';
     await gateway.record(key, requestId);
+    // A response of the id that is asked for everywhere.
+    upstream.next(responsesAnswer({ id: 'dear-only' }));
+    await gateway.call('/v1/responses', { key, body: { ...askIn('responses'), store: true } });
     const params: Record<string, string> = { accountId, keyId, requestId, name: 'official', id: 'dear-only' };
     const fill = (path: string) => path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? name);
     for (const [document, get] of [
@@ -253,6 +262,6 @@ function membersNamed(name: string, part: unknown): unknown[] {
 
 /** The status of an error at a path: what a model call asks for and is not served is a mistake of the request. */
 function statusOf(code: string | undefined, path: string): string {
-  const isModelCall = /\/(?:messages|chat\/completions|responses|embeddings)$/.test(path);
+  const isModelCall = /\/(?:messages|chat\/completions|responses|responses\/compact|embeddings)$/.test(path);
   return code === 'NOT_SUPPORTED' && isModelCall ? '400' : String(ERRORS[code as keyof typeof ERRORS]?.status);
 }
