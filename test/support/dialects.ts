@@ -27,8 +27,7 @@ export interface TestDialect {
   errorStream(what?: { readonly afterEvents?: number }): StreamScript;
   /** Events of a script before its first content. */
   readonly preamble: number;
-  /** Events between the last piece of text and the stop reason, and between the text and the usage. */
-  readonly beforeStop: number;
+  /** Events between the last piece of text and the usage. */
   readonly beforeUsage: number;
   /** What a client sees of the last event before those. */
   readonly seenBeforeUsage: string;
@@ -53,7 +52,6 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     errorStream: messagesErrorStream,
     preamble: 3,
     // One event tells both.
-    beforeStop: 1,
     beforeUsage: 1,
     seenBeforeUsage: 'content_block_stop',
     end: /message_stop/,
@@ -69,7 +67,6 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     failure: chatFailure,
     errorStream: chatErrorStream,
     preamble: 1,
-    beforeStop: 0,
     beforeUsage: 1,
     seenBeforeUsage: 'finish_reason":"stop"',
     end: /\[DONE\]/,
@@ -90,7 +87,6 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     errorStream: responsesErrorStream,
     preamble: 4,
     // One event tells both: output_text.done, content_part.done and output_item.done stand before it.
-    beforeStop: 3,
     beforeUsage: 3,
     seenBeforeUsage: 'response.output_item.done',
     end: /event: response\.completed\n/,
