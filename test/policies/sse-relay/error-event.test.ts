@@ -41,7 +41,10 @@ describe('The error event of a stream', () => {
 
   it('asks to retry a broken answer in the words of vendors, by which agents continue by themselves', () => {
     for (const protocol of ['messages', 'chat'] as const) {
-      const event = brokenOff({ protocol, id: 'req_1' } as AnsweredCall, undefined);
+      const event = brokenOff({ protocol, id: 'req_1' } as AnsweredCall, undefined, {
+        first: undefined,
+        last: undefined,
+      });
       expect(dataOf(event).error['message']).to.match(/retry your request/);
     }
   });
