@@ -6,3 +6,13 @@ export function showFigures(row: string, figures: Readonly<Record<string, number
   );
   console.log(`      ${row}: ${texts.join(', ')}`);
 }
+
+/** Prints the bill of a call that may end before the vendor has told its usage: loss is what the vendor charges above the hold. */
+export function showBill(
+  row: string,
+  bill: { readonly vendorUsd: number; readonly holdUsd: number; readonly chargedUsd: number },
+): void {
+  const { vendorUsd, holdUsd, chargedUsd } = bill;
+  const unchargedUsd = Math.max(0, vendorUsd - chargedUsd);
+  showFigures(row, { ...bill, lossUsd: Math.max(0, vendorUsd - holdUsd), unchargedUsd });
+}
