@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { setPolicy } from '../support/policy-settings';
+import { showBill } from '../support/show-figures';
 import { until } from '../support/until';
 import { messagesStream, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -87,9 +88,16 @@ describe('An upstream that breaks off a stream whose client does not read', func
 
   async function stopsForStalledAfter(how: 'fin' | 'reset'): Promise<void> {
     const { key, client } = await begin(how, givesUpAfter(STALLED_AFTER_MS + 2_500, how));
+    await upstreamOf(how).call(1);
+    const holdUsd = Number((await gateway.balance(key)).heldUsd);
     await sleep(STALLED_AFTER_MS + 4_000);
     client.readOn();
     const record = await onlyRecord(key);
+    const vendorUsd = (10 * PRICE.input + ((384 * PIECE_BYTES) / 4) * PRICE.output) / 1e6;
+    const chargedUsd = Number(record['cost']);
+    showBill(`a client stops reading until the upstream gives up (${how})`, { vendorUsd, holdUsd, chargedUsd });
+    expect(vendorUsd).to.be.at.most(holdUsd);
+    expect(chargedUsd).to.be.within(((PIECE_BYTES / 4) * PRICE.output) / 1e6, holdUsd);
     expect(record).to.include({ billing: 'partial', errorCode: 'ALL_PROVIDERS_FAILED', inputTokens: 10 });
     expect(record['outputTokens']).to.be.within(PIECE_BYTES / 4, (384 * PIECE_BYTES) / 4);
     await client.sees('event: error');

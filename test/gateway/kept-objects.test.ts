@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
+import { showFigures } from '../support/show-figures';
 import { until } from '../support/until';
 import {
+  after as later,
   messagesAnswer,
   messagesFailure,
   messagesStream,
@@ -167,6 +169,29 @@ describe('Ids of things that a vendor keeps', function () {
     expect([status, json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
     expect(Number(json.error.details.requiredUsd)).to.be.within(0.303, 0.3055);
     expect((await call(key, continuing('msg_long'))).status).to.equal(200);
+  });
+
+  it('cost what the vendor charges for ten calls at once on a limited key', async () => {
+    const { key } = await gateway.newCustomer('100', { balanceLimit: '1.6' });
+    acme.next(messagesAnswer({ id: 'msg_many', usage: { input: 50_000, output: 10 } }));
+    expect((await call(key, CREATE)).status).to.equal(200);
+    const before = Number((await gateway.balance(key)).balanceUsd);
+    acme.reset();
+    const usage = { input: 50_010, output: 200 };
+    // The calls meet in the ledger: none is settled before the others are asked for.
+    acme.always(later(1_000, messagesAnswer({ usage })));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => call(key, continuing('msg_many'))));
+    const refused = answers.find(({ json }) => json.error?.code === 'KEY_LIMIT_EXCEEDED');
+    expect(refused, 'a call that the limit refuses').not.to.equal(undefined);
+    await until('the calls are settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+    const vendorUsd = (asked() * (usage.input * PRICE.input + usage.output * PRICE.output)) / 1e6;
+    const holdUsd = Number(refused?.json.error.details.requiredUsd);
+    const chargedUsd = before - Number((await gateway.balance(key)).balanceUsd);
+    const lossUsd = Math.max(0, vendorUsd - chargedUsd);
+    showFigures('ten calls at once, thread: continue', { asked: asked(), vendorUsd, holdUsd, chargedUsd, lossUsd });
+    expect(chargedUsd).to.be.closeTo(vendorUsd, 1e-9);
+    expect(chargedUsd).to.be.within(0.15, 1.6);
+    expect(chargedUsd).to.be.at.most(holdUsd * asked());
   });
 
   it('hold a context window where the upstream did not report what it read', async () => {

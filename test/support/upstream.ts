@@ -118,6 +118,8 @@ export async function closedPort(): Promise<string> {
 const UNSCRIPTED = respond({ status: 500, body: { error: { message: 'the test gave this upstream no script' } } });
 
 function record(request: IncomingMessage, response: ServerResponse, connection: number) {
+  const { socket } = request;
+  const sentBefore = socket.bytesWritten;
   const closed = new AbortController();
   const gone = milestone();
   const ended = milestone();
@@ -145,6 +147,9 @@ function record(request: IncomingMessage, response: ServerResponse, connection: 
     },
     at: Date.now(),
     connection,
+    get bytesSent() {
+      return socket.bytesWritten - sentBefore;
+    },
     get closedEarly() {
       return closedEarly;
     },

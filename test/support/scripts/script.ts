@@ -33,6 +33,8 @@ export interface RecordedCall {
   readonly at: number;
   /** Counts the connections of this upstream from 1: equal numbers came over the same one. */
   readonly connection: number;
+  /** How many bytes were handed to the connection for this call so far, head and framing included. */
+  readonly bytesSent: number;
   /** The client closed the connection before it had the whole answer. */
   readonly closedEarly: boolean;
   /** Resolves when it does. */
