@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eachAtOnce } from '../../core/each-at-once';
-import { type Bill, billOf, MODEL_SETTINGS, MODELS, type Ordeal, ordeal } from '../support/adversary';
+import { type Bill, billOf, MODELS, type Ordeal, ordeal } from '../support/adversary';
 import { PATH } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
@@ -29,9 +29,7 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
 
   before(async () => {
     upstream = await startUpstream();
-    const moody = { ...MODEL_SETTINGS, mayAnswerWith: { tiers: ['priority'] } };
-    const models = { [MODELS[0]]: MODEL_SETTINGS, [MODELS[1]]: moody };
-    gateway = await startGateway({ upstreams: { vendor: { url: upstream.url, models } } });
+    gateway = await startGateway({ upstreams: { vendor: { url: upstream.url, models: MODELS } } });
   });
   after(async () => {
     await gateway?.stop();

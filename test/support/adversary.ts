@@ -18,7 +18,7 @@ const RATES: Rates = { input: 3, cacheRead: 0.3, cacheWrite: 3.75, cacheWrite1h:
 const RATES_ABOVE: Rates = { input: 6, cacheRead: 0.6, cacheWrite: 7.5, cacheWrite1h: 12, output: 22.5 };
 const TIERS: Readonly<Record<string, number>> = { priority: 2, flex: 0.5 };
 
-export const MODEL_SETTINGS = {
+const MODEL_SETTINGS = {
   context: CONTEXT,
   maxOutput: MAX_OUTPUT,
   tokenizerFactor: FACTOR,
@@ -31,8 +31,19 @@ export const MODEL_SETTINGS = {
   },
 };
 
+const { above: _, ...LEVEL_PRICE } = MODEL_SETTINGS.price;
+
+/** Without a threshold the dearest price is the one that is charged: only the count of tokens can be too small. */
+const LEVEL_SETTINGS = { ...MODEL_SETTINGS, price: LEVEL_PRICE };
+
 /** The models of the vendor: `moody` answers with the tier `priority` although nobody asked. */
-export const MODELS = ['plain', 'moody'] as const;
+export const MODELS = {
+  plain: MODEL_SETTINGS,
+  moody: { ...MODEL_SETTINGS, mayAnswerWith: { tiers: ['priority'] } },
+  level: LEVEL_SETTINGS,
+};
+
+const MODEL_NAMES = Object.keys(MODELS);
 
 /** A request as its client builds it, with what the vendor may count for it. */
 export interface Ordeal {
@@ -83,7 +94,7 @@ export function ordeal(random: Random, id: string): Ordeal {
   return {
     protocol,
     body: {
-      model: random.pick(MODELS),
+      model: random.pick(MODEL_NAMES),
       messages: [...turns.slice(0, turns.length - (turns.length % 2)), { role: 'user', content }],
       stream: oneIn(random, 2),
       ...limits(random, protocol),
@@ -153,7 +164,7 @@ export function billOf({ protocol, body }: Ordeal, random: Random): Bill {
   const meters = metersOf(protocol, body);
   const counted = passes.map((pass) => ({ ...pass, meter: random.pick(meters) }));
   const exact = counted.reduce((sum, { meter, inputTokens, outputTokens }) => {
-    const rates = inputTokens > ABOVE_TOKENS ? RATES_ABOVE : RATES;
+    const rates = inputTokens > ABOVE_TOKENS && body['model'] !== 'level' ? RATES_ABOVE : RATES;
     return sum + BigInt(inputTokens) * e8(rates[meter], tier) + BigInt(outputTokens) * e8(rates.output, tier);
   }, 0n);
   const usage = protocol === 'messages' ? messagesUsage(counted, tier) : chatUsage(counted);

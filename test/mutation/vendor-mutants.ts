@@ -1,0 +1,58 @@
+/** One thing wrong in what holds and charges are made of. */
+export interface VendorMutant {
+  readonly name: string;
+  readonly file: string;
+  /** Stands once in the file. */
+  readonly from: string;
+  readonly to: string;
+  /** The story that must fail. */
+  readonly story: string;
+}
+
+const ADVERSARY = 'test/long/adversarial-vendor.test.ts';
+const GROWTH = 'test/gateway/growing-holds.test.ts';
+
+export const VENDOR_MUTANTS: readonly VendorMutant[] = [
+  {
+    name: "the scanner's weight is halved",
+    file: 'core/http/text-weigher.ts',
+    from: 'const step = STEPS[run | kind] as number;\n      tokens += step & 1;',
+    to: 'const step = STEPS[run | kind] as number;\n      tokens += step & at & 1;',
+    story: ADVERSARY,
+  },
+  {
+    name: 'an outside member is forgotten',
+    file: 'policies/model-request/weigh-members.ts',
+    from: 'if (isHeld) weighed.heldMembers.push(name);',
+    to: "if (isHeld && name === '') weighed.heldMembers.push(name);",
+    story: ADVERSARY,
+  },
+  {
+    name: 'the tier that a call asks for is ignored',
+    file: 'core/catalog/price.ts',
+    from: 'return asked === undefined ? price.possible : cardsWith(price, asked);',
+    to: 'return asked === undefined || asked.tier !== undefined ? price.possible : cardsWith(price, asked);',
+    story: ADVERSARY,
+  },
+  {
+    name: 'a hold grows 6 s late',
+    file: 'policies/reserve-settle/growing-hold.ts',
+    from: 'everyMs: 2_000,',
+    to: 'everyMs: 8_000,',
+    story: GROWTH,
+  },
+  {
+    name: 'a further pass is dropped from the hold',
+    file: 'policies/reserve-settle/hold.ts',
+    from: 'return ofBody + furtherPassesOf(reading, model) * context;',
+    to: 'return ofBody + Math.min(0, furtherPassesOf(reading, model)) * context;',
+    story: ADVERSARY,
+  },
+  {
+    name: 'a further pass is dropped from the charge',
+    file: 'core/catalog/price.ts',
+    from: 'for (const pass of usage.passes) {',
+    to: 'for (const pass of usage.passes.slice(0, 1)) {',
+    story: ADVERSARY,
+  },
+];
