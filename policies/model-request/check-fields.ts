@@ -133,7 +133,8 @@ function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
   for (const place of observer.formedTools) {
     const { from, to, index } = place;
     const text = to - from > LONGEST_FORMED_TOOL ? undefined : sliceChunks(chunks, from, to).toString();
-    if (text === undefined || hasDoubtfulKeys(text))
+    // The schema of a tool that runs at the client has keys such as `additionalProperties`.
+    if (text === undefined || hasDoubtfulKeys(text, 'parameters'))
       throw invalid(`tools[${index}]`, 'has a form that is not known here');
     observer.decideForm(place, JSON.parse(text) as Readonly<Record<string, unknown>>);
   }

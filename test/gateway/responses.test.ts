@@ -257,7 +257,7 @@ describe('The Responses protocol', function () {
         { type: 'local_shell' },
         { type: 'shell', environment: { type: 'local' } },
         { type: 'apply_patch' },
-        { type: 'tool_search', execution: 'client' },
+        { type: 'tool_search', execution: 'client', parameters: { type: 'object', additionalProperties: false } },
       ];
       const input = [
         { role: 'user', content: 'Hello' },
@@ -276,6 +276,17 @@ describe('The Responses protocol', function () {
       // Reasoning that only the vendor has is read from there: nothing but the context window bounds it.
       const hidden = { ...body, input: [...input, { type: 'reasoning', id: 'rs_2', summary: [] }] };
       expect((await gateway.call(PATH.responses, { key: poor, body: hidden })).status).to.equal(402);
+    });
+
+    it('a tool whose deciding keys readers could take in two ways is 400, wherever its schema ends', async () => {
+      for (const more of [
+        { Execution: 'server' },
+        { parameters: { additionalProperties: false }, EXECUTION: 'server' },
+      ]) {
+        const tools = [{ type: 'tool_search', execution: 'client', ...more }];
+        const answer = await gateway.call(PATH.responses, { key, body: { ...askIn('responses'), tools } });
+        expect([answer.status, answer.json.error.param]).to.deep.equal([400, 'tools[0]']);
+      }
     });
 
     it('web searches have a price each, and a limit that the call is given', async () => {
