@@ -130,7 +130,8 @@ export function setups(): readonly string[] {
   const titles = [...new Set(CLIENTS.map(({ title }) => title))];
   return titles.map((title) => {
     const own = CLIENTS.filter((client) => client.title === title);
-    return `### ${title}\n\n${versionsOf(own)}\n\n${waysOf(own).join('\n')}`;
+    const notes = own.flatMap(({ note }) => (note === undefined ? [] : [`${note}\n`]));
+    return `### ${title}\n\n${versionsOf(own)}\n\n${[...waysOf(own), ...notes].join('\n')}`;
   });
 }
 

@@ -56,6 +56,8 @@ export interface Client {
   readonly protocol: 'Messages' | 'Chat' | 'Responses';
   readonly model: string;
   setup(point: Point): Setup;
+  /** What its users should know, for the page. */
+  readonly note?: string;
   command(ask: Ask): Command;
   read(end: ProgramEnd): Outcome;
   /** Its own tools, as a model calls them. */
