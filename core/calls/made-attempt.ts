@@ -3,7 +3,7 @@ import { type Candidate, entryOf } from '../catalog/catalog';
 import { chargeOf } from '../catalog/price';
 import type { Pass, Usage } from '../catalog/usage';
 import type { AttemptOutcome } from '../wire/dial-failure';
-import type { ExchangeHead } from '../wire/exchange';
+import type { ExchangeHead } from '../wire/upstream-exchange';
 
 /** One request to an upstream, written as it becomes known. */
 export interface MadeAttempt {

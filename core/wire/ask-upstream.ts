@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Candidate } from '../catalog/catalog';
 import type { AnswerBeginning, BodyEdit, ModelCall } from '../catalog/upstream';
 import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
-import { applyBodyEdits, type RequestBody, type Splice } from './body-edits';
+import { applyBodyEdits, type EditedBody, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
 
 /** What of a call goes to an upstream. */
@@ -20,32 +20,48 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
 /** Bodies up to this size go out as one buffer. */
 const ONE_BUFFER_BYTES = 64 * 1024;
 
+type Asked = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
+
 /** Asks a candidate once, in its adapter's dialect and with the platform's credential. `reset`: on a connection of its own. */
-export function askUpstream(
-  { upstream, model, adapter }: Pick<Candidate, 'upstream' | 'model' | 'adapter'>,
+export function askUpstream(candidate: Asked, request: UpstreamCall, dispatcher: Dispatcher, reset = false): Exchange {
+  const { path, headers, chunks, byteLength } = outgoing(candidate, request);
+  return new Exchange(dispatcher, {
+    method: 'POST',
+    reset,
+    path,
+    headers: { ...headers, 'content-length': String(byteLength), 'accept-encoding': 'identity' },
+    body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
+  });
+}
+
+/** What goes to an upstream, whatever carries it. */
+export interface Outgoing extends EditedBody {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A call in the dialect of a candidate's adapter and with the platform's credential. `further` are edits of the way it goes. */
+export function outgoing(
+  { upstream, model, adapter }: Asked,
   request: UpstreamCall,
-  dispatcher: Dispatcher,
-  reset = false,
-): Exchange {
+  further: readonly BodyEdit[] = [],
+): Outgoing {
   const { protocol, operation, stream, query, headers, members } = request;
   const { streamUsage } = upstream;
   const call: ModelCall = { protocol, operation, model: model.name, stream, query, headers, members, streamUsage };
   const wanted = adapter.request(call, upstream.adapterSettings);
-  const edits = [...(request.edits ?? []), ...wanted.edits, ...prefillOf(adapter, call, request.beginning)];
+  const edits = [...(request.edits ?? []), ...wanted.edits, ...prefillOf(adapter, call, request.beginning), ...further];
   const { chunks, byteLength } = applyBodyEdits(request.body, edits, limitsOf(request.reading?.toolUses, model));
-  return new Exchange(dispatcher, {
-    method: 'POST',
-    reset,
+  return {
     path: basePath(upstream.url) + wanted.path,
-    headers: Object.assign(
-      {},
-      headers,
-      { 'content-length': String(byteLength), 'accept-encoding': 'identity' },
-      wanted.headers,
-      adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
-    ),
-    body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
-  });
+    headers: {
+      ...headers,
+      ...wanted.headers,
+      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
+    },
+    chunks,
+    byteLength,
+  };
 }
 
 /** The limits of tools that the call does not limit. Tools that share one get the smallest. */

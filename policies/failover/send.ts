@@ -3,7 +3,7 @@ import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { askUpstream } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
-import type { Exchange, ExchangeHead } from '../../core/wire/exchange';
+import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
 
 /** What an attempt needs to know of its call. */
 export type AttemptingCall = Pick<Call, 'onLeave'> & {
@@ -22,7 +22,7 @@ export type AttemptingCall = Pick<Call, 'onLeave'> & {
 };
 
 interface Answering extends ExchangeHead {
-  readonly exchange: Exchange;
+  readonly exchange: UpstreamExchange;
 }
 
 /** Asks a candidate; resolves when the head of its answer is there. */
@@ -63,7 +63,7 @@ export class Patience {
   readonly #call: AttemptingCall;
   readonly #readOnMs: number | undefined;
   #absence: NodeJS.Timeout | undefined;
-  #exchange: Exchange | undefined;
+  #exchange: UpstreamExchange | undefined;
   /** The upstream was silent for too long. */
   isOver = false;
   /** The attempt was ended because the client left, or the call was cut off. */
@@ -89,7 +89,7 @@ export class Patience {
     return !this.#hasEnded && this.#absence === undefined;
   }
 
-  watch(exchange: Exchange): void {
+  watch(exchange: UpstreamExchange): void {
     this.#exchange = exchange;
     if (this.#hasEnded) exchange.cancel();
   }

@@ -1,0 +1,145 @@
+import type { ReadAhead } from '../http/buffered-bytes';
+import { type ChunkReader, notReady, type Over } from './chunk-reader';
+import { Pauses } from './pauses';
+
+export interface ExchangeHead {
+  readonly status: number;
+  /** Names in lower case; a name that came twice has an array. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** Bytes that wait to be taken before the sender is slowed down: one large read, for the system's own buffers follow. */
+const WAITING_AT_MOST_BYTES = 16 * 1024;
+
+/** One request to an upstream and its answer, whatever carries them. */
+export abstract class UpstreamExchange implements ChunkReader {
+  /** Resolves with the head of the answer; rejects when there is none. */
+  readonly head: Promise<ExchangeHead>;
+  over: Over | undefined;
+  /** What may wait here beyond one large read, so that a client's short stall does not reach the upstream. */
+  ahead: ReadAhead | undefined;
+  protected readonly gotHead: (head: ExchangeHead) => void;
+  readonly #noHead: (error: Error) => void;
+  #pauses: Pauses | undefined;
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #isPaused = false;
+  #ended = false;
+  #failure: Error | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor() {
+    let gotHead = (_: ExchangeHead): void => undefined;
+    let noHead = (_: Error): void => undefined;
+    this.head = new Promise((resolve, reject) => {
+      gotHead = resolve;
+      noHead = reject;
+    });
+    this.gotHead = gotHead;
+    this.#noHead = noHead;
+  }
+
+  /** The last byte of the request's body was handed to the socket. */
+  abstract readonly isRequestSent: boolean;
+  protected abstract pauseSender(): void;
+  protected abstract resumeSender(): void;
+  protected abstract abortSender(reason: Error): void;
+
+  ready(): Promise<void> {
+    if (this.isReady) return Promise.resolve();
+    return new Promise((resolve) => {
+      const before = this.#wake;
+      this.#wake = () => {
+        before?.();
+        resolve();
+      };
+    });
+  }
+
+  take(): Buffer | undefined {
+    if (!this.isReady) throw notReady();
+    const chunk = this.#waiting.shift();
+    if (chunk !== undefined) {
+      this.#waitingBytes -= chunk.length;
+      if (this.#waitingBytes < WAITING_AT_MOST_BYTES) {
+        this.ahead?.giveBack();
+        this.#resume();
+      }
+      return chunk;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+    return undefined;
+  }
+
+  cancel(reason: Error = new ExchangeCancelled()): void {
+    this.ahead?.giveBack();
+    if (this.isOver) return;
+    this.abortSender(reason);
+    this.fail(reason);
+  }
+
+  get isReady(): boolean {
+    return this.#waiting.length > 0 || this.isOver;
+  }
+
+  /** Nothing more comes. */
+  get isOver(): boolean {
+    return this.#ended || this.#failure !== undefined;
+  }
+
+  protected get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  protected arrived(chunk: Buffer): void {
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes >= WAITING_AT_MOST_BYTES && this.ahead?.holds(this.#waitingBytes) !== true) this.#pause();
+    this.#tell();
+  }
+
+  protected end(): void {
+    this.#ended = true;
+    this.#noteOver();
+    this.#tell();
+  }
+
+  protected fail(error: Error): void {
+    this.#failure ??= error;
+    this.#noteOver();
+    this.#noHead(error);
+    this.#tell();
+  }
+
+  #pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.pauseSender();
+    this.#pauses ??= new Pauses();
+    this.#pauses.begin(performance.now());
+  }
+
+  #resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.resumeSender();
+    this.#pauses?.end(performance.now());
+  }
+
+  #noteOver(): void {
+    const toMs = performance.now();
+    this.over ??= { fromMs: this.#pauses?.endedSince(toMs) ?? toMs, toMs };
+  }
+
+  #tell(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}
+
+/** Why an exchange ended: we wanted no more of it. */
+class ExchangeCancelled extends Error {
+  override readonly name = 'AbortError';
+  override readonly message = 'the exchange was cancelled';
+}
