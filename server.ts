@@ -60,6 +60,7 @@ import { loadPlugins } from './core/serving/load-plugins';
 import { hostsOf, routesOf, startPlugins } from './core/serving/start-plugins';
 import { parseDuration } from './core/settings';
 import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
+import type { SocketSettings } from './core/sockets/client-sockets';
 import { checkDatabase, migrate, openDatabase } from './core/storage/database';
 import { startWatchdog } from './core/watchdog';
 import { type Egress, openEgress } from './core/wire/egress';
@@ -199,7 +200,15 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const hosts = hostsOf(plugins, forPlugins);
   const first = forPolicies(live.current);
   const cors = system.cors === undefined ? undefined : allowOrigins(system.cors.origins);
-  const frontDoor = openFrontDoor(first, { routes, hosts, adminToken, fastLane: system.fastLane, role, cors });
+  const frontDoor = openFrontDoor(first, {
+    routes,
+    hosts,
+    adminToken,
+    fastLane: system.fastLane,
+    sockets: socketSettings(system),
+    role,
+    cors,
+  });
   // Before anybody is served: a first call must not find a rollout that is not known yet.
   keep(await startPlugins(plugins, forPlugins), (stop) => stop());
   return { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken };
@@ -210,6 +219,12 @@ type Gateway = Awaited<ReturnType<typeof openGateway>>;
 function openAnswerStore({ answerStore }: Files['system']): AnswerStore | undefined {
   if (answerStore === undefined) return undefined;
   return new AnswerStore({ maxBytes: answerStore.maxBytes, maxAgeMs: parseDuration(answerStore.maxAge) });
+}
+
+function socketSettings({ webSockets, clientIdle }: Files['system']): SocketSettings {
+  const { mostOfKey, mostFrameBytes, idle, life } = webSockets;
+  const times = { idleMs: parseDuration(idle), lifeMs: parseDuration(life), stalledMs: parseDuration(clientIdle) };
+  return { mostOfKey, mostFrameBytes, ...times };
 }
 
 /** Lets clients in, reloads the configuration when it changes, and stops when the process is told to. */
@@ -239,7 +254,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   limitConnections(servers.http, system.connections, proxies, log);
   warnOfUnnamedProxies(servers.http, proxies, log);
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
-  frontDoor.takeUpgrades(servers.http);
+  const sockets = frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
   const { is: source } = stores.source;
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
@@ -247,10 +262,13 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   keep(reportConfiguration({ live, source, database, log }), (stop) => stop());
   const stop = prepareStop(
     {
-      begin: () => draining.abort(),
+      begin: () => {
+        draining.abort();
+        sockets.leave();
+      },
       finish: async () => {
         await stopReloading();
-        await Promise.all([openRequests.none(), openCalls.none()]);
+        await Promise.all([openRequests.none(), openCalls.none(), sockets.none()]);
       },
       cutOff: () => openCalls.cutOff(),
       close,

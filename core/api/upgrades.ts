@@ -9,12 +9,17 @@ import { type Router, serveVisit, toVisit } from './router';
  * A server with a listener for upgrades is handed every request that asks for one. Those that nobody upgrades, such as a call
  * of a client that would like HTTP/2, are served as if they had not asked.
  */
-export function takeUpgrades(server: Server, routes: Router, hosts: readonly OwnHosts[]): void {
+export function takeUpgrades(
+  server: Server,
+  routes: Router,
+  hosts: readonly OwnHosts[],
+  ofCalls: TakerOfCalls = () => undefined,
+): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', ignore);
     const target = request.url ?? '/';
     const isSound = (checkHead(request) ?? settleTarget(request)) === undefined;
-    const found = isSound ? takerOf(request, routes, hosts) : undefined;
+    const found = isSound ? takerOf(request, routes, hosts, ofCalls) : undefined;
     whenAnswered(socket, () => {
       if (found === undefined) serveWithoutUpgrade(server, request, target, socket, head);
       else void upgrade(found, request, socket, head);
@@ -34,17 +39,26 @@ function whenAnswered(socket: AnsweringSocket, then: () => void): void {
   else if (!socket.destroyed) then();
 }
 
+/** What takes the upgrade of an address of calls; undefined when nothing does. */
+export type TakerOfCalls = (request: IncomingMessage, host: string) => UpgradeHandler | undefined;
+
 interface Taker {
   readonly take: UpgradeHandler;
   readonly params: Visit['params'];
 }
 
-function takerOf(request: IncomingMessage, routes: Router, hosts: readonly OwnHosts[]): Taker | undefined {
+function takerOf(
+  request: IncomingMessage,
+  routes: Router,
+  hosts: readonly OwnHosts[],
+  ofCalls: TakerOfCalls,
+): Taker | undefined {
   const host = hostOf(request);
   // With another method a body may follow, which only the server reads.
-  if (request.method !== 'GET' || isDirectHost(host)) return undefined;
-  const owner = hosts.find((each) => each.owns(host));
-  return owner === undefined ? routes.upgradeOf(pathOf(request)) : { take: owner.upgrade, params: {} };
+  if (request.method !== 'GET') return undefined;
+  const take = hosts.find((each) => each.owns(host))?.upgrade ?? ofCalls(request, host);
+  if (take !== undefined) return { take, params: {} };
+  return isDirectHost(host) ? undefined : routes.upgradeOf(pathOf(request));
 }
 
 async function upgrade({ take, params }: Taker, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {

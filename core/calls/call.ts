@@ -18,6 +18,8 @@ import type { UpstreamCall } from '../wire/ask-upstream';
 import type { ChunkReader } from '../wire/chunk-reader';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { EventReader, NotedEvent } from '../wire/event-reader';
+import { upstreamSocketOf } from '../wire/inner-connection';
+import type { UpstreamSocket } from '../wire/upstream-socket';
 import type { KeptObject } from './kept-objects';
 import type { MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
@@ -295,6 +297,9 @@ export class Call implements Partial<CallFields> {
   /** strategy-routing: what failover is to do beside answering. */
   mirror: Mirror | undefined;
 
+  /** The upstream's side of the client's WebSocket; undefined where the call did not come over one. */
+  readonly upstreamSocket: UpstreamSocket | undefined;
+
   /** Finds the ids that the answer makes; undefined where it makes none. */
   newIds?: NewIds | undefined;
 
@@ -320,6 +325,7 @@ export class Call implements Partial<CallFields> {
     this.path = query === -1 ? url : url.slice(0, query);
     this.protocol = protocolOf(this.path);
     this.facts.routing.clientRetry = clientRetryOf(request);
+    this.upstreamSocket = upstreamSocketOf(request);
     response.once('close', () => {
       if (!response.writableFinished) this.#clientLeaves();
       this.#isClosed = true;

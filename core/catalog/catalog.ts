@@ -55,6 +55,8 @@ export interface Upstream {
   readonly timeouts: Timeouts;
   readonly prefill: boolean;
   readonly streamUsage: boolean;
+  /** It takes `response.create` over a WebSocket; otherwise each is a POST. */
+  readonly webSocket?: boolean | undefined;
   /** The versions of the Messages protocol that it takes; undefined for all. */
   readonly versions?: ReadonlySet<string> | undefined;
   /** Paths of numbers in reports, and names without a price, that raise no alarm. */

@@ -13,6 +13,7 @@ export const PROTOCOLS = {
     operations: ['/compact'],
     conversation: 'input',
     limits: ['max_output_tokens'],
+    webSocket: true,
   },
   embeddings: { title: 'Embeddings', path: '/v1/embeddings', conversation: 'input', limits: [] },
 } as const satisfies Readonly<Record<string, ProtocolFacts>>;
@@ -28,6 +29,8 @@ export interface ProtocolFacts {
   readonly conversation: string;
   /** The members that limit an answer. Every upstream reads the first: it is written where a call names none. None: calls have no limit. */
   readonly limits: readonly string[];
+  /** Clients may also bring their calls over a WebSocket, at the same address. */
+  readonly webSocket?: true;
 }
 
 export type Protocol = keyof typeof PROTOCOLS;
@@ -57,6 +60,12 @@ function placeOf(path: string): { readonly protocol: Protocol; readonly operatio
     if (operation !== undefined) return { protocol, operation };
   }
   return undefined;
+}
+
+/** Whether calls of a path may come over a WebSocket. */
+export function isSocketPath(path: string): boolean {
+  const { path: own, webSocket }: ProtocolFacts = PROTOCOLS[protocolOf(path)];
+  return webSocket === true && path.endsWith(own);
 }
 
 /** Returns one value for each protocol. */

@@ -73,7 +73,8 @@ function routesOf({ name, endpoints }: Configuration['pipelines'][number], writt
 }
 
 function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
-  const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage } = upstream;
+  const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage, webSocket } =
+    upstream;
   const { maxConcurrent, stopsOnCancel, freeMembers, ignoreUsage } = upstream;
   const what = `upstream ${name}`;
   const of = (...place: readonly string[]) => memberOf(written, ...place);
@@ -85,7 +86,11 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     // The credential itself is not shown: where it is, and whether it is there, is what routing depends on.
     ...facts(`${what} credential`, of('credential'), of('credential')),
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
-    ...facts(what, { tier, weight, maxConcurrent, allowPrivate, prefill, streamUsage, stopsOnCancel }, written),
+    ...facts(
+      what,
+      { tier, weight, maxConcurrent, allowPrivate, prefill, streamUsage, webSocket, stopsOnCancel },
+      written,
+    ),
     ...facts(`${what} reporting`, of('reporting'), of('reporting')),
     ...(upstream.versions === undefined ? [] : facts(`${what} versions`, [...upstream.versions], of('versions'))),
     ...facts(`${what} freeMembers`, [...(freeMembers ?? [])], of('freeMembers')),

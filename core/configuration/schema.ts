@@ -295,6 +295,12 @@ const SERVICE_ENDPOINT = {
       description: 'Paths of numbers in its reports, such as `queue_time`, that are free and raise no alarm.',
     },
     streamUsage: { description: 'It understands stream_options.include_usage.', type: 'boolean', default: true },
+    webSocket: {
+      description:
+        'It takes `response.create` over a WebSocket at the address of its Responses calls. Otherwise each one that comes over a WebSocket is sent as a POST.',
+      type: 'boolean',
+      default: false,
+    },
     versions: {
       description:
         'Versions of the Messages protocol (`anthropic-version`) that it takes; calls of others do not go there. Default: all.',
@@ -663,6 +669,37 @@ export const SYSTEM_SCHEMA = {
       ...DURATION,
       description: 'A client that takes nothing of its answer for so long is treated as one that has left.',
       default: '10m',
+    },
+    webSockets: {
+      description: 'What a client may do with WebSockets to which it brings Responses calls.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        mostOfKey: {
+          description: 'So many of one key are open in one process.',
+          type: 'integer',
+          minimum: 1,
+          default: 8,
+        },
+        mostFrameBytes: {
+          description: 'A larger frame closes its WebSocket (1009).',
+          type: 'integer',
+          minimum: 1_024,
+          maximum: 20_971_520,
+          default: 20_971_520,
+        },
+        idle: {
+          ...DURATION,
+          description: 'One without a frame and without a response under way is closed after so long.',
+          default: '5m',
+        },
+        life: {
+          ...DURATION,
+          description: 'One is closed after so long, behind the response that is under way.',
+          default: '60m',
+        },
+      },
     },
     shutdownGrace: {
       ...DURATION,

@@ -50,6 +50,7 @@ export function readUpstreams(
       timeouts: readTimeouts(path, settings, problems),
       prefill: settings.prefill,
       streamUsage: settings.streamUsage,
+      webSocket: settings.webSocket,
       versions: settings.versions && new Set(settings.versions),
       ignoreUsage: new Set(settings.ignoreUsage),
       stopsOnCancel: settings.stopsOnCancel,

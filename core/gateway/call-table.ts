@@ -14,8 +14,11 @@ export type Listener = (request: IncomingMessage, response: ServerResponse) => v
  */
 export interface CallTable {
   /** `host` as `hostOf` reads it. */
-  find(request: IncomingMessage, host: string): CallPlace;
+  find(request: AddressedRequest, host: string): CallPlace;
 }
+
+/** What of a request says whether it is a call. */
+export type AddressedRequest = Pick<IncomingMessage, 'url' | 'method'>;
 
 export type CallPlace =
   | ServedCall
@@ -60,7 +63,7 @@ export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[],
   return { find: (request, host) => find(byPath, request, host) };
 }
 
-function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: IncomingMessage, host: string): CallPlace {
+function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: AddressedRequest, host: string): CallPlace {
   const mounts = byPath.get(pathOf(request));
   if (mounts === undefined) return NOTHING;
   const isDirect = isDirectHost(host);

@@ -30,7 +30,7 @@ export function settleTarget(request: IncomingMessage): GatewayError | undefined
 const SLASH = 0x2f;
 const NO_HOST = 'host: expected a name or an address, and a port at most';
 
-export function pathOf({ url = '/' }: IncomingMessage): string {
+export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   const query = url.indexOf('?');
   return query === -1 ? url : url.slice(0, query);
 }

@@ -4,8 +4,9 @@ import type { OwnHosts, Route } from '../api/route';
 import { compileRoutes, confirmedKey, serveVisit, toVisit } from '../api/router';
 import { takeUpgrades } from '../api/upgrades';
 import { WrongAdminTokens } from '../api/wrong-admin-tokens';
+import { isSocketPath } from '../catalog/protocols';
 import { fail, type GatewayError } from '../errors';
-import { compileCallTable } from '../gateway/call-table';
+import { type CallTable, compileCallTable } from '../gateway/call-table';
 import type { PipelineGateway } from '../gateway/pipeline';
 import type { Cors } from '../http/cors';
 import { newRequestId, sendError } from '../http/http';
@@ -13,6 +14,8 @@ import { checkHead } from '../http/request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
 import type { Role } from '../role';
 import { signedIn } from '../sign-in/signed-in';
+import { ClientSockets, type SocketSettings } from '../sockets/client-sockets';
+import { asksForWebSocket } from '../sockets/handshake';
 import type { Served } from './express-gateway';
 
 export interface FrontDoorOptions {
@@ -20,6 +23,7 @@ export interface FrontDoorOptions {
   readonly hosts: readonly OwnHosts[];
   readonly adminToken: AdminToken;
   readonly fastLane: boolean;
+  readonly sockets: SocketSettings;
   readonly role: Role;
   /** undefined: pages of other origins may read no answer. */
   readonly cors?: Cors | undefined;
@@ -28,8 +32,8 @@ export interface FrontDoorOptions {
 export interface FrontDoor extends Served {
   /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
   prepare(gateway: PipelineGateway): () => void;
-  /** Lets the public listener's connections be upgraded to other protocols, where a plugin takes them. */
-  takeUpgrades(server: Server): void;
+  /** Lets the public listener's connections be upgraded to other protocols: to WebSockets for calls, and where a plugin takes them. */
+  takeUpgrades(server: Server): ClientSockets;
 }
 
 /** Who answers what: calls, our own API, 405, 404; the admin listener behind its token. */
@@ -75,7 +79,15 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
       else refuse(request, response, isDirect ? notDirect() : notFound(request));
       return undefined;
     },
-    takeUpgrades: (server) => takeUpgrades(server, publicRoutes, hosts),
+    takeUpgrades: (listener) => {
+      const { identify } = who;
+      const { isDraining } = gateway;
+      const sockets = new ClientSockets({ listener, identify, isDraining, settings: options.sockets });
+      takeUpgrades(listener, publicRoutes, hosts, (request, host) =>
+        asksForWebSocket(request) && hasSocket(calls, request, host) ? sockets.upgrade : undefined,
+      );
+      return sockets;
+    },
     fastLane: options.fastLane,
     admin: (request, response, expressGateway) => {
       const wrongTarget = checkHead(request) ?? settleTarget(request);
@@ -94,6 +106,12 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
 function isOfConsole(request: IncomingMessage): boolean {
   const path = pathOf(request);
   return path === '/console' || path.startsWith('/console/');
+}
+
+/** Whether calls of this address may come over a WebSocket: then their POST is there. */
+function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): boolean {
+  if (!isSocketPath(pathOf({ url }))) return false;
+  return calls.find({ url, method: 'POST' }, host).is === 'call';
 }
 
 const READ_ONLY = "Express Gateway's own admin API is read-only here: change gateway.config.yml instead.";

@@ -58,8 +58,10 @@ export function wasReusedConnection(error: unknown): boolean {
   return progressOf(error)?.reused === true;
 }
 
-interface Progress {
+export interface Progress {
+  /** A byte of it left. */
   readonly sent: boolean;
+  /** It went out on a connection that had answered before. */
   readonly reused: boolean;
 }
 
@@ -86,6 +88,11 @@ subscribe('undici:request:error', (message) => {
   const before = progressOfError.get(error);
   progressOfError.set(error, before === undefined ? progress : both(before, progress));
 });
+
+/** For what is dialled without undici's requests: how far a request had come when it failed. */
+export function noteProgress(error: object, progress: Progress): void {
+  progressOfError.set(error, progress);
+}
 
 function both(one: Progress, other: Progress): Progress {
   return { sent: one.sent || other.sent, reused: one.reused && other.reused };

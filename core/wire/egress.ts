@@ -1,4 +1,4 @@
-import { type Dispatcher, Pool } from 'undici';
+import { type buildConnector, type Dispatcher, Pool } from 'undici';
 import type { Upstream } from '../catalog/catalog';
 import { guardedConnector, type Resolve, resolveInDns } from './guarded-connector';
 
@@ -23,6 +23,8 @@ export interface Egress {
   pool(upstream: Destination): Dispatcher;
   /** The same without idle connections, when requests say `reset`: each opens one of its own. */
   fresh(upstream: Destination): Dispatcher;
+  /** Dials for what is no HTTP request: the same checks and bounds, no pool. */
+  connector(upstream: Destination): buildConnector.connector;
   /** Nobody asks for this upstream any more: its pool finishes what it has, and closes. */
   retire(name: string): void;
   /** Takes no more requests, waits for those that run, closes every connection. */
@@ -86,6 +88,7 @@ export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Reso
       found.fresh ??= openPool(upstream, resolve);
       return found.fresh;
     },
+    connector: ({ allowPrivate, timeouts: { connectMs } }) => guardedConnector({ allowPrivate, connectMs, resolve }),
     retire: (name) => {
       const known = byName.get(name);
       if (known === undefined) return;

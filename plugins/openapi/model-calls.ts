@@ -1,4 +1,4 @@
-import { hasOutput, PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
+import { hasOutput, isSocketPath, PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { EndpointSettings, PipelineSettings } from '../../core/configuration/pipelines';
 import type { ErrorCode } from '../../core/errors';
@@ -51,6 +51,7 @@ function modelOperation(
   return {
     operationId: operationId(method, path),
     summary: `A model call in the ${title} protocol (${pipeline.name}).`,
+    ...(isSocketPath(path) && { description: OVER_SOCKET }),
     tags: ['models'],
     ...(hosts.length > 0 && {
       servers: [
@@ -80,6 +81,9 @@ function modelOperation(
     'x-billing': tokenBilling(catalog, protocol, asksUpstream(pipeline)),
   };
 }
+
+const OVER_SOCKET =
+  'GET at this address with `Upgrade: websocket` opens a WebSocket. Each text frame `{"type":"response.create",…}` on it is one such call, one after the other. The events of its answer come as frames; a refusal is one frame `{"type":"error","status":…,"error":{…}}`.';
 
 const DEBUG = {
   name: 'x-tollgate-debug',

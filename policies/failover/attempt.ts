@@ -46,7 +46,7 @@ export async function attempt(
   const patience = new Patience(candidate.upstream, request.stream, call);
   let cancel = () => {};
   try {
-    const { exchange, status, headers } = await send(candidate, request, egress, patience);
+    const { exchange, status, headers } = await send(candidate, request, egress, patience, call.upstreamSocket);
     cancel = () => exchange.cancel();
     const chunks = decodedChunks(exchange, { status, headers });
     const head = { candidate, status, headers };

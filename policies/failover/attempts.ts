@@ -4,6 +4,7 @@ import { beginAttempt } from '../../core/calls/made-attempt';
 import type { NewIds } from '../../core/calls/new-ids';
 import { readOnMs } from '../../core/calls/read-on';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type Attempted, attempt } from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
@@ -20,10 +21,20 @@ export interface AttemptSettings {
 
 export type AskingCall = Pick<
   Call,
-  'id' | 'facts' | 'hasLeft' | 'leftAtMs' | 'isOutOfMoney' | 'onLeave' | 'onCutOff' | 'left' | 'startedMs' | 'newIds'
+  | 'id'
+  | 'facts'
+  | 'hasLeft'
+  | 'leftAtMs'
+  | 'isOutOfMoney'
+  | 'onLeave'
+  | 'onCutOff'
+  | 'left'
+  | 'startedMs'
+  | 'newIds'
+  | 'upstreamSocket'
 > & {
   readonly key: { readonly accountId: string };
-  readonly request: Pick<ModelRequest, 'stream'>;
+  readonly request: Pick<ModelRequest, 'stream' | 'members'>;
   readonly reservation: Pick<Reservation, 'onClientAbort'>;
   readonly candidates: readonly Candidate[];
   readonly meter: Meter;
@@ -32,12 +43,28 @@ export type AskingCall = Pick<
 /** Nothing is learned of an upstream whose client did not wait for it. */
 const ABANDONED: Failure = { outcome: 'cancelled', status: undefined, verdict: 'next', retryAfterMs: undefined };
 
+/**
+ * A WebSocket that was answered stays where it was answered, for its earlier answers are known there alone. What a frame asks for without
+ * an answer (`generate: false`) would be a whole answer, and billed, in a POST.
+ * @throws NOT_SUPPORTED
+ */
+function reachable({ candidates, upstreamSocket, request }: AskingCall): readonly Candidate[] {
+  if (upstreamSocket === undefined) return candidates;
+  const there = candidates.filter(({ upstream }) => upstreamSocket.isAt(upstream));
+  if (there.length > 0) return there;
+  if (request.members.get('generate') !== 'false') return candidates;
+  const able = candidates.filter(({ upstream }) => upstream.webSocket);
+  if (able.length > 0) return able;
+  throw fail('NOT_SUPPORTED', { param: 'generate', status: 400, message: 'No upstream of this model takes it.' });
+}
+
 export type RelayedAnswer = Answer & { readonly kind: 'relay' };
 
 /** The attempts of one call: who was asked, what came of it, who is left. */
 export class Attempts implements AttemptingCall {
   readonly made: Attempt[] = [];
   #waiting: readonly Candidate[];
+  readonly #first: Candidate | undefined;
   #retriesLeft: number;
   #askedAtMs = 0;
   /** The step to whom is asked now was free, for it had not failed lately. */
@@ -49,7 +76,8 @@ export class Attempts implements AttemptingCall {
     private readonly gateway: Gateway,
     private readonly budget: RetryBudget,
   ) {
-    this.#waiting = call.candidates;
+    this.#waiting = reachable(call);
+    this.#first = this.#waiting[0];
     this.#retriesLeft = settings.sameUpstreamRetries;
   }
 
@@ -63,6 +91,10 @@ export class Attempts implements AttemptingCall {
 
   get accountId(): string {
     return this.call.key.accountId;
+  }
+
+  get upstreamSocket(): AskingCall['upstreamSocket'] {
+    return this.call.upstreamSocket;
   }
 
   get newIds(): NewIds | undefined {
@@ -95,7 +127,7 @@ export class Attempts implements AttemptingCall {
     this.#askedAtMs = performance.now();
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
-    call.facts.fallback = candidate !== call.candidates[0];
+    call.facts.fallback = candidate !== this.#first;
     const making = beginAttempt(candidate, request.beginning === undefined ? 'failed' : 'continuation');
     call.facts.made.push(making);
     const attempted = await attempt(candidate, request, gateway.egress, this, this.settings.preambleHoldMs);

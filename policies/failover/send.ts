@@ -4,6 +4,7 @@ import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { askUpstream } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
+import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 
 /** What an attempt needs to know of its call. */
 export type AttemptingCall = Pick<Call, 'onLeave'> & {
@@ -17,6 +18,8 @@ export type AttemptingCall = Pick<Call, 'onLeave'> & {
   readonly accountId?: string;
   /** Of an unstreamed answer; whoever sends more has failed. */
   readonly largestAnswerBytes?: number;
+  /** Where a call is asked that came over a WebSocket, at upstreams that have one. */
+  readonly upstreamSocket?: UpstreamSocket | undefined;
   /** Finds the ids that the answer makes, for a call that can make any. */
   readonly newIds?: NewIds | undefined;
 };
@@ -31,12 +34,15 @@ export async function send(
   request: ModelRequest,
   egress: Egress,
   patience: Patience,
+  socket: UpstreamSocket | undefined,
 ): Promise<Answering> {
   const { upstream } = candidate;
   for (let isFresh = false; ; isFresh = true) {
     try {
-      const dispatcher = isFresh ? egress.fresh(upstream) : egress.pool(upstream);
-      const exchange = askUpstream(candidate, request, dispatcher, isFresh);
+      const exchange =
+        socket !== undefined && upstream.webSocket === true
+          ? socket.ask(candidate, request, egress, isFresh)
+          : askUpstream(candidate, request, isFresh ? egress.fresh(upstream) : egress.pool(upstream), isFresh);
       patience.watch(exchange);
       const { status, headers } = await exchange.head;
       patience.headArrived();

@@ -2,6 +2,7 @@ import type { CallKey } from '../../core/accounts/identify';
 import type { KeptPlace } from '../../core/calls/call';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
+import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 import type { NamedObject } from './weigh-members';
 
 /** What a call names at a vendor. */
@@ -12,17 +13,19 @@ export interface KeptForCall {
 }
 
 /**
- * Finds the objects that a call names among those of its account.
+ * Finds the objects that a call names among those of its account, and among the answers on its own WebSocket.
  * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD where two of them are at different places, DATABASE_UNAVAILABLE
  */
 export async function findKept(
   { keptObjects }: Pick<Gateway, 'keptObjects'>,
   { accountId }: CallKey,
   named: readonly NamedObject[],
+  upstreamSocket: UpstreamSocket | undefined,
 ): Promise<KeptForCall | undefined> {
   let found: KeptForCall | undefined;
   for (const { kind, id, param } of named) {
-    const object = await keptObjects.find(accountId, kind, id);
+    const onSocket = kind === 'previous_response_id' ? upstreamSocket?.find(id) : undefined;
+    const object = onSocket ?? (await keptObjects.find(accountId, kind, id));
     if (object === undefined) throw fail('KEPT_OBJECT_NOT_FOUND', { param, message: NOT_FOUND });
     const { upstream, credential, inputTokens, outputTokens } = object;
     const place = found?.place ?? { upstream, credential, param };

@@ -135,7 +135,7 @@ async function readRequest(
   const chunks = await readBody(request, { limits, room, encoding, look, beforeLarge, call });
   const fields = checkFields(protocol, observer, chunks, members);
   const { weighed } = fields;
-  const kept = weighed.named && (await findKept(gateway, call.key, weighed.named));
+  const kept = weighed.named && (await findKept(gateway, call.key, weighed.named, call.upstreamSocket));
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const reading = readingOf(protocol, observer, weighed, weigher.tokens, kept);
   const { inputs } = observer;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { clientSocketOf } from '../../core/wire/inner-connection';
 
 /** How often the watch looks, at most. */
 const LOOK_MS = 1_000;
@@ -85,7 +86,7 @@ export class StallWatch {
 
   /** Bytes that the system has taken from this process for the client. A closed connection takes no more. */
   #bytesTaken(): number {
-    const { socket } = this.#response;
+    const socket = clientSocketOf(this.#response);
     const { _handle: handle } = (socket ?? {}) as Partial<Socket> & { readonly _handle?: StreamHandle | null };
     return handle == null ? this.#taken : handle.bytesWritten - handle.writeQueueSize;
   }

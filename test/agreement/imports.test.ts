@@ -37,6 +37,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     'configuration',
     'api',
     'gateway',
+    'sockets',
     'serving',
   ],
   'plugins/sandbox': [

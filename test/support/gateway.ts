@@ -35,6 +35,7 @@ export interface TestEndpoint {
   readonly maxConcurrent?: number;
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
+  readonly webSocket?: boolean;
   readonly versions?: readonly string[];
   readonly stopsOnCancel?: boolean;
   readonly prefill?: boolean;

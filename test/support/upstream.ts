@@ -4,6 +4,7 @@ import { freePort } from './free-port';
 import { respond } from './scripts/respond';
 import type { RecordedCall, Script } from './scripts/script';
 import { until } from './until';
+import { takeSockets, type UpstreamSockets } from './upstream-sockets';
 
 export { DEFAULT_USAGE, type Said } from './scripts/answer';
 export { type ChatStream, chatAnswer, chatErrorStream, chatFailure, chatStream } from './scripts/chat';
@@ -46,6 +47,8 @@ export interface TestUpstream {
   /** Connections that were ever made, and those open now. */
   readonly connections: number;
   readonly openConnections: number;
+  /** It takes WebSockets too, from gateways that are told so. */
+  readonly webSockets: UpstreamSockets;
   /** For the next calls, one script each; they go before `always`. */
   next(...scripts: readonly Script[]): void;
   /** For every call that no `next` is left for. Without it such a call is answered 500 and says so. */
@@ -77,6 +80,7 @@ export async function startUpstream(): Promise<TestUpstream> {
     socket.on('error', () => undefined);
     socket.once('close', () => sockets.delete(socket));
   });
+  const webSockets = takeSockets(server);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const { port } = server.address() as AddressInfo;
 
@@ -84,6 +88,7 @@ export async function startUpstream(): Promise<TestUpstream> {
     url: `http://127.0.0.1:${port}`,
     port,
     calls,
+    webSockets,
     get connections() {
       return connections;
     },

@@ -1,0 +1,215 @@
+import type { Socket } from 'node:net';
+import WebSocket from 'ws';
+import { toGatewayError } from '../api/thrown';
+import { fail, type GatewayError } from '../errors';
+import { type BodyOwner, BUFFERED } from '../http/buffered-bytes';
+import { newRequestId } from '../http/http';
+import { log } from '../log';
+import { describeFault } from '../thrown';
+import type { UpstreamExchange } from '../wire/upstream-exchange';
+import { type FrameWriter, giveAnswer } from './answer-frames';
+import { ownErrorEvent } from './error-event';
+import { bodyOf, meanwhile } from './frame';
+import type { InnerClient } from './inner-client';
+
+export interface SocketTimes {
+  /** Without a frame and without a response under way. */
+  readonly idleMs: number;
+  /** In all. */
+  readonly lifeMs: number;
+  /** A client takes nothing of what waits for it. */
+  readonly stalledMs: number;
+}
+
+/** What may wait to be taken by a client before it is given more, or is read again. */
+const WAITING_AT_MOST_BYTES = 64 * 1024;
+/** A ping's own bytes beside its data: a short head and a mask. */
+const PING_HEAD_BYTES = 6;
+
+/** Close codes of RFC 6455: the server goes away; it has too much to do now. */
+const GOING_AWAY = 1001;
+const TRY_AGAIN_LATER = 1013;
+
+/** A client's WebSocket: each `response.create` is one call, one at a time. */
+export class ClientSocket {
+  /** A response is under way, as the client sees it. */
+  #isBusy = false;
+  /** Calls that have not ended: the one that is under way, and one whose last event was given. */
+  #running = 0;
+  #turn = Promise.resolve();
+  #exchange: UpstreamExchange | undefined;
+  #mustLeave: string | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  readonly #life: NodeJS.Timeout;
+  readonly #incoming: IncomingBytes;
+
+  constructor(
+    private readonly socket: WebSocket,
+    carrier: Socket,
+    private readonly calls: InnerClient,
+    private readonly times: SocketTimes,
+    accountId: string,
+  ) {
+    this.#incoming = new IncomingBytes(accountId);
+    this.#life = setTimeout(() => this.leave('open for as long as it may be'), times.lifeMs);
+    this.#watchIdle();
+    socket.on('message', (data: Buffer, isBinary) => this.#frame(data, isBinary));
+    socket.on('ping', ({ length }) => this.#incoming.add(-length - PING_HEAD_BYTES));
+    // A frame that breaks the protocol closes the socket, and `close` says so.
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#closed());
+    carrier.on('data', ({ length }: Buffer) => this.#arrived(length));
+    carrier.setTimeout(times.stalledMs);
+    carrier.on('timeout', () => {
+      if (carrier.writableLength > 0) socket.terminate();
+    });
+  }
+
+  /** Closes the socket, behind the last event of the response that is under way. */
+  leave(why: string): void {
+    this.#mustLeave ??= why;
+    if (this.#running === 0) this.socket.close(GOING_AWAY, this.#mustLeave);
+  }
+
+  #frame(data: Buffer, isBinary: boolean): void {
+    this.#incoming.clear();
+    if (this.socket.readyState !== WebSocket.OPEN) return;
+    if (isBinary) this.#refuse(fail('INVALID_FIELD', { message: 'The frame is not text.' }));
+    else if (this.#isBusy) this.#refuse(meanwhile(data));
+    else this.#begin(data);
+  }
+
+  /** The call before may not have ended although its last event was given. */
+  #begin(frame: Buffer): void {
+    this.#isBusy = true;
+    this.#running += 1;
+    clearTimeout(this.#idle);
+    this.#turn = this.#turn.then(() => this.#answer(frame));
+  }
+
+  /** Never rejects. */
+  async #answer(frame: Buffer): Promise<void> {
+    let isOver = false;
+    const over = (): void => {
+      if (!isOver) this.#isBusy = false;
+      isOver = true;
+    };
+    const writer: FrameWriter = {
+      give: (text, isLast) => {
+        if (isLast) over();
+        return this.#give(text);
+      },
+      giveSign: () => this.#giveSign(),
+    };
+    try {
+      await this.#call(frame, writer);
+    } catch (error) {
+      over();
+      this.#refuse(asRefusal(error));
+    }
+    over();
+    this.#running -= 1;
+    if (this.#running > 0) return;
+    if (this.#mustLeave === undefined) this.#watchIdle();
+    else this.leave(this.#mustLeave);
+  }
+
+  async #call(frame: Buffer, writer: FrameWriter): Promise<void> {
+    const body = await bodyOf(frame);
+    if (this.socket.readyState !== WebSocket.OPEN) return;
+    const exchange = this.calls.post(body);
+    this.#exchange = exchange;
+    await giveAnswer(exchange, writer).catch((cause: unknown) => {
+      throw fail('ALL_PROVIDERS_FAILED', { message: 'The answer broke off.', cause });
+    });
+  }
+
+  #give(text: string): Promise<void> | undefined {
+    if (this.socket.readyState !== WebSocket.OPEN) {
+      // The client is leaving, and the call is told at once.
+      this.#exchange?.cancel();
+      return undefined;
+    }
+    let hasRoom = (): void => undefined;
+    this.socket.send(text, () => hasRoom());
+    if (this.socket.bufferedAmount < WAITING_AT_MOST_BYTES) return undefined;
+    return new Promise((resolve) => {
+      hasRoom = resolve;
+    });
+  }
+
+  #giveSign(): void {
+    const { readyState, bufferedAmount } = this.socket;
+    if (readyState === WebSocket.OPEN && bufferedAmount < WAITING_AT_MOST_BYTES) this.socket.ping();
+  }
+
+  /** A client that takes no refusals is not read for more. */
+  #refuse(error: GatewayError): void {
+    const room = this.#give(ownErrorEvent(error, newRequestId()));
+    if (room === undefined) return;
+    this.socket.pause();
+    void room.then(() => this.socket.resume());
+  }
+
+  #arrived(bytes: number): void {
+    try {
+      this.#incoming.add(bytes);
+    } catch (error) {
+      this.#refuse(toGatewayError(error));
+      this.socket.close(TRY_AGAIN_LATER);
+      // What came is given up, and nothing more is read.
+      this.socket.pause();
+      this.#incoming.clear();
+    }
+  }
+
+  #watchIdle(): void {
+    clearTimeout(this.#idle);
+    if (this.socket.readyState === WebSocket.OPEN) this.#idle = setTimeout(() => this.leave('idle'), this.times.idleMs);
+  }
+
+  #closed(): void {
+    clearTimeout(this.#idle);
+    clearTimeout(this.#life);
+    this.#incoming.clear();
+    this.#exchange?.cancel();
+    this.calls.close();
+  }
+}
+
+function asRefusal(error: unknown): GatewayError {
+  const shown = toGatewayError(error);
+  if (shown.code === 'INTERNAL_ERROR') log.error({ error: describeFault(error) }, 'a frame could not be answered');
+  return shown;
+}
+
+/** Counts the bytes of a frame that has not come to its end in the memory of the process. */
+class IncomingBytes {
+  readonly #owner: BodyOwner;
+  #endings: (() => void)[] = [];
+  #room: ReturnType<typeof BUFFERED.open>;
+  #bytes = 0;
+  #counted = 0;
+
+  constructor(accountId: string) {
+    this.#owner = { accountId, onEnd: (work) => this.#endings.push(work) };
+    this.#room = BUFFERED.open(this.#owner);
+  }
+
+  /** @throws OVERLOADED */
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes <= this.#counted) return;
+    const more = this.#bytes - this.#counted;
+    this.#counted = this.#bytes;
+    this.#room.add(more);
+  }
+
+  clear(): void {
+    for (const work of this.#endings) work();
+    this.#endings = [];
+    this.#room = BUFFERED.open(this.#owner);
+    this.#bytes = 0;
+    this.#counted = 0;
+  }
+}

@@ -1,0 +1,115 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { Gauge } from 'prom-client';
+import { WebSocketServer } from 'ws';
+import type { CallKey } from '../accounts/identify';
+import type { UpgradeHandler } from '../api/route';
+import { fail } from '../errors';
+import { metrics } from '../metrics';
+import { ClientSocket, type SocketTimes } from './client-socket';
+import { checkHandshake } from './handshake';
+import { InnerClient, type InnerServer, innerServer } from './inner-client';
+
+export interface SocketSettings extends SocketTimes {
+  /** Of one key, in this process. */
+  readonly mostOfKey: number;
+  readonly mostFrameBytes: number;
+}
+
+export interface ClientSocketsOptions {
+  /** The public listener, whose handler serves the calls. */
+  readonly listener: Server;
+  /** Who shows which valid key. */
+  readonly identify: (request: IncomingMessage) => Promise<CallKey>;
+  readonly isDraining: () => boolean;
+  readonly settings: SocketSettings;
+}
+
+const openSockets = new Gauge({
+  name: 'tollgate_web_sockets',
+  help: 'WebSockets of clients that are open.',
+  registers: [metrics],
+});
+
+/** How long a client may take to agree to the end of its socket. */
+const CLOSES_WITHIN_MS = 2_000;
+
+/** The WebSockets of this process's clients. */
+export class ClientSockets {
+  readonly #options: ClientSocketsOptions;
+  readonly #calls: InnerServer;
+  readonly #server: WebSocketServer;
+  readonly #open = new Set<ClientSocket>();
+  readonly #countOfKeys = new Map<string, number>();
+  #whenNone: (() => void) | undefined;
+
+  constructor(options: ClientSocketsOptions) {
+    this.#options = options;
+    this.#calls = innerServer(options.listener);
+    const ofServer = {
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: options.settings.mostFrameBytes,
+      closeTimeout: CLOSES_WITHIN_MS,
+      // None is spoken; the first would be agreed to otherwise.
+      handleProtocols: () => false as const,
+    };
+    this.#server = new WebSocketServer(ofServer);
+  }
+
+  /** @throws MALFORMED_REQUEST, INVALID_API_KEY, LEDGER_UNAVAILABLE, CONCURRENCY_LIMIT, DRAINING */
+  readonly upgrade: UpgradeHandler = async (_visit, request, socket, head) => {
+    const { identify, isDraining, settings } = this.#options;
+    if (isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
+    checkHandshake(request);
+    const { keyId, accountId } = await identify(request);
+    if (isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
+    if (socket.destroyed) return;
+    const leave = this.#enter(keyId, settings.mostOfKey);
+    socket.once('close', leave);
+    this.#server.handleUpgrade(request, socket, head, (webSocket) => {
+      const carrier = socket as Socket;
+      const calls = new InnerClient(request, carrier, this.#calls);
+      const client = new ClientSocket(webSocket, carrier, calls, settings, accountId);
+      this.#open.add(client);
+      openSockets.inc();
+      webSocket.once('close', () => this.#forget(client));
+    });
+  };
+
+  /** The process stops: each socket is closed behind the response that is under way. */
+  leave(): void {
+    for (const client of this.#open) client.leave('the process stops');
+  }
+
+  /** Resolves when none is open. */
+  none(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#whenNone = resolve;
+      if (this.#open.size === 0) resolve();
+    });
+  }
+
+  #enter(keyId: string, limit: number): () => void {
+    const count = this.#countOfKeys.get(keyId) ?? 0;
+    if (count >= limit)
+      throw fail('CONCURRENCY_LIMIT', {
+        retryAfterSeconds: 1,
+        message: 'This key has as many WebSockets open at this node as it may.',
+        details: { of: 'key', limit },
+      });
+    this.#countOfKeys.set(keyId, count + 1);
+    return () => {
+      const left = (this.#countOfKeys.get(keyId) ?? 1) - 1;
+      if (left > 0) this.#countOfKeys.set(keyId, left);
+      else this.#countOfKeys.delete(keyId);
+    };
+  }
+
+  #forget(client: ClientSocket): void {
+    this.#open.delete(client);
+    openSockets.dec();
+    if (this.#open.size === 0) this.#whenNone?.();
+  }
+}

@@ -1,0 +1,74 @@
+import { setImmediate as othersRun } from 'node:timers/promises';
+import type { BodyEdit } from '../catalog/upstream';
+import { fail, type GatewayError } from '../errors';
+import { JsonError, JsonScanner } from '../http/json-scanner';
+import { applyBodyEdits, type EditedBody } from '../wire/body-edits';
+import { TopLevelMembers } from '../wire/json-members';
+
+/** The one type of frame that clients may send. */
+const CREATE = 'response.create';
+
+/** What makes a POST's body of it: every other byte stays as it came. */
+const AS_BODY: readonly BodyEdit[] = [
+  { member: 'type', drop: true },
+  { member: 'stream', set: 'true' },
+];
+const ONCE = new Set(AS_BODY.map(({ member }) => member));
+
+/** As for bodies: so much is looked through before other calls have their turn. */
+const BYTES_PER_TURN = 524_288;
+
+/**
+ * Returns the body of the call that a frame asks for.
+ * @throws INVALID_JSON, INVALID_FIELD
+ */
+export async function bodyOf(frame: Buffer): Promise<EditedBody> {
+  const { places } = await membersOf(frame);
+  const type = places.get('type');
+  const isCreate = type !== undefined && isText(frame.subarray(type.valueStart, type.end), CREATE);
+  if (!isCreate) throw otherType();
+  return applyBodyEdits({ chunks: [frame], byteLength: frame.length, members: places }, AS_BODY);
+}
+
+async function membersOf(frame: Buffer): Promise<TopLevelMembers> {
+  const members = new TopLevelMembers(ONCE);
+  const scanner = new JsonScanner(members);
+  try {
+    for (let at = 0; at < frame.length; at += BYTES_PER_TURN) {
+      if (at > 0) await othersRun();
+      scanner.feed(frame.subarray(at, at + BYTES_PER_TURN));
+    }
+    scanner.finish();
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw fail('INVALID_JSON', { message: `The frame is not valid JSON: ${error.message}.`, cause: error });
+  }
+  if (!members.isObject) throw fail('INVALID_FIELD', { message: 'The frame is not a JSON object.' });
+  if (members.repeated !== undefined)
+    throw fail('INVALID_FIELD', { param: members.repeated, message: `${members.repeated}: stands there twice` });
+  return members;
+}
+
+function isText(json: Buffer, text: string): boolean {
+  return json.length < 100 && JSON.parse(json.toString('utf8')) === text;
+}
+
+function otherType(): GatewayError {
+  return fail('INVALID_FIELD', {
+    param: 'type',
+    message: `type: expected ${CREATE}. A response is cancelled by closing the WebSocket.`,
+  });
+}
+
+const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"([^"\\]{0,100})"/;
+const LOOKED_AT_BYTES = 256;
+
+/** Why a frame is refused that comes while a response is under way. It is not read for that. */
+export function meanwhile(frame: Buffer): GatewayError {
+  const type = TYPE_FIRST.exec(frame.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
+  if (type !== undefined && type !== CREATE) return otherType();
+  return fail('CONFLICT', {
+    message: 'A response is under way on this WebSocket: send the next response.create behind its last event.',
+    retryable: true,
+  });
+}

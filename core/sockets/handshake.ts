@@ -1,0 +1,71 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { fail } from '../errors';
+
+const KEY = /^[+/0-9A-Za-z]{22}==$/;
+const VERSION = '13';
+
+export function asksForWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/** @throws MALFORMED_REQUEST */
+export function checkHandshake({ headers }: IncomingMessage): void {
+  if (headers['sec-websocket-version'] !== VERSION)
+    throw fail('MALFORMED_REQUEST', {
+      message: `sec-websocket-version: expected ${VERSION}`,
+      headers: { 'sec-websocket-version': VERSION },
+    });
+  if (!KEY.test(headers['sec-websocket-key'] ?? ''))
+    throw fail('MALFORMED_REQUEST', { message: 'sec-websocket-key: expected 16 bytes as base64' });
+}
+
+/** They belong to the handshake alone: what names or counts one call does not hold for the many of a socket. */
+const OF_HANDSHAKE: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'idempotency-key',
+  'keep-alive',
+  'openai-beta',
+  'transfer-encoding',
+  'upgrade',
+  'x-stainless-retry-count',
+]);
+
+/** The headers that every call of a WebSocket has: those of its handshake, names and values in turn. */
+export function headersOfCalls(handshake: IncomingMessage): string[] {
+  const { rawHeaders, headers } = handshake;
+  const own = ['host', headers.host ?? '', 'content-type', 'application/json', 'accept', 'text/event-stream'];
+  const beta = betaOfCalls(headers);
+  if (beta !== '') own.push('openai-beta', beta);
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = (rawHeaders[index] ?? '').toLowerCase();
+    if (!OF_HANDSHAKE.has(name) && !name.startsWith('sec-websocket-')) own.push(name, rawHeaders[index + 1] ?? '');
+  }
+  return own;
+}
+
+const SOCKET_PROTOCOL = 'responses_websockets=';
+
+/** A POST is no WebSocket, and does not speak its protocol. */
+function betaOfCalls(headers: IncomingHttpHeaders): string {
+  return betas(headers)
+    .filter((each) => !each.startsWith(SOCKET_PROTOCOL))
+    .join(', ');
+}
+
+/** The version of the WebSocket protocol that a client names in `openai-beta`; undefined where it names none. */
+export function socketBeta({ headers }: IncomingMessage): string | undefined {
+  return betas(headers).find((each) => each.startsWith(SOCKET_PROTOCOL));
+}
+
+function betas({ 'openai-beta': beta = '' }: IncomingHttpHeaders): readonly string[] {
+  return String(beta)
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+}

@@ -1,0 +1,72 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { Client } from 'undici';
+import type { EditedBody } from '../wire/body-edits';
+import { Exchange } from '../wire/exchange';
+import { connectTo, InnerConnection } from '../wire/inner-connection';
+import type { UpstreamExchange } from '../wire/upstream-exchange';
+import { UpstreamSocket } from '../wire/upstream-socket';
+import { headersOfCalls, socketBeta } from './handshake';
+
+/** Serves calls that come out of WebSockets. */
+export interface InnerServer {
+  take(connection: InnerConnection): void;
+}
+
+/** Serves them as the public listener serves a POST; connections within the process count in none of its limits. */
+export function innerServer(listener: Server): InnerServer {
+  const server = createServer((request, response) => listener.emit('request', request, response));
+  return { take: (connection) => server.emit('connection', connection) };
+}
+
+/** A body is handed over in such pieces, as a network would: whoever reads it has other calls to serve. */
+const PIECE_BYTES = 64 * 1024;
+
+/** Sends the calls of one client's WebSocket, each as a POST on a connection of its own. */
+export class InnerClient {
+  readonly #path: string;
+  readonly #headers: string[];
+  readonly #upstreamSocket: UpstreamSocket;
+  readonly #client: Client;
+
+  constructor(handshake: IncomingMessage, carrier: Socket, server: InnerServer) {
+    this.#path = handshake.url ?? '/';
+    this.#headers = headersOfCalls(handshake);
+    this.#upstreamSocket = new UpstreamSocket(socketBeta(handshake));
+    this.#client = new Client('http://within.the.process', {
+      connect: (_, done) => {
+        const connection = new InnerConnection(carrier, this.#upstreamSocket);
+        const end = connectTo(connection);
+        server.take(connection);
+        // undici does not expect to be called back at once. Of a socket it uses what every stream has.
+        process.nextTick(done, null, end);
+      },
+      // The gateway bounds its calls itself.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  post({ chunks, byteLength }: EditedBody): UpstreamExchange {
+    return new Exchange(this.#client, {
+      method: 'POST',
+      path: this.#path,
+      headers: [...this.#headers, 'content-length', String(byteLength)],
+      body: Readable.from(pieces(chunks)),
+      reset: true,
+    });
+  }
+
+  /** The client has left. */
+  close(): void {
+    this.#upstreamSocket.release();
+    this.#client.destroy().catch(() => undefined);
+  }
+}
+
+function* pieces(chunks: readonly Buffer[]): Generator<Buffer> {
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += PIECE_BYTES) yield chunk.subarray(at, at + PIECE_BYTES);
+  }
+}

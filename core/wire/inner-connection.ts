@@ -1,0 +1,68 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import type { UpstreamSocket } from './upstream-socket';
+
+type Written = (error?: Error | null) => void;
+
+/** One end of a connection within the process. What is written at one end is read at the other, at the reader's pace. */
+class InnerEnd extends Duplex {
+  protected other: InnerEnd | undefined;
+  #written: Written | undefined;
+
+  join(other: InnerEnd): void {
+    this.other = other;
+  }
+
+  override _read(): void {
+    const written = this.#written;
+    this.#written = undefined;
+    written?.();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, written: Written): void {
+    if (this.other === undefined || this.other.destroyed || chunk.length === 0) return void process.nextTick(written);
+    this.other.#written = written;
+    this.other.push(chunk);
+  }
+
+  override _final(done: Written): void {
+    if (this.other?.destroyed === false) this.other.push(null);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: Written): void {
+    const { other } = this;
+    if (other !== undefined && !other.destroyed) process.nextTick(() => other.destroy());
+    done(error);
+  }
+}
+
+/** The server's end of a connection that brings a call out of a client's WebSocket. */
+export class InnerConnection extends InnerEnd {
+  constructor(
+    /** The client's own connection. */
+    readonly carrier: Socket,
+    readonly upstreamSocket: UpstreamSocket,
+  ) {
+    super();
+  }
+}
+
+/** Returns the end for the client of the call. */
+export function connectTo(server: InnerConnection): Duplex {
+  const client = new InnerEnd();
+  client.join(server);
+  server.join(client);
+  return client;
+}
+
+/** Where the upstream of a call is asked that came over a WebSocket; undefined for any other call. */
+export function upstreamSocketOf({ socket }: Pick<IncomingMessage, 'socket'>): UpstreamSocket | undefined {
+  return socket instanceof InnerConnection ? (socket as InnerConnection).upstreamSocket : undefined;
+}
+
+/** The connection that really goes to the client. */
+export function clientSocketOf({ socket }: Pick<ServerResponse, 'socket'>): Socket | null {
+  return socket instanceof InnerConnection ? (socket as InnerConnection).carrier : socket;
+}

@@ -1,0 +1,81 @@
+import { findPlace } from './json-members';
+import { parseJson } from './read-answer';
+
+/** Nothing follows behind these events. */
+export const LAST_EVENTS: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.failed',
+  'response.incomplete',
+  'error',
+]);
+
+/** Most events begin with it, and need not be parsed for it. */
+const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"([\w.-]{1,100})"/;
+const TYPE = /^[\w.-]{1,100}$/;
+const LOOKED_AT_BYTES = 256;
+
+/** The type of an event; undefined where it has none, or is no event. */
+export function typeOf(data: Buffer): string | undefined {
+  const first = TYPE_FIRST.exec(data.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
+  if (first !== undefined) return first;
+  const type = membersOf(parseJson(data.toString('utf8')))['type'];
+  return typeof type === 'string' && TYPE.test(type) ? type : undefined;
+}
+
+/** Server-sent events cannot hold line ends in one line of data, and JSON does not mind where they stand. */
+export function toEvent(type: string | undefined, data: Buffer): Buffer {
+  const head = type === undefined ? 'data: ' : `event: ${type}\ndata: `;
+  const isOneLine = !data.includes(0x0a) && !data.includes(0x0d);
+  const text = isOneLine ? data : Buffer.from(data.toString('utf8').replaceAll(/\r\n|\r|\n/g, '\ndata: '));
+  return Buffer.concat([Buffer.from(head), text, Buffer.from('\n\n')]);
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** What of an error event's `headers` says when to come back. */
+const WAITS = ['retry-after', 'retry-after-ms', 'x-should-retry'];
+
+/** The answer over HTTP that an error event with a status stands for; undefined for any other event. */
+export function refusalIn(data: Buffer): Refusal | undefined {
+  const event = membersOf(parseJson(data.toString('utf8')));
+  const status = event['status'] ?? event['status_code'];
+  if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599) return undefined;
+  const told = Object.entries(membersOf(event['headers'])).flatMap(([name, value]) =>
+    WAITS.includes(name.toLowerCase()) ? [[name.toLowerCase(), String(value)]] : [],
+  );
+  const headers = { ...Object.fromEntries(told), 'content-type': 'application/json' };
+  return { status, headers, body: Buffer.from(JSON.stringify({ error: event['error'] ?? event })) };
+}
+
+interface Tokens {
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+}
+
+/** The id and the counts of a response, out of its last event. It has the whole answer in it and is not parsed for them. */
+export function answerIn(event: Buffer): { readonly id: string; readonly tokens: Tokens } | undefined {
+  const id = valueAt(event, ['response', 'id']);
+  if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
+  const { input_tokens, output_tokens } = membersOf(valueAt(event, ['response', 'usage']));
+  return { id, tokens: { inputTokens: countOf(input_tokens), outputTokens: countOf(output_tokens) } };
+}
+
+/** A longer one is none. */
+const LONGEST_ID = 1_000;
+
+function valueAt(event: Buffer, path: readonly string[]): unknown {
+  const place = findPlace([event], path);
+  return place && parseJson(event.toString('utf8', place.valueStart, place.end));
+}
+
+function countOf(tokens: unknown): number | undefined {
+  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : undefined;
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

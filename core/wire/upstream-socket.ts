@@ -1,0 +1,182 @@
+import type { Duplex } from 'node:stream';
+import WebSocket, { type ClientOptions } from 'ws';
+import type { Candidate, Upstream } from '../catalog/catalog';
+import type { BodyEdit } from '../catalog/upstream';
+import { type Outgoing, outgoing, type UpstreamCall } from './ask-upstream';
+import { noteProgress } from './dial-failure';
+import type { Egress } from './egress';
+import { SocketExchange, SocketLost } from './socket-exchange';
+import { answerIn } from './socket-frames';
+import type { UpstreamExchange } from './upstream-exchange';
+
+/** No event of the protocol comes near it, as in streams. */
+const LARGEST_FRAME_BYTES = 8 * 1_024 * 1_024;
+/** How long an upstream may take to agree to the end of a socket. */
+const CLOSES_WITHIN_MS = 2_000;
+
+/** What a `response.create` has beside the body of a POST, and without it. */
+const AS_FRAME: readonly BodyEdit[] = [
+  { member: 'type', set: '"response.create"' },
+  { member: 'stream', drop: true },
+];
+
+type AskedCandidate = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
+
+/**
+ * The one socket to an upstream that belongs to a client's WebSocket. It is dialled for the first call that goes to an upstream with
+ * WebSocket, and stays there: what the upstream remembers of its answers without storing them is known on this socket alone.
+ */
+export class UpstreamSocket {
+  #link: Link | undefined;
+  #isReleased = false;
+
+  /** `beta`: what of the client's `openai-beta` names the version of the WebSocket protocol. */
+  constructor(private readonly beta: string | undefined) {}
+
+  /** Asks a candidate; `isFresh`: on a new socket, whatever is open. */
+  ask(candidate: AskedCandidate, request: UpstreamCall, egress: Egress, isFresh: boolean): UpstreamExchange {
+    const { path, headers, chunks, byteLength } = outgoing(candidate, request, AS_FRAME);
+    if (isFresh || this.#link?.takes(candidate.upstream) !== true) {
+      this.#link?.leave();
+      this.#link = new Link(candidate.upstream, { path, headers: this.#handshake(headers) }, egress);
+    }
+    const exchange = this.#link.ask(Buffer.concat(chunks, byteLength));
+    if (this.#isReleased) this.#link.leave();
+    return exchange;
+  }
+
+  /** The upstream has answered on the socket, which is still open. */
+  isAt(upstream: Upstream): boolean {
+    return this.#link?.hasAnswered === true && this.#link.takes(upstream);
+  }
+
+  /** An answer that was given on the socket, which is still open. */
+  find(id: string): SocketAnswer | undefined {
+    return this.#link?.answerOf(id);
+  }
+
+  /** The client has left: the socket ends with what is still read on it. */
+  release(): void {
+    this.#isReleased = true;
+    this.#link?.leave();
+  }
+
+  /** A handshake has no body. Its version of the protocol is the client's, whatever other headers go to the upstream. */
+  #handshake({ 'content-type': _type, accept: _accept, ...headers }: Outgoing['headers']): Outgoing['headers'] {
+    const betas = [headers['openai-beta'], this.beta].filter((each) => each !== undefined);
+    return betas.length === 0 ? headers : { ...headers, 'openai-beta': betas.join(', ') };
+  }
+}
+
+/** What an upstream remembers on its socket, whether or not it stores it. */
+export interface SocketAnswer {
+  readonly upstream: string;
+  /** The name of the credential, see `Upstream`. */
+  readonly credential: string;
+  /** As it reported them; undefined where it did not. */
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+}
+
+type Handshake = Pick<Outgoing, 'path' | 'headers'>;
+
+/** An upstream remembers fewer; older ids are forgotten. */
+const MOST_ANSWERS = 100;
+
+/** One dialled socket. */
+class Link {
+  hasAnswered = false;
+  readonly #answers = new Map<string, SocketAnswer>();
+  readonly #upstream: Upstream;
+  readonly #socket: WebSocket;
+  #exchange: SocketExchange | undefined;
+  #isLeaving = false;
+
+  constructor(upstream: Upstream, handshake: Handshake, egress: Egress) {
+    this.#upstream = upstream;
+    this.#socket = dial(upstream, handshake, egress);
+    this.#socket.on('message', (data: Buffer, isBinary) => this.#exchange?.noteFrame(data, isBinary));
+    this.#socket.on('unexpected-response', (_, answer) => this.#exchange?.noteRefusal(answer));
+    this.#socket.on('error', (error) => this.#lost(error));
+    this.#socket.on('close', (code) => this.#lost(new SocketLost(`the upstream's socket was closed (${code})`)));
+  }
+
+  /** Nothing runs on it, and it is the one that would be dialled for this upstream now. */
+  takes({ name, url, credential }: Upstream): boolean {
+    const own = this.#upstream;
+    const isTheSame = name === own.name && url.href === own.url.href && credential === own.credential;
+    return isTheSame && this.#isOpen && (this.#exchange?.isOver ?? true);
+  }
+
+  answerOf(id: string): SocketAnswer | undefined {
+    return this.#isOpen ? this.#answers.get(id) : undefined;
+  }
+
+  get #isOpen(): boolean {
+    return !this.#isLeaving && this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  ask(frame: Buffer): UpstreamExchange {
+    const exchange = new SocketExchange(this.#socket, this.#upstream.timeouts.idleMs, {
+      whenAnswered: () => {
+        this.hasAnswered = true;
+      },
+      whenDone: (event) => this.#remember(event),
+      whenOver: () => this.#leaveIfDone(),
+    });
+    this.#exchange = exchange;
+    if (this.#socket.readyState === WebSocket.OPEN) exchange.send(frame);
+    else this.#socket.once('open', () => exchange.send(frame));
+    return exchange;
+  }
+
+  /** Closes the socket once nothing is read on it any more. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#leaveIfDone();
+  }
+
+  #leaveIfDone(): void {
+    if (!this.#isLeaving || this.#exchange?.isOver === false) return;
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.close(1000);
+    else this.#socket.terminate();
+  }
+
+  #remember(event: Buffer): void {
+    const answer = answerIn(event);
+    if (answer === undefined) return;
+    const { name: upstream, credentialName: credential = '' } = this.#upstream;
+    this.#answers.set(answer.id, { upstream, credential, ...answer.tokens });
+    const [oldest] = this.#answers.keys();
+    if (this.#answers.size > MOST_ANSWERS && oldest !== undefined) this.#answers.delete(oldest);
+  }
+
+  #lost(error: Error): void {
+    const exchange = this.#exchange;
+    if (exchange === undefined || exchange.isOver) return;
+    if (exchange.isRequestSent) noteProgress(error, { sent: true, reused: this.hasAnswered });
+    exchange.lost(error);
+  }
+}
+
+/** Dials by the same guarded way out that every request takes. */
+function dial(upstream: Upstream, { path, headers }: Handshake, egress: Egress): WebSocket {
+  const { url } = upstream;
+  const connect = egress.connector(upstream);
+  const { hostname, host, protocol, port } = url;
+  const createConnection = (_: unknown, done: (error: Error | null, socket?: Duplex) => void): void =>
+    connect({ hostname, host, protocol, port }, (error, socket) => {
+      if (error === null) return done(null, socket);
+      noteProgress(error, { sent: false, reused: false });
+      done(error);
+    });
+  const options: ClientOptions & { readonly closeTimeout: number } = {
+    headers,
+    perMessageDeflate: false,
+    maxPayload: LARGEST_FRAME_BYTES,
+    closeTimeout: CLOSES_WITHIN_MS,
+    // Node's own requests take one that calls back; the types of `ws` know the other kind alone.
+    createConnection: createConnection as never,
+  };
+  return new WebSocket(new URL(path, url), options);
+}

@@ -1,0 +1,214 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { expect } from 'chai';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Upstream } from '../../../core/catalog/catalog';
+import { readAll } from '../../../core/wire/chunk-reader';
+import { classifyDialFailure, type Egress, openEgress, wasReusedConnection } from '../../../core/wire/egress';
+import { findMembers } from '../../../core/wire/json-members';
+import type { UpstreamExchange } from '../../../core/wire/upstream-exchange';
+import { UpstreamSocket } from '../../../core/wire/upstream-socket';
+import responses from '../../../plugins/upstreams/responses';
+import { sampleCandidate } from '../../support/catalog-samples';
+import { rejection } from '../../support/rejection';
+import { sampleModelRequest } from '../../support/request-sample';
+import { until } from '../../support/until';
+import { closedPort } from '../../support/upstream';
+
+const DONE = '{"type":"response.completed","response":{"id":"resp_1","usage":{"input_tokens":7,"output_tokens":2}}}';
+const MOST_BYTES = 1_000_000;
+
+describe("The socket at an upstream that belongs to a client's WebSocket", () => {
+  let server: Server;
+  let url: string;
+  let egress: Egress;
+  let socket: UpstreamSocket;
+  /** What the upstream does with a handshake, and with a frame. */
+  let onHandshake: ((request: IncomingMessage, raw: Duplex) => void) | undefined;
+  let onFrame: (from: WebSocket, frame: string) => void;
+  const open = new Set<WebSocket>();
+
+  before(async () => {
+    const sockets = new WebSocketServer({ noServer: true });
+    server = createServer();
+    server.on('upgrade', (request, raw, head) => {
+      if (onHandshake !== undefined) return void onHandshake(request, raw);
+      sockets.handleUpgrade(request, raw, head, (each) => {
+        open.add(each);
+        each.once('close', () => open.delete(each));
+        each.on('message', (data) => onFrame(each, String(data)));
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    egress = openEgress();
+  });
+  after(async () => {
+    await egress.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  beforeEach(() => {
+    onHandshake = undefined;
+    onFrame = (from) => from.send(DONE);
+    socket = new UpstreamSocket('responses_websockets=1');
+  });
+  afterEach(() => socket.release());
+
+  const ask = (upstream: Partial<Upstream> = {}, isFresh = false): UpstreamExchange => {
+    const timeouts = { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 300 };
+    const at = { url: new URL(url), allowPrivate: true, credential: 'secret', timeouts, ...upstream };
+    const { upstream: asked, model } = sampleCandidate('acme', { upstream: at });
+    const bytes = Buffer.from('{"model":"x","stream":true}');
+    const members = findMembers([bytes]) ?? new Map();
+    const body = { chunks: [bytes], byteLength: bytes.length, members };
+    const request = sampleModelRequest({ protocol: 'responses', stream: true, body });
+    return socket.ask({ upstream: asked, model, adapter: responses }, request, egress, isFresh);
+  };
+
+  const textOf = async (exchange: UpstreamExchange) => String(await readAll(exchange, MOST_BYTES));
+
+  it('is dialled with the credential, and sends a call as one frame', async () => {
+    const seen: string[] = [];
+    onFrame = (from, frame) => {
+      seen.push(frame);
+      from.send(DONE);
+    };
+    const exchange = ask();
+    expect(await exchange.head).to.deep.equal({ status: 200, headers: { 'content-type': 'text/event-stream' } });
+    expect(await textOf(exchange)).to.equal(`event: response.completed\ndata: ${DONE}\n\n`);
+    expect(exchange.isRequestSent).to.equal(true);
+    expect(seen).to.deep.equal(['{"model":"m","type":"response.create"}']);
+  });
+
+  it('is used again, remembers its answers, and is dialled anew for another credential', async () => {
+    await textOf(ask());
+    expect(socket.find('resp_1')).to.include({ upstream: 'acme', inputTokens: 7, outputTokens: 2 });
+    const [first] = open;
+    await textOf(ask());
+    expect([...open]).to.deep.equal([first]);
+    await textOf(ask({ credential: 'another' }));
+    await until('the first is closed', () => open.size === 1 && !open.has(first as WebSocket));
+  });
+
+  it('gives line ends inside a frame as lines of one event', async () => {
+    onFrame = (from) => from.send('{\n "type": "response.completed",\r\n "response": {}\r}');
+    expect(await textOf(ask())).to.equal(
+      'event: response.completed\ndata: {\ndata:  "type": "response.completed",\ndata:  "response": {}\ndata: }\n\n',
+    );
+  });
+
+  it('answers with the status of an error event that comes first', async () => {
+    onFrame = (from) =>
+      from.send('{"type":"error","status":429,"error":{"code":"slow"},"headers":{"Retry-After":3,"x-secret":"a"}}');
+    const exchange = ask();
+    expect(await exchange.head).to.deep.equal({
+      status: 429,
+      headers: { 'retry-after': '3', 'content-type': 'application/json' },
+    });
+    expect(await textOf(exchange)).to.equal('{"error":{"code":"slow"}}');
+    expect(socket.isAt(sampleCandidate('acme').upstream)).to.equal(false);
+  });
+
+  it('answers as the upstream does that refuses the handshake', async () => {
+    onHandshake = (_, raw) => raw.end('HTTP/1.1 401 No\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
+    const exchange = ask();
+    expect((await exchange.head).status).to.equal(401);
+    expect(await textOf(exchange)).to.equal('{}');
+    expect(exchange.isRequestSent).to.equal(false);
+  });
+
+  it('fails where the upstream answers the handshake as an ordinary request', async () => {
+    onHandshake = (_, raw) => raw.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
+    expect(classifyDialFailure(await rejection(ask().head))).to.equal('reset');
+  });
+
+  it('fails as any dialling where nobody listens, and where the address is private', async () => {
+    const refused = ask({ url: new URL(await closedPort()) });
+    expect(classifyDialFailure(await rejection(refused.head))).to.equal('connect_failed');
+    const hidden = await rejection(ask({ allowPrivate: false }).head);
+    expect(hidden.name).to.equal('AddressRefused');
+  });
+
+  it('fails when it breaks before an answer, which is known of a socket that had answered before', async () => {
+    onFrame = (from) => from.terminate();
+    expect(wasReusedConnection(await rejection(ask().head))).to.equal(false);
+    onFrame = (from) => from.send(DONE);
+    await textOf(ask());
+    onFrame = (from) => from.terminate();
+    expect(wasReusedConnection(await rejection(ask().head))).to.equal(true);
+  });
+
+  for (const [what, send, kind] of [
+    ['is silent for too long', () => undefined, 'timeout'],
+    ['sends a binary frame', (from: WebSocket) => from.send(Buffer.from('{}')), 'reset'],
+    ['sends a frame of more than 8 MB', (from: WebSocket) => from.send('x'.repeat(9_000_000)), 'reset'],
+  ] as const)
+    it(`breaks off an answer whose upstream ${what}`, async () => {
+      onFrame = (from) => {
+        from.send('{"type":"response.created"}');
+        send(from);
+      };
+      const exchange = ask();
+      await exchange.head;
+      expect(classifyDialFailure(await rejection(textOf(exchange)))).to.equal(kind);
+      await until('it is closed', () => open.size === 0);
+    });
+
+  it('is read no further while nobody takes what came', async () => {
+    let sent = 0;
+    onFrame = (from) => {
+      const delta = `{"type":"response.output_text.delta","delta":"${'x'.repeat(50_000)}"}`;
+      const more = (): void => {
+        if (sent === 1_000) return void from.send(DONE);
+        from.send(delta, more);
+        sent += 1;
+      };
+      more();
+    };
+    const exchange = ask();
+    await exchange.head;
+    let before = -1;
+    await until('the upstream has to wait', async () => {
+      if (sent === before) return true;
+      before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      return false;
+    });
+    expect(sent).to.be.below(1_000);
+    let bytes = 0;
+    for (;;) {
+      if (!exchange.isReady) await exchange.ready();
+      const chunk = exchange.take();
+      if (chunk === undefined) break;
+      bytes += chunk.length;
+    }
+    expect(bytes).to.be.above(50_000_000);
+  });
+
+  it('is closed by a call that is cancelled', async () => {
+    onFrame = (from) => from.send('{"type":"response.created"}');
+    const exchange = ask();
+    await exchange.head;
+    exchange.cancel();
+    await until('it is closed', () => open.size === 0);
+    expect(socket.find('resp_1')).to.equal(undefined);
+  });
+
+  it('outlives its client until the answer has come to its end', async () => {
+    let finish = (): void => undefined;
+    onFrame = (from) => {
+      from.send('{"type":"response.created"}');
+      finish = () => from.send(DONE);
+    };
+    const exchange = ask();
+    await exchange.head;
+    socket.release();
+    finish();
+    expect(await textOf(exchange)).to.contain('response.completed');
+    await until('it is closed', () => open.size === 0);
+  });
+});

@@ -1,0 +1,159 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { refusedHandshake, TestSocket } from '../support/test-socket';
+import { until } from '../support/until';
+import { responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+const TEXT = 0x81;
+const PING = 0x89;
+
+describe('The end of a WebSocket', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url, webSocket: true } },
+      system: { webSockets: { idle: '1s', life: '3s' } },
+    });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => {
+    upstream.reset();
+    upstream.always(responsesStream());
+  });
+
+  it('comes when nothing was asked for the time of `idle`, and takes the upstream socket with it', async () => {
+    const socket = await TestSocket.open(gateway, key);
+    await socket.call();
+    expect(await socket.closed).to.deep.equal({ code: 1001, reason: 'idle' });
+    await until('the upstream socket is closed', () => upstream.webSockets.open.size === 0);
+  });
+
+  it('does not come by `idle` or by `life` while a response is under way, but behind it', async () => {
+    upstream.next(responsesStream({ texts: Array.from({ length: 40 }, () => 'word '), delayMs: 100 }));
+    const socket = await TestSocket.open(gateway, key);
+    const begunMs = performance.now();
+    const events = await socket.call();
+    expect(events.at(-1).type).to.equal('response.completed');
+    expect(performance.now() - begunMs).to.be.above(3_000);
+    expect((await socket.closed).code).to.equal(1001);
+  });
+
+  it('comes at the end of `life`, however busy it is', async () => {
+    const socket = await TestSocket.open(gateway, key);
+    let isClosed = false;
+    void socket.closed.then(() => (isClosed = true));
+    const asking = async (): Promise<void> => {
+      while (!isClosed) {
+        socket.send(TestSocket.create());
+        await Promise.race([socket.answer(), socket.closed]);
+      }
+    };
+    await asking().catch(() => undefined);
+    expect((await socket.closed).reason).to.match(/as long as it may/);
+    await until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+  });
+
+  it('does not end the process, whatever is sent', async () => {
+    const codes = [];
+    for (const bytes of [
+      // Without a mask; text that is not UTF-8; an opcode that is not known; a control frame in two parts; a length beyond all.
+      Buffer.from([TEXT, 2, 0x7b, 0x7d]),
+      frame(TEXT, Buffer.from([0xff, 0xfe])),
+      frame(0x83, Buffer.from('{}')),
+      frame(0x09, Buffer.from('x')),
+      Buffer.from([TEXT, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]),
+    ]) {
+      const socket = await raw(gateway, key);
+      socket.write(bytes);
+      codes.push(await closeCode(socket));
+    }
+    expect(codes).to.deep.equal([1002, 1007, 1002, 1002, 1009]);
+    const socket = await TestSocket.open(gateway, key);
+    expect((await socket.call()).at(-1).type).to.equal('response.completed');
+    socket.close();
+  });
+
+  it('does not come of frames in many parts, nor of many pings', async () => {
+    const socket = await raw(gateway, key);
+    let came = '';
+    socket.on('data', (bytes: Buffer) => (came += bytes.toString('latin1')));
+    const text = Buffer.from(JSON.stringify({ type: 'response.create', model: 'unknown', input: 'Hello' }));
+    for (let at = 0; at < text.length; at += 1) {
+      const isLast = at === text.length - 1;
+      socket.write(frame((isLast ? 0x80 : 0) + (at === 0 ? 1 : 0), text.subarray(at, at + 1)));
+      if (at % 2 === 0) socket.write(frame(PING, Buffer.from('x')));
+    }
+    await until('it is answered', () => came.includes('MODEL_NOT_PRICED'));
+    socket.destroy();
+  });
+
+  it('comes to a client that pings and takes no pong', async () => {
+    const socket = await raw(gateway, key);
+    socket.pause();
+    const pings = Buffer.concat(Array.from({ length: 1_000 }, () => frame(PING, Buffer.alloc(125))));
+    for (let count = 0; count < 200 && !socket.destroyed; count += 1) socket.write(pings);
+    socket.on('error', () => undefined);
+    expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
+    socket.destroy();
+  });
+
+  it('comes behind the response that is under way when the process stops', async () => {
+    const stopping = await startGateway({ upstreams: { acme: { url: upstream.url, webSocket: true } } });
+    const customer = await stopping.newCustomer('10');
+    const [idle, busy] = [await TestSocket.open(stopping, customer.key), await TestSocket.open(stopping, customer.key)];
+    let goOn = (): void => undefined;
+    const waits = new Promise<void>((resolve) => (goOn = resolve));
+    upstream.next(responsesStream({ waitFor: { before: 5, until: waits } }));
+    busy.send(TestSocket.create());
+    await until('the response has begun', () => busy.frames.length === 5);
+    const stopped = stopping.stop();
+    expect(await idle.closed).to.deep.equal({ code: 1001, reason: 'the process stops' });
+    expect((await refusedHandshake(stopping, customer.key)).json.error.code).to.equal('DRAINING');
+    goOn();
+    const events = await busy.answer();
+    expect(events.at(-1)).to.include({ type: 'response.completed' });
+    expect(events.at(-1).response.usage.cost).to.equal(0.000105);
+    expect((await busy.closed).code).to.equal(1001);
+    expect(await stopped).to.equal(0);
+  });
+});
+
+/** A frame of a client: its head, a mask of zeros, and its bytes. */
+function frame(head: number, bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([head, 0x80 + bytes.length, 0, 0, 0, 0]), bytes]);
+}
+
+/** A connection behind its handshake, for bytes that no client library would send. */
+async function raw(gateway: TestGateway, key: string): Promise<Socket> {
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  const head = [
+    'GET /v1/responses HTTP/1.1',
+    'host: localhost',
+    `authorization: Bearer ${key}`,
+    'connection: Upgrade',
+    'upgrade: websocket',
+    'sec-websocket-version: 13',
+    `sec-websocket-key: ${Buffer.alloc(16).toString('base64')}`,
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString('latin1')).to.match(/^HTTP\/1\.1 101 /);
+  return socket;
+}
+
+async function closeCode(socket: Socket): Promise<number> {
+  const [bytes] = (await once(socket, 'data')) as [Buffer];
+  socket.destroy();
+  return bytes.readUInt16BE(2);
+}

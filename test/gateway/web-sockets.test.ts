@@ -1,0 +1,454 @@
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { ResponsesWS } from 'openai/resources/responses/ws';
+import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { setPolicy } from '../support/policy-settings';
+import { refusedHandshake, TestSocket } from '../support/test-socket';
+import { until } from '../support/until';
+import { responsesFailure, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+import { OVER_SOCKET } from '../support/upstream-sockets';
+
+/** 10 × 3 + 5 × 15 USD per million. */
+const COST = 0.000105;
+/** Streams that a story holds up are not to be given up. */
+const LONG = { connect: '2s', headers: '10s', idle: '60s' };
+const BETA = 'responses_websockets=2026-02-06';
+
+/** Four reasons in turn, because refusals of one reason that come fast are added up in one record. */
+const REFUSED = [
+  [{ model: 'unknown' }, 400, 'MODEL_NOT_PRICED'],
+  [{ max_tokens: 'many' }, 400, 'INVALID_FIELD'],
+  [{ background: true }, 400, 'NOT_SUPPORTED'],
+  [{ max_tokens: 8_192 }, 402, 'INSUFFICIENT_BALANCE'],
+] as const;
+
+describe('A WebSocket of Responses calls', function () {
+  this.timeout(120_000);
+  let best: TestUpstream;
+  let other: TestUpstream;
+  let plain: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let keyId: string;
+
+  before(async () => {
+    [best, other, plain] = [await startUpstream(), await startUpstream(), await startUpstream()];
+    gateway = await startGateway({
+      upstreams: {
+        best: { url: best.url, tier: 'official', webSocket: true, timeouts: LONG },
+        other: { url: other.url, webSocket: true },
+        plain: { url: plain.url, models: { plain: {} } },
+      },
+      system: { ejection: { consecutiveFailures: 100 } },
+      configure: (config) => setPolicy(config, 'sse-relay', { keepAlive: '100ms' }, 'speed'),
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([best?.stop(), other?.stop(), plain?.stop()]);
+  });
+  beforeEach(async () => {
+    for (const upstream of [best, other, plain]) {
+      upstream.reset();
+      upstream.always(responsesStream());
+      await until('sockets of the story before are closed', () => upstream.webSockets.open.size === 0);
+    }
+    ({ key, keyId } = await gateway.newCustomer('10'));
+  });
+
+  const told = async (work: (socket: TestSocket) => Promise<void>, options = {}) => {
+    const socket = await TestSocket.open(gateway, key, options);
+    try {
+      await work(socket);
+    } finally {
+      socket.close();
+      await socket.closed;
+    }
+  };
+
+  const records = async () =>
+    (await gateway.call('/v1/usage?limit=1000', { method: 'GET', key })).json.items as Record<string, unknown>[];
+
+  const charged = async () => 10 - Number((await gateway.balance(key)).balanceUsd);
+
+  for (const [name, model, upstreamOf] of [
+    ['with WebSocket', MODEL, () => best],
+    ['without WebSocket', 'plain', () => plain],
+  ] as const)
+    it(`has 50 calls, and 20 refused ones between them, at an upstream ${name}`, async () => {
+      const upstream = upstreamOf();
+      ({ key } = await gateway.newCustomer('0.1'));
+      const before = upstream.webSockets.handshakes.length;
+      await told(async (socket) => {
+        for (let count = 0; count < 70; count += 1) {
+          if (count % 7 < 5) {
+            const events = await socket.call({ model });
+            expect(events.at(-1).response.usage.cost).to.equal(COST);
+            continue;
+          }
+          const [more, status, code] = REFUSED[count % REFUSED.length] ?? [];
+          const refused = await socket.refusal(TestSocket.create({ model, ...more }));
+          expect([refused.status, refused.error.code]).to.deep.equal([status, code]);
+        }
+      });
+      const all = await until(
+        'all records are there',
+        async () => {
+          const found = await records();
+          return found.length === 70 ? found : undefined;
+        },
+        30_000,
+      );
+      expect(all.filter(({ billing }) => billing === 'actual')).to.have.lengthOf(50);
+      expect(all.reduce((sum, { cost }) => sum + Number(cost), 0)).to.be.closeTo(50 * COST, 1e-9);
+      const { balanceUsd, heldUsd } = await gateway.balance(key);
+      expect([balanceUsd, heldUsd]).to.deep.equal(['0.09475000', '0.00000000']);
+      expect(upstream.calls).to.have.lengthOf(50);
+      expect(upstream.webSockets.handshakes.length - before).to.equal(upstream === best ? 1 : 0);
+    });
+
+  it('is spoken by the official client, and its events are those of the upstream', async () => {
+    const script = responsesStream({ texts: ['Hello', ' there'] });
+    best.always(script);
+    const socket = new ResponsesWS(new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` }));
+    const seen: string[] = [];
+    let said = '';
+    socket.on('event', (event) => seen.push(event.type));
+    socket.on('response.output_text.delta', ({ delta }) => (said += delta));
+    const done = new Promise((resolve) => socket.once('response.completed', resolve));
+    socket.send({ type: 'response.create', model: MODEL, input: 'Hello', store: false });
+    await done;
+    socket.close();
+    expect(said).to.equal('Hello there');
+    expect(seen).to.deep.equal(script.events.map((event) => /^event: (.*)$/m.exec(event)?.[1]));
+  });
+
+  it('gives the official client a refusal as an error, and goes on', async () => {
+    const socket = new ResponsesWS(new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` }));
+    const refused = new Promise<Error>((resolve) => socket.once('error', resolve));
+    socket.send({ type: 'response.create', model: 'unknown', input: 'Hello' });
+    expect((await refused).message).to.contain('MODEL_NOT_PRICED');
+    const done = new Promise((resolve) => socket.once('response.completed', resolve));
+    socket.send({ type: 'response.create', model: MODEL, input: 'Hello', store: false });
+    await done;
+    socket.close();
+  });
+
+  it('sends the body as it came, by its own way to each upstream', async () => {
+    await told(
+      async (socket) => {
+        const body = `"input":[{"role":"user","content":"a  b" }] , "unknown_one":true,"store":false`;
+        socket.send(`{"type":"response.create","model":"${MODEL}",${body}}`);
+        await socket.answer();
+        socket.send(`{ "model":"plain",${body},"type":"response.create"}`);
+        await socket.answer();
+      },
+      { headers: { 'openai-beta': `assistants=v2, ${BETA}` } },
+    );
+    const [over] = best.calls;
+    expect(String(over?.body)).to.equal(
+      `{"model":"${MODEL}","input":[{"role":"user","content":"a  b" }] , "unknown_one":true,"store":false,"type":"response.create"}`,
+    );
+    expect(best.webSockets.handshakes.at(-1)).to.include({
+      authorization: 'Bearer the-platforms-own-credential',
+      'openai-beta': BETA,
+    });
+    const [posted] = plain.calls;
+    expect(String(posted?.body)).to.equal(
+      `{ "model":"plain","input":[{"role":"user","content":"a  b" }] , "unknown_one":true,"store":false,"stream":true}`,
+    );
+    expect(posted?.headers).to.not.have.property(OVER_SOCKET);
+    expect(String(posted?.headers['openai-beta'] ?? '')).to.not.contain('responses_websockets');
+  });
+
+  for (const path of ['/cost/v1/responses', '/default/v1/responses'])
+    it(`is there at ${path}`, () =>
+      told(
+        async (socket) => {
+          expect((await socket.call()).at(-1).type).to.equal('response.completed');
+        },
+        { path },
+      ));
+
+  it('is there at the direct address of an upstream', () =>
+    told(
+      async (socket) => {
+        await socket.call();
+        expect(other.calls).to.have.lengthOf(1);
+        const refused = await socket.refusal(TestSocket.create({ model: 'plain' }));
+        expect(refused.error.code).to.equal('MODEL_NOT_SUPPORTED');
+      },
+      { headers: { host: 'other.p.localhost' } },
+    ));
+
+  it('is refused over HTTP where no call would be answered', async () => {
+    const refusals = await Promise.all([
+      refusedHandshake(gateway, undefined),
+      refusedHandshake(gateway, `${key.slice(0, -1)}x`),
+      refusedHandshake(gateway, key, { path: '/v1/chat/completions' }),
+      refusedHandshake(gateway, key, { path: '/fast/v1/responses' }),
+      refusedHandshake(gateway, key, { headers: { host: 'other.p.elsewhere.test' } }),
+    ]);
+    expect(refusals.map(({ status, json }) => [status, json.error.code])).to.deep.equal([
+      [401, 'INVALID_API_KEY'],
+      [401, 'INVALID_API_KEY'],
+      [405, 'METHOD_NOT_ALLOWED'],
+      [404, 'NOT_FOUND'],
+      [404, 'NOT_FOUND'],
+    ]);
+  });
+
+  it('is open eight times at most for one key', async () => {
+    const sockets = await Promise.all(Array.from({ length: 8 }, () => TestSocket.open(gateway, key)));
+    const ninth = await refusedHandshake(gateway, key);
+    expect([ninth.status, ninth.json.error.code, ninth.json.error.details]).to.deep.equal([
+      429,
+      'CONCURRENCY_LIMIT',
+      { of: 'key', limit: 8 },
+    ]);
+    sockets[0]?.close();
+    await sockets[0]?.closed;
+    const again = await until('there is room again', () => TestSocket.open(gateway, key));
+    for (const socket of [...sockets, again]) socket.close();
+    await Promise.all([...sockets, again].map(({ closed }) => closed));
+  });
+
+  it('has one response at a time, and answers what comes meanwhile with errors', () =>
+    told(async (socket) => {
+      let goOn = (): void => undefined;
+      const waits = new Promise<void>((resolve) => (goOn = resolve));
+      best.next(responsesStream({ waitFor: { before: 5, until: waits } }));
+      socket.send(TestSocket.create());
+      await until('the response has begun', () => socket.frames.length === 5);
+      socket.send(TestSocket.create());
+      socket.send({ type: 'response.cancel', response_id: 'resp_1' });
+      await until('both are refused', () => socket.frames.length === 7);
+      goOn();
+      await until('the first is whole', () => socket.frames.at(-1).type === 'response.completed');
+      const errors = socket.frames.filter(({ type }) => type === 'error');
+      expect(errors.map(({ status, error: { code, param } }) => [status, code, param])).to.deep.equal([
+        [409, 'CONFLICT', null],
+        [400, 'INVALID_FIELD', 'type'],
+      ]);
+      expect(best.calls).to.have.lengthOf(1);
+    }));
+
+  it('answers frames that are no calls with errors, and lives on', () =>
+    told(async (socket) => {
+      const codes = [];
+      for (const frame of ['{"type":', '[]', '{}', '{"type":"response.cancel"}', '{"type":"a","type":"b"}'])
+        codes.push((await socket.refusal(frame)).error.code);
+      socket.socket.send(Buffer.from('{}'), { binary: true });
+      codes.push((await socket.answer()).at(-1).error.code);
+      expect(codes).to.deep.equal(['INVALID_JSON', ...Array.from({ length: 5 }, () => 'INVALID_FIELD')]);
+      expect((await socket.call()).at(-1).type).to.equal('response.completed');
+      await until('the call alone has a record', async () => (await records()).length === 1);
+    }));
+
+  it('asks for key, models and money at each call', () =>
+    told(async (socket) => {
+      await socket.call();
+      const change = (body: unknown) => gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, body);
+      expect((await change({ allowedModels: ['plain'] })).status).to.equal(200);
+      const codes = [(await socket.refusal(TestSocket.create())).error.code];
+      await change({ allowedModels: null, balanceLimit: '0.0001' });
+      codes.push((await socket.refusal(TestSocket.create())).error.code);
+      await change({ balanceLimit: null });
+      await socket.call();
+      await gateway.admin('DELETE', `/admin/v1/keys/${keyId}`);
+      const revoked = await socket.refusal(TestSocket.create());
+      codes.push(revoked.error.code);
+      expect(codes).to.deep.equal(['MODEL_NOT_ALLOWED', 'KEY_LIMIT_EXCEEDED', 'INVALID_API_KEY']);
+      expect(revoked.status).to.equal(401);
+      expect(socket.socket.readyState).to.equal(1);
+    }));
+
+  it('stays where it was answered', () =>
+    told(async (socket) => {
+      best.next(responsesFailure(429, {}, { 'retry-after': '0' }));
+      await socket.call();
+      await socket.call();
+      expect([best.calls.length, other.calls.length]).to.deep.equal([1, 2]);
+      other.next(responsesStream({ cut: 'reset', cutAfter: 2 }), responsesStream({ cut: 'reset', cutAfter: 2 }));
+      const [failed] = (await socket.call()).slice(-1);
+      expect([failed.status, failed.error.code]).to.deep.equal([502, 'ALL_PROVIDERS_FAILED']);
+      expect(best.calls).to.have.lengthOf(1);
+      await socket.call();
+      expect(await charged()).to.be.closeTo(3 * COST, 1e-9);
+    }));
+
+  it('tells of a stream that breaks off, and lives on', () =>
+    told(async (socket) => {
+      best.next(responsesStream({ texts: ['a', 'b'], cut: 'reset', cutAfter: 6 }));
+      const events = await socket.call();
+      expect(events.at(-1)).to.include({ type: 'response.failed' });
+      expect((await socket.call()).at(-1).type).to.equal('response.completed');
+      expect(await charged()).to.be.closeTo(COST, 1e-9);
+    }));
+
+  it("gives the upstream's own refusal as an error event", () =>
+    told(async (socket) => {
+      best.next(responsesFailure(400, { message: 'no such thing', code: 'wrong' }));
+      const refused = await socket.refusal(TestSocket.create());
+      expect([refused.status, refused.error.message, refused.error.code]).to.deep.equal([
+        400,
+        'no such thing',
+        'wrong',
+      ]);
+    }));
+
+  it('knows the answers that were given on it', () =>
+    told(async (socket) => {
+      best.next(responsesStream({ id: 'resp_one' }));
+      await socket.call();
+      await socket.call({ previous_response_id: 'resp_one' });
+      expect(best.calls.at(-1)?.json).to.include({ previous_response_id: 'resp_one' });
+      const unknown = await socket.refusal(TestSocket.create({ previous_response_id: 'resp_two' }));
+      expect([unknown.status, unknown.error.code, unknown.error.param]).to.deep.equal([
+        400,
+        'previous_response_not_found',
+        'previous_response_id',
+      ]);
+      for (const each of best.webSockets.open) each.terminate();
+      await until('the gateway has seen it', async () => {
+        const gone = await socket.refusal(TestSocket.create({ previous_response_id: 'resp_one' }));
+        return gone.error?.code === 'previous_response_not_found';
+      });
+      expect((await socket.call()).at(-1).type).to.equal('response.completed');
+    }));
+
+  it('prepares an answer (`generate: false`) at upstreams with WebSocket alone, for others would give one', () =>
+    told(async (socket) => {
+      const refused = await socket.refusal(TestSocket.create({ model: 'plain', generate: false }));
+      expect([refused.status, refused.error.code, refused.error.param]).to.deep.equal([
+        400,
+        'NOT_SUPPORTED',
+        'generate',
+      ]);
+      expect(plain.calls).to.be.empty;
+      await socket.call({ generate: false });
+      expect(best.calls.at(-1)?.json).to.include({ generate: false });
+    }));
+
+  it('knows none of them at an upstream without WebSocket', () =>
+    told(async (socket) => {
+      plain.next(responsesStream({ id: 'resp_plain' }));
+      await socket.call({ model: 'plain' });
+      const refused = await socket.refusal(TestSocket.create({ model: 'plain', previous_response_id: 'resp_plain' }));
+      expect(refused.error.code).to.equal('previous_response_not_found');
+      expect(plain.calls).to.have.lengthOf(1);
+    }));
+
+  for (const [name, model, upstreamOf] of [
+    ['with WebSocket', MODEL, () => best],
+    ['without WebSocket', 'plain', () => plain],
+  ] as const)
+    it(`that its client closes in the middle is charged as a stream whose client left, at an upstream ${name}`, async () => {
+      upstreamOf().next(responsesStream({ texts: ['a', 'b'], delayMs: 200 }));
+      const socket = await TestSocket.open(gateway, key);
+      socket.send(TestSocket.create({ model }));
+      await until('the response has begun', () => socket.frames.length >= 5);
+      socket.socket.terminate();
+      const [record] = await until('the record is there', async () => {
+        const found = await records();
+        return found.length === 1 ? found : undefined;
+      });
+      expect(record).to.include({ billing: 'actual', cost: '0.00010500' });
+      await until('the upstream socket is closed', () => best.webSockets.open.size === 0);
+    });
+
+  it('closes at a frame of more than 20 MB, and takes one of 20 MB', async () => {
+    const frame = (bytes: number) => {
+      const [head, tail] = [`{"type":"response.create","model":"plain","store":false,"input":"`, '"}'];
+      return head + 'x'.repeat(bytes - head.length - tail.length) + tail;
+    };
+    const socket = await TestSocket.open(gateway, key);
+    socket.send(frame(20_971_520));
+    expect((await socket.answer()).at(-1).type).to.equal('response.completed');
+    socket.send(frame(20_971_521));
+    expect((await socket.closed).code).to.equal(1009);
+  });
+
+  it('is closed where its frames would take more memory than an account may have', async () => {
+    const sockets = await Promise.all(Array.from({ length: 4 }, () => TestSocket.open(gateway, key)));
+    for (const { socket } of sockets) socket.send('x'.repeat(19_000_000), { fin: false });
+    const { code } = await Promise.race(sockets.map(({ closed }) => closed));
+    const refusals = sockets.flatMap(({ frames }) => frames.map(({ error }) => error.code));
+    expect([code, refusals]).to.deep.equal([1013, ['OVERLOADED']]);
+    for (const socket of sockets) socket.socket.terminate();
+    await Promise.all(sockets.map(({ closed }) => closed));
+  });
+
+  it('is pinged while its upstream is silent', () =>
+    told(
+      async (socket) => {
+        for (const upstream of [best, other]) upstream.next(responsesStream({ texts: ['a', 'b'], delayMs: 400 }));
+        await socket.call();
+        expect(socket.pings).to.not.be.empty;
+      },
+      { path: '/speed/v1/responses' },
+    ));
+
+  it('slows the upstream down for a client that does not read, and loses nothing', () =>
+    told(async (socket) => {
+      const texts = Array.from({ length: 400 }, () => 'x'.repeat(50_000));
+      plain.next(responsesStream({ texts, usage: { output: 5 } }));
+      socket.send(TestSocket.create({ model: 'plain', max_tokens: 8_000 }));
+      await until('the response has begun', () => socket.frames.length >= 5);
+      socket.socket.pause();
+      let isWhole = false;
+      const call = await plain.call(1);
+      void call.ended.then(() => (isWhole = true));
+      const [, taken] = await Promise.all([
+        new Promise((resolve) => setTimeout(resolve, 1_500)),
+        (await gateway.call('/healthz', { method: 'GET' })).status,
+      ]);
+      expect([isWhole, taken]).to.deep.equal([false, 200]);
+      socket.socket.resume();
+      const events = await socket.answer();
+      const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
+      expect(deltas.reduce((sum, { delta }) => sum + delta.length, 0)).to.equal(20_000_000);
+    }));
+
+  it('keeps nothing of what a client sends while a response is under way', () =>
+    told(async (socket) => {
+      let goOn = (): void => undefined;
+      const waits = new Promise<void>((resolve) => (goOn = resolve));
+      best.next(responsesStream({ waitFor: { before: 5, until: waits } }));
+      socket.send(TestSocket.create());
+      await until('the response has begun', () => socket.frames.length === 5);
+      const before = await residentBytes(gateway.pid);
+      const frame = JSON.stringify({ type: 'response.create', input: 'x'.repeat(1_000_000) });
+      for (let count = 0; count < 150; count += 1) {
+        socket.send(frame);
+        if (count % 10 === 9)
+          await until(
+            'they are refused',
+            () => socket.frames.filter(({ type }) => type === 'error').length === count + 1,
+            20_000,
+          );
+      }
+      expect((await residentBytes(gateway.pid)) - before).to.be.below(100_000_000);
+      goOn();
+      await until('the response is whole', () => socket.frames.at(-1).type === 'response.completed');
+    }));
+
+  it('reads no further from a client that does not take its refusals', () =>
+    told(async (socket) => {
+      socket.socket.pause();
+      const before = await residentBytes(gateway.pid);
+      const frame = { type: 'none', filler: 'x'.repeat(1_000) };
+      for (let count = 0; count < 50_000; count += 1) socket.send(frame);
+      await until('the client has to wait', () => socket.socket.bufferedAmount > 100_000);
+      expect((await residentBytes(gateway.pid)) - before).to.be.below(200_000_000);
+      socket.socket.resume();
+      await until('all are answered', () => socket.frames.length === 50_000, 60_000);
+    }));
+});
+
+/** Memory of a process as the system counts it. */
+async function residentBytes(pid: number): Promise<number> {
+  const [, pages = '0'] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
+  return Number(pages) * 4_096;
+}
