@@ -147,7 +147,7 @@ async function runScenario(
   const subjects = SUBJECTS.filter(
     (subject) =>
       scenario.includes(subject) &&
-      (subject.only ?? scenario.name) === scenario.name &&
+      (subject.only?.includes(scenario.name) ?? true) &&
       (subject.name !== tollgateBefore.name || options.before !== undefined) &&
       (options.subjects?.includes(subject.name) ?? true),
   );

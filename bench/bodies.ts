@@ -6,19 +6,61 @@ const TEXT =
   'The tariff of the toll road depends on the axles of the vehicle and on the hour. A passenger car pays the lowest ' +
   'rate; a lorry with five axles pays about six times as much. Between midnight and five in the morning every rate is halved.';
 
-export function chatBody(model: string): string {
-  return JSON.stringify({
-    model,
-    max_tokens: 256,
-    temperature: 0.7,
-    messages: [
-      { role: 'system', content: 'You answer in two or three short sentences.' },
-      { role: 'user', content: 'How is the price of a toll road decided, and who pays least?' },
-    ],
-  });
+const INSTRUCTIONS = 'You answer in two or three short sentences.';
+const QUESTION = 'How is the price of a toll road decided, and who pays least?';
+
+/** How calls of one protocol are made. */
+export interface Protocol {
+  readonly path: string;
+  body(model: string): string;
+  /** A call whose stream is scripted: `programs/scripted-upstream.mjs` reads the script from the last message. */
+  scriptedBody(script: object): string;
 }
 
-export const CHAT_BODY = chatBody(MODEL);
+export const CHAT: Protocol = {
+  path: CHAT_PATH,
+  body: (model) =>
+    JSON.stringify({
+      model,
+      max_tokens: 256,
+      temperature: 0.7,
+      messages: [
+        { role: 'system', content: INSTRUCTIONS },
+        { role: 'user', content: QUESTION },
+      ],
+    }),
+  scriptedBody: (script) =>
+    JSON.stringify({
+      model: MODEL,
+      max_tokens: 1_024,
+      stream: true,
+      messages: [{ role: 'user', content: JSON.stringify(script) }],
+    }),
+};
+
+/** As Codex asks: the vendor keeps nothing. */
+export const RESPONSES: Protocol = {
+  path: '/v1/responses',
+  body: (model) =>
+    JSON.stringify({
+      model,
+      max_output_tokens: 256,
+      temperature: 0.7,
+      store: false,
+      instructions: INSTRUCTIONS,
+      input: [{ role: 'user', content: QUESTION }],
+    }),
+  scriptedBody: (script) =>
+    JSON.stringify({
+      model: MODEL,
+      max_output_tokens: 1_024,
+      stream: true,
+      store: false,
+      input: [{ role: 'user', content: JSON.stringify(script) }],
+    }),
+};
+
+export const CHAT_BODY = CHAT.body(MODEL);
 
 export const CHAT_ANSWER = JSON.stringify({
   id: 'chatcmpl-bench',
@@ -38,6 +80,30 @@ export const MESSAGES_ANSWER = JSON.stringify({
   stop_reason: 'end_turn',
   stop_sequence: null,
   usage: { input_tokens: 38, output_tokens: 61, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+});
+
+export const RESPONSES_ANSWER = JSON.stringify({
+  id: 'resp_bench',
+  object: 'response',
+  created_at: 1_790_000_000,
+  status: 'completed',
+  model: MODEL,
+  output: [
+    {
+      id: 'msg_bench',
+      type: 'message',
+      status: 'completed',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: TEXT, annotations: [] }],
+    },
+  ],
+  usage: {
+    input_tokens: 38,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 61,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 99,
+  },
 });
 
 /** A conversation of many long messages, of exactly `bytes` bytes. */
@@ -61,14 +127,4 @@ export function largeBody(bytes: number): Buffer {
 function longText(characters: number): string {
   const line = `${TEXT}\n\t"${TEXT}"\n`;
   return line.repeat(Math.ceil(characters / line.length)).slice(0, Math.floor(characters * 0.98));
-}
-
-/** A call whose stream is scripted: `programs/scripted-upstream.mjs` reads the script from the last message. */
-export function scriptedBody(script: object): string {
-  return JSON.stringify({
-    model: MODEL,
-    max_tokens: 1_024,
-    stream: true,
-    messages: [{ role: 'user', content: JSON.stringify(script) }],
-  });
 }

@@ -2,7 +2,7 @@
  * Rounds in which every subject is started anew and alone, so that memory is measured from a known beginning: what
  * `body` and `stream` share. The upstream is the scripted one.
  */
-import { CHAT_ANSWER, CHAT_BODY, MESSAGES_ANSWER } from './bodies';
+import { CHAT, CHAT_ANSWER, MESSAGES_ANSWER, MODEL, RESPONSES_ANSWER } from './bodies';
 import type { Rig } from './rig';
 import { attempt, type Outcome, orderOfRound } from './scenario';
 import type { RunningSubject, StartOptions, Subject, Upstream } from './subjects/subject';
@@ -60,7 +60,8 @@ async function runOne(
 }
 
 async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
-  const program = await rig.program('scripted-upstream.mjs', { env: { CHAT_ANSWER, MESSAGES_ANSWER } });
+  const env = { CHAT_ANSWER, MESSAGES_ANSWER, RESPONSES_ANSWER };
+  const program = await rig.program('scripted-upstream.mjs', { env });
   return { url: `http://127.0.0.1:${await program.message<number>('port')}`, pid: program.pid };
 }
 
@@ -68,8 +69,9 @@ async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
 async function warm(running: RunningSubject): Promise<void> {
   await checkAnswer(running);
   const headers = { 'content-type': 'application/json', ...running.headers };
+  const { protocol = CHAT } = running;
   for (let call = 0; call < 200; call += 1) {
-    const response = await fetch(running.url, { method: 'POST', headers, body: CHAT_BODY });
+    const response = await fetch(running.url, { method: 'POST', headers, body: protocol.body(MODEL) });
     await response.arrayBuffer();
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { freePort } from '../test/support/free-port';
 import { findProgram } from '../test/support/programs';
 import { until } from '../test/support/until';
-import { CHAT_ANSWER, MESSAGES_ANSWER } from './bodies';
+import { CHAT_ANSWER, MESSAGES_ANSWER, RESPONSES_ANSWER } from './bodies';
 import type { Rig } from './rig';
 
 export interface Nginx {
@@ -17,7 +17,7 @@ export interface UpstreamNginx extends Nginx {
   requests(): Promise<number>;
 }
 
-/** The upstream of the JSON scenarios: a static answer of either protocol, so that it is never what is measured. */
+/** The upstream of the JSON scenarios: a static answer of each protocol, so that it is never what is measured. */
 export async function startUpstreamNginx(rig: Rig): Promise<UpstreamNginx> {
   const nginx = await startNginx(
     rig,
@@ -27,6 +27,7 @@ export async function startUpstreamNginx(rig: Rig): Promise<UpstreamNginx> {
     default_type application/json;
     location = /v1/chat/completions { return 200 '${CHAT_ANSWER}'; }
     location = /v1/messages { return 200 '${MESSAGES_ANSWER}'; }
+    location = /v1/responses { return 200 '${RESPONSES_ANSWER}'; }
     location = /status { stub_status; }
   }`,
   );

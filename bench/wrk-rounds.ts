@@ -1,5 +1,5 @@
 /** Rounds of wrk against every subject in turn, upstream nginx: what `json` and `latency` share. */
-import { CHAT_BODY, chatBody } from './bodies';
+import { CHAT, MODEL } from './bodies';
 import { cpuSeconds, peakResidentBytes, quiet } from './measure';
 import { startUpstreamNginx, type UpstreamNginx } from './nginx';
 import type { Rig } from './rig';
@@ -57,16 +57,17 @@ async function startAndWarm(
   return running;
 }
 
-export async function checkAnswer({ url, headers }: RunningSubject): Promise<void> {
+export async function checkAnswer({ url, headers, protocol = CHAT }: RunningSubject): Promise<void> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
-    body: CHAT_BODY,
+    body: protocol.body(MODEL),
   });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`the first call was answered ${response.status}: ${text.slice(0, 300)}`);
-  const { usage } = JSON.parse(text) as { usage?: { completion_tokens?: number } };
-  if (usage?.completion_tokens !== 61) throw new Error(`the first answer has no usage: ${text.slice(0, 300)}`);
+  const { usage } = JSON.parse(text) as { usage?: { completion_tokens?: number; output_tokens?: number } };
+  if ((usage?.completion_tokens ?? usage?.output_tokens) !== 61)
+    throw new Error(`the first answer has no usage: ${text.slice(0, 300)}`);
 }
 
 async function measure(
@@ -98,8 +99,12 @@ async function measure(
   };
 }
 
-function loadOf({ url, headers, models }: RunningSubject, connections: number, seconds: number): Load {
-  const bodies = models?.map(chatBody) ?? [CHAT_BODY];
+function loadOf(
+  { url, headers, protocol = CHAT, models = [MODEL] }: RunningSubject,
+  connections: number,
+  seconds: number,
+): Load {
+  const bodies = models.map(protocol.body);
   return { url, headers: { 'content-type': 'application/json', ...headers }, bodies, connections, seconds };
 }
 

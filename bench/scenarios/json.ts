@@ -27,6 +27,7 @@ export const json: Scenario = {
       { key: 'p50Ms', title: 'p50 ms', digits: 2 },
       { key: 'p99Ms', title: 'p99 ms', digits: 2 },
       { key: 'cpuMicros', title: 'CPU µs/call', digits: 0 },
+      { key: 'cpu/tollgate', title: 'CPU × tollgate', digits: 2, of: 'cpuMicros', against: 'tollgate', how: 'ratio' },
       { key: 'storeMicros', title: 'stores µs/call', digits: 0 },
       { key: 'peakMb', title: 'peak MB', digits: 0 },
     ],

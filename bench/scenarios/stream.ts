@@ -1,4 +1,4 @@
-import { scriptedBody } from '../bodies';
+import { CHAT } from '../bodies';
 import { type FreshRound, runFreshRounds } from '../fresh-rounds';
 import { cpuSeconds, pause, peakResidentBytes, quiet, resetPeak, residentBytes } from '../measure';
 import type { Rig } from '../rig';
@@ -33,6 +33,7 @@ export const stream: Scenario = {
       added('eventP99', 'p99'),
       added('untilFirstP50', 'call to first p50'),
       { key: 'cpuMillis', title: 'CPU ms/1,000 events', digits: 1 },
+      { key: 'cpu/tollgate', title: 'CPU × tollgate', digits: 2, of: 'cpuMillis', against: 'tollgate', how: 'ratio' },
       { key: 'peakMb', title: 'peak MB', digits: 0 },
       { key: 'idleKbPerStream', title: 'KB/idle stream', digits: 0 },
       { key: 'stalledMb', title: 'MB taken/stalled', digits: 1 },
@@ -47,6 +48,12 @@ export const stream: Scenario = {
         atMost: 1,
       },
       { what: `≤ 64 KB per idle stream at ${idleStreams}`, subject: 'tollgate', column: 'idleKbPerStream', atMost: 64 },
+      {
+        what: 'CPU of a Responses event ≤ 1.1 × chat',
+        subject: 'tollgate-responses',
+        column: 'cpu/tollgate',
+        atMost: 1.1,
+      },
       { what: 'a slow reader throttles the upstream', subject: 'tollgate', column: 'throttled', atLeast: 1 },
     ],
     notes: [
@@ -149,10 +156,10 @@ interface StreamResult {
 /** One stream that fails makes the round fail. */
 async function openStreams(
   rig: Rig,
-  { url, headers }: RunningSubject,
+  { url, headers, protocol = CHAT }: RunningSubject,
   { script, withinMs = 60_000, ...callers }: Callers,
 ): Promise<{ result: StreamResult; stop(): Promise<void> }> {
-  const settings = JSON.stringify({ ...callers, url, headers, body: scriptedBody(script) });
+  const settings = JSON.stringify({ ...callers, url, headers, body: protocol.scriptedBody(script) });
   const client = await rig.program('stream-client.mjs', { env: { STREAM_CLIENT: settings } });
   const result = await client.message<StreamResult>('done', withinMs);
   if (result.failures > 0) {

@@ -1,3 +1,4 @@
+import type { Protocol } from '../bodies';
 import type { Program, Rig } from '../rig';
 
 /** What a subject is to relay to. */
@@ -21,15 +22,17 @@ export interface Subject {
   readonly isNode: boolean;
   /** It relays streams, and bodies of 20 MB. */
   readonly streams: boolean;
-  /** The one scenario it was made for; all of them without. */
-  readonly only?: string;
+  /** The scenarios it was made for; all of them without. */
+  readonly only?: readonly string[];
   /** @throws {NotAvailable} when it cannot be had here. */
   start(rig: Rig, options: StartOptions): Promise<RunningSubject>;
 }
 
 export interface RunningSubject {
-  /** Where a chat completion is asked for. */
+  /** Where calls are made. */
   readonly url: string;
+  /** In which protocol; chat without. */
+  readonly protocol?: Protocol;
   readonly headers: Readonly<Record<string, string>>;
   /** What calls ask for, each a model by chance; the model of the bench without. */
   readonly models?: readonly string[];

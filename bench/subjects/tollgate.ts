@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 import { freePort } from '../../test/support/free-port';
 import { until } from '../../test/support/until';
-import { CHAT_PATH, MODEL } from '../bodies';
+import { CHAT, MODEL, type Protocol, RESPONSES } from '../bodies';
 import { PROJECT_FOLDER, type Program, type Rig } from '../rig';
 import type { RunningSubject, StartOptions, Subject } from './subject';
 
@@ -34,13 +34,23 @@ export const tollgateExpress: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: false }),
 };
 
+/** To see what a protocol costs beside chat, in one run. */
+export const tollgateResponses: Subject = {
+  name: 'tollgate-responses',
+  summary: 'Tollgate, called and answered in the Responses protocol',
+  isNode: true,
+  streams: true,
+  only: ['json', 'latency', 'stream'],
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, protocol: RESPONSES }),
+};
+
 /** As many upstreams and connections to them, and nothing to choose: each call asks for a model that one of them has. */
 export const tollgateSpread: Subject = {
   name: 'tollgate-spread',
   summary: 'the same with 50 upstreams of 200 models each, and one candidate for each call',
   isNode: true,
   streams: true,
-  only: 'routing',
+  only: ['routing'],
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200, isSpread: true }),
 };
 
@@ -50,7 +60,7 @@ export const tollgateWide: Subject = {
   summary: 'the same with 50 upstreams of 200 models each',
   isNode: true,
   streams: true,
-  only: 'routing',
+  only: ['routing'],
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200 }),
 };
 
@@ -60,7 +70,7 @@ export const tollgateRollout: Subject = {
   summary: 'the same with a rollout under way: half of the calls at its candidate',
   isNode: true,
   streams: true,
-  only: 'rollout',
+  only: ['rollout'],
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 2, rollout: ROLLOUT }),
 };
 
@@ -70,7 +80,7 @@ export const tollgateShadow: Subject = {
   summary: 'the same with a rollout that only mirrors: every call is sent twice and answered once',
   isNode: true,
   streams: true,
-  only: 'rollout',
+  only: ['rollout'],
   start: (rig, options) =>
     startTollgate(rig, options, {
       fastLane: true,
@@ -101,6 +111,8 @@ interface Wanted {
   /** Calls ask for as many models as there are upstreams, each of which only one of them has. */
   readonly isSpread?: boolean;
   readonly rollout?: object;
+  /** That calls are made in; chat without. */
+  readonly protocol?: Protocol;
 }
 
 /** A gateway that answers, with an account that has money and a key. */
@@ -153,13 +165,15 @@ async function startTollgate(
   { upstream, nodeArgs = [] }: StartOptions,
   wanted: Wanted,
 ): Promise<RunningSubject> {
+  const { protocol = CHAT } = wanted;
   const { url, customer, program, storePids } = await runTollgate(rig, {
     upstreamUrl: upstream.url,
     nodeArgs,
     ...wanted,
   });
   return {
-    url: url + CHAT_PATH,
+    url: url + protocol.path,
+    protocol,
     headers: { authorization: `Bearer ${customer.key}` },
     models: modelsAsked(wanted),
     pids: [program.pid],
@@ -186,13 +200,15 @@ function modelAt(at: number): string {
 
 /** The configuration as it is shipped, with other upstreams in the place of its own. */
 function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted): void {
-  const { checkout = PROJECT_FOLDER, upstreams = 1, models = 1, isSpread = false, rollout } = wanted;
+  const { checkout = PROJECT_FOLDER, upstreams = 1, models = 1, isSpread = false, rollout, protocol } = wanted;
+  // Another checkout may be from before the other protocols.
+  const adapter = protocol === RESPONSES ? 'responses' : ['messages', 'chat'];
   const document = parseDocument(readFileSync(join(checkout, 'gateway.config.yml'), 'utf8'));
   const others = Array.from({ length: models - 1 }, (_, index) => `${MODEL}-no-${index + 1}`);
   const names = Array.from({ length: upstreams }, (_, at) => (at === 0 ? 'bench' : `bench-${at}`));
   const endpoints = names.map((name, at) => [
     name,
-    endpointOf(upstreamUrl, at, [isSpread ? modelAt(at) : MODEL, ...others]),
+    { ...endpointOf(upstreamUrl, at, [isSpread ? modelAt(at) : MODEL, ...others]), adapter },
   ]);
   document.set('serviceEndpoints', Object.fromEntries(endpoints));
   if (rollout !== undefined) document.set('rollouts', { bench: rollout });
@@ -209,7 +225,6 @@ function endpointOf(url: string, at: number, models: readonly string[]): object 
   });
   return {
     url,
-    adapter: ['messages', 'chat'],
     credential: { env: 'BENCH_UPSTREAM_KEY' },
     allowPrivate: true,
     models: Object.fromEntries(models.map((name) => [name, entry()])),

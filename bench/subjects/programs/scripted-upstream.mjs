@@ -1,7 +1,8 @@
 /**
- * The upstream of streams and of large bodies. The last message of a call is its script, so that it comes through every
- * gateway: {events, gapMs} paced events, each with the time it was written; {idle: true} one event and then silence;
- * {floodBytes} events as fast as they are taken. Without a script it answers with the usual body once it has read all.
+ * The upstream of streams and of large bodies, in the protocol of the path. The last message of a call is its script, so
+ * that it comes through every gateway: {events, gapMs} paced events, each with the time it was written; {idle: true} one
+ * event and then silence; {floodBytes} events as fast as they are taken. Without a script it answers with the usual body
+ * once it has read all.
  */
 import { createServer } from 'node:http';
 import { listen } from './announce.mjs';
@@ -15,9 +16,11 @@ listen(
     counters.calls += 1;
     if (script === undefined) return answerWhole(request, response);
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-    if (script.idle) response.write(event('t0'));
-    else if (script.floodBytes !== undefined) flood(response, script.floodBytes);
-    else pace(response, script);
+    const speak = request.url === '/v1/responses' ? responses() : chat();
+    response.write(speak.begin);
+    if (script.idle) response.write(speak.event('t0'));
+    else if (script.floodBytes !== undefined) flood(response, speak, script.floodBytes);
+    else pace(response, speak, script);
   }),
 );
 
@@ -35,35 +38,37 @@ async function readBeginning(request) {
 
 function readScript(chunks) {
   try {
-    const { stream, messages } = JSON.parse(Buffer.concat(chunks));
-    return stream ? JSON.parse(messages.at(-1).content) : undefined;
+    const { stream, messages, input = messages } = JSON.parse(Buffer.concat(chunks));
+    return stream ? JSON.parse(input.at(-1).content) : undefined;
   } catch {
     return undefined;
   }
 }
 
 function answerWhole({ url }, response) {
-  const text = url.endsWith('/messages') ? process.env.MESSAGES_ANSWER : process.env.CHAT_ANSWER;
+  const { CHAT_ANSWER, MESSAGES_ANSWER, RESPONSES_ANSWER } = process.env;
+  const others = { '/v1/messages': MESSAGES_ANSWER, '/v1/responses': RESPONSES_ANSWER };
+  const text = others[url] ?? CHAT_ANSWER;
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
   response.end(text);
 }
 
-function pace(response, { events, gapMs }) {
+function pace(response, speak, { events, gapMs }) {
   let written = 0;
   const write = () => {
-    response.write(event(`t${nowUs()}`));
+    response.write(speak.event(`t${nowUs()}`));
     written += 1;
     if (written < events) return;
     clearInterval(timer);
-    response.end(END);
+    response.end(speak.end());
   };
   const timer = setInterval(write, gapMs);
   response.on('close', () => clearInterval(timer));
   write();
 }
 
-function flood(response, bytes) {
-  const chunk = event('x'.repeat(4_000));
+function flood(response, speak, bytes) {
+  const chunk = speak.event('x'.repeat(4_000));
   let left = bytes;
   counters.floodStreams += 1;
   const fill = () => {
@@ -72,7 +77,7 @@ function flood(response, bytes) {
       counters.floodBytes += chunk.length;
       if (!response.write(chunk)) return;
     }
-    response.end(END);
+    response.end(speak.end());
   };
   response.on('drain', fill);
   fill();
@@ -84,14 +89,65 @@ function nowUs() {
   return Math.round(seconds * 1e6 + nanoseconds / 1e3);
 }
 
-function event(content) {
-  return `data: {"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1790000000,"model":"bench-model","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`;
+/** A chat stream: what is written before the first event, an event of some text, what is written after the last. */
+function chat() {
+  return {
+    begin: '',
+    event: (text) =>
+      `data: {"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1790000000,"model":"bench-model","choices":[{"index":0,"delta":{"content":"${text}"},"finish_reason":null}]}\n\n`,
+    end: () => CHAT_END,
+  };
 }
 
-const END = [
+const CHAT_END = [
   '{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1790000000,"model":"bench-model","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
   '{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1790000000,"model":"bench-model","choices":[],"usage":{"prompt_tokens":38,"completion_tokens":200,"total_tokens":238}}',
   '[DONE]',
 ]
   .map((data) => `data: ${data}\n\n`)
   .join('');
+
+/** The same of Responses. Its events are numbered, and those after the last delta say the whole text again. */
+function responses() {
+  const at = { item_id: 'msg_bench', output_index: 0, content_index: 0 };
+  const part = (text) => ({ type: 'output_text', text, annotations: [] });
+  const item = (status, content) => ({ id: 'msg_bench', type: 'message', status, role: 'assistant', content });
+  const response = (status, rest) => ({
+    response: {
+      id: 'resp_bench',
+      object: 'response',
+      created_at: 1_790_000_000,
+      status,
+      model: 'bench-model',
+      ...rest,
+    },
+  });
+  let number = 0;
+  let whole = '';
+  const named = (name, rest) => {
+    const type = `response.${name}`;
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...rest })}\n\n`;
+  };
+  return {
+    begin:
+      named('created', response('in_progress', { output: [] })) +
+      named('in_progress', response('in_progress', { output: [] })) +
+      named('output_item.added', { output_index: 0, item: item('in_progress', []) }) +
+      named('content_part.added', { ...at, part: part('') }),
+    event: (text) => {
+      whole += text;
+      return named('output_text.delta', { ...at, delta: text, logprobs: [] });
+    },
+    end: () => {
+      const done = item('completed', [part(whole)]);
+      return (
+        named('output_text.done', { ...at, text: whole }) +
+        named('content_part.done', { ...at, part: part(whole) }) +
+        named('output_item.done', { output_index: 0, item: done }) +
+        named('completed', response('completed', { output: [done], usage: RESPONSES_USAGE }))
+      );
+    },
+  };
+}
+
+const RESPONSES_USAGE = { input_tokens: 38, output_tokens: 200, total_tokens: 238 };

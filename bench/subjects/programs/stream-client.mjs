@@ -11,6 +11,9 @@ import { endWithParent } from './announce.mjs';
 const { mode, url, headers, body, streams, events, rampMs } = JSON.parse(process.env.STREAM_CLIENT);
 const agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
 const held = new Set();
+/** In the events of chat and of Responses. */
+const TIME = /"(?:content|delta)":"t(\d+)/;
+const END = /^(?:data: \[DONE\]$|event: response\.completed\n)/;
 endWithParent();
 
 const opened = [];
@@ -43,11 +46,11 @@ async function paced() {
     const parts = (rest + chunk.toString('latin1')).split('\n\n');
     rest = parts.pop();
     for (const part of parts) {
-      const at = part.indexOf('"content":"t');
-      if (at !== -1) {
+      const [, writtenUs] = TIME.exec(part) ?? [];
+      if (writtenUs !== undefined) {
         untilFirstUs ??= now - started;
-        lateUs.push(now - Number.parseInt(part.slice(at + 12, at + 40), 10));
-      } else if (part === 'data: [DONE]') isWhole = true;
+        lateUs.push(now - Number(writtenUs));
+      } else if (END.test(part)) isWhole = true;
     }
   }
   if (!isWhole || lateUs.length !== events) throw new Error(`${lateUs.length} of ${events} events, end: ${isWhole}`);
