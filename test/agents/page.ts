@@ -84,7 +84,7 @@ const POINTING = `\`sk-svc-…\` is an API key. A strategy stands behind the hos
 
 const UNTRIED = `### Cursor, Cline
 
-These run inside an editor, so they are not tried here. Their documents say:
+These run inside an editor, so they are not tried here. Their documents and published guides say:
 
 - **Cursor**: Settings, Models, API Keys: switch on _Override OpenAI Base URL_, set it to \`https://gateway.example/v1\` and the OpenAI API key to the API key. Add the models by their names. Cursor calls from its own
   servers, so the gateway must be reachable from the internet. Completion in the editor keeps using Cursor's own models.
@@ -151,15 +151,21 @@ function waysOf(clients: readonly Client[]): readonly string[] {
 }
 
 function shown({ env, files, code }: Setup): string {
-  const lines = Object.entries(env).map(([name, value]) => `export ${name}=${value}`);
   const blocks = [
-    ...(lines.length === 0 ? [] : [fenced('sh', lines.join('\n'))]),
+    ...(Object.keys(env).length === 0 ? [] : [fenced('sh', exportsOf(env))]),
     ...Object.entries(files).map(
       ([path, text]) => `\`~/${path}\`:\n\n${fenced(path.split('.').pop() ?? '', text.trimEnd())}`,
     ),
     ...(code === undefined ? [] : [fenced('ts', code)]),
   ];
   return blocks.join('\n');
+}
+
+/** Returns the lines of a shell that set these variables. */
+export function exportsOf(env: Setup['env']): string {
+  return Object.entries(env)
+    .map(([name, value]) => `export ${name}=${value}`)
+    .join('\n');
 }
 
 function fenced(language: string, text: string): string {
