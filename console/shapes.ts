@@ -32,7 +32,7 @@ export interface Price {
 }
 
 /** As in core/catalog/protocols.ts. */
-export type Protocol = 'messages' | 'chat' | 'embeddings';
+export type Protocol = 'messages' | 'chat' | 'responses' | 'embeddings';
 
 export interface Model {
   readonly name: string;

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import { GROUPS } from '../../console/pages/overview/snippets';
 import { CLIENTS } from '../agents/clients';
 import { FEATURES } from '../agents/features';
-import { nameOf, pinnedVersions, promised, setups } from '../agents/page';
+import { exportsOf, nameOf, pinnedVersions, promised, setups } from '../agents/page';
 import { textOf } from '../support/sources';
 
 const page = textOf('docs/clients.md');
@@ -24,4 +25,36 @@ describe('docs/clients.md', () => {
     const beside = ['@langchain/core', 'zod'];
     expect(Object.keys(pinnedVersions()).filter((name) => ![...shown, ...beside].includes(name))).to.deep.equal([]);
   });
+
+  it('has the settings of agents that the console shows', () => {
+    const tried = CLIENTS.filter(({ title }) => ['Claude Code', 'Codex', 'OpenCode'].includes(title));
+    for (const { id, title, protocol, model, setup } of tried) {
+      const { TOLLGATE_API_KEY: _, ...env } = setup({ url: BASE, key: '"$TOLLGATE_API_KEY"', model }).env;
+      const { files } = setup({ url: BASE, key: '', model });
+      const lines = [exportsOf(env), ...Object.values(files)].join('').trimEnd();
+      expect(shownBy(title, model, PROTOCOLS[protocol]), id).to.equal(lines);
+    }
+  });
+
+  it('names the settings of Cursor and Cline as the console does', () => {
+    const names = {
+      Cursor: ['Settings, Models, API Keys', 'Override OpenAI Base URL', 'OpenAI API key', `${BASE}/v1`],
+      Cline: ['Settings, API Provider', 'OpenAI Compatible', `${BASE}/v1`],
+    };
+    for (const [title, parts] of Object.entries(names)) {
+      const [documented = ''] = page.split(`- **${title}**`)[1]?.split('\n- ') ?? [];
+      const shown = shownBy(title, 'a-model', 'chat');
+      for (const part of parts)
+        expect([documented.includes(part), shown.includes(part)], part).to.deep.equal([true, true]);
+    }
+  });
 });
+
+const BASE = 'https://gateway.example';
+const PROTOCOLS = { Messages: 'messages', Chat: 'chat', Responses: 'responses' } as const;
+
+function shownBy(title: string, name: string, protocol: (typeof PROTOCOLS)[keyof typeof PROTOCOLS]): string {
+  const snippet = GROUPS.flatMap(({ snippets }) => snippets).find((each) => each.name === title);
+  const model = { name, protocols: [protocol], context: 200_000, maxOutput: 32_000 };
+  return snippet?.write({ url: BASE, model }) ?? '';
+}

@@ -163,9 +163,31 @@ export function journey(the: () => TestConsole): void {
       expect(await page.getByRole('region', { name: 'Example: curl' }).textContent()).to.contain(
         `${the().gateway.url}/v1/messages`,
       );
+      await page.getByText('Chat', { exact: true }).click();
       await page.getByText('OpenAI · TypeScript').click();
-      const snippet = await page.getByRole('region', { name: /Example: OpenAI/ }).textContent();
-      expect(snippet).to.contain(`baseURL: '${the().gateway.url}/v1'`);
+      const snippet = await page.getByRole('region', { name: 'Example: OpenAI · TypeScript, Chat' }).textContent();
+      expect(snippet).to.contain(`baseURL: '${the().gateway.url}/v1'`).and.contain(`model: '${MODEL}'`);
+    });
+
+    it('the overview has the settings of agents, and says which protocol no model speaks', async () => {
+      const shown = (name: string) => page.getByRole('region', { name: `Example: ${name}, Agents` }).textContent();
+      await page.getByText('Agents', { exact: true }).click();
+      expect(await shown('Claude Code')).to.equal(
+        [
+          `export ANTHROPIC_BASE_URL=${the().gateway.url}`,
+          'export ANTHROPIC_AUTH_TOKEN="$TOLLGATE_API_KEY"',
+          `export ANTHROPIC_MODEL=${MODEL}`,
+        ].join('\n'),
+      );
+      await page.getByText('OpenCode', { exact: true }).click();
+      await page.getByText('Put these lines into ~/.config/opencode/opencode.json.').waitFor();
+      expect(await shown('OpenCode'))
+        .to.contain(`"tollgate/${MODEL}"`)
+        .and.contain('"npm": "@ai-sdk/anthropic"');
+      await page.getByText('Codex', { exact: true }).click();
+      expect(await shown('Codex')).to.contain(`base_url = "${the().gateway.url}/v1"`);
+      await page.getByText('Embeddings', { exact: true }).click();
+      await page.getByText('No model that you may call speaks embeddings.').waitFor();
     });
 
     it('a key is revoked only when that is confirmed, and then its next call is refused', async () => {

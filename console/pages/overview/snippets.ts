@@ -1,78 +1,182 @@
-/** First calls, in the words of those who make them. */
+import type { Model, Protocol } from '../../shapes';
+import { claudeCode, cline, codex, cursor, opencode } from './agents';
 
-export const SNIPPETS = {
-  curl: { name: 'curl', protocol: 'messages', write: curl },
-  'anthropic-python': { name: 'Anthropic · Python', protocol: 'messages', write: anthropicPython },
-  'anthropic-typescript': { name: 'Anthropic · TypeScript', protocol: 'messages', write: anthropicTypeScript },
-  'openai-python': { name: 'OpenAI · Python', protocol: 'chat', write: openaiPython },
-  'openai-typescript': { name: 'OpenAI · TypeScript', protocol: 'chat', write: openaiTypeScript },
-} as const;
-
-export type Way = keyof typeof SNIPPETS;
-
-export function snippetOf(way: Way, url: string, model: string): string {
-  return SNIPPETS[way].write(url, model);
+/** What a snippet calls. */
+export interface Call {
+  /** The gateway's public address, without a path. */
+  readonly url: string;
+  readonly model: Pick<Model, 'name' | 'protocols' | 'context' | 'maxOutput'>;
 }
 
-function curl(url: string, model: string): string {
-  return `curl ${url}/v1/messages \\
-  -H "x-api-key: $TOLLGATE_API_KEY" \\
+export interface Snippet {
+  readonly name: string;
+  /** A model must speak one of them. */
+  readonly protocols: readonly [Protocol, ...Protocol[]];
+  /** What the reader must know beside the lines. */
+  readonly note?: string;
+  write(call: Call): string;
+}
+
+export interface SnippetGroup {
+  readonly name: string;
+  readonly snippets: readonly [Snippet, ...Snippet[]];
+}
+
+/** What is sent, as each language writes it. */
+interface Sent {
+  readonly name: 'messages' | 'input';
+  readonly json: string;
+  readonly python: string;
+  readonly typeScript: string;
+}
+
+const MESSAGES: Sent = {
+  name: 'messages',
+  json: '[{ "role": "user", "content": "Hello" }]',
+  python: '[{"role": "user", "content": "Hello"}]',
+  typeScript: "[{ role: 'user', content: 'Hello' }]",
+};
+
+const INPUT: Sent = { name: 'input', json: '"Hello"', python: '"Hello"', typeScript: "'Hello'" };
+
+/** First calls, and the settings of agents. */
+export const GROUPS: readonly [SnippetGroup, ...SnippetGroup[]] = [
+  {
+    name: 'Messages',
+    snippets: [
+      {
+        name: 'curl',
+        protocols: ['messages'],
+        write: curl('messages', 'x-api-key: $TOLLGATE_API_KEY', MESSAGES, ['"max_tokens": 256']),
+      },
+      { name: 'Anthropic · Python', protocols: ['messages'], write: anthropicPython },
+      { name: 'Anthropic · TypeScript', protocols: ['messages'], write: anthropicTypeScript },
+    ],
+  },
+  openaiGroup('Chat', 'chat', {
+    path: 'chat/completions',
+    method: 'chat.completions.create',
+    sent: MESSAGES,
+    answer: 'completion',
+    shown: 'choices[0].message.content',
+  }),
+  openaiGroup('Responses', 'responses', {
+    path: 'responses',
+    method: 'responses.create',
+    sent: INPUT,
+    answer: 'response',
+    shown: 'output_text',
+  }),
+  openaiGroup('Embeddings', 'embeddings', {
+    path: 'embeddings',
+    method: 'embeddings.create',
+    sent: INPUT,
+    answer: 'embeddings',
+    shown: 'data[0].embedding',
+  }),
+  {
+    name: 'Agents',
+    snippets: [
+      { name: 'Claude Code', protocols: ['messages'], write: claudeCode },
+      { name: 'Codex', protocols: ['responses'], note: 'Put these lines into ~/.codex/config.toml.', write: codex },
+      {
+        name: 'OpenCode',
+        protocols: ['messages', 'responses', 'chat'],
+        note: 'Put these lines into ~/.config/opencode/opencode.json.',
+        write: opencode,
+      },
+      {
+        name: 'Cursor',
+        protocols: ['chat'],
+        note: 'Cursor calls from its own servers, so the gateway must be reachable from the internet.',
+        write: cursor,
+      },
+      { name: 'Cline', protocols: ['chat'], write: cline },
+    ],
+  },
+];
+
+/** A call that the OpenAI SDKs have. */
+interface OpenaiCall {
+  readonly path: string;
+  readonly method: string;
+  readonly sent: Sent;
+  readonly answer: string;
+  readonly shown: string;
+}
+
+function openaiGroup(name: string, protocol: Protocol, call: OpenaiCall): SnippetGroup {
+  return {
+    name,
+    snippets: [
+      {
+        name: 'curl',
+        protocols: [protocol],
+        write: curl(call.path, 'authorization: Bearer $TOLLGATE_API_KEY', call.sent),
+      },
+      { name: 'OpenAI · Python', protocols: [protocol], write: openaiPython(call) },
+      { name: 'OpenAI · TypeScript', protocols: [protocol], write: openaiTypeScript(call) },
+    ],
+  };
+}
+
+function curl(path: string, header: string, { name, json }: Sent, members: readonly string[] = []): Snippet['write'] {
+  return ({ url, model }) => `curl ${url}/v1/${path} \\
+  -H "${header}" \\
   -H "content-type: application/json" \\
   -d '{
-    "model": "${model}",
-    "max_tokens": 256,
-    "messages": [{ "role": "user", "content": "Hello" }]
+    ${[`"model": "${model.name}"`, ...members, `"${name}": ${json}`].join(',\n    ')}
   }'`;
 }
 
-function anthropicPython(url: string, model: string): string {
+function anthropicPython({ url, model }: Call): string {
   return `import os
 from anthropic import Anthropic
 
 client = Anthropic(base_url="${url}", api_key=os.environ["TOLLGATE_API_KEY"])
 
 message = client.messages.create(
-    model="${model}",
+    model="${model.name}",
     max_tokens=256,
-    messages=[{"role": "user", "content": "Hello"}],
+    messages=${MESSAGES.python},
 )
 print(message.content)`;
 }
 
-function anthropicTypeScript(url: string, model: string): string {
+function anthropicTypeScript({ url, model }: Call): string {
   return `import Anthropic from '@anthropic-ai/sdk';
 
 const client = new Anthropic({ baseURL: '${url}', apiKey: process.env.TOLLGATE_API_KEY });
 
 const message = await client.messages.create({
-  model: '${model}',
+  model: '${model.name}',
   max_tokens: 256,
-  messages: [{ role: 'user', content: 'Hello' }],
+  messages: ${MESSAGES.typeScript},
 });
 console.log(message.content);`;
 }
 
-function openaiPython(url: string, model: string): string {
-  return `import os
+function openaiPython({ method, sent, answer, shown }: OpenaiCall): Snippet['write'] {
+  return ({ url, model }) => `import os
 from openai import OpenAI
 
 client = OpenAI(base_url="${url}/v1", api_key=os.environ["TOLLGATE_API_KEY"])
 
-completion = client.chat.completions.create(
-    model="${model}",
-    messages=[{"role": "user", "content": "Hello"}],
+${answer} = client.${method}(
+    model="${model.name}",
+    ${sent.name}=${sent.python},
 )
-print(completion.choices[0].message.content)`;
+print(${answer}.${shown})`;
 }
 
-function openaiTypeScript(url: string, model: string): string {
-  return `import OpenAI from 'openai';
+function openaiTypeScript({ method, sent, answer, shown }: OpenaiCall): Snippet['write'] {
+  return ({ url, model }) => `import OpenAI from 'openai';
 
 const client = new OpenAI({ baseURL: '${url}/v1', apiKey: process.env.TOLLGATE_API_KEY });
 
-const completion = await client.chat.completions.create({
-  model: '${model}',
-  messages: [{ role: 'user', content: 'Hello' }],
+const ${answer} = await client.${method}({
+  model: '${model.name}',
+  ${sent.name}: ${sent.typeScript},
 });
-console.log(completion.choices[0].message.content);`;
+console.log(${answer}.${shown});`;
 }
