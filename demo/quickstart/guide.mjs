@@ -1,3 +1,5 @@
+import { programs } from './programs.mjs';
+
 const REAL_UPSTREAMS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY'];
 
 /** What is printed when everything runs: the key and commands that can be pasted as they are. */
@@ -35,10 +37,6 @@ Set the key, then paste any of these:
   # Embeddings
   ${curl(url, '/v1/embeddings', 'Authorization: Bearer $KEY', { model: 'demo-embedding', input: ['Hello', 'Good morning'] }, '-i')}
 
-  # Claude Code, with these two variables set (and the demo's model)
-  export ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN="$KEY"
-  claude --model demo-model
-
   # A sandbox: made, used, ended. It costs by the second, so end it.
   ID=$(${curl(url, '/v1/sandboxes', 'x-api-key: $KEY', CREATION)} | node -p 'JSON.parse(fs.readFileSync(0)).id')
   curl -s "${url}/v1/sandboxes/$ID?waitFor=RUNNING,FAILED" -H "x-api-key: $KEY"
@@ -52,6 +50,7 @@ Set the key, then paste any of these:
   curl -s ${url}/v1/balance -H "x-api-key: $KEY"
   curl -s ${url}/v1/usage -H "x-api-key: $KEY"
 
+${programs(url)}
 Upstreams: the demo upstream (no real model behind it)${REAL_UPSTREAMS.map((name) => `, ${named(name, env)}`).join('')}.
 ${hint(env)}Models, prices and routes stand in gateway.config.yml: edit it next.
 

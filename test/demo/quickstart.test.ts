@@ -16,6 +16,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { claudeCode } from '../agents/clients/claude-code';
+import { codex } from '../agents/clients/codex';
+import { opencodeMessages } from '../agents/clients/opencode';
+import { SDKS } from '../agents/clients/sdks';
+import { exportsOf } from '../agents/page';
 import { freePort } from '../support/free-port';
 import { findProgram } from '../support/programs';
 import { until } from '../support/until';
@@ -35,6 +40,24 @@ interface State {
   readonly accounts: string[];
   readonly keys: string[];
   readonly credits: Record<string, string>;
+}
+
+/** What the guide shares with docs/clients.md. */
+const PROGRAMS = [
+  claudeCode,
+  codex,
+  opencodeMessages,
+  ...SDKS.filter(({ id }) => id === 'anthropic-sdk' || id === 'openai-sdk-chat'),
+];
+
+/** Returns the settings of these programs as the guide prints them. */
+function settings(url: string): readonly string[] {
+  return PROGRAMS.flatMap(({ setup }) => {
+    const { env, files } = setup({ url, key: '"$KEY"', model: 'demo-model' });
+    // The demo's model writes less than the models of docs/clients.md.
+    const texts = Object.values(files).map((text) => text.replace('"output": 32000', '"output": 8192'));
+    return [exportsOf(env), ...texts].map((text) => `\n${text.replace(/^(?=.)/gm, '  ')}`);
+  });
 }
 
 describe('the quick start', () => {
@@ -135,8 +158,7 @@ describe('the quick start', () => {
       assert.equal(said.out.includes('sk-svc-1'), isFirst);
       assert.match(said.out, /quickstart\.json/);
       assert.match(said.out, /^ {2}console {2}http:\/\/127\.0\.0\.1:\d+\/console\/sign-in#token=user-1-\d$/m);
-      const toGateway = `export ANTHROPIC_BASE_URL=http://127.0.0.1:${env['PORT']} ANTHROPIC_AUTH_TOKEN="$KEY"`;
-      assert.ok(said.out.includes(`  ${toGateway}\n  claude --model demo-model\n`));
+      for (const lines of settings(`http://127.0.0.1:${env['PORT']}`)) assert.ok(said.out.includes(lines), lines);
       assert.match(said.out, /ANTHROPIC_API_KEY is not set, OPENAI_API_KEY is set: live/);
       const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
       const setId = /^ {2}(ID=\$\([\s\S]*?readFileSync\(0\)\).id'\))$/m.exec(said.out)?.[1] ?? '';
