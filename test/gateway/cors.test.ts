@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { request } from 'undici';
-import { ask, PATH, PROTOCOLS } from '../support/calls';
+import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
+import { DIALECT } from '../support/dialects';
 import { failToStart, startGateway, type TestGateway } from '../support/gateway';
-import { chatAnswer, chatStream, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { chatStream, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 const APP = 'https://app.example.com';
 const OTHER = 'https://other.example.com';
@@ -85,8 +86,9 @@ describe('Pages of other origins', function () {
 
     for (const protocol of PROTOCOLS) {
       it(`${protocol}: may read an answer and our headers of it`, async () => {
-        upstream.next(protocol === 'chat' ? chatAnswer() : messagesAnswer());
-        const { headers } = await gateway.call(PATH[protocol], { key, headers: { origin: APP }, body: ask() });
+        upstream.next(DIALECT[protocol].answer());
+        const body = askIn(protocol);
+        const { headers } = await gateway.call(PATH[protocol], { key, headers: { origin: APP }, body });
         expect(headers).to.include({ 'access-control-allow-origin': APP, vary: 'Origin' });
         const exposed = String(headers['access-control-expose-headers']).toLowerCase().split(', ');
         const ours = Object.keys(headers).filter((name) => /^(x-(svc|routing|ai)-|request-id|x-request-id)/.test(name));

@@ -5,13 +5,13 @@ import { type Answered, MODEL, startGateway, type TestGateway } from '../support
 import { fill, nameOf, ownRoutes } from '../support/own-api';
 import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { createSandbox, creation, SANDBOX_GATEWAY, SMALL_ID, terminate, waitForState } from '../support/sandboxes';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, responsesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 /** What a customer has, by the names that stand in the paths of routes. */
 type Customer = Readonly<Record<'accountId' | 'keyId' | 'userId' | 'requestId' | 'key', string>>;
 
-/** And of its sandbox. */
-type SandboxOwner = Customer & Readonly<Record<'id' | 'commandId' | 'operationId' | 'port', string>>;
+/** And of its sandbox, and of a response that its vendor keeps. */
+type SandboxOwner = Customer & Readonly<Record<'id' | 'commandId' | 'operationId' | 'port' | 'responseId', string>>;
 
 interface Example {
   /** A body the route takes; none for routes without. */
@@ -96,6 +96,13 @@ const PUBLIC_BODIES: Readonly<Record<string, object | undefined>> = {
   'POST /v1/sandboxes/{id}/commands/{commandId}/signal': { signal: 'SIGTERM' },
   'POST /v1/sandboxes/{id}/files': { path: 'a', content: 'b', encoding: 'utf8' },
   'PUT /v1/sandboxes/{id}/files/content': undefined,
+  // The vendor's own API takes no body there.
+  ...Object.fromEntries(
+    ['', '/default', '/quality', '/speed', '/cost'].map((prefix) => [
+      `POST ${prefix}/v1/responses/{id}/cancel`,
+      undefined,
+    ]),
+  ),
 };
 
 /** A query for the routes that cannot do without. */
@@ -103,6 +110,9 @@ const QUERIES: readonly (readonly [RegExp, string])[] = [
   [/\/files(\/content)?$/, '?path=a'],
   [/\/audit$/, '?kind=events'],
 ];
+
+/** Its id is that of a response. */
+const RESPONSES = /\/v1\/responses\//;
 
 /** What only answers when a program listens inside. */
 const PORTS = /\/ports\//;
@@ -171,7 +181,10 @@ describe('our own API', function () {
     const ask = (path: string, body: object) => gateway.call(`/v1/sandboxes/${id}${path}`, { key: of.key, body });
     const { json } = await ask('/commands', { command: 'true' });
     await ask('/files', { path: 'a', content: 'b', encoding: 'utf8' });
-    return { ...of, id, commandId: json.commandId, operationId: operations[0].id, port: '3000' };
+    upstream.next(responsesAnswer());
+    const kept = await gateway.call('/v1/responses', { key: of.key, body: { model: MODEL, input: 'hello' } });
+    const responseId = String(kept.json.id);
+    return { ...of, id, commandId: json.commandId, operationId: operations[0].id, port: '3000', responseId };
   }
 
   async function change(name: string, of: Customer): Promise<void> {
@@ -289,7 +302,8 @@ describe('our own API', function () {
         const body = PUBLIC_BODIES[nameOf(route)];
         const sent = { method: route.method, ...(body === undefined ? {} : { body }) };
         const query = QUERIES.find(([path]) => path.test(route.path))?.[1] ?? '';
-        const path = fill(route.path, owner) + query;
+        const id = RESPONSES.test(route.path) ? owner.responseId : owner.id;
+        const path = fill(route.path, { ...owner, id }) + query;
         const answer = await gateway.call(path, { ...sent, key: own.key });
         if (isOfOne) {
           assert.equal(answer.status, 404, answer.text);
