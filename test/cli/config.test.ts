@@ -104,7 +104,7 @@ describe('tollgate config', () => {
       'price: { input: 0.75, output: 4.5, cacheRead: 0.075 }',
       'price: { input: 0.8, output: 4.5, cacheRead: 0.075 }',
     )
-      .replace('/cost/v1/messages, ', '')
+      .replace('        /cost/v1/messages,\n', '')
       .replace('maxAttempts: 4', 'maxAttempts: 5')
       .replace('        aliases: [demo/demo-model]\n', '        aliases: [demo/demo-model, gpt-5-mini]\n');
 
@@ -149,7 +149,7 @@ describe('tollgate config', () => {
         ['context: 400000\n        maxOutput: 128000', 'context: ${COUNT}\n        maxOutput: ${COUNT}'],
         ['connect: 2s', 'connect: "${COUNT}ms"'],
         ['{ strategy: quality }', '{ strategy: quality, upstreams: ["${UPSTREAM}"] }'],
-        ['[/quality/v1/messages, ', '["/${WORD}/v1/messages", '],
+        ['        /quality/v1/messages,', '        "/${WORD}/v1/messages",'],
         ['host: "*.p.${DIRECT_DOMAIN:-localhost}"', 'host: "*.p.${WORD}"'],
         ['image: "${DEMO_DOCKER_IMAGE:-busybox}"', 'image: "${WORD}"'],
         ['host: 127.0.0.1', 'host: "${WORD}"'],
