@@ -23,11 +23,24 @@ import {
   chatStream,
   embeddingsAnswer,
   messagesAsAsked,
+  type RecordedCall,
+  responsesAnswer,
+  responsesStream,
   type Script,
   startUpstream,
   type TestUpstream,
 } from '../support/upstream';
-import { OPERATORS_WORK, REFUSALS, REFUSED, SANDBOX_LIFE, STREAMED_CALLS, type Steps, UNCALLED, USAGE } from './steps';
+import {
+  OPERATORS_WORK,
+  REFUSALS,
+  REFUSED,
+  SANDBOX_LIFE,
+  STORED_RESPONSES,
+  STREAMED_CALLS,
+  type Steps,
+  UNCALLED,
+  USAGE,
+} from './steps';
 
 const MODEL = 'demo-model';
 const LISTENERS = ['public', 'admin'] as const;
@@ -35,13 +48,16 @@ type Listener = (typeof LISTENERS)[number];
 
 /** Each call in the protocol and form that it asks for. */
 const AS_ASKED: Script = {
-  answer: (exchange) => {
-    const { stream } = exchange.call.json as { readonly stream?: boolean };
-    const chat = stream === true ? chatStream() : chatAnswer();
-    const script = exchange.call.path.includes('/chat/') ? chat : messagesAsAsked();
-    return (exchange.call.path.includes('/embeddings') ? embeddingsAnswer() : script).answer(exchange);
-  },
+  answer: (exchange) => scriptOf(exchange.call).answer(exchange),
 };
+
+function scriptOf({ path, json }: RecordedCall): Script {
+  const isStream = (json as { readonly stream?: boolean } | undefined)?.stream === true;
+  if (path.includes('/embeddings')) return embeddingsAnswer();
+  if (path.includes('/responses')) return isStream ? responsesStream() : responsesAnswer();
+  if (path.includes('/chat/')) return isStream ? chatStream() : chatAnswer();
+  return messagesAsAsked();
+}
 
 describe('The OpenAPI documents, in the programs of others', function () {
   this.timeout(120_000);
@@ -62,7 +78,7 @@ describe('The OpenAPI documents, in the programs of others', function () {
       upstreams: {
         acme: {
           url: upstream.url,
-          adapter: ['messages', 'chat', 'embeddings'],
+          adapter: ['messages', 'chat', 'responses', 'embeddings'],
           models: { [MODEL]: {}, 'demo-embedding': { maxOutput: 0, estimatedMaxTokens: 0 } },
         },
       },
@@ -155,7 +171,7 @@ describe('The OpenAPI documents, in the programs of others', function () {
     const operations = operationsOf(documents[listener]);
     const [steps, refused, uncalled] =
       listener === 'public'
-        ? [[...STREAMED_CALLS, ...USAGE, ...SANDBOX_LIFE], REFUSED, []]
+        ? [[...STREAMED_CALLS, ...STORED_RESPONSES, ...USAGE, ...SANDBOX_LIFE], REFUSED, []]
         : [OPERATORS_WORK, [], UNCALLED];
     const named = new Set([...steps.map(([operationId]) => operationId), ...uncalled]);
     const others = operations.filter(({ operation }) => !named.has(operation.operationId) || isModelCall(operation));

@@ -21,7 +21,20 @@ function awaitState(state: string): Steps[number] {
 export const STREAMED_CALLS: Steps = [
   ['postV1Messages', { body: { ...HELLO, max_tokens: 100, stream: true }, asText: true }],
   ['postV1ChatCompletions', { body: { ...HELLO, stream: true }, asText: true }],
+  ['postV1Responses', { body: { model: 'demo-model', input: 'Hello', stream: true }, asText: true }],
 ];
+
+/** A response that the vendor keeps, below each base address. */
+export const STORED_RESPONSES: Steps = ['', 'Default', 'Quality', 'Speed', 'Cost'].flatMap((prefix): Steps => {
+  const kept = { path: { id: '$responseId' } };
+  return [
+    [`post${prefix}V1Responses`, { body: { model: 'demo-model', input: 'Hello' }, learn: { responseId: 'id' } }],
+    [`get${prefix}V1ResponsesById`, kept],
+    [`get${prefix}V1ResponsesByIdInputItems`, kept],
+    [`post${prefix}V1ResponsesByIdCancel`, kept],
+    [`delete${prefix}V1ResponsesById`, kept],
+  ];
+});
 
 export const USAGE: Steps = [
   ['getV1Usage', { query: { limit: 1 } }],
