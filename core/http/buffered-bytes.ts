@@ -11,7 +11,10 @@ export interface BodyOwner {
 }
 
 export interface BodyRoom {
-  /** Counts bytes that have arrived. @throws OVERLOADED when the process, or the account, holds as much as it may. */
+  /**
+   * Counts bytes that have arrived. @throws OVERLOADED when the process, or the account, holds as much as it may. The room is given back
+   * then, not only at the end of the call: of bodies that arrive side by side, some find room while others are refused.
+   */
   add(bytes: number): void;
 }
 
@@ -99,9 +102,14 @@ class Room implements BodyRoom {
   add(bytes: number): void {
     this.#received += bytes;
     if (this.#received <= SMALL_BODY_BYTES) return;
-    this.#claimUpTo(this.#received);
-    this.#budget.take(this.#received - this.#taken);
-    this.#taken = this.#received;
+    try {
+      this.#claimUpTo(this.#received);
+      this.#budget.take(this.#received - this.#taken);
+      this.#taken = this.#received;
+    } catch (error) {
+      this.#giveBack();
+      throw error;
+    }
   }
 
   /** The first claim arranges for the end, so that small bodies cost nothing. */
@@ -109,8 +117,14 @@ class Room implements BodyRoom {
     if (bytes <= this.#claimed) return;
     const { accountId } = this.#owner;
     if (accountId !== undefined) this.#budget.claim(accountId, bytes - this.#claimed);
-    if (this.#claimed === 0) this.#owner.onEnd(() => this.#budget.giveBack(accountId, this.#claimed, this.#taken));
+    if (this.#claimed === 0) this.#owner.onEnd(() => this.#giveBack());
     this.#claimed = bytes;
+  }
+
+  #giveBack(): void {
+    this.#budget.giveBack(this.#owner.accountId, this.#claimed, this.#taken);
+    this.#claimed = 0;
+    this.#taken = 0;
   }
 }
 
