@@ -185,7 +185,7 @@ describe('A WebSocket of Responses calls', function () {
   it('is refused over HTTP where no call would be answered', async () => {
     const refusals = await Promise.all([
       refusedHandshake(gateway, undefined),
-      refusedHandshake(gateway, `${key.slice(0, -1)}x`),
+      refusedHandshake(gateway, `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`),
       refusedHandshake(gateway, key, { path: '/v1/chat/completions' }),
       refusedHandshake(gateway, key, { path: '/fast/v1/responses' }),
       refusedHandshake(gateway, key, { headers: { host: 'other.p.elsewhere.test' } }),
