@@ -54,6 +54,8 @@ export async function startVendor(): Promise<Vendor> {
   let calls: VendorCall[] = [];
   let steps: readonly Step[] = [];
   let place = 0;
+  /** Ids stay new when calls are forgotten: one belongs to the customer that got it first. */
+  let written = 0;
   let isScripted: (call: VendorCall) => boolean = () => true;
 
   const nextStep = (call: VendorCall): Step => {
@@ -74,8 +76,9 @@ export async function startVendor(): Promise<Vendor> {
     const step = nextStep(call);
     if ('refuse' in step) return respond(dialect.refuse(step.refuse)).answer(exchange);
     const counts = countsOf(dialect.read(call.body), step, seen);
-    const written = dialect.write(step, counts, String(call.body['model']), `${calls.length}`, call.body);
-    await deliver(call, step, written).answer(exchange);
+    written += 1;
+    const said = dialect.write(step, counts, String(call.body['model']), `${written}`, call.body);
+    await deliver(call, step, said).answer(exchange);
     if (step.cutAt !== undefined || call.leftEarly) return;
     call.counts = counts;
     call.charge = chargeOf(counts);
