@@ -158,10 +158,13 @@ CREATE TABLE kept_objects (
   input_tokens bigint,
   output_tokens bigint,
   expires_at timestamp with time zone NOT NULL,
+  items uuid[],
+  item_tokens bigint,
   CONSTRAINT kept_objects_pkey PRIMARY KEY (kind, hash, upstream),
   CONSTRAINT kept_objects_account_id_number_unique UNIQUE (account_id, number)
 );
 CREATE INDEX kept_objects_expires_at_index ON kept_objects USING btree (expires_at);
+CREATE INDEX kept_objects_items_index ON kept_objects USING gin (items) WITH (fastupdate=off);
 
 -- What each key has spent on each day of UTC.
 CREATE TABLE key_spending (

@@ -26,15 +26,32 @@ export interface NewObject extends KeptObject {
   readonly id: string;
   /** For how many days the vendor keeps it. */
   readonly days: number;
+  /** The ids of its items, which calls may name one by one. */
+  readonly items: readonly string[];
+  /** What all its items together come to at most; undefined where that is not known. */
+  readonly itemTokens: number | undefined;
 }
 
-/** The objects that vendors keep, each with the account whose call made it. Ids are kept as SHA-256. */
+/** Where an item of an object is. */
+export interface KeptItem extends Pick<KeptObject, 'upstream' | 'credential'> {
+  /** The same for all items of one object. */
+  readonly owner: string;
+  /** What all items of that object together come to at most; undefined where that is not known. */
+  readonly tokens: number | undefined;
+}
+
+/** The objects that vendors keep, each with the account whose call made it. Ids are kept as SHA-256, and those of items as its first half. */
 export interface KeptObjects {
   /**
    * Returns an object of an account; undefined where the account has none of that id, or not any longer.
    * @throws DATABASE_UNAVAILABLE
    */
   find(accountId: string, kind: SharedObject, id: string): Promise<KeptObject | undefined>;
+  /**
+   * Returns the items of an account that have one of these ids, by id.
+   * @throws DATABASE_UNAVAILABLE
+   */
+  findItems(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptItem>>;
   /** Resolves when all are written, after 250 ms at most: what is not written then is written later, and is found meanwhile. */
   add(objects: readonly NewObject[]): Promise<void>;
   close: Stop;
@@ -80,6 +97,9 @@ interface Row extends Omit<KeptObject, 'inputTokens' | 'outputTokens'> {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly days: number;
+  /** Most objects have none. */
+  readonly items: readonly string[] | null;
+  readonly itemTokens: number | null;
 }
 
 export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
@@ -125,6 +145,19 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
       return findStored(database, accountId, kind, hash);
     },
 
+    findItems: async (accountId, ids) => {
+      const hashes = ids.map((id) => [id, itemHashOf(id)] as const);
+      const fresh = itemsIn([...waiting.values()].filter(({ row }) => row.accountId === accountId));
+      const others = hashes.flatMap(([, hash]) => (fresh.has(hash) ? [] : [hash]));
+      const stored = others.length === 0 ? undefined : await findStoredItems(database, accountId, others);
+      return new Map(
+        hashes.flatMap(([id, hash]) => {
+          const item = fresh.get(hash) ?? stored?.get(hash);
+          return item === undefined ? [] : [[id, item] as const];
+        }),
+      );
+    },
+
     add: async (objects) => {
       const written = objects.map(
         (object) =>
@@ -154,9 +187,30 @@ function hashOf(id: string): string {
   return createHash('sha256').update(id).digest('hex');
 }
 
-function rowOf({ id, inputTokens, outputTokens, days, ...rest }: NewObject): Row {
-  const tokens = { inputTokens: inputTokens ?? null, outputTokens: outputTokens ?? null };
-  return { ...rest, ...tokens, hash: hashOf(id), days: days + DAYS_MORE };
+/** Half of the hash is still too long for two ids to share it by chance, and halves the index. */
+function itemHashOf(id: string): string {
+  return hashOf(id).slice(0, 32);
+}
+
+function rowOf({ id, inputTokens, outputTokens, days, items, itemTokens, ...rest }: NewObject): Row {
+  return {
+    ...rest,
+    hash: hashOf(id),
+    days: days + DAYS_MORE,
+    inputTokens: inputTokens ?? null,
+    outputTokens: outputTokens ?? null,
+    items: items.length === 0 ? null : items.map(itemHashOf),
+    itemTokens: itemTokens ?? null,
+  };
+}
+
+function itemsIn(waiting: readonly Waiting[]): ReadonlyMap<string, KeptItem> {
+  return new Map(
+    waiting.flatMap(({ row: { upstream, credential, hash, items, itemTokens } }) => {
+      const item = { upstream, credential, owner: hash, tokens: itemTokens ?? undefined };
+      return (items ?? []).map((each) => [each, item] as const);
+    }),
+  );
 }
 
 function fromRow({ upstream, credential, model, inputTokens, outputTokens }: Row): KeptObject {
@@ -190,18 +244,19 @@ interface Stored {
  */
 const INSERT = `
   INSERT INTO kept_objects AS known
-    (kind, hash, upstream, account_id, number, credential, model, input_tokens, output_tokens, expires_at)
+    (kind, hash, upstream, account_id, number, credential, model, input_tokens, output_tokens, items, item_tokens, expires_at)
   SELECT kind, decode(hash, 'hex'), upstream, "accountId",
     coalesce((SELECT max(number) FROM kept_objects AS own WHERE own.account_id = "accountId"), 0)
       + row_number() OVER (PARTITION BY "accountId" ORDER BY place),
-    credential, model, "inputTokens", "outputTokens", now() + days * interval '1 day'
+    credential, model, "inputTokens", "outputTokens", items, "itemTokens", now() + days * interval '1 day'
   FROM ROWS FROM (jsonb_to_recordset(:rows::jsonb) AS (
     kind text, hash text, upstream text, "accountId" uuid, credential text, model text, "inputTokens" bigint,
-    "outputTokens" bigint, days int)) WITH ORDINALITY AS given (
-    kind, hash, upstream, "accountId", credential, model, "inputTokens", "outputTokens", days, place)
+    "outputTokens" bigint, items uuid[], "itemTokens" bigint, days int)) WITH ORDINALITY AS given (
+    kind, hash, upstream, "accountId", credential, model, "inputTokens", "outputTokens", items, "itemTokens", days, place)
   ON CONFLICT (kind, hash, upstream) DO UPDATE SET
     account_id = excluded.account_id, number = excluded.number, credential = excluded.credential, model = excluded.model,
-    input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, expires_at = excluded.expires_at
+    input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, items = excluded.items,
+    item_tokens = excluded.item_tokens, expires_at = excluded.expires_at
   WHERE known.account_id = excluded.account_id OR known.expires_at < now()
   RETURNING account_id, number`;
 
@@ -272,6 +327,55 @@ async function findStored(
   } catch (error) {
     throw isDatabaseUnavailable(error) ? databaseUnavailable(error) : error;
   }
+}
+
+interface StoredItem {
+  readonly item: string;
+  readonly owner: string;
+  readonly account_id: string;
+  readonly upstream: string;
+  readonly credential: string;
+  readonly item_tokens: bigint | null;
+}
+
+/**
+ * The condition on items stands alone, because Postgres would also read the index of the account's many objects for a second one. Postgres
+ * cannot see the hashes when it plans: for many of them it would expect to find most of the table.
+ */
+const FIND_ITEMS = `
+  SELECT replace(item::text, '-', '') AS item, encode(hash, 'hex') AS owner, account_id, upstream, credential, item_tokens
+  FROM (
+    SELECT * FROM kept_objects
+    WHERE items && (SELECT array_agg(named::uuid) FROM jsonb_array_elements_text(:hashes::jsonb) AS named) OFFSET 0
+  ) AS found, unnest(items) AS item
+  WHERE expires_at > now()
+  ORDER BY expires_at`;
+
+/**
+ * Returns items of an account by their hash. An item that answers to two accounts have named stays with the first one; one that two
+ * upstreams have made is that of the newer one.
+ */
+async function findStoredItems(
+  database: Knex,
+  accountId: string,
+  hashes: readonly string[],
+): Promise<ReadonlyMap<string, KeptItem>> {
+  try {
+    const { rows } = await database.raw<{ rows: StoredItem[] }>(FIND_ITEMS, { hashes: JSON.stringify(hashes) });
+    const first = new Map<string, StoredItem>();
+    for (const row of rows) {
+      const key = `${row.item}\n${row.upstream}`;
+      if (!first.has(key)) first.set(key, row);
+    }
+    const own = [...first.values()].filter((row) => row.account_id === accountId);
+    return new Map(own.map((row) => [row.item, storedItem(row)]));
+  } catch (error) {
+    throw isDatabaseUnavailable(error) ? databaseUnavailable(error) : error;
+  }
+}
+
+function storedItem({ owner, upstream, credential, item_tokens: tokens }: StoredItem): KeptItem {
+  return { owner, upstream, credential, tokens: count(tokens) };
 }
 
 function count(tokens: bigint | null): number | undefined {

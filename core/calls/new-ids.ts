@@ -1,6 +1,6 @@
 import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
-import type { KeptRule, SharedObject } from '../dialects/dialect';
+import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../dialects/dialect';
 import { DIALECTS } from '../dialects/dialects';
 import { findPlace } from '../wire/json-members';
 import { parseJson } from '../wire/read-answer';
@@ -11,17 +11,23 @@ export interface FoundId {
   readonly id: string;
   readonly candidate: Candidate;
   readonly days: number;
+  /** The ids of its items. */
+  readonly items: readonly string[];
+  /** Whether its items hold only what the model wrote. */
+  readonly areItemsWritten: boolean;
 }
 
 /** A longer id is not one, and would fill the memory. */
 const LONGEST_ID = 1_000;
+/** More items of one answer cannot be named, because their ids would fill the memory. */
+const MOST_ITEMS = 500;
 /** Larger events are not parsed: they may say again all that was asked. */
 const LARGEST_PARSED_EVENT = 256 * 1024;
 
 /** Finds the ids that the answers to one call make. Only a call that can make any has one. */
 export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
-  #found = new Map<string, FoundId>();
+  #found = new Map<string, Found>();
 
   constructor(protocol: Protocol, makes: readonly SharedObject[]) {
     const { kept } = DIALECTS[protocol];
@@ -33,19 +39,25 @@ export class NewIds {
 
   /** Reads an unstreamed answer. */
   noteBody(candidate: Candidate, body: unknown): void {
-    for (const [kind, rule] of this.#rules) this.#note(candidate, kind, rule, body, rule.answer);
+    for (const [kind, rule] of this.#rules) {
+      this.#note(candidate, kind, rule, valueAt(body, rule.answer));
+      const items = rule.items && valueAt(body, rule.items.answer);
+      if (Array.isArray(items)) for (const item of items) this.#noteItem(candidate, kind, rule.items, item);
+    }
   }
 
   /** Reads an event of a stream. Some upstreams name an event only in its data. */
   noteEvent(candidate: Candidate, { name, data = '' }: SseEvent): void {
     const isNamed = name !== undefined && name !== '';
     const isLarge = data.length > LARGEST_PARSED_EVENT;
-    if (isNamed ? !this.#rules.some(([, { events }]) => Object.hasOwn(events, name)) : isLarge) return;
+    if (isNamed ? !this.#rules.some(([, rule]) => isReadFor(rule, name)) : isLarge) return;
     const event = isLarge ? Buffer.from(data) : parseJson(data);
     const type = isNamed ? name : String(memberOf(event, 'type'));
     for (const [kind, rule] of this.#rules) {
-      const path = Object.hasOwn(rule.events, type) ? rule.events[type] : undefined;
-      if (path !== undefined) this.#note(candidate, kind, rule, event, path);
+      const path = pathIn(rule.events, type);
+      if (path !== undefined) this.#note(candidate, kind, rule, valueAt(event, path));
+      const item = pathIn(rule.items?.events, type);
+      if (item !== undefined) this.#noteItem(candidate, kind, rule.items, valueAt(event, item));
     }
   }
 
@@ -53,19 +65,48 @@ export class NewIds {
   take(): readonly FoundId[] {
     const found = [...this.#found.values()];
     this.#found = new Map();
-    return found;
+    return found.map(({ items, ...each }) => ({ ...each, items: [...items] }));
   }
 
-  #note(candidate: Candidate, kind: SharedObject, { days }: KeptRule, value: unknown, path: readonly string[]): void {
-    const id = value instanceof Buffer ? memberAt(value, path) : path.reduce(memberOf, value);
-    if (typeof id === 'string' && id !== '' && id.length <= LONGEST_ID)
-      this.#found.set(`${candidate.upstream.name}\n${kind}\n${id}`, { kind, id, candidate, days });
+  #note(candidate: Candidate, kind: SharedObject, { days }: KeptRule, id: unknown): void {
+    if (!isId(id)) return;
+    const key = `${candidate.upstream.name}\n${kind}\n${id}`;
+    if (!this.#found.has(key))
+      this.#found.set(key, { kind, id, candidate, days, items: new Set(), areItemsWritten: true });
+  }
+
+  /** An item belongs to the object that the same upstream has named before it. */
+  #noteItem(candidate: Candidate, kind: SharedObject, rule: ItemsRule | undefined, item: unknown): void {
+    const id = memberOf(item, 'id');
+    const owner = [...this.#found.values()].findLast((each) => each.kind === kind && each.candidate === candidate);
+    if (owner === undefined || !isId(id) || owner.items.size === MOST_ITEMS) return;
+    owner.items.add(id);
+    owner.areItemsWritten &&= rule?.written.includes(String(memberOf(item, 'type'))) === true;
   }
 }
 
-function memberAt(text: Buffer, path: readonly string[]): unknown {
-  const place = findPlace([text], path);
-  return place && parseJson(text.toString('utf8', place.valueStart, place.end));
+interface Found extends Omit<FoundId, 'items'> {
+  readonly items: Set<string>;
+  areItemsWritten: boolean;
+}
+
+function isId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= LONGEST_ID;
+}
+
+function isReadFor({ events, items }: KeptRule, name: string): boolean {
+  return pathIn(events, name) !== undefined || pathIn(items?.events, name) !== undefined;
+}
+
+function pathIn(events: EventPaths | undefined, name: string): readonly string[] | undefined {
+  return events !== undefined && Object.hasOwn(events, name) ? events[name] : undefined;
+}
+
+/** Returns what stands at a path of a value, or of the text of one. */
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  if (!(value instanceof Buffer)) return path.reduce(memberOf, value);
+  const place = findPlace([value], path);
+  return place && parseJson(value.toString('utf8', place.valueStart, place.end));
 }
 
 function memberOf(value: unknown, name: string): unknown {

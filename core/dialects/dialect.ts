@@ -9,9 +9,9 @@ import type { Meter } from '../catalog/usage';
 export type MemberClass = 'free' | 'bounded' | 'outside' | 'priced' | 'refused';
 
 /**
- * Objects that a vendor keeps for the platform's account. A kind in the dialect's `kept` is bound to the account whose call made it. Every
- * customer could name one of the other kinds, so a request that names one is refused unless the operator lists the kind in `sharedObjects`
- * of the policy `model-request`.
+ * Objects that a vendor keeps for the platform's account. A kind in the dialect's `kept` is bound to the account whose call made it, as the
+ * items of such an object are. Every customer could name one of the other kinds, so a request that names one is refused unless the operator
+ * lists the kind in `sharedObjects` of the policy `model-request`.
  */
 export const SHARED_OBJECTS = [
   'file_id',
@@ -35,8 +35,23 @@ export interface KeptRule {
   /** The path of the id in an unstreamed answer. */
   readonly answer: readonly string[];
   /** The path of the id in each event of a stream that has one, by the event's name. */
-  readonly events: Readonly<Record<string, readonly string[]>>;
+  readonly events: EventPaths;
+  /** The items of such an object, which calls may name one by one. They belong to the same account. */
+  readonly items?: ItemsRule;
 }
+
+/** The items that the vendor keeps with an object. */
+export interface ItemsRule {
+  readonly kind: SharedObject;
+  /** The path of the list of items in an unstreamed answer. */
+  readonly answer: readonly string[];
+  /** The path of an item in each event of a stream that has one, by the event's name. */
+  readonly events: EventPaths;
+  /** Types that hold only what the model wrote: the answer's output tokens bound all its items together. */
+  readonly written: readonly string[];
+}
+
+export type EventPaths = Readonly<Record<string, readonly string[]>>;
 
 /** What the value of a member means for objects that the vendor keeps. */
 export interface Keeping {

@@ -1,7 +1,7 @@
 import type { Protocol } from '../catalog/protocols';
 import type { Meter } from '../catalog/usage';
 import { CHAT_DIALECT } from './chat';
-import type { Dialect, MemberClass, MemberRule, PartRule, PartType, ToolRule, ToolType } from './dialect';
+import type { Dialect, ItemsRule, MemberClass, MemberRule, PartRule, PartType, ToolRule, ToolType } from './dialect';
 import { EMBEDDINGS_DIALECT } from './embeddings';
 import { MESSAGES_DIALECT } from './messages';
 import { RESPONSES_DIALECT } from './responses';
@@ -66,6 +66,11 @@ function row(place: DialectRow['place'], name: string, rule: MemberRule | PartRu
   const names = ('names' in rule && rule.names) || null;
   const meter = ('meter' in rule && rule.meter) || null;
   return { place, name, class: rule.class, why: rule.why, freeValues, names, meter };
+}
+
+/** Returns the rule of the items that calls may name one by one, or undefined where there are none. */
+export function itemsRule({ kept }: Pick<Dialect, 'kept'>): ItemsRule | undefined {
+  return Object.values(kept).find(({ items }) => items !== undefined)?.items;
 }
 
 const VERSION = /_[0-9]+$/;

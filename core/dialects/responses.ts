@@ -29,6 +29,20 @@ const DEFINED: ToolRule = { class: 'free', why: 'runs at the client', overheads:
 const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
 const AT_VENDOR: ToolRule = { class: 'priced', why: 'runs at the vendor, which reports no price', overheads: 1 };
 
+/** Others hold what tools of the vendor have brought. */
+const WRITTEN_ITEMS = [
+  'message',
+  'reasoning',
+  'function_call',
+  'custom_tool_call',
+  'computer_call',
+  'local_shell_call',
+  'shell_call',
+  'apply_patch_call',
+  'tool_search_call',
+  'mcp_approval_request',
+] as const;
+
 /** What Responses requests are made of: members and types of the package openai. */
 export const RESPONSES_DIALECT: Dialect = {
   members: {
@@ -131,7 +145,7 @@ export const RESPONSES_DIALECT: Dialect = {
     mcp_approval_response: ECHO,
     program: ECHO,
     program_output: ECHO,
-    item_reference: { class: 'outside', why: 'an item at the vendor', names: 'item' },
+    item_reference: { class: 'outside', why: 'an item of an earlier answer', names: 'item' },
   },
   tools: {
     function: DEFINED,
@@ -169,6 +183,12 @@ export const RESPONSES_DIALECT: Dialect = {
       days: 30,
       answer: ['id'],
       events: { 'response.created': ['response', 'id'], 'response.completed': ['response', 'id'] },
+      items: {
+        kind: 'item',
+        answer: ['output'],
+        events: { 'response.output_item.added': ['item'], 'response.output_item.done': ['item'] },
+        written: WRITTEN_ITEMS,
+      },
     },
   },
 };

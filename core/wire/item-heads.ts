@@ -1,7 +1,7 @@
 import { JsonError, type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
 
 /** What of an item is kept, and of the object in its `action`. */
-const KEPT = ['type', 'container_id'].map((word) => Buffer.from(word));
+const KEPT = ['type', 'id', 'container_id'].map((word) => Buffer.from(word));
 const ACTION = Buffer.from('action');
 
 /** Depths: of an item of the list, and of an object in one. */

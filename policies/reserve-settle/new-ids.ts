@@ -14,15 +14,18 @@ export function keepNewIds({ keptObjects }: Gateway, call: PayingCall, reservati
   const newIds = new NewIds(request.protocol, request.makes);
   call.newIds = newIds;
   const settle: Reservation['settle'] = async (ending) => {
-    const objects = newIds.take().map(({ kind, id, days, candidate: { upstream, model } }) => ({
+    const tokens = reported(ending);
+    const objects = newIds.take().map(({ kind, id, days, items, areItemsWritten, candidate: { upstream, model } }) => ({
       accountId: key.accountId,
       kind,
       id,
       days,
+      items,
+      itemTokens: areItemsWritten ? tokens.outputTokens : undefined,
       upstream: upstream.name,
       credential: upstream.credentialName ?? '',
       model: model.name,
-      ...reported(ending),
+      ...tokens,
     }));
     const [settlement] = await Promise.all([
       reservation.settle(ending),

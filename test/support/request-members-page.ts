@@ -1,5 +1,5 @@
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
-import type { Dialect } from '../../core/dialects/dialect';
+import type { Dialect, EventPaths } from '../../core/dialects/dialect';
 import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
 
 const CLASSES = [
@@ -55,16 +55,20 @@ function table(rows: readonly DialectRow[]): string {
 
 /** The kinds of objects that answers make, and where they name them. */
 function keptTable({ kept }: Dialect): string {
-  const rows = Object.entries(kept).map(([kind, { days, answer, events }]) => [
-    `\`${kind}\``,
-    `${days} days`,
-    `\`${answer.join('.')}\``,
-    Object.entries(events)
-      .map(([event, path]) => `\`${path.join('.')}\` of \`${event}\``)
-      .join(', '),
+  const rows = Object.entries(kept).flatMap(([kind, { days, answer, events, items }]) => [
+    [`\`${kind}\``, `${days} days`, `\`${answer.join('.')}\``, inEvents(events)],
+    ...(items === undefined
+      ? []
+      : [[`\`${items.kind}\``, 'as long', `\`${items.answer.join('.')}[].id\``, inEvents(items.events, '.id')]]),
   ]);
   if (rows.length === 0) return '';
   return `\n${lines([['answers make', 'kept by the vendor for', 'its id in an answer', 'in a stream'], ...rows])}`;
+}
+
+function inEvents(events: EventPaths, after = ''): string {
+  return Object.entries(events)
+    .map(([event, path]) => `\`${path.join('.')}${after}\` of \`${event}\``)
+    .join(', ');
 }
 
 /** Returns a table in which all cells of a column have the same width; the first row is its head. */

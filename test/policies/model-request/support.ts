@@ -50,7 +50,7 @@ export function runPolicy(
   const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {
     ledger: RICH,
     catalog: { upstreams: [] },
-    keptObjects: { find: async () => undefined },
+    keptObjects: { find: async () => undefined, findItems: async () => new Map() },
   } as unknown as Gateway);
   const result = Promise.resolve(step(call, request, response)).then((fields) => {
     if (fields?.request === undefined) throw new Error('no request was left');

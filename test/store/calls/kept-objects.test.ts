@@ -37,6 +37,8 @@ for (const { name, open } of DATABASES) {
       inputTokens: 10,
       outputTokens: 5,
       days: 30,
+      items: [],
+      itemTokens: undefined,
       ...more,
     });
     const count = async () => Number((await database('kept_objects').count<{ count: bigint }[]>())[0]?.count);
@@ -99,6 +101,55 @@ for (const { name, open } of DATABASES) {
       assert.ok(days > 30.9 && days < 31.1, String(days));
     });
 
+    it('have items, which are found by their account, by another process too, and by no other account', async () => {
+      const [owner, other] = [randomUUID(), randomUUID()];
+      const objects = start();
+      await objects.add([
+        object(owner, 'r1', { items: ['m1', 'm2'], itemTokens: 7 }),
+        object(owner, 'r2', { items: ['m3'], upstream: 'backing' }),
+        object(owner, 'c1'),
+      ]);
+      const found = await start().findItems(owner, ['m1', 'm2', 'm3', 'm4', 'c1']);
+      const owners = [...found.values()].map((item) => item.owner);
+      assert.deepEqual(
+        [...found].map(([id, { owner: _, ...item }]) => [id, item]),
+        [
+          ['m1', { upstream: 'acme', credential: 'env KEY', tokens: 7 }],
+          ['m2', { upstream: 'acme', credential: 'env KEY', tokens: 7 }],
+          ['m3', { upstream: 'backing', credential: 'env KEY', tokens: undefined }],
+        ],
+      );
+      assert.equal(new Set(owners.slice(0, 2)).size, 1);
+      assert.notEqual(owners[0], owners[2]);
+      assert.equal((await start().findItems(other, ['m1'])).size, 0);
+      assert.equal(await count(), 3, 'an answer has one row, however many items it has');
+    });
+
+    it('have items that stay with the first account, and end with their object', async () => {
+      const [owner, other] = [randomUUID(), randomUUID()];
+      const objects = start();
+      await objects.add([object(owner, 'r1', { items: ['m1'] })]);
+      await objects.add([object(other, 'r2', { items: ['m1', 'm2'] })]);
+      assert.deepEqual([...(await objects.findItems(other, ['m1', 'm2'])).keys()], ['m2']);
+      assert.deepEqual([...(await objects.findItems(owner, ['m1', 'm2'])).keys()], ['m1']);
+      await database('kept_objects')
+        .where('account_id', owner)
+        .update({ expires_at: database.raw('now()') });
+      assert.equal((await objects.findItems(owner, ['m1'])).size, 0, 'it has expired');
+      assert.deepEqual([...(await objects.findItems(other, ['m1'])).keys()], ['m1']);
+    });
+
+    it('have items of which the same id at two upstreams is the newer one', async () => {
+      const owner = randomUUID();
+      const objects = start();
+      for (const [id, upstream] of [
+        ['r1', 'acme'],
+        ['r2', 'backing'],
+      ] as const)
+        await objects.add([object(owner, id, { upstream, items: ['m1'] })]);
+      assert.equal((await objects.findItems(owner, ['m1'])).get('m1')?.upstream, 'backing');
+    });
+
     it('give way to newer ones of the same account, the one that was reported longest ago first', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start({ mostOfAccount: 3 });
@@ -132,10 +183,12 @@ for (const { name, open } of DATABASES) {
       });
       const objects = start({ database: shaky, mostWaiting: 2 });
       const beganMs = performance.now();
-      await objects.add([object(owner, 'c1'), object(owner, 'c2'), object(owner, 'c3')]);
+      await objects.add([object(owner, 'c1'), object(owner, 'c2'), object(owner, 'c3', { items: ['m3'] })]);
       assert.ok(performance.now() - beganMs < 1_000, 'the answer does not wait for long');
       assert.equal(await count(), 0);
       assert.notEqual(await objects.find(owner, 'container', 'c3'), undefined);
+      assert.deepEqual([...(await objects.findItems(owner, ['m3'])).keys()], ['m3']);
+      await assert.rejects(objects.findItems(randomUUID(), ['m3']), /away/);
       assert.equal(await objects.find(owner, 'container', 'c1'), undefined, 'the oldest one is lost');
       isAway = false;
       await until('they are written', async () => (await count()) === 2);
