@@ -12,7 +12,7 @@ export interface Reading {
   readonly imagesByUrl: number;
   /** Documents that the vendor fetches or unpacks. */
   readonly documents: number;
-  /** Tokens of conversations and containers that the vendor keeps, as it reported them when they were made. */
+  /** Tokens of conversations, containers and items that the vendor keeps, as it reported them when they were made. */
   readonly keptTokens: number;
   /** Whether the vendor reads something else that is not in the body: nothing but the context window bounds it. */
   readonly isUnbounded: boolean;

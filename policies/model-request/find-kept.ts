@@ -12,6 +12,11 @@ export interface KeptForCall {
   readonly tokens: number | null;
 }
 
+/** One of the things that a call names. */
+interface Found extends KeptPlace {
+  readonly tokens: number | null;
+}
+
 /**
  * Finds the objects that a call names among those of its account, and among the answers on its own WebSocket.
  * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD where two of them are at different places, DATABASE_UNAVAILABLE
@@ -19,25 +24,60 @@ export interface KeptForCall {
 export async function findKept(
   { keptObjects }: Pick<Gateway, 'keptObjects'>,
   { accountId }: CallKey,
-  named: readonly NamedObject[],
+  objects: readonly NamedObject[],
+  items: readonly NamedObject[],
   upstreamSocket: UpstreamSocket | undefined,
 ): Promise<KeptForCall | undefined> {
-  let found: KeptForCall | undefined;
-  for (const { kind, id, param } of named) {
+  const found: Found[] = [];
+  for (const { kind, id, param } of objects) {
     const onSocket = kind === 'previous_response_id' ? upstreamSocket?.find(id) : undefined;
-    const object = onSocket ?? (await keptObjects.find(accountId, kind, id));
-    if (object === undefined) throw fail('KEPT_OBJECT_NOT_FOUND', { param, message: NOT_FOUND });
-    const { upstream, credential, inputTokens, outputTokens } = object;
-    const place = found?.place ?? { upstream, credential, param };
-    if (place.upstream !== upstream || place.credential !== credential)
-      throw fail('INVALID_FIELD', { param, message: `${param}: is kept at another upstream than ${place.param}` });
-    found = { place, tokens: sum(found?.tokens, inputTokens, outputTokens) };
+    const object = onSocket ?? (await keptObjects.find(accountId, kind, id)) ?? missing(param);
+    found.push({ ...object, param, tokens: sum(object.inputTokens, object.outputTokens) });
   }
-  return found;
+  return joined([...found, ...(await findItems(keptObjects, accountId, items))]);
+}
+
+/** The bound of an answer's items is for all of them together, so it counts once. */
+async function findItems(
+  keptObjects: Gateway['keptObjects'],
+  accountId: string,
+  named: readonly NamedObject[],
+): Promise<readonly Found[]> {
+  if (named.length === 0) return [];
+  const items = await keptObjects.findItems(
+    accountId,
+    named.map(({ id }) => id),
+  );
+  const counted = new Set<string>();
+  return named.map(({ id, param }) => {
+    const { owner, tokens, ...place } = items.get(id) ?? missing(param);
+    const isFirst = !counted.has(owner);
+    counted.add(owner);
+    return { ...place, param, tokens: isFirst ? (tokens ?? null) : 0 };
+  });
+}
+
+function missing(param: string): never {
+  throw fail('KEPT_OBJECT_NOT_FOUND', { param, message: NOT_FOUND });
 }
 
 const NOT_FOUND = 'There is nothing of this id that this account has got through this gateway, or it has expired.';
 
-function sum(before: number | null = 0, input: number | undefined, output: number | undefined): number | null {
-  return before === null || input === undefined || output === undefined ? null : before + input + output;
+function joined([first, ...others]: readonly Found[]): KeptForCall | undefined {
+  if (first === undefined) return undefined;
+  const { upstream, credential, param } = first;
+  let { tokens } = first;
+  for (const other of others) {
+    if (other.upstream !== upstream || other.credential !== credential)
+      throw fail('INVALID_FIELD', {
+        param: other.param,
+        message: `${other.param}: is kept at another upstream than ${param}`,
+      });
+    tokens = sum(tokens, other.tokens);
+  }
+  return { place: { upstream, credential, param }, tokens };
+}
+
+function sum(one: number | null | undefined, other: number | null | undefined): number | null {
+  return typeof one === 'number' && typeof other === 'number' ? one + other : null;
 }

@@ -16,6 +16,7 @@ import { TextWeigher } from '../../core/http/text-weigher';
 import { DURATION, parseDuration } from '../../core/settings';
 import { checkFields } from './check-fields';
 import { findKept, type KeptForCall } from './find-kept';
+import { namedItems } from './named-items';
 import { CallObserver } from './observe-call';
 import { requireMoney } from './require-money';
 import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
@@ -55,7 +56,7 @@ export default definePolicy({
       },
       sharedObjects: {
         description:
-          'Kinds of things kept at the vendor that every customer may name by id. Of the others, a thread, container or response must be of the same account, and any other is 400.',
+          'Kinds of things kept at the vendor that every customer may name by id. Of the others, a thread, container, response or item must be of the same account, and any other is 400.',
         type: 'array',
         items: { type: 'string', enum: SHARED_OBJECTS },
         uniqueItems: true,
@@ -135,7 +136,8 @@ async function readRequest(
   const chunks = await readBody(request, { limits, room, encoding, look, beforeLarge, call });
   const fields = checkFields(protocol, observer, chunks, members);
   const { weighed } = fields;
-  const kept = weighed.named && (await findKept(gateway, call.key, weighed.named, call.upstreamSocket));
+  const items = namedItems(protocol, observer, chunks);
+  const kept = await findKept(gateway, call.key, weighed.named ?? [], items, call.upstreamSocket);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const reading = readingOf(protocol, observer, weighed, weigher.tokens, kept);
   const { inputs } = observer;

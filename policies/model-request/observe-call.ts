@@ -45,6 +45,9 @@ const ITEMS_ARE_PARTS: Readonly<Record<Protocol, boolean>> = {
 /** A call with more of one tool is a mistake, and its hold could not be counted. */
 export const MOST_USES = 1_000;
 
+/** Each is looked up: no conversation comes near it. */
+const MOST_REFERENCES = 2_000;
+
 /** The depth of one item of the conversation or of `tools`, and of the list it stands in. */
 const ITEM = 3;
 const LIST = 2;
@@ -71,6 +74,8 @@ export class CallObserver implements JsonObserver {
   toolUses: ToolUse[] | undefined;
   /** Tools whose rule is found when all of the body is there. */
   readonly formedTools: FormedPlace[] = [];
+  /** Items of the conversation that name one which its account must have got. */
+  readonly references: ItemPlace[] = [];
   /** The kinds of objects that tools make at the vendor; undefined where there are none. */
   makes: SharedObject[] | undefined;
 
@@ -89,8 +94,8 @@ export class CallObserver implements JsonObserver {
   /** The key under way in that item, when it is one we look at. */
   #key: Buffer | undefined;
   #hasRole = false;
-  /** Of the tool under way: where it begins, its rule, and the limit that it has. */
-  #toolStart = 0;
+  #itemStart = 0;
+  /** Of the tool under way: its rule, and the limit that it has. */
   #toolRule: ToolRule | undefined;
   #formedTool: FormedTool | undefined;
   #maxUses: MaxUses | undefined;
@@ -183,7 +188,7 @@ export class CallObserver implements JsonObserver {
     this.#item += 1;
     this.#key = undefined;
     this.#hasRole = false;
-    this.#toolStart = start;
+    this.#itemStart = start;
     this.#toolRule = undefined;
     this.#formedTool = undefined;
     this.#maxUses = undefined;
@@ -194,15 +199,22 @@ export class CallObserver implements JsonObserver {
   #endItem(end: number): void {
     if (this.#section === 'tools') {
       if (this.#formedTool !== undefined)
-        this.formedTools.push({ tool: this.#formedTool, from: this.#toolStart, to: end, index: this.#item });
+        this.formedTools.push({ tool: this.#formedTool, from: this.#itemStart, to: end, index: this.#item });
       if (this.#toolRule !== undefined) this.#vendorTool(this.#toolRule, this.#item);
       return;
     }
     if (!this.#hasRole && !this.#itemsAreParts) this.#invalid('.role', 'is missing');
-    const { objection } = this.parts;
+    const { objection, isReference } = this.parts;
+    if (isReference) this.#reference(end);
     if (objection === undefined) return;
     const param = `${this.#conversation}[${this.#item}]${this.#itemsAreParts ? '' : '.content'}`;
     this.fault ??= objectionTo(objection, param);
+  }
+
+  #reference(to: number): void {
+    if (this.references.length === MOST_REFERENCES)
+      this.#invalid('', `names an item, and ${MOST_REFERENCES} before it do; expected no more`);
+    else this.references.push({ from: this.#itemStart, to, index: this.#item });
   }
 
   #checkItemValue(firstByte: number, token: JsonToken): void {
@@ -247,7 +259,7 @@ export class CallObserver implements JsonObserver {
 
   /** Where the limit of the tool goes that has none. */
   #limitPlace(): LimitPlace | undefined {
-    const after = this.#toolStart + 1;
+    const after = this.#itemStart + 1;
     if (this.#maxUses === undefined) return { from: after, to: after, name: 'max_uses' };
     const { uses, from, to } = this.#maxUses;
     return uses === undefined ? { from, to, name: undefined } : undefined;
@@ -307,12 +319,16 @@ const NULL = 0x6e;
 const NOT_PRICED = 'Tools that run at the upstream have no price here.';
 const MAX_USES_EXPECTED = `expected an integer from 0 to ${MOST_USES}`;
 
-/** A tool of the body whose form is to be read. */
-export interface FormedPlace {
-  readonly tool: FormedTool;
+/** Where an item of the conversation or of `tools` stands in the body. */
+export interface ItemPlace {
   readonly from: number;
   readonly to: number;
   readonly index: number;
+}
+
+/** A tool of the body whose form is to be read. */
+export interface FormedPlace extends ItemPlace {
+  readonly tool: FormedTool;
 }
 
 interface MaxUses {

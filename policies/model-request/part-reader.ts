@@ -1,6 +1,6 @@
 import type { Protocol } from '../../core/catalog/protocols';
-import type { Dialect, PartRule } from '../../core/dialects/dialect';
-import { DIALECTS, rulesOf, toolRule } from '../../core/dialects/dialects';
+import type { Dialect, PartRule, SharedObject } from '../../core/dialects/dialect';
+import { DIALECTS, itemsRule, rulesOf, toolRule } from '../../core/dialects/dialects';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { PART_WORDS, type PartWord } from './part-words';
 
@@ -119,12 +119,16 @@ export class PartReader {
   furtherAnswers = 0;
   /** How many times the model's `toolOverheadTokens` such tools take. */
   toolOverheads = 0;
+  /** The item that ended last names one that its account must have got. */
+  isReference = false;
   readonly unknownTypes: string[] = [];
 
   readonly #dialect: Dialect;
   readonly #words: readonly PartWord[];
   readonly #places: Places;
   readonly #isShared: (rule: PartRule) => boolean;
+  /** Items of this kind are bound to accounts. */
+  readonly #ownItems: SharedObject | undefined;
   /** By depth; undefined where an array stands. */
   readonly #frames: Frame[] = [];
   readonly #isObject: boolean[] = [];
@@ -136,6 +140,7 @@ export class PartReader {
     this.#words = PART_WORDS[protocol];
     this.#places = PLACES[protocol];
     this.#isShared = isShared;
+    this.#ownItems = itemsRule(this.#dialect)?.kind;
   }
 
   open(depth: number, isObject: boolean): void {
@@ -157,6 +162,7 @@ export class PartReader {
       return;
     }
     const frame = this.#frameAt(depth);
+    if (depth === this.#places.part) this.isReference = false;
     if (frame !== undefined) this.#end(frame, depth);
     this.#isObject[depth] = false;
   }
@@ -217,7 +223,7 @@ export class PartReader {
     }
     if (owner?.key === KEYS.definition || this.#isAddedTool(depth)) this.#addedTool(frame);
     else if (this.#isUntyped(frame)) this.#untyped(frame, depth);
-    else if (frame.word !== undefined) this.#known(frame, frame.word);
+    else if (frame.word !== undefined) this.#known(frame, frame.word, depth);
     else if (this.#isPart(depth)) this.#unknown(frame);
   }
 
@@ -252,7 +258,7 @@ export class PartReader {
     }
     const word = this.#words.find((each) => each.word === frame.untyped);
     if (word === undefined) this.#unknown(frame);
-    else this.#known(frame, word);
+    else this.#known(frame, word, depth);
   }
 
   #isPart(depth: number): boolean {
@@ -261,14 +267,19 @@ export class PartReader {
     return depth === part + 2 && lists.includes(this.#frames[part]?.key) && this.#isObject[depth - 1] !== true;
   }
 
-  #known(frame: Frame, { rule: plain, sources }: PartWord): void {
+  #known(frame: Frame, { rule: plain, sources }: PartWord, depth: number): void {
     const rule = plain ?? sources?.get(frame.source ?? NO_SOURCE);
     if (rule === undefined || frame.isAmbiguous) {
       this.isUnbounded = true;
       if (this.#places.areItems) this.objection ??= AMBIGUOUS;
       return;
     }
-    if (rule.class === 'priced' || (rule.names !== undefined && !this.#isShared(rule))) this.objection ??= rule;
+    const isOpen = this.#isShared(rule);
+    if (!isOpen && rule.names === this.#ownItems && depth === this.#places.part) {
+      this.isReference = true;
+      return;
+    }
+    if (rule.class === 'priced' || !isOpen) this.objection ??= rule;
     this.#count(rule, frame);
   }
 

@@ -177,8 +177,14 @@ describe('The Responses protocol', function () {
     const refusals: readonly [string, Record<string, unknown> | string, number, string, string][] = [
       ['background', { background: true }, 400, 'NOT_SUPPORTED', 'background'],
       ['a prompt template', { prompt: { id: 'pmpt_1' } }, 400, 'NOT_SUPPORTED', 'prompt'],
-      ['an item of somebody', { input: [{ type: 'item_reference', id: 'msg_1' }] }, 400, 'NOT_SUPPORTED', 'input[0]'],
-      ['an item without a type', { input: [{ id: 'msg_1' }] }, 400, 'NOT_SUPPORTED', 'input[0]'],
+      [
+        'an item of another account',
+        { input: [{ type: 'item_reference', id: 'msg_1' }] },
+        404,
+        'KEPT_OBJECT_NOT_FOUND',
+        'input[0]',
+      ],
+      ['an item without a type', { input: [{ id: 'msg_1' }] }, 404, 'KEPT_OBJECT_NOT_FOUND', 'input[0]'],
       [
         'an item of two types',
         `{"model":"${MODEL}","input":[{"type":"item_reference","id":"msg_1","type":"message"}]}`,
