@@ -162,7 +162,8 @@ async function readRequest(
     body: { chunks, byteLength, members: observer.members.places },
     modelRequested: fields.modelRequested,
     stream: fields.stream,
-    maxOutputTokens: fields.maxOutputTokens,
+    // A vendor's compaction takes no limit: one that a body names bounds nothing.
+    maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,
     choices: fields.choices,
     members: fields.members,
   };
