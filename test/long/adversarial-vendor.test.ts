@@ -1,19 +1,14 @@
 import { expect } from 'chai';
+import { protocolOf } from '../../core/catalog/protocols';
 import { eachAtOnce } from '../../core/each-at-once';
-import { type Bill, billOf, MODELS, type Ordeal, ordeal } from '../support/adversary';
-import { PATH } from '../support/calls';
+import { type Body, MODELS, type Ordeal, ordeal } from '../support/adversary';
+import { answerWith } from '../support/adversary-answer';
+import { type Bill, billOf } from '../support/adversary-bill';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { seeded } from '../support/random';
 import { until } from '../support/until';
-import {
-  chatStream,
-  messagesStream,
-  respond,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { startUpstream, type TestUpstream } from '../support/upstream';
 
 const CALLS = Number(process.env['ADVERSARY_CALLS'] ?? 5_000);
 const SEED = Number(process.env['SEED'] ?? 1);
@@ -29,7 +24,8 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
 
   before(async () => {
     upstream = await startUpstream();
-    gateway = await startGateway({ upstreams: { vendor: { url: upstream.url, models: MODELS } } });
+    const adapter = ['messages', 'chat', 'responses', 'embeddings'];
+    gateway = await startGateway({ upstreams: { vendor: { url: upstream.url, adapter, models: MODELS } } });
   });
   after(async () => {
     await gateway?.stop();
@@ -37,38 +33,38 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
   });
 
   it('each costs its customer what the vendor charges for it, and no hold is too small', async () => {
-    const bills = new Map<string, Bill>();
+    const bills = new Map<number, Bill>();
+    const owed = Array.from({ length: ACCOUNTS }, () => 0n);
     upstream.always({
       answer: (exchange) => {
-        const body = exchange.call.json as Record<string, unknown>;
-        const id = String(body['user'] ?? (body['metadata'] as { user_id?: string } | undefined)?.user_id);
-        const bill = bills.get(id);
-        return bill === undefined ? undefined : answerWith(body, bill).answer(exchange);
+        const { path, json } = exchange.call;
+        const made = { protocol: protocolOf(path), path, body: json as Body };
+        const index = indexOf(made);
+        const bill = billOf(made, seeded(SEED * 2_000_003 + index));
+        bills.set(index, bill);
+        owed[index % ACCOUNTS] = (owed[index % ACCOUNTS] ?? 0n) + bill.costE8;
+        return answerWith(made, bill).answer(exchange);
       },
     });
     const customers = await Promise.all(Array.from({ length: ACCOUNTS }, () => gateway.newCustomer(String(FUNDS))));
-    const owed = customers.map(() => 0n);
     const wrong: object[] = [];
     let left = 0;
     await eachAtOnce([...Array(CALLS).keys()], AT_ONCE, async (index) => {
       const random = seeded(SEED * 1_000_003 + index);
       const made = ordeal(random, String(index));
-      const bill = billOf(made, random);
-      bills.set(String(index), bill);
-      const payer = index % ACCOUNTS;
-      owed[payer] = (owed[payer] ?? 0n) + bill.costE8;
-      const { key } = customers[payer] as { key: string };
+      const { key } = customers[index % ACCOUNTS] as { key: string };
       if (made.body['stream'] === true && random.below(20) === 0) {
         left += 1;
         return leaveEarly(made, key);
       }
-      let answered = await gateway.call(PATH[made.protocol], { key, body: made.body });
+      let answered = await gateway.call(made.path, { key, body: made.body });
       // On a machine that is too busy for the ledger's bound of time nobody is asked.
-      while (answered.status === 503) answered = await gateway.call(PATH[made.protocol], { key, body: made.body });
+      while (answered.status === 503) answered = await gateway.call(made.path, { key, body: made.body });
       const charged = costIn(answered.text) ?? answered.headers['x-ai-cost'];
-      if (answered.status !== 200 || charged !== usd(bill.costE8))
-        wrong.push({ index, status: answered.status, charged, vendor: usd(bill.costE8), body: made.body });
-      bills.delete(String(index));
+      const vendor = usd(bills.get(index)?.costE8 ?? 0n);
+      if (answered.status !== 200 || charged !== vendor)
+        wrong.push({ index, status: answered.status, charged, vendor, text: answered.text, ...made });
+      bills.delete(index);
     });
     expect(wrong.length, JSON.stringify(wrong.slice(0, 3))).to.equal(0);
     for (const [index, { key, accountId }] of customers.entries()) {
@@ -84,7 +80,7 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
 
   /** The vendor's answer is complete by then, or will be: its report is what is paid. */
   async function leaveEarly(made: Ordeal, key: string): Promise<void> {
-    const client = new LeavingClient(gateway, PATH[made.protocol], key, made.body);
+    const client = new LeavingClient(gateway, made.path, key, made.body);
     await client.sees('\r\n\r\n');
     const isAsked = !client.text.startsWith('HTTP/1.1 503');
     if (isAsked) await client.sees('data:');
@@ -93,43 +89,9 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
   }
 });
 
-function answerWith(body: Record<string, unknown>, { usage, tier }: Bill): Script {
-  const isChat = body['metadata'] === undefined;
-  const more = isChat && tier !== undefined ? { service_tier: tier } : {};
-  if (body['stream'] !== true) {
-    const message = {
-      type: 'message',
-      role: 'assistant',
-      stop_reason: 'end_turn',
-      content: [{ type: 'text', text: 'ok' }],
-    };
-    const completion = { object: 'chat.completion', choices: choicesOf(Number(body['n'] ?? 1)) };
-    return respond({ body: { id: 'x', model: body['model'], ...(isChat ? completion : message), ...more, usage } });
-  }
-  const said = { texts: ['ok'], model: String(body['model']), rawUsage: usage };
-  if (!isChat) return messagesStream(said);
-  const n = Number(body['n'] ?? 1);
-  return chatStream({
-    ...said,
-    withUsage: true,
-    edit: (events) => events.flatMap((event) => forEachChoice(event, n).map((each) => withMembers(each, more))),
-  });
-}
-
-function choicesOf(n: number): readonly object[] {
-  const message = { role: 'assistant', content: 'ok' };
-  return Array.from({ length: n }, (_, index) => ({ index, message, finish_reason: 'stop' }));
-}
-
-/** The same event for each choice; the one of the usage and the last have none. */
-function forEachChoice(event: string, n: number): readonly string[] {
-  if (!event.includes('"choices":[{')) return [event];
-  return Array.from({ length: n }, (_, index) => event.replace('"index":0', `"index":${index}`));
-}
-
-function withMembers(event: string, more: object): string {
-  if (!event.startsWith('data: {')) return event;
-  return `data: ${JSON.stringify({ ...JSON.parse(event.slice(6)), ...more })}\n\n`;
+/** What its client has named the call by, which the vendor is told. */
+function indexOf({ body }: Ordeal): number {
+  return Number(body['user'] ?? (body['metadata'] as { user_id?: string } | undefined)?.user_id);
 }
 
 /** `cost` in the last usage of a stream. */

@@ -55,4 +55,25 @@ export const VENDOR_MUTANTS: readonly VendorMutant[] = [
     to: 'for (const pass of usage.passes.slice(0, 1)) {',
     story: ADVERSARY,
   },
+  {
+    name: "the searches' passes of a Responses call are forgotten",
+    file: 'core/dialects/reading.ts',
+    from: 'return furtherPasses + shared + Math.min(uses, PASSES_OF_A_LOOP);',
+    to: 'return furtherPasses + 0 * shared + Math.min(uses, PASSES_OF_A_LOOP);',
+    story: ADVERSARY,
+  },
+  {
+    name: 'the limit that a compaction names is believed',
+    file: 'policies/model-request/index.ts',
+    from: 'maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,',
+    to: 'maxOutputTokens: fields.maxOutputTokens,',
+    story: ADVERSARY,
+  },
+  {
+    name: 'an embeddings call is held for one of its inputs',
+    file: 'policies/reserve-settle/hold.ts',
+    from: 'const context = model.context * inputs;',
+    to: 'const context = model.context * Math.min(inputs, 1);',
+    story: ADVERSARY,
+  },
 ];

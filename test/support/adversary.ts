@@ -1,6 +1,4 @@
-import { countTokens as countCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
-import { countTokens as countO200k } from 'gpt-tokenizer/encoding/o200k_base';
-import type { TestProtocol } from './calls';
+import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import type { Random } from './random';
 
 /** What a vendor publishes of a model, and how its gateway is configured. Amounts are USD per million tokens. */
@@ -9,14 +7,18 @@ export const MAX_OUTPUT = 4_000;
 export const IMAGE_TOKENS = 1_600;
 export const TOOL_OVERHEAD = 500;
 export const FACTOR = 1.35;
-const ABOVE_TOKENS = 10_000;
+export const ABOVE_TOKENS = 10_000;
+/** Of a call that offers a search and names no limit. */
+export const USUAL_SEARCHES = 5;
 
-type Meter = 'input' | 'cacheRead' | 'cacheWrite' | 'cacheWrite1h' | 'output';
-type Rates = Readonly<Record<Meter, number>>;
+export type Meter = 'input' | 'cacheRead' | 'cacheWrite' | 'cacheWrite1h' | 'output';
+export type Rates = Readonly<Record<Meter, number>>;
 
-const RATES: Rates = { input: 3, cacheRead: 0.3, cacheWrite: 3.75, cacheWrite1h: 6, output: 15 };
-const RATES_ABOVE: Rates = { input: 6, cacheRead: 0.6, cacheWrite: 7.5, cacheWrite1h: 12, output: 22.5 };
-const TIERS: Readonly<Record<string, number>> = { priority: 2, flex: 0.5 };
+export const RATES: Rates = { input: 3, cacheRead: 0.3, cacheWrite: 3.75, cacheWrite1h: 6, output: 15 };
+export const RATES_ABOVE: Rates = { input: 6, cacheRead: 0.6, cacheWrite: 7.5, cacheWrite1h: 12, output: 22.5 };
+export const TIERS: Readonly<Record<string, number>> = { priority: 2, flex: 0.5 };
+/** USD for each. */
+export const SEARCH_PRICE = 0.01;
 
 const MODEL_SETTINGS = {
   context: CONTEXT,
@@ -28,6 +30,7 @@ const MODEL_SETTINGS = {
     ...RATES,
     above: { tokens: ABOVE_TOKENS, ...RATES_ABOVE },
     tiers: { priority: { factor: 2 }, flex: { factor: 0.5 } },
+    pieces: { webSearch: SEARCH_PRICE },
   },
 };
 
@@ -36,32 +39,30 @@ const { above: _, ...LEVEL_PRICE } = MODEL_SETTINGS.price;
 /** Without a threshold the dearest price is the one that is charged: only the count of tokens can be too small. */
 const LEVEL_SETTINGS = { ...MODEL_SETTINGS, price: LEVEL_PRICE };
 
-/** The models of the vendor: `moody` answers with the tier `priority` although nobody asked. */
-export const MODELS = {
+/** The models that answer: `moody` does so with the tier `priority` although nobody asked. */
+const ANSWERING = {
   plain: MODEL_SETTINGS,
   moody: { ...MODEL_SETTINGS, mayAnswerWith: { tiers: ['priority'] } },
   level: LEVEL_SETTINGS,
 };
 
-const MODEL_NAMES = Object.keys(MODELS);
+export const MODELS = {
+  ...ANSWERING,
+  embed: { ...LEVEL_SETTINGS, maxOutput: 0, estimatedMaxTokens: 0, price: { input: RATES.input, output: 0 } },
+};
 
-/** A request as its client builds it, with what the vendor may count for it. */
+/** The models whose price has no threshold. */
+export const LEVEL_NAMES: readonly unknown[] = ['level', 'embed'];
+
+const MODEL_NAMES = Object.keys(ANSWERING);
+
+export type Body = Readonly<Record<string, unknown>>;
+
+/** A request as its client builds it. */
 export interface Ordeal {
-  readonly protocol: TestProtocol;
-  readonly body: Readonly<Record<string, unknown>>;
-}
-
-interface Pass {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-
-/** The most that a truthful vendor may report, in its own words, and what it charges for that. */
-export interface Bill {
-  readonly usage: Readonly<Record<string, unknown>>;
-  readonly tier: string | undefined;
-  /** In units of 1e-8 USD, rounded up once. */
-  readonly costE8: bigint;
+  readonly protocol: Protocol;
+  readonly path: string;
+  readonly body: Body;
 }
 
 const WORDS =
@@ -83,177 +84,148 @@ const TEXTS: readonly ((random: Random) => string)[] = [
 const textOf = (random: Random) => random.pick(TEXTS)(random);
 const oneIn = (random: Random, many: number) => random.below(many) === 0;
 
+type Conversing = Exclude<Protocol, 'embeddings'>;
+
 /** A call of somebody who tries everything that the gateway forwards. `id` is what the vendor knows it by. */
 export function ordeal(random: Random, id: string): Ordeal {
-  const protocol = random.pick(['messages', 'chat'] as const);
-  const content = [{ type: 'text', text: textOf(random) }, ...extraParts(random, protocol)];
-  const turns = Array.from({ length: random.below(3) }, (_, at) => ({
-    role: at % 2 === 0 ? 'user' : 'assistant',
-    content: textOf(random) || 'a',
-  }));
+  const protocol = random.pick(['messages', 'chat', 'responses', 'responses', 'embeddings'] as const);
+  const { path } = PROTOCOLS[protocol];
+  if (protocol === 'embeddings') return { protocol, path, body: embeddingsBody(random, id) };
+  if (protocol === 'responses' && oneIn(random, 8))
+    return { protocol, path: `${path}/compact`, body: compactBody(random, id) };
   return {
     protocol,
+    path,
     body: {
       model: random.pick(MODEL_NAMES),
-      messages: [...turns.slice(0, turns.length - (turns.length % 2)), { role: 'user', content }],
+      [PROTOCOLS[protocol].conversation]: conversation(random, protocol),
       stream: oneIn(random, 2),
       ...limits(random, protocol),
-      ...(oneIn(random, 4) && { tools: [toolOf(random, protocol)] }),
+      ...toolMembers(random, protocol),
       ...(oneIn(random, 6) && { service_tier: random.pick(['priority', 'flex']) }),
       ...(oneIn(random, 20) && { strange_member: { reads: 'something that is not here' } }),
-      ...(protocol === 'messages' ? messagesMembers(random, id) : chatMembers(random, id)),
+      ...MEMBERS[protocol](random, id),
     },
   };
 }
 
-function limits(random: Random, protocol: TestProtocol): object {
-  if (protocol === 'messages') return { max_tokens: 1 + random.below(6_000) };
-  return {
-    ...(oneIn(random, 2) && { max_tokens: 1 + random.below(6_000) }),
-    ...(oneIn(random, 2) && { max_completion_tokens: 1 + random.below(6_000) }),
-  };
+function conversation(random: Random, protocol: Conversing): readonly object[] {
+  const turns = Array.from({ length: random.below(3) }, (_, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content: textOf(random) || 'a',
+  }));
+  const text = { type: protocol === 'responses' ? 'input_text' : 'text', text: textOf(random) };
+  return [
+    ...turns.slice(0, turns.length - (turns.length % 2)),
+    ...(protocol === 'responses' && oneIn(random, 4) ? toolTurn(random) : []),
+    { role: 'user', content: [text, ...extraParts(random, protocol)] },
+  ];
 }
 
-function messagesMembers(random: Random, id: string): object {
-  return {
+/** What a Responses client sends back of a tool that runs beside it. */
+function toolTurn(random: Random): readonly object[] {
+  return [
+    { type: 'function_call', call_id: 'call_1', name: 'look', arguments: JSON.stringify({ at: textOf(random) }) },
+    { type: 'function_call_output', call_id: 'call_1', output: textOf(random) },
+  ];
+}
+
+function limits(random: Random, protocol: Conversing): object {
+  if (protocol === 'messages') return { max_tokens: 1 + random.below(6_000) };
+  return Object.fromEntries(
+    PROTOCOLS[protocol].limits.filter(() => oneIn(random, 2)).map((name) => [name, 1 + random.below(6_000)]),
+  );
+}
+
+const MEMBERS: Readonly<Record<Conversing, (random: Random, id: string) => object>> = {
+  messages: (random, id) => ({
     metadata: { user_id: id },
     ...(oneIn(random, 3) && { system: textOf(random) }),
     ...(oneIn(random, 12) && { context_management: { edits: [{ type: 'compact_20260112' }] } }),
     ...(oneIn(random, 3) && { cache_control: { type: 'ephemeral', ...(oneIn(random, 2) && { ttl: '1h' }) } }),
-  };
-}
-
-function chatMembers(random: Random, id: string): object {
-  return {
+  }),
+  chat: (random, id) => ({
     user: id,
     ...(oneIn(random, 4) && { n: 1 + random.below(4) }),
     ...(oneIn(random, 8) && { prediction: { type: 'content', content: textOf(random) } }),
+    ...(oneIn(random, 8) && { web_search_options: { search_context_size: 'low' } }),
+  }),
+  responses: (random, id) => ({
+    user: id,
+    store: oneIn(random, 4),
+    reasoning: { effort: random.pick(['low', 'high']) },
+    ...(oneIn(random, 3) && { instructions: textOf(random) }),
+    ...(oneIn(random, 12) && { context_management: [{ type: 'compaction', compact_threshold: 1_000 }] }),
+    ...(oneIn(random, 6) && { max_tool_calls: random.below(8) }),
+  }),
+};
+
+function compactBody(random: Random, id: string): Body {
+  return {
+    model: random.pick(MODEL_NAMES),
+    input: oneIn(random, 4) ? textOf(random) : conversation(random, 'responses'),
+    user: id,
+    ...(oneIn(random, 2) && { instructions: textOf(random) }),
+    ...(oneIn(random, 4) && { max_output_tokens: 1 + random.below(6_000) }),
   };
 }
 
-function toolOf(random: Random, protocol: TestProtocol): object {
+/** Texts, or tokens by their numbers. */
+function embeddingsBody(random: Random, id: string): Body {
+  const text = () => textOf(random) || 'a';
+  const tokens = () => Array.from({ length: 1 + random.below(50) }, () => random.below(100_000));
+  const many = <T>(make: () => T) => Array.from({ length: 1 + random.below(8) }, make);
+  return {
+    model: 'embed',
+    input: random.pick([text, tokens, () => many(text), () => many(tokens)])(),
+    user: id,
+    ...(oneIn(random, 4) && { dimensions: 1 + random.below(2_000) }),
+    ...(oneIn(random, 20) && { strange_member: { reads: 'something that is not here' } }),
+  };
+}
+
+function toolMembers(random: Random, protocol: Conversing): object {
+  const tools = [
+    ...(oneIn(random, 4) ? [toolOf(random, protocol)] : []),
+    ...(protocol !== 'chat' && oneIn(random, 5) ? [searchOf(random, protocol)] : []),
+  ];
+  return tools.length === 0 ? {} : { tools };
+}
+
+function toolOf(random: Random, protocol: Conversing): object {
   const schema = {
     type: 'object',
     properties: { [random.pick(WORDS)]: { type: 'string', description: textOf(random) } },
   };
-  return protocol === 'messages'
-    ? { name: 'look', description: textOf(random), input_schema: schema }
-    : { type: 'function', function: { name: 'look', description: textOf(random), parameters: schema } };
+  const described = { name: 'look', description: textOf(random) };
+  if (protocol === 'messages') return { ...described, input_schema: schema };
+  if (protocol === 'responses') return { type: 'function', ...described, parameters: schema };
+  return { type: 'function', function: { ...described, parameters: schema } };
+}
+
+/** A search that runs at the vendor, with a limit or without. */
+function searchOf(random: Random, protocol: Conversing): object {
+  if (protocol === 'responses') return { type: random.pick(['web_search', 'web_search_preview']) };
+  const limit = oneIn(random, 2) && { max_uses: random.below(12) };
+  return { type: 'web_search_20250305', name: 'web_search', ...limit };
 }
 
 const PIXEL = Buffer.alloc(300, 7).toString('base64');
 
-function extraParts(random: Random, protocol: TestProtocol): readonly object[] {
+function extraParts(random: Random, protocol: Conversing): readonly object[] {
   if (!oneIn(random, 5)) return [];
   const url = 'https://example.com/large';
   const source = (type: string) => (type === 'url' ? { type, url } : { type, media_type: 'image/png', data: PIXEL });
   if (protocol === 'messages')
     return [{ type: random.pick(['image', 'document']), source: source(random.pick(['url', 'base64'])) }];
   const image = random.pick([url, `data:image/png;base64,${PIXEL}`]);
+  if (protocol === 'responses')
+    return [
+      oneIn(random, 3)
+        ? { type: 'input_file', ...random.pick([{ file_data: PIXEL }, { file_url: url }]) }
+        : { type: 'input_image', image_url: image },
+    ];
   return [
     oneIn(random, 3) ? { type: 'file', file: { file_data: PIXEL } } : { type: 'image_url', image_url: { url: image } },
   ];
-}
-
-/** Written from the vendors' documents, without the gateway's code. */
-export function billOf({ protocol, body }: Ordeal, random: Random): Bill {
-  const passes = [passOf(body, random)];
-  if (body['context_management'] !== undefined) passes.push({ inputTokens: CONTEXT, outputTokens: MAX_OUTPUT });
-  const asked = body['service_tier'] as string | undefined;
-  const tier = asked ?? (body['model'] === 'moody' ? 'priority' : undefined);
-  const meters = metersOf(protocol, body);
-  const counted = passes.map((pass) => ({ ...pass, meter: random.pick(meters) }));
-  const exact = counted.reduce((sum, { meter, inputTokens, outputTokens }) => {
-    const rates = inputTokens > ABOVE_TOKENS && body['model'] !== 'level' ? RATES_ABOVE : RATES;
-    return sum + BigInt(inputTokens) * e8(rates[meter], tier) + BigInt(outputTokens) * e8(rates.output, tier);
-  }, 0n);
-  const usage = protocol === 'messages' ? messagesUsage(counted, tier) : chatUsage(counted);
-  return { usage, tier, costE8: (exact + 999_999n) / 1_000_000n };
-}
-
-/** Chat's vendor keeps what it likes for some minutes; the other what it is told to, and what it fetches as it likes. */
-function metersOf(protocol: TestProtocol, body: Ordeal['body']): readonly Meter[] {
-  if (protocol === 'chat') return ['input', 'cacheRead', 'cacheWrite'];
-  const text = JSON.stringify(body);
-  if (/"ttl":"1h"|"type":"url"|"document"|strange_member|context_management|service_tier/.test(text))
-    return ['input', 'cacheRead', 'cacheWrite', 'cacheWrite1h'];
-  return text.includes('"cache_control"') ? ['input', 'cacheRead', 'cacheWrite'] : ['input', 'cacheRead'];
-}
-
-function e8(usd: number, tier: string | undefined): bigint {
-  return BigInt(Math.round(usd * (tier === undefined ? 1 : (TIERS[tier] ?? 1)) * 1e8));
-}
-
-type Counted = Pass & { readonly meter: Meter };
-
-function messagesUsage(passes: readonly Counted[], tier: string | undefined): Bill['usage'] {
-  const counts = ({ meter, inputTokens, outputTokens }: Counted) => ({
-    input_tokens: meter === 'input' ? inputTokens : 0,
-    cache_read_input_tokens: meter === 'cacheRead' ? inputTokens : 0,
-    cache_creation_input_tokens: meter === 'cacheWrite' || meter === 'cacheWrite1h' ? inputTokens : 0,
-    cache_creation: {
-      ephemeral_5m_input_tokens: meter === 'cacheWrite' ? inputTokens : 0,
-      ephemeral_1h_input_tokens: meter === 'cacheWrite1h' ? inputTokens : 0,
-    },
-    output_tokens: outputTokens,
-  });
-  const [first, ...others] = passes as readonly [Counted, ...Counted[]];
-  const iterations =
-    others.length === 0
-      ? {}
-      : {
-          iterations: [
-            ...others.map((pass) => ({ type: 'compaction', ...counts(pass) })),
-            { type: 'message', ...counts(first) },
-          ],
-        };
-  return { ...counts(first), ...iterations, ...(tier !== undefined && { service_tier: tier }) };
-}
-
-function chatUsage(passes: readonly Counted[]): Bill['usage'] {
-  const [{ meter, inputTokens, outputTokens }] = passes as readonly [Counted];
-  return {
-    prompt_tokens: inputTokens,
-    completion_tokens: outputTokens,
-    total_tokens: inputTokens + outputTokens,
-    prompt_tokens_details: {
-      cached_tokens: meter === 'cacheRead' ? inputTokens : 0,
-      cache_write_tokens: meter === 'cacheWrite' ? inputTokens : 0,
-    },
-  };
-}
-
-function passOf(body: Ordeal['body'], random: Random): Pass {
-  const count = random.pick([countCl100k, countO200k]);
-  const tokens = (text: string) => Math.floor(count(text, { disallowedSpecial: new Set() }) * FACTOR);
-  const messages = body['messages'] as readonly { readonly content: string | readonly Record<string, unknown>[] }[];
-  const parts = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content));
-  const texts = [
-    ...messages.flatMap(({ content }) => (typeof content === 'string' ? [content] : [])),
-    ...parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])),
-    ...(typeof body['system'] === 'string' ? [body['system']] : []),
-    ...(body['tools'] === undefined ? [] : [JSON.stringify(body['tools'])]),
-  ];
-  const prediction = body['prediction'] as { readonly content: string } | undefined;
-  const extra = parts.filter(({ type }) => type !== 'text').map(tokensOfPart);
-  const overhead = body['tools'] === undefined ? 0 : TOOL_OVERHEAD;
-  const strange = body['strange_member'] === undefined ? 0 : CONTEXT;
-  const read = texts.reduce((sum, text) => sum + tokens(text), 4 * messages.length + overhead + strange);
-  const limit = Math.max(Number(body['max_tokens'] ?? 0), Number(body['max_completion_tokens'] ?? 0)) || MAX_OUTPUT;
-  const predicted = prediction === undefined ? 0 : tokens(prediction.content);
-  return {
-    inputTokens: Math.min(
-      CONTEXT,
-      extra.reduce((sum, each) => sum + each, read),
-    ),
-    outputTokens: (Math.min(limit, MAX_OUTPUT) + predicted) * Number(body['n'] ?? 1),
-  };
-}
-
-/** What is fetched or unpacked may fill the context. */
-function tokensOfPart(part: Readonly<Record<string, unknown>>): number {
-  const source = (part['source'] ?? {}) as { readonly type?: string };
-  const address = (part['image_url'] ?? {}) as { readonly url?: string };
-  const isInBody = (part['type'] === 'image' && source.type === 'base64') || address.url?.startsWith('data:') === true;
-  return isInBody ? IMAGE_TOKENS : CONTEXT;
 }

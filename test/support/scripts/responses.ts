@@ -9,13 +9,41 @@ import { type StreamOptions, type StreamScript, stream } from './stream';
 /** created, in_progress, output_item.added, content_part.added: what the Responses protocol sends before the first content. */
 export const RESPONSES_PREAMBLE = 4;
 
-export function responsesAnswer(said: Said = {}, response: Omit<Response, 'body'> = {}): Script {
-  return respond({ ...response, body: withRawUsage(responsesBody(answerOf(said, 'resp')), said.rawUsage) });
+/** What the vendor's own tools did before the answer, and members of the response such as its tier. */
+export interface SaidInResponses extends Said {
+  /** Searches that the vendor has made. */
+  readonly searches?: number;
+  readonly response?: object;
 }
 
-export function responsesStream(said: Said & StreamOptions = {}): StreamScript {
-  const events = responsesEvents(answerOf(said, 'resp')).map((event) => withRawResponseUsage(event, said.rawUsage));
-  return stream(events, RESPONSES_PREAMBLE, said);
+export function responsesAnswer(said: SaidInResponses = {}, response: Omit<Response, 'body'> = {}): Script {
+  const body = withRawUsage(responsesBody(answerOf(said, 'resp')), said.rawUsage);
+  return respond({ ...response, body: withSearches({ ...body, ...said.response }, said.searches) });
+}
+
+export function responsesStream(said: SaidInResponses & StreamOptions = {}): StreamScript {
+  const events = responsesEvents(answerOf(said, 'resp'));
+  const [created = '', begun = '', ...others] = events.map((event) => edited(event, said));
+  const searches = searchItems(said.searches).flatMap((item, output_index) => [
+    sseEvent({ type: 'response.output_item.added', output_index, item }, 'response.output_item.added'),
+    sseEvent({ type: 'response.output_item.done', output_index, item }, 'response.output_item.done'),
+  ]);
+  return stream([created, begun, ...searches, ...others], RESPONSES_PREAMBLE, said);
+}
+
+function searchItems(searches = 0): readonly object[] {
+  return Array.from({ length: searches }, (_, at) => ({
+    id: `ws_${at}`,
+    type: 'web_search_call',
+    status: 'completed',
+    action: { type: 'search', query: 'weather' },
+  }));
+}
+
+function withSearches(response: Record<string, unknown>, searches: number | undefined): Record<string, unknown> {
+  const output = response['output'] as readonly object[];
+  // A response that has only begun has no output.
+  return output.length === 0 ? response : { ...response, output: [...searchItems(searches), ...output] };
 }
 
 /** An error answer has the same shape as in the Chat protocol. */
@@ -46,11 +74,10 @@ export function responsesFailedAnswer(code = 'server_error'): Script {
 }
 
 /** Events carry the response, and with it its usage, one member further inside. */
-function withRawResponseUsage(event: string, rawUsage: unknown): string {
-  if (rawUsage === undefined) return event;
+function edited(event: string, { rawUsage, searches, response: members }: SaidInResponses): string {
   const start = event.indexOf('data: {') + 'data: '.length;
   const data = JSON.parse(event.slice(start)) as { response?: Record<string, unknown> };
   if (data.response === undefined) return event;
-  const response = withRawUsage(data.response, rawUsage);
+  const response = withSearches({ ...withRawUsage(data.response, rawUsage), ...members }, searches);
   return `${event.slice(0, start)}${JSON.stringify({ ...data, response })}\n\n`;
 }
