@@ -42,6 +42,8 @@ export interface ToolUse {
   readonly meter: Meter | undefined;
   /** The most pieces of one call; undefined where the model says how many. */
   readonly pieces: number | undefined;
+  /** Fewer than the model says, because the money does not suffice for more. */
+  readonly atMost?: number;
   /** Undefined for a tool that takes no limit. */
   readonly limit: ToolLimit | undefined;
   /** Whether answers report how many pieces there were; otherwise each call is charged for `pieces`. */
@@ -70,8 +72,12 @@ export interface LimitPlace {
 }
 
 /** Returns how many pieces of a tool one call can be charged for at a model. */
-export function piecesOf({ meter, pieces, limit }: ToolUse, { toolUses }: Pick<ModelEntry, 'toolUses'>): number {
-  return pieces ?? (meter === undefined ? undefined : toolUses?.get(meter)) ?? limit?.otherwise ?? 1;
+export function piecesOf(
+  { meter, pieces, limit, atMost = Number.POSITIVE_INFINITY }: ToolUse,
+  { toolUses }: Pick<ModelEntry, 'toolUses'>,
+): number {
+  const usual = (meter === undefined ? undefined : toolUses?.get(meter)) ?? limit?.otherwise ?? 1;
+  return Math.min(pieces ?? usual, atMost);
 }
 
 /** Returns how many further times the vendor may run a model in one call. Tools share one loop, and some a limit. */

@@ -12,6 +12,7 @@ import { ClientLeft } from '../../core/http/client-left';
 import type { KeySettings, ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { clampTo, withLimit } from './clamp';
+import { withFewestUses } from './fewest-uses';
 import { AHEAD_SECONDS, mayGrow } from './growing-hold';
 import { holdFor, tokensFor } from './hold';
 import { refusalOf } from './refusal';
@@ -46,7 +47,7 @@ export async function reserve(
   rid: string,
   { onInsufficient, withoutLimit }: ReserveSettings,
 ): Promise<Covered | Repeated> {
-  const asked = withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request;
+  let asked = withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request;
   let { settings } = call.key;
   let covered = cover(asked, call, atPricesOf(gateway, call, settings));
   for (let tries = 1; ; tries += 1) {
@@ -65,10 +66,15 @@ export async function reserve(
       await endOf(first, call);
       continue;
     }
-    const mayClamp = onInsufficient === 'clamp' && 'availableE8' in outcome;
-    const clamped = mayClamp
-      ? clampTo(outcome.availableE8, call.request, covered.candidates, call.foretold)
-      : undefined;
+    if (!('availableE8' in outcome)) throw refusalOf(outcome, covered.heldE8);
+    const fewer = withFewestUses(asked);
+    if (fewer !== undefined) {
+      asked = fewer;
+      covered = cover(asked, call, covered);
+      continue;
+    }
+    const mayClamp = onInsufficient === 'clamp';
+    const clamped = mayClamp ? clampTo(outcome.availableE8, asked, covered.candidates, call.foretold) : undefined;
     if (clamped === undefined) throw refusalOf(outcome, covered.heldE8);
     covered = cover(clamped, call, covered);
   }

@@ -8,6 +8,7 @@ import {
   type Script,
   startUpstream,
   type TestUpstream,
+  when,
 } from '../support/upstream';
 
 /** USD per million tokens, and each. A context window is 10,000 tokens: 0.04 at the dearest price of input. */
@@ -75,11 +76,17 @@ describe('Tools that run at the vendor', function () {
     const { key } = await gateway.newCustomer(usd);
     return { key, ...(await gateway.call(path, { key, body: ask(body as Record<string, unknown>) })) };
   };
-  /** What is held for a call, told to a customer who cannot pay for it. */
-  const held = async (body: object, path?: string) => {
-    const { status, json, text } = await call('0.0001', body, path);
-    expect(status, text).to.equal(402);
-    return Number(json.error.details.requiredUsd);
+  /** What is held for a call while its upstream has not answered. */
+  const held = async (body: object, path: string = PATH.messages) => {
+    const { key } = await gateway.newCustomer('1');
+    let release: () => void = () => undefined;
+    upstream.next(when(new Promise<void>((resolve) => (release = resolve)), answer({})));
+    const answered = gateway.call(path, { key, body: ask(body as Record<string, unknown>) });
+    await upstream.call(1);
+    const { heldUsd } = await gateway.balance(key);
+    release();
+    await answered;
+    return Number(heldUsd);
   };
   const sentTools = () => (upstream.calls.at(-1)?.json as { tools: object[] } | undefined)?.tools;
 
@@ -105,7 +112,6 @@ describe('Tools that run at the vendor', function () {
     it(`hold ${windows} further context windows and ${pieces} USD for ${JSON.stringify(tools)}`, async () => {
       const required = await held({ tools });
       expect(required).to.be.within(windows * WINDOW + pieces + REST.atLeast, windows * WINDOW + pieces + REST.atMost);
-      expect(upstream.calls).to.have.length(0);
     });
   }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { protocolOf } from '../../core/catalog/protocols';
 import { eachAtOnce } from '../../core/each-at-once';
-import { type Body, MODELS, type Ordeal, ordeal } from '../support/adversary';
+import { type Body, MODELS, type Ordeal, offersSearch, ordeal } from '../support/adversary';
 import { answerWith } from '../support/adversary-answer';
 import { type Bill, billOf } from '../support/adversary-bill';
 import { startGateway, type TestGateway } from '../support/gateway';
@@ -21,20 +21,13 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
   this.timeout(3_600_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
+  /** By the number of the call. */
+  const bills = new Map<number, Bill>();
 
   before(async () => {
     upstream = await startUpstream();
     const adapter = ['messages', 'chat', 'responses', 'embeddings'];
     gateway = await startGateway({ upstreams: { vendor: { url: upstream.url, adapter, models: MODELS } } });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
-
-  it('each costs its customer what the vendor charges for it, and no hold is too small', async () => {
-    const bills = new Map<number, Bill>();
-    const owed = Array.from({ length: ACCOUNTS }, () => 0n);
     upstream.always({
       answer: (exchange) => {
         const { path, json } = exchange.call;
@@ -42,30 +35,35 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
         const index = indexOf(made);
         const bill = billOf(made, seeded(SEED * 2_000_003 + index));
         bills.set(index, bill);
-        owed[index % ACCOUNTS] = (owed[index % ACCOUNTS] ?? 0n) + bill.costE8;
         return answerWith(made, bill).answer(exchange);
       },
     });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  it('each costs its customer what the vendor charges for it, and no hold is too small', async () => {
     const customers = await Promise.all(Array.from({ length: ACCOUNTS }, () => gateway.newCustomer(String(FUNDS))));
     const wrong: object[] = [];
     let left = 0;
     await eachAtOnce([...Array(CALLS).keys()], AT_ONCE, async (index) => {
-      const random = seeded(SEED * 1_000_003 + index);
-      const made = ordeal(random, String(index));
+      const { random, made } = ordealOf(index);
       const { key } = customers[index % ACCOUNTS] as { key: string };
       if (made.body['stream'] === true && random.below(20) === 0) {
         left += 1;
         return leaveEarly(made, key);
       }
-      let answered = await gateway.call(made.path, { key, body: made.body });
-      // On a machine that is too busy for the ledger's bound of time nobody is asked.
-      while (answered.status === 503) answered = await gateway.call(made.path, { key, body: made.body });
+      const answered = await call(made, key);
       const charged = costIn(answered.text) ?? answered.headers['x-ai-cost'];
       const vendor = usd(bills.get(index)?.costE8 ?? 0n);
       if (answered.status !== 200 || charged !== vendor)
         wrong.push({ index, status: answered.status, charged, vendor, text: answered.text, ...made });
-      bills.delete(index);
     });
+    const owed = customers.map((_, payer) =>
+      [...bills].reduce((sum, [index, { costE8 }]) => (index % ACCOUNTS === payer ? sum + costE8 : sum), 0n),
+    );
     expect(wrong.length, JSON.stringify(wrong.slice(0, 3))).to.equal(0);
     for (const [index, { key, accountId }] of customers.entries()) {
       await until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000', 60_000);
@@ -78,6 +76,32 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
     expect(left).to.be.above(0);
   });
 
+  it('each that offers a search costs a customer with little money no more than that, and is paid whole', async () => {
+    const offers = [...Array(CALLS).keys()]
+      .map((at) => CALLS + at)
+      .filter((index) => offersSearch(ordealOf(index).made));
+    const limited: number[] = [];
+    await eachAtOnce(offers, AT_ONCE, async (index) => {
+      const { random, made } = ordealOf(index);
+      const fundsE8 = BigInt(20_000_000 + random.below(200_000_000));
+      const { key, accountId } = await gateway.newCustomer(usd(fundsE8));
+      const { status } = await call(made, key);
+      const bill = bills.get(index);
+      expect(status).to.equal(bill === undefined ? 402 : 200);
+      if (bill?.searches === 1) limited.push(index);
+      await until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+      expect((await gateway.balance(key)).balanceUsd).to.equal(usd(fundsE8 - (bill?.costE8 ?? 0n)));
+      expect((await gateway.admin('GET', `/admin/v1/accounts/${accountId}`)).json.excessUsd).to.equal('0.00000000');
+    });
+    expect(limited).not.to.have.length(0);
+  });
+
+  /** On a machine that is too busy for the ledger's bound of time nobody is asked. */
+  async function call(made: Ordeal, key: string): ReturnType<TestGateway['call']> {
+    const answered = await gateway.call(made.path, { key, body: made.body });
+    return answered.status === 503 ? call(made, key) : answered;
+  }
+
   /** The vendor's answer is complete by then, or will be: its report is what is paid. */
   async function leaveEarly(made: Ordeal, key: string): Promise<void> {
     const client = new LeavingClient(gateway, made.path, key, made.body);
@@ -88,6 +112,12 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
     return isAsked ? undefined : leaveEarly(made, key);
   }
 });
+
+/** A call, and the random numbers that follow on it. */
+function ordealOf(index: number) {
+  const random = seeded(SEED * 1_000_003 + index);
+  return { random, made: ordeal(random, String(index)) };
+}
 
 /** What its client has named the call by, which the vendor is told. */
 function indexOf({ body }: Ordeal): number {

@@ -63,6 +63,13 @@ export const VENDOR_MUTANTS: readonly VendorMutant[] = [
     story: ADVERSARY,
   },
   {
+    name: 'a vendor is told more searches than are held',
+    file: 'core/wire/ask-upstream.ts',
+    from: 'piecesOf(tool, model)));',
+    to: 'piecesOf({ ...tool, atMost: 1_000 }, model)));',
+    story: ADVERSARY,
+  },
+  {
     name: 'the limit that a compaction names is believed',
     file: 'policies/model-request/index.ts',
     from: 'maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,',

@@ -8,8 +8,6 @@ export const IMAGE_TOKENS = 1_600;
 export const TOOL_OVERHEAD = 500;
 export const FACTOR = 1.35;
 export const ABOVE_TOKENS = 10_000;
-/** Of a call that offers a search and names no limit. */
-export const USUAL_SEARCHES = 5;
 
 export type Meter = 'input' | 'cacheRead' | 'cacheWrite' | 'cacheWrite1h' | 'output';
 export type Rates = Readonly<Record<Meter, number>>;
@@ -208,6 +206,13 @@ function searchOf(random: Random, protocol: Conversing): object {
   if (protocol === 'responses') return { type: random.pick(['web_search', 'web_search_preview']) };
   const limit = oneIn(random, 2) && { max_uses: random.below(12) };
   return { type: 'web_search_20250305', name: 'web_search', ...limit };
+}
+
+/** Whether a call offers a search and leaves it to the gateway how often it may be used. */
+export function offersSearch({ body }: Ordeal): boolean {
+  const tools = (body['tools'] ?? []) as readonly { readonly type?: string; readonly max_uses?: number }[];
+  const search = tools.find(({ type }) => type?.startsWith('web_search'));
+  return search !== undefined && search.max_uses === undefined && body['max_tool_calls'] === undefined;
 }
 
 const PIXEL = Buffer.alloc(300, 7).toString('base64');
