@@ -135,6 +135,34 @@ describe('A WebSocket of Responses calls', function () {
     socket.close();
   });
 
+  it('names its calls by the session of its handshake, so that their records tell what no frame does', async () => {
+    const headers = { 'x-session-id': 'task-1' };
+    await told(
+      async (socket) => {
+        await socket.call();
+        await socket.call({ model: 'plain' });
+      },
+      { headers },
+    );
+    await told(async (socket) => void (await socket.call()), { headers: { 'x-session-id': 'task-2' } });
+    const found = await until('both records are there', async () => {
+      const { json } = await gateway.call('/v1/usage?session=task-1', { method: 'GET', key });
+      return json.items.length === 2 ? (json.items as Record<string, unknown>[]) : undefined;
+    });
+    const [last, first] = found;
+    expect(last).to.include({
+      upstream: 'plain',
+      strategy: 'quality',
+      attempts: 1,
+      fallback: false,
+      cost: '0.00010500',
+    });
+    expect(first).to.include({ upstream: 'best', cost: '0.00010500' });
+    expect([last?.['requestId'], first?.['requestId']].every((id) => /^req_[0-9a-f]{24}$/.test(String(id)))).to.equal(
+      true,
+    );
+  });
+
   it('sends the body as it came, by its own way to each upstream', async () => {
     await told(
       async (socket) => {
