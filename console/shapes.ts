@@ -55,6 +55,8 @@ export interface Upstream {
 
 export interface Catalog {
   readonly publicUrl: string;
+  /** Each may stand behind `publicUrl`. */
+  readonly strategies: readonly string[];
   readonly models: readonly Model[];
   readonly upstreams: readonly Upstream[];
 }

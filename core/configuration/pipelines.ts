@@ -25,6 +25,10 @@ export interface EndpointSettings {
   readonly methods: readonly string[] | undefined;
 }
 
+export function isAnyHost({ host }: Pick<EndpointSettings, 'host'>): boolean {
+  return host === undefined || host === '*';
+}
+
 /** Endpoints and pipelines with their policies in order. `written` has the names of what was too wrong to be in `gateway`. */
 export function readPipelines<P extends PolicyShape>(
   gateway: GatewaySettings,

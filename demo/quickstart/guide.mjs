@@ -37,6 +37,9 @@ Set the key, then paste any of these:
   # Embeddings
   ${curl(url, '/v1/embeddings', 'Authorization: Bearer $KEY', { model: 'demo-embedding', input: ['Hello', 'Good morning'] }, '-i')}
 
+  # By a strategy, which stands before /v1: quality (as without one), speed or cost
+  ${curl(url, '/cost/v1/chat/completions', 'Authorization: Bearer $KEY', { model: 'demo-model', messages: HELLO }, '-i')}
+
   # A sandbox: made, used, ended. It costs by the second, so end it.
   ID=$(${curl(url, '/v1/sandboxes', 'x-api-key: $KEY', CREATION)} | node -p 'JSON.parse(fs.readFileSync(0)).id')
   curl -s "${url}/v1/sandboxes/$ID?waitFor=RUNNING,FAILED" -H "x-api-key: $KEY"

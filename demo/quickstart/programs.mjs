@@ -1,6 +1,6 @@
 /** What points agents and SDKs at the gateway, as in docs/clients.md; the key is in the variable KEY. */
 export function programs(url) {
-  return `Point a program at it:
+  return `Point a program at it. A strategy stands behind the host, as in ${url}/cost:
 
   # Claude Code
   export ANTHROPIC_BASE_URL=${url}

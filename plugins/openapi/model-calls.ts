@@ -1,6 +1,6 @@
 import { hasOutput, isSocketPath, PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
 import type { Configuration } from '../../core/configuration/configuration';
-import type { EndpointSettings, PipelineSettings } from '../../core/configuration/pipelines';
+import { type EndpointSettings, isAnyHost, type PipelineSettings } from '../../core/configuration/pipelines';
 import type { ErrorCode } from '../../core/errors';
 import { asksUpstream } from '../../core/gateway/asked-upstreams';
 import { tokenBilling } from './billing';
@@ -33,10 +33,6 @@ export function modelPaths(configuration: Configuration): Record<string, object>
     );
   }
   return paths;
-}
-
-function isAnyHost({ host }: EndpointSettings): boolean {
-  return host === undefined || host === '*';
 }
 
 function modelOperation(

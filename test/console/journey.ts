@@ -10,6 +10,8 @@ import { messagesAnswer, messagesFailure } from '../support/upstream';
 /** A record is to be seen so soon after its call has ended. */
 const SEEN_WITHIN_MS = 2_000;
 
+const STRATEGIES = ['default', 'quality', 'speed', 'cost'];
+
 /** What somebody does on the first day, from one step to the next. */
 export function journey(the: () => TestConsole): void {
   describe('from signing in to a revoked key', () => {
@@ -167,6 +169,18 @@ export function journey(the: () => TestConsole): void {
       await page.getByText('OpenAI · TypeScript').click();
       const snippet = await page.getByRole('region', { name: 'Example: OpenAI · TypeScript, Chat' }).textContent();
       expect(snippet).to.contain(`baseURL: '${the().gateway.url}/v1'`).and.contain(`model: '${MODEL}'`);
+    });
+
+    it('the calls to paste go by the strategy that is chosen', async () => {
+      const shown = () => page.getByRole('region', { name: 'Example: OpenAI · TypeScript, Chat' }).textContent();
+      const strategies = page.getByRole('combobox', { name: 'Strategy' });
+      expect(await strategies.locator('option').allTextContents()).to.deep.equal(STRATEGIES);
+      for (const strategy of STRATEGIES.slice(1)) {
+        await strategies.selectOption(strategy);
+        expect(await shown()).to.contain(`baseURL: '${the().gateway.url}/${strategy}/v1'`);
+      }
+      await strategies.selectOption('default');
+      expect(await shown()).to.contain(`baseURL: '${the().gateway.url}/v1'`);
     });
 
     it('the overview has the settings of agents, and says which protocol no model speaks', async () => {

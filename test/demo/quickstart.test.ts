@@ -163,7 +163,7 @@ describe('the quick start', () => {
       const setKey = /^ {2}(KEY=.*)$/m.exec(said.out)?.[1] ?? '';
       const setId = /^ {2}(ID=\$\([\s\S]*?readFileSync\(0\)\).id'\))$/m.exec(said.out)?.[1] ?? '';
       const commands = [...said.out.matchAll(/^ {2}(curl .*\\\n.*|curl .*)$/gm)].map((match) => match[1] ?? '');
-      assert.equal(commands.length, 14);
+      assert.equal(commands.length, 15);
       for (const command of commands) {
         const { stdout } = await promisify(execFile)('sh', [
           '-c',

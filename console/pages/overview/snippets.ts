@@ -3,7 +3,7 @@ import { claudeCode, cline, codex, cursor, opencode } from './agents';
 
 /** What a snippet calls. */
 export interface Call {
-  /** The gateway's public address, without a path. */
+  /** The gateway's public address, with the strategy where one is chosen. */
   readonly url: string;
   readonly model: Pick<Model, 'name' | 'protocols' | 'context' | 'maxOutput'>;
 }

@@ -1,22 +1,28 @@
 import type { IncomingMessage } from 'node:http';
 import { RATES_PER_MILLION, showDearestRates } from '../../../core/api/show-price';
 import { protocolsOf, TIERS } from '../../../core/catalog/catalog';
-import { PROTOCOL_NAMES } from '../../../core/catalog/protocols';
+import { PROTOCOL_NAMES, PROTOCOLS } from '../../../core/catalog/protocols';
+import { isAnyHost, type PipelineSettings } from '../../../core/configuration/pipelines';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { routableEntries } from '../../../core/health/routable-entries';
 import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
 import { publicUrlOf } from '../../../core/http/public-url';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 
-export type Parts = Pick<PluginGateway, 'catalog' | 'health'>;
+export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
 /** Shows what can be called by an account with this markup and what it pays, where it goes, and how it is reached; asks no store. */
-export function showCatalog({ catalog, health }: Parts, request: IncomingMessage, markup: string | undefined) {
+export function showCatalog(
+  { catalog, configuration, health }: Parts,
+  request: IncomingMessage,
+  markup: string | undefined,
+) {
   const nowMs = health.now();
   const { customerPrices } = catalog;
   const models = customerPrices.has(markup) ? catalog.models : [];
   return {
     publicUrl: publicUrlOf(request),
+    strategies: strategiesOf(configuration.pipelines),
     models: models.flatMap((model) => {
       const entries = routableEntries(model, health);
       if (entries.length === 0) return [];
@@ -47,9 +53,22 @@ export function showCatalog({ catalog, health }: Parts, request: IncomingMessage
   };
 }
 
+/** Stands before the address of a call for what has no strategy there. */
+const DEFAULT = 'default';
+
+/** The strategies that may stand before each address that calls have without one, as the configuration has them. */
+function strategiesOf(pipelines: readonly Pick<PipelineSettings, 'endpoints'>[]): readonly string[] {
+  const endpoints = pipelines.flatMap((pipeline) => pipeline.endpoints).filter(isAnyHost);
+  const paths = new Set(endpoints.flatMap((endpoint) => endpoint.paths));
+  const calls = PROTOCOL_NAMES.map((name) => PROTOCOLS[name].path).filter((path) => paths.has(path));
+  const named = new Set([...paths].flatMap((path) => /^\/([^/]+)\/v1\//.exec(path)?.[1] ?? []));
+  return [...named].filter((name) => name !== DEFAULT && calls.every((path) => paths.has(`/${name}${path}`)));
+}
+
 /** The members of what `showCatalog` answers. */
 export const CATALOG_FIELDS = {
   publicUrl: shape.text,
+  strategies: shape.texts,
   models: listOf(
     object({
       name: shape.text,

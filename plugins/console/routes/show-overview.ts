@@ -36,7 +36,9 @@ const OVERVIEW = object({
   ...CATALOG_FIELDS,
 });
 
-export function showOverviewRoute(gateway: Pick<PluginGateway, 'ledger' | 'database' | 'catalog' | 'health'>): Route {
+export function showOverviewRoute(
+  gateway: Pick<PluginGateway, 'ledger' | 'database' | 'catalog' | 'configuration' | 'health'>,
+): Route {
   return {
     listener: 'public',
     auth: 'session',
