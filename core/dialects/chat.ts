@@ -1,6 +1,4 @@
-import { BACKGROUND, bounded, type Dialect, free, kept, type PartRule, pricedExcept } from './dialect';
-
-const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
+import { BACKGROUND, bounded, type Dialect, FILE, free, kept, pricedExcept, TEXT } from './dialect';
 
 /** What Chat requests are made of: members and types of the package openai, and those of the same vendor's newer protocol. */
 export const CHAT_DIALECT: Dialect = {
@@ -70,7 +68,7 @@ export const CHAT_DIALECT: Dialect = {
     file: {
       sources: {
         file_data: { class: 'outside', why: 'the vendor unpacks it', counts: 'document' },
-        file_id: { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' },
+        file_id: FILE,
       },
     },
     input_audio: { class: 'priced', why: 'audio has prices of its own' },

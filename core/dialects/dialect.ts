@@ -170,3 +170,8 @@ export const BACKGROUND: MemberRule = {
   isFree: (value) => value === false,
   freeValues: 'false',
 };
+
+/** Content parts that several dialects have. */
+export const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
+export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
+export const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };

@@ -2,18 +2,18 @@ import {
   BACKGROUND,
   bounded,
   type Dialect,
+  ECHO,
+  FILE,
   free,
   type Keeping,
   kept,
   PASSES_OF_A_LOOP,
   type PartRule,
   pricedExcept,
+  TEXT,
   type ToolRule,
 } from './dialect';
 
-const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
-const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
-const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };
 const UNPACKED: PartRule = { class: 'outside', why: 'the vendor puts the definition of a tool in its place' };
 
 const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };

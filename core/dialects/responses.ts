@@ -2,18 +2,18 @@ import {
   BACKGROUND,
   bounded,
   type Dialect,
+  ECHO,
+  FILE,
   type FormedTool,
   free,
   type Keeping,
   kept,
   type PartRule,
   pricedExcept,
+  TEXT,
   type ToolRule,
 } from './dialect';
 
-const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
-const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
-const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };
 const IMAGE = {
   sources: {
     data: { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' },
