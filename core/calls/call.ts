@@ -169,7 +169,7 @@ export type Answer = {
       readonly head: NotedEvent[];
       readonly events: EventReader;
       readonly chunks: ChunkReader;
-      /** Milliseconds between the head of the answer and its first content, or until the wait for it ended. */
+      /** Milliseconds between the head of the answer and its first content, or until the wait for it ended; without stalls of the process. */
       readonly silentMs: number;
       /** Asks somebody else to go on when this breaks off; undefined when nobody could. */
       readonly goOn: GoOn | undefined;

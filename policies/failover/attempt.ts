@@ -1,3 +1,4 @@
+import { awakeMs } from '../../core/awake-time';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
 import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate } from '../../core/catalog/catalog';
@@ -180,9 +181,9 @@ async function untilContent(
   );
   const held: NotedEvent[] = [];
   let heldBytes = 0;
-  const beganMs = performance.now();
+  const beganMs = awakeMs();
   const answer = (): Attempted => {
-    const silentMs = performance.now() - beganMs;
+    const silentMs = awakeMs() - beganMs;
     return {
       answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, silentMs, goOn: undefined },
     };

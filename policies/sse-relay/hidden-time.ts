@@ -11,7 +11,7 @@ export class HiddenTime {
     this.#silentMs = silentMs;
   }
 
-  /** The upstream was waited for. */
+  /** The upstream was waited for while this process ran: what came in a stall of it was not late. */
   waited(ms: number): void {
     this.#silentMs += ms;
   }

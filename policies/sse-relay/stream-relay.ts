@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { awakeMs } from '../../core/awake-time';
 import type { Counted, StreamAnswer } from '../../core/calls/call';
 import { readOnMs } from '../../core/calls/read-on';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
@@ -133,10 +134,10 @@ export class StreamRelay implements QuietStream {
 
   async #upstreamSends(chunks: ChunkReader): Promise<void> {
     if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
-    const fromMs = performance.now();
-    this.silentSinceMs ??= fromMs;
+    const fromMs = awakeMs();
+    this.silentSinceMs ??= performance.now();
     await chunks.ready();
-    this.#hidden.waited(performance.now() - fromMs);
+    this.#hidden.waited(awakeMs() - fromMs);
   }
 
   /** The events' bytes in as few pieces as can be; money is settled before the event that tells of it. */

@@ -53,6 +53,19 @@ describe('A client that leaves a stream', () => {
     expect(outputTokens((endings[0] as Counted).usage)).to.equal(101);
   });
 
+  it('pays nothing for a silence in which the process did not run', async () => {
+    const done = relay(said('1234'), 'settle');
+    await sleep(0);
+    response.clientLeaves();
+    for (const untilMs = performance.now() + 1_700; performance.now() < untilMs; );
+    sent.add(said('5678'));
+    await sleep(0);
+    sent.cancel();
+    await done;
+    expect(endings[0]).to.include({ billing: 'partial' });
+    expect(outputTokens((endings[0] as Counted).usage)).to.equal(2);
+  });
+
   it('pays nothing when the process ends before the upstream has', async () => {
     const done = relay(said('1234'), 'drain');
     response.clientLeaves();
