@@ -321,7 +321,8 @@ export class StreamRelay implements QuietStream {
     if (this.#break !== undefined) return;
     const nowMs = performance.now();
     this.#break = { outcome, told, over: this.#answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
-    if (this.call.hasLeft) return;
+    // A whole answer is charged and has no error, whatever comes behind its stop reason.
+    if (this.call.hasLeft || this.#isWhole) return;
     this.call.facts.errorCode = codeOf(outcome);
     const { id, facts } = this.call;
     this.settings.gateway.log.warn({ requestId: id, upstream: facts.upstream, why }, 'a stream broke off');

@@ -4,6 +4,7 @@ import { ask, PATH } from '../support/calls';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import {
   type Cut,
+  chatErrorStream,
   chatStream,
   messagesErrorStream,
   messagesStream,
@@ -76,6 +77,20 @@ describe('The type of an error in a stream', function () {
     const answer = await gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
     expect(answer.text).to.include('{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}');
   });
+
+  for (const [protocol, script] of [
+    ['messages', messagesErrorStream({ afterEvents: 6 })],
+    ['chat', chatErrorStream({ afterEvents: 3 })],
+  ] as const)
+    it(`is in no record of an answer that was whole before it (${protocol})`, async () => {
+      upstream.next(script);
+      const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+      expect(answer.text).not.to.include('error');
+      const record = await gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+      expect(record).to.include({ status: 200, source: 'provider', errorCode: null });
+      expect(record['billing']).to.equal(protocol === 'messages' ? 'actual' : 'estimated');
+      expect(Number(record['cost'])).to.be.above(0);
+    });
 
   it("reaches the vendor's SDK as one of its own types", async () => {
     upstream.always(messagesStream({ texts: ['one ', 'two '], cutAfter: 4, cut: 'reset' }));
