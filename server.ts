@@ -20,6 +20,7 @@ import { ReloadableConfiguration } from './core/configuration/live-configuration
 import { reportConfiguration } from './core/configuration/nodes';
 import { recordReloads, reloadOnChange } from './core/configuration/reload-triggers';
 import { restartNeededSince } from './core/configuration/restart-needed';
+import { CredentialRotation } from './core/configuration/rotating-credential';
 import { databaseSource, fileSource, type ReadHere } from './core/configuration/source';
 import { problemText } from './core/configuration/yaml-file';
 import { withConfiguration } from './core/gateway/gateway';
@@ -166,6 +167,9 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection, system.suspect) });
   exposeUpstreams(health);
   if (redis !== undefined) keep(startHealthExchange({ redis, health, log }), (stop) => stop());
+  const rotation = keep(new CredentialRotation(log));
+  (await rotation.prepare(live.current.catalog))();
+  live.take(({ catalog }) => rotation.prepare(catalog));
   const draining = new AbortController();
   const openCalls = new OpenCalls();
   const parts = {

@@ -8,6 +8,12 @@ export interface UpstreamShape {
   readonly disabledReason: string | null;
   readonly takenOut: { readonly since: string; readonly by: string; readonly reason: string | null } | null;
   readonly ejectedUntil: string | null;
+  readonly credentials: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly refusedWith: number | null;
+    readonly restsUntil: string | null;
+  }[];
   readonly successRate: number | null;
   readonly firstTokenMs: number | null;
   readonly wholeAnswerMs: number | null;
@@ -28,9 +34,26 @@ export const UPSTREAM_COLUMNS: Columns<UpstreamShape> = {
   models: ({ models }) => models.length,
   'in/out USD per million': ({ models }) =>
     `${range(models.map(({ pricePerMillion: { input } }) => input))} / ${range(models.map(({ pricePerMillion: { output } }) => output))}`,
-  note: ({ disabledReason, takenOut, ejectedUntil }) =>
-    disabledReason ?? takenOut?.reason ?? (ejectedUntil === null ? null : `until ${ejectedUntil}`),
+  credentials: ({ credentials }) => {
+    const good = credentials.filter(({ state }) => state === 'available');
+    return good.length === credentials.length ? credentials.length : `${good.length} of ${credentials.length}`;
+  },
+  note: ({ disabledReason, takenOut, ejectedUntil, credentials }) =>
+    disabledReason ??
+    takenOut?.reason ??
+    (ejectedUntil === null ? credentialNote(credentials) : `until ${ejectedUntil}`),
 };
+
+/** Those that cannot be used, and why. */
+function credentialNote(credentials: UpstreamShape['credentials']): string | null {
+  const notes = credentials
+    .filter(({ state }) => state !== 'available')
+    .map(({ name, state, refusedWith, restsUntil }) => {
+      const status = refusedWith === null ? '' : ` (${refusedWith})`;
+      return `${name}: ${state}${status}${restsUntil === null ? '' : ` until ${restsUntil}`}`;
+    });
+  return notes.length === 0 ? null : notes.join('; ');
+}
 
 /** From the lowest to the highest, without trailing zeros. */
 function range(amounts: readonly string[]): string {

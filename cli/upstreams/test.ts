@@ -22,13 +22,20 @@ const COLUMNS: Columns<TestShape> = {
   problem: ({ problem }) => problem,
 };
 
+interface TestOptions {
+  readonly model?: string;
+  readonly protocol?: string;
+  readonly credential?: string;
+}
+
 const testUpstream: Verb = (noun, open) => {
   noun
     .command('test <name>')
     .description('make one tiny real call to an upstream; exit status 1 when it does not answer')
     .option('--model <name>', "the upstream's own name of a model; its cheapest when absent")
     .option('--protocol <protocol>', 'messages or chat')
-    .action(async (name: string, asked: { readonly model?: string; readonly protocol?: string }, command) => {
+    .option('--credential <name>', 'the name of one of its credentials; absent: one that calls would use now')
+    .action(async (name: string, asked: TestOptions, command) => {
       const { client, output } = open(command);
       const result = await client.ask<TestShape>('POST', `/upstreams/${encodeURIComponent(name)}/test`, asked);
       await showOne(output, result, COLUMNS);

@@ -1,10 +1,12 @@
 import type { Candidate } from '../catalog/catalog';
+import { keptTo } from '../catalog/credential';
 import { fail } from '../errors';
+import { RATE_LIMITED } from '../health/credential-gauge';
 import type { UpstreamHealth } from '../health/health';
 import type { KeptPlace } from './call';
 
 /**
- * Returns the one candidate that has what a call names, whatever its failures say of it: no other can answer.
+ * Returns the one candidate that has what a call names, with the credential that made it, whatever its failures say of it: no other can answer.
  * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
  */
 export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
@@ -12,27 +14,29 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
   kept: KeptPlace,
   health: UpstreamHealth,
 ): C {
-  const candidate = candidates.find(
-    ({ upstream: { name, credentialName = '' } }) => name === kept.upstream && credentialName === kept.credential,
-  );
-  if (candidate === undefined)
+  const candidate = candidates.find(({ upstream }) => upstream.name === kept.upstream);
+  const credential = candidate?.upstream.credentials.find(({ name }) => name === kept.credential);
+  if (candidate === undefined || credential === undefined)
     throw fail('MODEL_NOT_SUPPORTED', {
       param: 'model',
       message: `What "${kept.param}" names is kept elsewhere: this model is not asked at that upstream with that credential.`,
     });
   const { name } = candidate.upstream;
-  const { isTakenOut, restsUntilMs } = health.upstream(name);
+  const gauge = health.upstream(name);
+  const { isTakenOut } = gauge;
   if (isTakenOut)
     throw fail('ALL_PROVIDERS_FAILED', {
       message: `The upstream that keeps what "${kept.param}" names is not asked at the moment.`,
       details: { attempts: [{ upstream: name, outcome: 'taken out by an operator' }] },
       retryable: false,
     });
-  const restsForMs = restsUntilMs - health.now();
+  const { refusedWith, restsUntilMs } = gauge.credential(credential.name);
+  const isLimited = candidate.upstream.credentials.length > 1 && refusedWith === RATE_LIMITED;
+  const restsForMs = (isLimited ? restsUntilMs : gauge.restsUntilMs) - health.now();
   if (restsForMs > 0)
     throw fail('UPSTREAM_RATE_LIMITED', {
       message: `The upstream that keeps what "${kept.param}" names is rate limited.`,
       retryAfterSeconds: Math.ceil(restsForMs / 1_000),
     });
-  return candidate;
+  return { ...candidate, upstream: keptTo(candidate.upstream, credential) };
 }

@@ -55,7 +55,7 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
     startedAtMs,
     number,
     upstream: upstream.name,
-    credential: upstream.credentialName,
+    credential: upstream.credential.name,
     model: model.name,
     cause: cause === 'answered' ? undefined : cause,
     outcome: outcome === 'answered' ? undefined : outcome,

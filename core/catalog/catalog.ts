@@ -1,3 +1,4 @@
+import type { Credential } from './credential';
 import { type CustomerPriceList, CustomerPrices } from './customer-prices';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
@@ -41,10 +42,10 @@ export interface Upstream {
   readonly url: URL;
   readonly adapters: readonly UpstreamAdapter[];
   readonly adapterSettings: unknown;
-  /** The platform's credential; undefined when its variable is not set: the upstream is disabled. */
-  readonly credential: string | undefined;
-  /** Where the credential comes from, which stays the same when it is replaced: `env NAME` or `file NAME`. */
-  readonly credentialName?: string | undefined;
+  /** Those of the platform that it may be asked with, at least one. */
+  readonly credentials: readonly Credential[];
+  /** The one it is asked with: the first of them until one is chosen for an attempt. */
+  readonly credential: Credential;
   /** Why it is not asked, or undefined when it is. */
   readonly disabled: string | undefined;
   readonly tier: Tier;

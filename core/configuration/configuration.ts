@@ -9,6 +9,7 @@ import { type PipelineSettings, readPipelines } from './pipelines';
 import type { PolicyShape } from './policy-shape';
 import { withPublishedPrices } from './price-lists';
 import { type LocatedProblem, locate, withHint } from './problems';
+import { RotatingCredential } from './rotating-credential';
 import { GATEWAY_SCHEMA, type GatewaySettings } from './schema';
 import type { Section } from './section';
 import { soundPart, withEmptyMaps } from './sound-part';
@@ -103,9 +104,15 @@ function unpublished({ path }: LocatedProblem): (readonly (string | number)[])[]
   return ['context', 'maxOutput', 'price'].map((member) => [...model, member]);
 }
 
-function disabledWarning({ name, disabled }: Upstream): LocatedProblem[] {
-  if (disabled === undefined) return [];
-  return [{ path: ['serviceEndpoints', name, 'credential'], message: `upstream "${name}" is disabled: ${disabled}` }];
+/** Rotating credentials are fetched when the configuration comes into force, and not for a look at it. */
+function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProblem[] {
+  const path = ['serviceEndpoints', name, credentials.length === 1 ? 'credential' : 'credentials'];
+  if (disabled !== undefined) return [{ path, message: `upstream "${name}" is disabled: ${disabled}` }];
+  return credentials.flatMap((each) =>
+    each.missing === undefined || each instanceof RotatingCredential
+      ? []
+      : [{ path, message: `upstream "${name}" is asked without one of its credentials: ${each.missing}` }],
+  );
 }
 
 /** A plugin's key is known at the top level like our own. */

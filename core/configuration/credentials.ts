@@ -1,53 +1,165 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
+import type { Credential } from '../catalog/credential';
+import { parseDuration } from '../settings';
+import { fetchingFrom } from './cloud-identity';
 import { isOwnSecret } from './own-secrets';
+import type { LocatedProblem } from './problems';
+import { type Fetching, fetchingCommand, RotatingCredential } from './rotating-credential';
 import type { ServiceEndpointSettings } from './schema';
 
-/** The credential of an upstream, why there is none yet, or what is wrong with where it should be. */
-export type Credential =
+/** A secret as it is now, why there is none yet, or what is wrong with where it should be. */
+export type Secret =
   | { readonly value: string }
   | { readonly missing: string }
   | { readonly problem: string; readonly at: 'env' | 'file' };
 
-/** Reads a credential from where the configuration says it is; a configuration must not reach any file or secret of the machine. */
-export function readCredential(
-  { env: name, file = '' }: ServiceEndpointSettings['credential'],
+/** Where a secret is that is read once. */
+interface SecretPlace {
+  readonly env?: string;
+  readonly file?: string;
+}
+
+type CredentialSettings = NonNullable<ServiceEndpointSettings['credential']>;
+
+/** The ways to come by a credential; each has one. */
+const KINDS = ['env', 'file', 'command', 'cloud', 'none'] as const;
+
+/** Where a configuration is read. */
+export interface CredentialReading {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly problems: LocatedProblem[];
+}
+
+/** The credentials of an upstream; one without a value stands for those that could not be read, which are among the problems. */
+export function readCredentials(
+  path: readonly string[],
+  { credential, credentials }: Pick<ServiceEndpointSettings, 'credential' | 'credentials'>,
+  reading: CredentialReading,
+): readonly [Credential, ...Credential[]] {
+  const { problems } = reading;
+  if ((credential === undefined) === (credentials === undefined)) {
+    const message =
+      credential === undefined ? '"credential" is missing' : 'has credential and credentials: expected one';
+    problems.push({ path, message });
+  }
+  const one = credential === undefined ? [] : [{ settings: credential, at: [...path, 'credential'] }];
+  const several = credentials?.map((settings, index) => ({ settings, at: [...path, 'credentials', index] }));
+  const names = new Set<string>();
+  const [first = ABSENT, ...others] = (several ?? one).map(({ settings, at }) => {
+    const read = readOne(at, settings, reading);
+    if (names.has(read.name))
+      problems.push({ path: at, message: `"${read.name}" is there twice; give it another name` });
+    names.add(read.name);
+    return read;
+  });
+  return [first, ...others];
+}
+
+const ABSENT: Credential = { name: '', weight: 1, value: undefined, missing: undefined };
+
+function readOne(
+  path: LocatedProblem['path'],
+  settings: CredentialSettings,
+  { folder, env, problems }: CredentialReading,
+): Credential {
+  const { weight = 1, refreshEvery, command, cloud } = settings;
+  const kinds = KINDS.filter((kind) => settings[kind] !== undefined);
+  const [kind] = kinds;
+  if (kind === undefined || kinds.length > 1) {
+    problems.push({ path, message: `expected one of ${KINDS.join(', ')}` });
+    return ABSENT;
+  }
+  const name = settings.name ?? nameOf(settings);
+  if (refreshEvery !== undefined && command === undefined && cloud === undefined)
+    problems.push({ path: [...path, 'refreshEvery'], message: 'is for command and cloud' });
+  if (kind === 'none') return { name, weight, value: '', missing: undefined };
+  if (command === undefined && cloud === undefined) {
+    const secret = readSecret(settings, folder, env);
+    if ('problem' in secret) problems.push({ path: [...path, secret.at], message: secret.problem });
+    return {
+      name,
+      weight,
+      value: 'value' in secret ? secret.value : undefined,
+      missing: 'missing' in secret ? secret.missing : undefined,
+    };
+  }
+  const fetching =
+    cloud === undefined ? readCommand(path, command ?? [], { folder, env, problems }) : fetchingFrom(cloud);
+  return new RotatingCredential(name, weight, fetching, parseDuration(refreshEvery ?? REFRESH_EVERY));
+}
+
+/** An operator who may change the configuration must not be able to run any program of the machine. */
+function readCommand(
+  path: LocatedProblem['path'],
+  [program = '', ...args]: readonly string[],
+  { folder, env, problems }: CredentialReading,
+): Fetching {
+  const inside = pathInside(program, folder, env);
+  if (inside === undefined) {
+    const message = `${program} is not in the folder of credentials; put a program there, or set CREDENTIALS_DIR`;
+    problems.push({ path: [...path, 'command'], message });
+  }
+  return fetchingCommand([inside ?? program, ...args], folder, env);
+}
+
+const REFRESH_EVERY = '10m';
+
+/** Where a credential is, without what it is. */
+function nameOf({ env, file, command, cloud }: CredentialSettings): string {
+  if (env !== undefined) return `env ${env}`;
+  if (file !== undefined) return `file ${file}`;
+  if (command !== undefined) return `command ${command[0] ?? ''}`;
+  return cloud === undefined ? 'none' : `cloud ${cloud}`;
+}
+
+/** Reads a secret from where the configuration says it is; a configuration must not reach any file or secret of the machine. */
+export function readSecret(
+  { env: name, file = '' }: SecretPlace,
   configFolder: string,
   env: NodeJS.ProcessEnv,
-): Credential {
+): Secret {
   return name === undefined ? readFromFile(file, configFolder, env) : readFromEnvironment(name, env);
 }
 
-/** Returns the name of a credential: where it is, without what it is. */
-export function credentialName({ env, file = '' }: ServiceEndpointSettings['credential']): string {
-  return env === undefined ? `file ${file}` : `env ${env}`;
-}
-
-function readFromEnvironment(name: string, env: NodeJS.ProcessEnv): Credential {
+function readFromEnvironment(name: string, env: NodeJS.ProcessEnv): Secret {
   if (isOwnSecret(name)) return { problem: `${name} is a secret of the gateway itself; use another name`, at: 'env' };
   const value = env[name]?.trim() ?? '';
   return value === '' ? { missing: `${name} is not set` } : { value };
 }
 
-function readFromFile(file: string, configFolder: string, env: NodeJS.ProcessEnv): Credential {
-  const folder = resolve(configFolder, env['CREDENTIALS_DIR'] || '.');
-  const outside: Credential = {
-    problem: `${file} is not in the folder of credentials; put it there, or set CREDENTIALS_DIR`,
-    at: 'file',
-  };
-  const path = resolve(folder, file);
-  // Before it is looked for, so that nothing is told of files elsewhere.
-  if (!isWithin(folder, path) || isHidden(folder, path)) return outside;
+function readFromFile(file: string, configFolder: string, env: NodeJS.ProcessEnv): Secret {
+  const path = pathInside(file, configFolder, env);
+  if (path === undefined) {
+    const problem = `${file} is not in the folder of credentials; put it there, or set CREDENTIALS_DIR`;
+    return { problem, at: 'file' };
+  }
   try {
-    const real = realpathSync(path);
-    if (!isWithin(realpathSync(folder), real) || isInDataFolder(real, env)) return outside;
-    const value = readFileSync(real, 'utf8').trim();
+    const value = readFileSync(path, 'utf8').trim();
     return value === '' ? { missing: `the credential file ${file} is empty` } : { value };
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    if (reason === 'ENOENT') return { missing: `the credential file ${file} is missing` };
-    return { problem: `${file} cannot be read (${reason})`, at: 'file' };
+    if (codeOf(error) === 'ENOENT') return { missing: `the credential file ${file} is missing` };
+    return { problem: `${file} cannot be read (${codeOf(error)})`, at: 'file' };
   }
+}
+
+/** Where a file of the folder of credentials is, if it is there; undefined where it would be elsewhere. */
+function pathInside(file: string, configFolder: string, env: NodeJS.ProcessEnv): string | undefined {
+  const folder = resolve(configFolder, env['CREDENTIALS_DIR'] || '.');
+  const path = resolve(folder, file);
+  // Before it is looked for, so that nothing is told of files elsewhere.
+  if (!isWithin(folder, path) || isHidden(folder, path)) return undefined;
+  try {
+    const real = realpathSync(path);
+    return isWithin(realpathSync(folder), real) && !isInDataFolder(real, env) ? real : undefined;
+  } catch {
+    return path;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }
 
 function isWithin(folder: string, path: string): boolean {

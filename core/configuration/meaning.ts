@@ -85,6 +85,7 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     ...facts(`${what} adapterSettings`, adapterSettings, of('adapterSettings')),
     // The credential itself is not shown: where it is, and whether it is there, is what routing depends on.
     ...facts(`${what} credential`, of('credential'), of('credential')),
+    ...facts(`${what} credentials`, of('credentials'), of('credentials')),
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
     ...facts(
       what,

@@ -1,6 +1,6 @@
 import type { Reporting } from '../catalog/catalog';
 import { parseUsd } from '../money';
-import { readCredential } from './credentials';
+import { readSecret } from './credentials';
 import type { LocatedProblem } from './problems';
 import type { ServiceEndpointSettings } from './schema';
 
@@ -20,18 +20,20 @@ const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
 /** Where the vendor's reports are; undefined when they are not read, or when something is wrong, which is added to the problems. */
 export function readReporting(
   upstream: readonly string[],
-  { reporting, adapter, url }: ServiceEndpointSettings,
+  { reporting, adapter, url, credentials = [] }: ServiceEndpointSettings,
   { folder, env, problems }: Reading,
 ): Reporting | undefined {
   if (reporting === undefined) return undefined;
   const path = [...upstream, 'reporting'];
-  const credential = readCredential(reporting.credential, folder, env);
+  const credential = readSecret(reporting.credential, folder, env);
   if ('problem' in credential)
     problems.push({ path: [...path, 'credential', credential.at], message: credential.problem });
   const [first = ''] = [adapter].flat();
   const vendor = reporting.vendor ?? VENDOR_OF_ADAPTER[first];
   if (vendor === undefined)
     problems.push({ path, message: `say vendor: the adapter "${first}" does not tell whose reports they are` });
+  if (reporting.apiKeyId !== undefined && credentials.length > 1)
+    problems.push({ path: [...path, 'apiKeyId'], message: 'is of one key, and the upstream has several credentials' });
   const base = reporting.url ?? url;
   if (!URL.canParse(base)) problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
   const alarmAboveE8 = readUsd([...path, 'alarmAboveUsd'], reporting.alarmAboveUsd, problems);

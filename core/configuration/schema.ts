@@ -180,24 +180,62 @@ const MODEL = {
   },
 } as const;
 
+const SECRET_PLACES = {
+  env: {
+    description: 'The environment variable that holds it.',
+    type: 'string',
+    pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+    'x-expected': 'the name of an environment variable, not its value',
+  },
+  file: {
+    description:
+      "A file that holds it, within CREDENTIALS_DIR and relative to it; default: the configuration's folder.",
+    type: 'string',
+    minLength: 1,
+  },
+} as const;
+
 /** Where a secret is, which the configuration itself never has. */
-const CREDENTIAL = {
+const SECRET = {
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
   maxProperties: 1,
+  properties: SECRET_PLACES,
+} as const;
+
+/** One of env, file, command, cloud and none. */
+const CREDENTIAL = {
+  type: 'object',
+  additionalProperties: false,
   properties: {
-    env: {
-      description: 'The environment variable that holds it.',
-      type: 'string',
-      pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
-      'x-expected': 'the name of an environment variable, not its value',
-    },
-    file: {
+    ...SECRET_PLACES,
+    command: {
       description:
-        "A file that holds it, within CREDENTIALS_DIR and relative to it; default: the configuration's folder.",
+        'A program in the folder of credentials and its arguments, run without a shell: what it prints is the credential.',
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+    },
+    cloud: {
+      description: 'The identity that the gateway has in the cloud it runs in.',
+      enum: ['aws', 'google'],
+    },
+    none: { description: 'The upstream asks for no credential.', const: true },
+    refreshEvery: {
+      ...DURATION,
+      description: 'How often command or cloud is asked again; earlier where it says when it expires. Default: 10m.',
+    },
+    name: {
+      description: 'Its name in records, logs and lists; default: where it comes from, such as `env NAME`.',
       type: 'string',
       minLength: 1,
+      maxLength: 100,
+    },
+    weight: {
+      description: "Its share of the calls among the upstream's credentials; default: 1.",
+      type: 'number',
+      exclusiveMinimum: 0,
     },
   },
 } as const;
@@ -209,7 +247,7 @@ const REPORTING = {
   required: ['credential'],
   properties: {
     credential: {
-      ...CREDENTIAL,
+      ...SECRET,
       description: "Where the key for the vendor's admin API is; while it is unset or empty no report is read.",
     },
     vendor: {
@@ -244,7 +282,7 @@ const REPORTING = {
 const SERVICE_ENDPOINT = {
   type: 'object',
   additionalProperties: false,
-  required: ['url', 'adapter', 'credential', 'models'],
+  required: ['url', 'adapter', 'models'],
   properties: {
     url: {
       description: "The upstream's base address; the adapter adds the protocol's path.",
@@ -263,6 +301,14 @@ const SERVICE_ENDPOINT = {
       ...CREDENTIAL,
       description:
         "Where the platform's key for this upstream is; while it is unset or empty the upstream is disabled.",
+    },
+    credentials: {
+      description:
+        'Several in place of one. One that is refused or rate limited rests, and the others are used meanwhile.',
+      type: 'array',
+      items: CREDENTIAL,
+      minItems: 1,
+      maxItems: 100,
     },
     reporting: REPORTING,
     tier: {

@@ -12,10 +12,11 @@ import { mostCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
 import { formatUsd, MAX_AMOUNT_E8 } from '../money';
 import { compileCheck, parseDuration } from '../settings';
-import { credentialName, readCredential } from './credentials';
+import { readCredentials } from './credentials';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
 import { readReporting } from './reporting';
+import { RotatingCredential } from './rotating-credential';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
 
 /** The upstreams with their adapters, credentials, models and prices. */
@@ -32,17 +33,15 @@ export function readUpstreams(
       return [];
     }
     const adapters = readAdapters(path, settings, problems);
-    const credential = readCredential(settings.credential, folder, env);
-    if ('problem' in credential)
-      problems.push({ path: [...path, 'credential', credential.at], message: credential.problem });
+    const credentials = readCredentials(path, settings, { folder, env, problems });
     const upstream: Upstream = {
       name,
       url: new URL(settings.url),
       adapters,
       adapterSettings: settings.adapterSettings ?? {},
-      credential: 'value' in credential ? credential.value : undefined,
-      credentialName: credentialName(settings.credential),
-      disabled: 'missing' in credential ? credential.missing : undefined,
+      credentials,
+      credential: credentials[0],
+      disabled: disabledBy(credentials),
       tier: settings.tier,
       weight: settings.weight,
       maxConcurrent: settings.maxConcurrent,
@@ -63,6 +62,12 @@ export function readUpstreams(
     checkProtocols(path, upstream, problems);
     return [upstream];
   });
+}
+
+/** Why no credential can be shown. One that rotates may come at any time. */
+function disabledBy(credentials: Upstream['credentials']): string | undefined {
+  const isHopeless = credentials.every((each) => each.missing !== undefined && !(each instanceof RotatingCredential));
+  return isHopeless ? credentials.map(({ missing }) => missing).join('; ') : undefined;
 }
 
 function readAdapters(

@@ -94,7 +94,13 @@ const checkMessage = compileCheck<Message>({
       items: {
         type: 'object',
         required: ['upstream', 'is'],
-        properties: { upstream: TEXT, is: TEXT, forMs: { ...COUNT, default: 0 } },
+        properties: {
+          upstream: TEXT,
+          is: TEXT,
+          forMs: { ...COUNT, default: 0 },
+          credential: { ...TEXT, default: '' },
+          status: { ...COUNT, default: 0 },
+        },
       },
     },
     observed: {

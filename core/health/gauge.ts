@@ -1,4 +1,5 @@
 import type { AttemptOutcome } from '../wire/dial-failure';
+import { CredentialGauge } from './credential-gauge';
 import { Ejection, type EjectionRules, type EjectionState } from './ejection';
 import { halved, MovingEstimate } from './moving-estimate';
 
@@ -65,6 +66,8 @@ export class UpstreamGauge {
   readonly latencies = newLatencies();
   /** By the upstream's own names. */
   readonly models = new Map<string, ModelGauge>();
+  /** By their names. */
+  readonly credentials = new Map<string, CredentialGauge>();
   /** Not asked first before then: it said so itself (`Retry-After`). */
   restsUntilMs = 0;
   /** An operator has taken it out, until an operator brings it back. */
@@ -87,6 +90,15 @@ export class UpstreamGauge {
     if (known === undefined) {
       known = new ModelGauge(this);
       this.models.set(name, known);
+    }
+    return known;
+  }
+
+  credential(name: string): CredentialGauge {
+    let known = this.credentials.get(name);
+    if (known === undefined) {
+      known = new CredentialGauge(name);
+      this.credentials.set(name, known);
     }
     return known;
   }
@@ -116,6 +128,7 @@ export class UpstreamGauge {
   restore(): void {
     this.isTakenOut = false;
     this.ejection.restore();
+    for (const each of this.credentials.values()) each.restore();
     this.beginAnew();
   }
 

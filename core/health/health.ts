@@ -1,7 +1,9 @@
-import type { Candidate } from '../catalog/catalog';
+import type { Candidate, Upstream } from '../catalog/catalog';
 import type { Verdict } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
 import type { AttemptOutcome } from '../wire/dial-failure';
+import { usableCredentials } from './choose-credential';
+import { type CredentialGauge, isAboutCredential, RATE_LIMITED } from './credential-gauge';
 import { EJECTION_RULES, type Ejection, type EjectionRules } from './ejection';
 import { kindOf, type ModelGauge, UpstreamGauge } from './gauge';
 import { type AskedFor, cacheReadShareOf, ModelUse } from './model-use';
@@ -32,7 +34,22 @@ export interface AttemptFailure {
 /** What other nodes should know at once. */
 export type HealthNews =
   | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
+  | {
+      readonly upstream: string;
+      readonly is: 'credential resting';
+      readonly credential: string;
+      readonly status: number;
+      readonly forMs: number;
+    }
   | { readonly upstream: string; readonly is: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
+
+/** A credential was refused, or rate limited, and had not been until now. */
+export interface CredentialRefused {
+  readonly credential: string;
+  readonly status: number;
+  /** How long it is not used; undefined where there is no other, which is used all the same. */
+  readonly restsForMs: number | undefined;
+}
 
 export interface HealthOptions {
   readonly rules?: EjectionRules;
@@ -100,6 +117,7 @@ export class UpstreamHealth {
     const nowMs = this.now();
     const gauge = this.upstream(candidate.upstream.name);
     gauge.answers += 1;
+    gauge.credential(candidate.upstream.credential.name).answered(nowMs - ms);
     if (gauge.ejection.succeeded(nowMs - ms, nowMs)) {
       gauge.beginAnew();
       this.#tell({ upstream: gauge.name, is: 'back' });
@@ -111,21 +129,45 @@ export class UpstreamHealth {
 
   /**
    * An attempt was not answered within `ms`, or an answer broke off just now. What does not speak against the upstream, as a call
-   * that is wrong in itself, changes nothing.
+   * that is wrong in itself, changes nothing. Returns what the operator should know of the credential.
    */
-  failed({ upstream: { name } }: AskedCandidate, failure: AttemptFailure, ms = 0): void {
+  failed({ upstream }: AskedCandidate, failure: AttemptFailure, ms = 0): CredentialRefused | undefined {
+    const { name } = upstream;
     const { outcome, verdict, status, retryAfterMs } = failure;
     const nowMs = this.now();
     const gauge = this.upstream(name);
     if (outcome === 'cancelled') return void this.#giveUpProbe(gauge);
     if (verdict !== 'next' || NOT_ABOUT_THE_UPSTREAM.has(status)) return void this.#answeredSomehow(gauge, nowMs);
     gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
+    const isRefusal = outcome === 'status' && isAboutCredential(status);
+    const refused = isRefusal ? this.#refused(upstream, gauge, { status, retryAfterMs }, nowMs) : undefined;
+    // While another credential can be used, what one of them is told is not about the upstream.
+    if (isRefusal && upstream.credentials.length > 1 && usableCredentials(upstream, this).length > 0) {
+      this.#answeredSomehow(gauge, nowMs);
+      return refused;
+    }
     gauge.lastFailureMs = nowMs;
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
     const outMs = gauge.ejection.failed(nowMs, nowMs - ms);
     if (outMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs: outMs });
-    if (status === 429 && retryAfterMs !== undefined) this.#rest(gauge, retryAfterMs, nowMs);
+    const restMs = isRefusal ? restOfUpstream(upstream, gauge, { status, retryAfterMs }, nowMs) : undefined;
+    if (restMs !== undefined) this.#rest(gauge, restMs, nowMs);
+    return refused;
+  }
+
+  #refused(
+    { name: upstream, credential, credentials }: Upstream,
+    gauge: UpstreamGauge,
+    { status = 0, retryAfterMs }: Pick<AttemptFailure, 'status' | 'retryAfterMs'>,
+    nowMs: number,
+  ): CredentialRefused | undefined {
+    const known = gauge.credential(credential.name);
+    const forMs = known.refused(credential, status, retryAfterMs, nowMs);
+    if (forMs === undefined) return undefined;
+    const isAlone = credentials.length === 1;
+    if (!isAlone) this.#tell({ upstream, is: 'credential resting', credential: credential.name, status, forMs });
+    return { credential: credential.name, status, restsForMs: isAlone ? undefined : forMs };
   }
 
   /** An answer reports more than its call allows. */
@@ -250,6 +292,9 @@ export class UpstreamHealth {
       case 'probed in vain':
         gauge.ejection.giveUpProbe();
         break;
+      case 'credential resting':
+        gauge.credential(news.credential).rest(news.status, news.forMs, nowMs);
+        break;
       case 'resting':
         gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(news.forMs, REST_AT_MOST_MS));
     }
@@ -276,11 +321,12 @@ export class UpstreamHealth {
   /** Everything a node that has just begun should know: who is out or rests, and for how long. */
   standing(): readonly HealthNews[] {
     const nowMs = this.now();
-    return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs }): HealthNews[] => [
+    return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs, credentials }): HealthNews[] => [
       ...(ejection.outUntilMs === undefined
         ? []
         : [{ upstream: name, is: 'out', forMs: Math.max(0, ejection.outUntilMs - nowMs) } as const]),
       ...(restsUntilMs > nowMs ? [{ upstream: name, is: 'resting', forMs: restsUntilMs - nowMs } as const] : []),
+      ...[...credentials.values()].flatMap((each) => restingNews(name, each, nowMs)),
     ]);
   }
 
@@ -298,6 +344,28 @@ export class UpstreamHealth {
 function hearOut(ejection: Ejection, forMs: number, nowMs: number): void {
   const { outUntilMs } = ejection;
   if (outUntilMs === undefined || forMs > Math.max(0, outUntilMs - nowMs)) ejection.putOut(forMs, nowMs);
+}
+
+function restingNews(
+  upstream: string,
+  { name: credential, refusedWith: status, restsUntilMs }: CredentialGauge,
+  nowMs: number,
+): HealthNews[] {
+  if (status === undefined || restsUntilMs <= nowMs) return [];
+  return [{ upstream, is: 'credential resting', credential, status, forMs: restsUntilMs - nowMs }];
+}
+
+/** How long an upstream rests that no credential can be shown to; undefined: it does not. A single one rests where the vendor says so. */
+function restOfUpstream(
+  { credentials }: Upstream,
+  gauge: UpstreamGauge,
+  { status, retryAfterMs }: Pick<AttemptFailure, 'status' | 'retryAfterMs'>,
+  nowMs: number,
+): number | undefined {
+  if (credentials.length === 1) return status === RATE_LIMITED ? retryAfterMs : undefined;
+  const present = credentials.filter(({ value }) => value !== undefined);
+  const untilMs = present.map(({ name }) => gauge.credential(name).restsUntilMs);
+  return Math.max(0, Math.min(...untilMs) - nowMs);
 }
 
 function noteLatency(gauge: UpstreamGauge, model: string, stream: boolean, ms: number, nowMs: number, times = 1): void {

@@ -49,4 +49,28 @@ export function exposeUpstreams(health: UpstreamHealth): void {
         this.set({ upstream: name }, isTakenOut || ejection.outUntilMs !== undefined ? 1 : 0);
     },
   });
+  new Counter({
+    name: 'tollgate_upstream_credential_refusals_total',
+    help: 'Answers 401, 403 and 429 that a credential of an upstream got, by the status.',
+    labelNames: ['upstream', 'credential', 'status'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const { name: upstream, credentials } of health.upstreams())
+        for (const { name: credential, refusals } of credentials.values())
+          for (const [status, count] of refusals) this.inc({ upstream, credential, status }, count);
+    },
+  });
+  new Gauge({
+    name: 'tollgate_upstream_credential_refused',
+    help: '1 while a credential of an upstream is refused or rate limited.',
+    labelNames: ['upstream', 'credential'],
+    registers: [metrics],
+    collect() {
+      this.reset();
+      for (const { name: upstream, credentials } of health.upstreams())
+        for (const { name: credential, refusedWith } of credentials.values())
+          this.set({ upstream, credential }, refusedWith === undefined ? 0 : 1);
+    },
+  });
 }

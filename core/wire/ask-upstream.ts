@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { Candidate } from '../catalog/catalog';
-import type { AnswerBeginning, BodyEdit, ModelCall } from '../catalog/upstream';
+import type { Candidate, Upstream } from '../catalog/catalog';
+import type { AnswerBeginning, BodyEdit, ModelCall, UpstreamAdapter } from '../catalog/upstream';
 import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
 import { applyBodyEdits, type EditedBody, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
@@ -57,11 +57,26 @@ export function outgoing(
     headers: {
       ...headers,
       ...wanted.headers,
-      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
+      ...shownCredential(upstream, adapter),
     },
     chunks,
     byteLength,
   };
+}
+
+/** The headers that show the platform's credential; none where the upstream asks for none. @throws NoCredential */
+export function shownCredential(
+  { credential: { name, value }, adapterSettings }: Upstream,
+  adapter: UpstreamAdapter,
+): Readonly<Record<string, string>> {
+  if (value === undefined) throw new NoCredential(`there is no credential "${name}" yet`);
+  return value === '' ? {} : adapter.authorize(value, adapterSettings);
+}
+
+/** A credential that is fetched was never there. Nothing was sent. */
+class NoCredential extends Error {
+  override readonly name = 'NoCredential';
+  readonly code = 'NO_CREDENTIAL';
 }
 
 /** The limits of tools that the call does not limit. Tools that share one get the smallest. */

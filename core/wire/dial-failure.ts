@@ -22,6 +22,7 @@ const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
   UND_ERR_ABORT: 'cancelled',
   ABORT_ERR: 'cancelled',
   ADDRESS_REFUSED: 'connect_failed',
+  NO_CREDENTIAL: 'connect_failed',
   // The pool was retired between asking for it and using it.
   UND_ERR_CLOSED: 'connect_failed',
   ECONNREFUSED: 'connect_failed',

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import WebSocket, { type ClientOptions } from 'ws';
 import type { Candidate, Upstream } from '../catalog/catalog';
+import type { Credential } from '../catalog/credential';
 import type { BodyEdit } from '../catalog/upstream';
 import { type Outgoing, outgoing, type UpstreamCall } from './ask-upstream';
 import { noteProgress } from './dial-failure';
@@ -48,6 +49,11 @@ export class UpstreamSocket {
   /** The upstream has answered on the socket, which is still open. */
   isAt(upstream: Upstream): boolean {
     return this.#link?.hasAnswered === true && this.#link.takes(upstream);
+  }
+
+  /** The one of the upstream's credentials that the socket was dialled with. */
+  credentialAt({ credentials }: Pick<Upstream, 'credentials'>): Credential | undefined {
+    return credentials.find(({ name }) => name === this.#link?.credential.name);
   }
 
   /** An answer that was given on the socket, which is still open. */
@@ -104,8 +110,13 @@ class Link {
   /** Nothing runs on it, and it is the one that would be dialled for this upstream now. */
   takes({ name, url, credential }: Upstream): boolean {
     const own = this.#upstream;
-    const isTheSame = name === own.name && url.href === own.url.href && credential === own.credential;
+    const isShown = credential.name === own.credential.name && credential.value === own.credential.value;
+    const isTheSame = name === own.name && url.href === own.url.href && isShown;
     return isTheSame && this.#isOpen && (this.#exchange?.isOver ?? true);
+  }
+
+  get credential(): Credential {
+    return this.#upstream.credential;
   }
 
   answerOf(id: string): SocketAnswer | undefined {
@@ -145,8 +156,8 @@ class Link {
   #remember(event: Buffer): void {
     const answer = answerIn(event);
     if (answer === undefined) return;
-    const { name: upstream, credentialName: credential = '' } = this.#upstream;
-    this.#answers.set(answer.id, { upstream, credential, ...answer.tokens });
+    const { name: upstream, credential } = this.#upstream;
+    this.#answers.set(answer.id, { upstream, credential: credential.name, ...answer.tokens });
     const [oldest] = this.#answers.keys();
     if (this.#answers.size > MOST_ANSWERS && oldest !== undefined) this.#answers.delete(oldest);
   }

@@ -9,6 +9,7 @@ import { decodedChunks } from '../../core/wire/exchange';
 import type { MemberPlace } from '../../core/wire/json-members';
 import { findMembers } from '../../core/wire/json-members';
 import { isAnswer, parseJson } from '../../core/wire/read-answer';
+import type { UpstreamExchange } from '../../core/wire/upstream-exchange';
 
 /** What came of one tiny real call. */
 export interface TestResult {
@@ -51,9 +52,9 @@ export async function callUpstream(
 ): Promise<MadeTest> {
   const made = beginAttempt({ upstream, model }, 'test');
   const startedMs = performance.now();
-  const exchange = askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
+  let exchange: UpstreamExchange | undefined;
   const patience = setTimeout(
-    () => exchange.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
+    () => exchange?.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
     PATIENCE_MS,
   );
   const result = (status: number | null, problem: string | null): MadeTest => {
@@ -74,6 +75,7 @@ export async function callUpstream(
     };
   };
   try {
+    exchange = askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
     const head = await exchange.head;
     const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
     made.upstreamRequestId = upstreamRequestId(head.headers);
@@ -83,14 +85,14 @@ export async function callUpstream(
     if (isFine) noteUsage(made, adapter.readBody(body).usage);
     return result(
       head.status,
-      isFine ? null : `it answered ${head.status}: ${without(upstream.credential, text).slice(0, SHOWN_AT_MOST)}`,
+      isFine ? null : `it answered ${head.status}: ${without(upstream.credential.value, text).slice(0, SHOWN_AT_MOST)}`,
     );
   } catch (error) {
     made.outcome = classifyDialFailure(error);
     return result(null, `${made.outcome}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
     clearTimeout(patience);
-    exchange.cancel();
+    exchange?.cancel();
   }
 }
 
@@ -101,7 +103,7 @@ function noteUsage(made: MadeAttempt, usage: Usage): void {
 
 /** Some upstreams repeat the key they were shown, and what they answer is written into the audit log. */
 function without(credential: string | undefined, text: string): string {
-  return credential === undefined ? text : text.replaceAll(credential, '[credential]');
+  return credential === undefined || credential === '' ? text : text.replaceAll(credential, '[credential]');
 }
 
 /** The question as a client would have sent it. */

@@ -6,6 +6,7 @@ import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { UpstreamAdapter } from '../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { shownCredential } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure } from '../../core/wire/egress';
 import { decodedChunks, Exchange } from '../../core/wire/exchange';
@@ -46,7 +47,7 @@ export async function askVendor(
     headers: {
       accept: 'application/json',
       'accept-encoding': 'identity',
-      ...adapter.authorize(upstream.credential ?? '', upstream.adapterSettings),
+      ...shownCredential(upstream, adapter),
     },
   });
   const stop = () => exchange.cancel();
@@ -81,7 +82,7 @@ async function placeOf({ catalog, health, keptObjects }: Parts, { accountId, id 
   const kept = await keptObjects.find(accountId, 'previous_response_id', id);
   const places = catalog.upstreams.flatMap((upstream): readonly Place[] => {
     const adapter = upstream.adapters.find(({ protocols }) => protocols.includes('responses'));
-    const isIts = upstream.name === kept?.upstream && (upstream.credentialName ?? '') === kept.credential;
+    const isIts = upstream.name === kept?.upstream && upstream.credentials.some(({ name }) => name === kept.credential);
     return adapter === undefined || !isIts || upstream.disabled !== undefined ? [] : [{ upstream, adapter }];
   });
   if (kept === undefined || places.length === 0)

@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallKey } from '../../core/accounts/identify';
 import type { Answer, Attempt, Call, Meter, ModelRequest, Reservation } from '../../core/calls/call';
 import { beginAttempt } from '../../core/calls/made-attempt';
 import type { NewIds } from '../../core/calls/new-ids';
 import { readOnMs } from '../../core/calls/read-on';
+import { sessionHash } from '../../core/catalog/affinity';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import { askedWith, keptTo } from '../../core/catalog/credential';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
+import { chooseCredential, usableCredentials } from '../../core/health/choose-credential';
+import { isAboutCredential, RATE_LIMITED } from '../../core/health/credential-gauge';
 import { type Attempted, attempt } from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
 import { noteMade } from './note-made';
@@ -33,8 +38,8 @@ export type AskingCall = Pick<
   | 'newIds'
   | 'upstreamSocket'
 > & {
-  readonly key: { readonly accountId: string };
-  readonly request: Pick<ModelRequest, 'stream' | 'members'>;
+  readonly key: Pick<CallKey, 'accountId' | 'keyId'>;
+  readonly request: Pick<ModelRequest, 'stream' | 'members' | 'session'>;
   readonly reservation: Pick<Reservation, 'onClientAbort'>;
   readonly candidates: readonly Candidate[];
   readonly meter: Meter;
@@ -50,7 +55,12 @@ const ABANDONED: Failure = { outcome: 'cancelled', status: undefined, verdict: '
  */
 function reachable({ candidates, upstreamSocket, request }: AskingCall): readonly Candidate[] {
   if (upstreamSocket === undefined) return candidates;
-  const there = candidates.filter(({ upstream }) => upstreamSocket.isAt(upstream));
+  const there = candidates.flatMap((candidate) => {
+    const { upstream } = candidate;
+    const credential = upstreamSocket.credentialAt(upstream);
+    if (credential === undefined || !upstreamSocket.isAt(askedWith(upstream, credential))) return [];
+    return [{ ...candidate, upstream: keptTo(upstream, credential) }];
+  });
   if (there.length > 0) return there;
   if (request.members.get('generate') !== 'false') return candidates;
   const able = candidates.filter(({ upstream }) => upstream.webSocket);
@@ -64,7 +74,9 @@ export type RelayedAnswer = Answer & { readonly kind: 'relay' };
 export class Attempts implements AttemptingCall {
   readonly made: Attempt[] = [];
   #waiting: readonly Candidate[];
-  readonly #first: Candidate | undefined;
+  readonly #first: string | undefined;
+  /** The credentials that were refused for this call, by upstream. */
+  readonly #refused = new Map<string, Set<string>>();
   #retriesLeft: number;
   #askedAtMs = 0;
   /** The step to whom is asked now was free, for it had not failed lately. */
@@ -77,7 +89,7 @@ export class Attempts implements AttemptingCall {
     private readonly budget: RetryBudget,
   ) {
     this.#waiting = reachable(call);
-    this.#first = this.#waiting[0];
+    this.#first = this.#waiting[0]?.upstream.name;
     this.#retriesLeft = settings.sameUpstreamRetries;
   }
 
@@ -113,11 +125,21 @@ export class Attempts implements AttemptingCall {
     return readOnMs(this.call.request, upstream, this.call.reservation);
   }
 
-  /** The next candidate, no longer waiting; undefined when nobody is left. */
+  /** The next candidate, no longer waiting, with the credential to ask it with; undefined when nobody is left. */
   take(): Candidate | undefined {
     const [first] = this.#waiting;
     this.#waiting = this.#waiting.slice(1);
-    return first;
+    return first && this.#withCredential(first);
+  }
+
+  #withCredential(candidate: Candidate): Candidate {
+    const { upstream } = candidate;
+    if (upstream.credentials.length === 1) return candidate;
+    const { key, request } = this.call;
+    const session = request.session === undefined ? undefined : sessionHash(key, request.session);
+    const tried = this.#refused.get(upstream.name);
+    const credential = chooseCredential(upstream, this.gateway.health, { session, tried });
+    return { ...candidate, upstream: askedWith(upstream, credential) };
   }
 
   /** Asks one candidate and writes down how it went, wherever that is of interest. */
@@ -127,7 +149,7 @@ export class Attempts implements AttemptingCall {
     this.#askedAtMs = performance.now();
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
-    call.facts.fallback = candidate !== this.#first;
+    call.facts.fallback = upstream !== this.#first;
     const making = beginAttempt(candidate, request.beginning === undefined ? 'failed' : 'continuation');
     call.facts.made.push(making);
     const attempted = await attempt(candidate, request, gateway.egress, this, this.settings.preambleHoldMs);
@@ -147,18 +169,33 @@ export class Attempts implements AttemptingCall {
     const { outcome, status } = attempted.failure;
     made.push({ upstream, outcome, status, ms });
     if (this.#isOnTrust) this.budget.spend();
-    gateway.health.failed(candidate, attempted.failure, ms);
+    const refused = gateway.health.failed(candidate, attempted.failure, ms);
+    if (refused?.status === RATE_LIMITED)
+      gateway.log.info({ upstream, ...refused }, 'an upstream rate limits a credential');
+    else if (refused !== undefined) gateway.log.warn({ upstream, ...refused }, 'an upstream refuses a credential');
     return attempted;
+  }
+
+  /** Has an upstream that refused a credential asked with another one, before anybody else is. */
+  #askAgainWithAnother(failed: Candidate, { outcome, status, verdict }: Failure): void {
+    const { name, credential, credentials } = failed.upstream;
+    if (credentials.length === 1 || outcome !== 'status' || verdict !== 'next' || !isAboutCredential(status)) return;
+    const refused = this.#refused.get(name) ?? new Set();
+    this.#refused.set(name, refused.add(credential.name));
+    if (usableCredentials(failed.upstream, this.gateway.health, refused).length > 0)
+      this.#waiting = [failed, ...this.#waiting];
   }
 
   /** What to do about a failure; who cannot do better does not wait any longer. */
   decide(failure: Failure, failed: Candidate): Decision {
     if (failure.verdict === 'larger-context')
       this.#waiting = this.#waiting.filter(({ model }) => model.context > failed.model.context);
+    this.#askAgainWithAnother(failed, failure);
     const decision = decide(failure, this.#situation());
     const last = this.made.at(-1);
     if (last !== undefined) this.call.facts.routing.attempts.push({ ...last, why: decision.why });
-    this.gateway.log.debug({ requestId: this.call.id, ...last, ...decision }, 'an attempt failed');
+    const credential = failed.upstream.credential.name;
+    this.gateway.log.debug({ requestId: this.call.id, ...last, credential, ...decision }, 'an attempt failed');
     return decision;
   }
 
@@ -195,7 +232,7 @@ export class Attempts implements AttemptingCall {
     this.#retriesLeft -= 1;
     const withJitterMs = decision.afterMs * (1 + Math.random() / 4);
     await sleep(withJitterMs, undefined, { signal: this.call.left }).catch(() => undefined);
-    return failed;
+    return this.#withCredential(failed);
   }
 
   #situation(): Situation {

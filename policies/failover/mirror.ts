@@ -1,9 +1,11 @@
 import type { Answer, Mirror, ModelRequest } from '../../core/calls/call';
 import { beginAttempt, type MadeAttempt, recordedAttempt } from '../../core/calls/made-attempt';
 import { type Candidate, entryOf } from '../../core/catalog/catalog';
+import { askedWith } from '../../core/catalog/credential';
 import { chargeOf } from '../../core/catalog/price';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
+import { chooseCredential } from '../../core/health/choose-credential';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
 import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt } from './attempt';
@@ -25,8 +27,11 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
   const ended = gateway.rollouts.beginMirror(() => caller.leave(), request.body.byteLength);
   if (ended === undefined) return;
   const timer = setTimeout(() => caller.leave(), LONGEST_MIRROR_MS);
-  const making = beginAttempt(mirror.candidate, 'mirror');
-  void measure(mirror, request, gateway, caller, preambleHoldMs, making)
+  const { upstream } = mirror.candidate;
+  const credential = chooseCredential(upstream, gateway.health, { session: undefined });
+  const candidate = { ...mirror.candidate, upstream: askedWith(upstream, credential) };
+  const making = beginAttempt(candidate, 'mirror');
+  void measure(candidate, request, gateway, caller, preambleHoldMs, making)
     .catch(() => FAILED)
     .finally(() => record(making, call, gateway))
     .then((measured) => {
@@ -63,7 +68,7 @@ interface Measured {
 const FAILED: Measured = { isError: true, costE8: 0n, firstTokenMs: undefined, wholeMs: undefined };
 
 async function measure(
-  { candidate }: Mirror,
+  candidate: Candidate,
   request: ModelRequest,
   { egress }: Gateway,
   caller: AbsentCaller,

@@ -23,7 +23,7 @@ export function keepNewIds({ keptObjects }: Gateway, call: PayingCall, reservati
       items,
       itemTokens: areItemsWritten ? tokens.outputTokens : undefined,
       upstream: upstream.name,
-      credential: upstream.credentialName ?? '',
+      credential: upstream.credential.name,
       model: model.name,
       ...tokens,
     }));

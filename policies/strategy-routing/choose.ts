@@ -1,7 +1,7 @@
+import { drawFor, textHash } from '../../core/catalog/affinity';
 import type { Candidate } from '../../core/catalog/catalog';
 import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
-import { drawFor, textHash } from './affinity';
 import type { Asked, Strategy } from './strategies/strategy';
 
 /** The candidates a model has in a pipeline, each with what is known of it. Made once per configuration. */

@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { plainPrice } from '../../core/catalog/price';
 import type { PipelineSettings } from '../../core/configuration/pipelines';
-import { sampleAdapter } from '../support/catalog-samples';
+import { sampleAdapter, sampleCredential } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';
 
 const RATES = {
@@ -39,7 +39,8 @@ function upstream(name: string, models: ModelEntry[], disabled?: string): Upstre
     url: new URL('https://upstream.example'),
     adapters: [sampleAdapter('both', ['messages', 'chat'])],
     adapterSettings: {},
-    credential: 'secret',
+    credentials: [sampleCredential()],
+    credential: sampleCredential(),
     disabled,
     tier: 'official',
     weight: 1,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { buildCatalog, type Upstream } from '../../core/catalog/catalog';
 import { openEgress } from '../../core/wire/egress';
 import messages from '../../plugins/upstreams/messages';
-import { sampleModel, sampleUpstream } from '../support/catalog-samples';
+import { sampleCredential, sampleModel, sampleUpstream } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';
 import { closedPort, messagesAnswer, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -21,7 +21,7 @@ describe("the operator's upstreams", function () {
         url: new URL(url),
         adapters: [messages],
         allowPrivate: true,
-        credential: CREDENTIAL,
+        credential: sampleCredential(CREDENTIAL),
         ...rest,
       });
     const catalog = buildCatalog([

@@ -1,4 +1,5 @@
 import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
+import type { Credential } from '../../core/catalog/credential';
 import { type Price, plainPrice, type RateCard, type Rates, roughPrice } from '../../core/catalog/price';
 import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import { UNKNOWN_USAGE } from '../../core/catalog/usage';
@@ -42,13 +43,22 @@ export function sampleModel(name: string, rest: Partial<ModelEntry> = {}): Model
   };
 }
 
+export function sampleCredential(
+  value: string | undefined = 'sample-credential',
+  rest: Partial<Credential> = {},
+): Credential {
+  return { name: 'env SAMPLE', weight: 1, value, missing: undefined, ...rest };
+}
+
 export function sampleUpstream(name: string, models: readonly ModelEntry[], rest: Partial<Upstream> = {}): Upstream {
+  const { credential = sampleCredential() } = rest;
   return {
     name,
     url: new URL(`https://${name}.example`),
     adapters: [sampleAdapter('messages', ['messages'])],
     adapterSettings: {},
-    credential: 'sample-credential',
+    credentials: [credential],
+    credential,
     disabled: undefined,
     tier: 'standard',
     weight: 1,

@@ -41,7 +41,9 @@ export interface TestEndpoint {
   readonly prefill?: boolean;
   readonly ignoreUsage?: readonly string[];
   readonly allowPrivate?: boolean;
-  readonly credential?: { env: string };
+  readonly credential?: Readonly<Record<string, unknown>>;
+  readonly credentials?: readonly Readonly<Record<string, unknown>>[];
+  readonly adapterSettings?: Readonly<Record<string, unknown>>;
   readonly reporting?: Readonly<Record<string, unknown>>;
   readonly models?: Readonly<Record<string, TestModel>>;
 }
@@ -318,7 +320,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
 function toEndpoint({ models, ...endpoint }: TestEndpoint): unknown {
   return {
     adapter: ['messages', 'chat', 'responses'],
-    credential: { env: 'UPSTREAM_CREDENTIAL' },
+    ...(endpoint.credentials === undefined && { credential: { env: 'UPSTREAM_CREDENTIAL' } }),
     tier: 'standard',
     allowPrivate: true,
     timeouts: { connect: '2s', headers: '10s', idle: '10s' },

@@ -2,10 +2,12 @@ import { TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { recordedAttempt } from '../../../core/calls/made-attempt';
 import { type ModelEntry, protocolsOf, type Upstream } from '../../../core/catalog/catalog';
+import { askedWith, type Credential } from '../../../core/catalog/credential';
 import { PROTOCOL_NAMES, type Protocol } from '../../../core/catalog/protocols';
 import type { UpstreamAdapter } from '../../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { chooseCredential } from '../../../core/health/choose-credential';
 import { jsonBody, newRequestId, sendJson } from '../../../core/http/http';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { insertAttempts } from '../../../core/ledger/outbox/rows';
@@ -17,7 +19,7 @@ import { requireUpstream } from './upstream';
 const TEST = {
   type: 'object',
   additionalProperties: false,
-  properties: { model: TEXT, protocol: { enum: PROTOCOL_NAMES } },
+  properties: { model: TEXT, protocol: { enum: PROTOCOL_NAMES }, credential: TEXT },
   example: { model: 'demo-model', protocol: 'messages' },
 } as const;
 
@@ -44,9 +46,10 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
     errors: ['CONFLICT'],
     handle: async ({ params }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
-      const { model, protocol } = await readTest(request);
+      const { model, protocol, credential } = await readTest(request);
       const asked = findAsked(upstream, model, protocol);
-      const { result, made } = await callUpstream(gateway.egress, upstream, asked.model, asked.speaking);
+      const at = askedWith(upstream, findCredential(gateway, upstream, credential));
+      const { result, made } = await callUpstream(gateway.egress, at, asked.model, asked.speaking);
       const { ok, status, problem } = result;
       // It changes nothing here, and costs money there.
       const after = { model: result.model, ok, status, problem };
@@ -81,6 +84,15 @@ function findAsked(upstream: Upstream, named: string | undefined, wanted: Protoc
     }
   }
   throw invalid('protocol', `"${named ?? name}" does not speak it`);
+}
+
+/** The credential that is named, or else one that calls would be asked with. */
+function findCredential({ health }: PluginGateway, upstream: Upstream, named: string | undefined): Credential {
+  if (named === undefined) return chooseCredential(upstream, health, { session: undefined });
+  const { name, credentials } = upstream;
+  const meant = credentials.find((each) => each.name === named);
+  if (meant !== undefined) return meant;
+  throw invalid('credential', `"${name}" has ${credentials.map((each) => each.name).join(', ')}`);
 }
 
 function cheapestOf(models: readonly ModelEntry[]): ModelEntry | undefined {

@@ -1,7 +1,9 @@
 import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
 import { TIERS, type Upstream } from '../../../core/catalog/catalog';
+import type { Credential } from '../../../core/catalog/credential';
 import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { type CredentialGauge, RATE_LIMITED } from '../../../core/health/credential-gauge';
 import type { UpstreamGauge } from '../../../core/health/gauge';
 import type { UpstreamHealth } from '../../../core/health/health';
 import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
@@ -39,6 +41,7 @@ export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOu
         : { since: takenOut.since.toISOString(), by: takenOut.actor, reason: takenOut.reason ?? null },
     ejectedUntil: toTime(ejection.outUntilMs, nowMs),
     restsUntil: toTime(gauge.restsUntilMs > nowMs ? gauge.restsUntilMs : undefined, nowMs),
+    credentials: upstream.credentials.map((each) => showCredential(each, gauge, nowMs)),
     successRate: rounded(1 - gauge.failureRate(nowMs), 3),
     consecutiveFailures: ejection.consecutiveFailures,
     lastFailureAt: toTime(Number.isFinite(gauge.lastFailureMs) ? gauge.lastFailureMs : undefined, nowMs),
@@ -55,6 +58,33 @@ export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOu
       pricePerMillion: showPrice(model.price),
     })),
   };
+}
+
+/** Which it is and how it is, never what it is. */
+function showCredential(credential: Credential, gauge: UpstreamGauge, nowMs: number): object {
+  const { name, weight, missing } = credential;
+  const known = gauge.credential(name);
+  return {
+    name,
+    weight,
+    state: credentialState(credential, known, nowMs),
+    refusedWith: known.refusedWith ?? null,
+    restsUntil: toTime(known.restsUntilMs > nowMs ? known.restsUntilMs : undefined, nowMs),
+    missing: missing ?? null,
+  };
+}
+
+const CREDENTIAL_STATES = ['missing', 'refused', 'rate-limited', 'available'] as const;
+
+function credentialState(
+  credential: Credential,
+  known: CredentialGauge,
+  nowMs: number,
+): (typeof CREDENTIAL_STATES)[number] {
+  if (credential.missing !== undefined) return 'missing';
+  if (known.refusedWith === undefined) return 'available';
+  if (known.refusedWith !== RATE_LIMITED) return 'refused';
+  return known.restsUntilMs > nowMs ? 'rate-limited' : 'available';
 }
 
 function failuresOf({ failures }: UpstreamGauge): number {
@@ -80,6 +110,16 @@ export const UPSTREAM = object({
   takenOut: orNull(object({ since: shape.time, by: shape.text, reason: orNull(shape.text) })),
   ejectedUntil: orNull(shape.time),
   restsUntil: orNull(shape.time),
+  credentials: listOf(
+    object({
+      name: shape.text,
+      weight: shape.number,
+      state: oneOf(...CREDENTIAL_STATES),
+      refusedWith: orNull(shape.integer),
+      restsUntil: orNull(shape.time),
+      missing: orNull(shape.text),
+    }),
+  ),
   successRate: orNull(shape.number),
   consecutiveFailures: shape.integer,
   lastFailureAt: orNull(shape.time),

@@ -191,7 +191,7 @@ describe('the catalog', () => {
     const upstreams: readonly Upstream[] = [
       sampleUpstream('both', [sampleModel('m')], { adapters: both }),
       sampleUpstream('messages-only', [sampleModel('m')]),
-      sampleUpstream('off', [sampleModel('m')], { adapters: both, credential: undefined, disabled: 'KEY is not set' }),
+      sampleUpstream('off', [sampleModel('m')], { adapters: both, disabled: 'KEY is not set' }),
     ];
     const catalog = buildCatalog(upstreams);
     const lookup = catalog.find('m');

@@ -181,7 +181,8 @@ describe('the configuration', () => {
 
     it('gives the upstreams with their defaults', () => {
       const [acme] = configuration.catalog.upstreams;
-      expect(acme).to.include({ name: 'acme', credential: 'hush', tier: 'standard', weight: 1, allowPrivate: false });
+      expect(acme).to.include({ name: 'acme', tier: 'standard', weight: 1, allowPrivate: false });
+      expect(acme?.credential).to.include({ value: 'hush', weight: 1 });
       expect(acme?.disabled).to.equal(undefined);
       expect(acme?.url.href).to.equal('https://api.acme.example/base');
       expect(acme?.timeouts).to.deep.equal({
@@ -255,7 +256,7 @@ describe('the configuration', () => {
     const disabledOf = (text: string, env: NodeJS.ProcessEnv = {}, files: Record<string, string> = {}) => {
       const folder = temporaryFolder({ 'gateway.config.yml': text, ...files });
       const [acme] = read(folder, env).catalog.upstreams;
-      return [acme?.credential, acme?.disabled];
+      return [acme?.credential.value, acme?.disabled];
     };
     const fromFile = changed('{ env: ACME_KEY }', '{ file: keys/acme }');
 
@@ -314,7 +315,7 @@ describe('the configuration', () => {
         const { inside, outside } = folders(file);
         symlinkSync(join(outside, 'keys'), join(outside, 'folder'));
         const { catalog } = read(inside, { CREDENTIALS_DIR: outside });
-        expect(catalog.upstreams[0]?.credential).to.equal('the key');
+        expect(catalog.upstreams[0]?.credential.value).to.equal('the key');
       }
       const { inside, outside } = folders('link');
       expect(problemsIn(inside, { CREDENTIALS_DIR: outside })).to.equal('');
@@ -324,7 +325,7 @@ describe('the configuration', () => {
     it('an absolute path within it is taken', () => {
       const outside = temporaryFolder({ acme: 'the key' });
       const inside = temporaryFolder({ 'gateway.config.yml': withFile(join(outside, 'acme')) });
-      expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.credential).to.equal('the key');
+      expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.credential.value).to.equal('the key');
     });
 
     it('the data folder is no part of it, wherever it is', () => {
@@ -334,6 +335,63 @@ describe('the configuration', () => {
       });
       expect(problemsIn(folder, { DATA_DIR: join(folder, 'data') })).to.match(/CREDENTIALS_DIR/);
     });
+  });
+
+  describe('reads the credentials of an upstream', () => {
+    const withCredentials = (text: string) => changed('credential: { env: ACME_KEY }', text);
+    const upstreamOf = (text: string, env: NodeJS.ProcessEnv = ENV) =>
+      load(withCredentials(text), env).catalog.upstreams[0];
+
+    it('several, with names and weights', () => {
+      const env = { ...ENV, OTHER: 'more' };
+      const { credentials = [] } =
+        upstreamOf('credentials: [{ env: ACME_KEY, weight: 3 }, { env: OTHER, name: spare }]', env) ?? {};
+      expect(credentials.map(({ name, weight, value }) => [name, weight, value])).to.deep.equal([
+        ['env ACME_KEY', 3, 'hush'],
+        ['spare', 1, 'more'],
+      ]);
+    });
+
+    it('and warns of one that is missing, while another is there', () => {
+      const { catalog, warnings } = load(withCredentials('credentials: [{ env: ACME_KEY }, { env: OTHER }]'));
+      expect(catalog.upstreams[0]?.disabled).to.equal(undefined);
+      expect(warnings.map(({ message }) => message)).to.deep.equal([
+        'serviceEndpoints.acme.credentials: upstream "acme" is asked without one of its credentials: OTHER is not set',
+      ]);
+      expect(upstreamOf('credentials: [{ env: ACME_KEY }, { env: OTHER }]', {})?.disabled).to.equal(
+        'ACME_KEY is not set; OTHER is not set',
+      );
+    });
+
+    it('and runs no command for a look at it', () => {
+      const folder = temporaryFolder({ 'gateway.config.yml': withCredentials('credential: { command: [bin/token] }') });
+      const [acme] = read(folder, ENV).catalog.upstreams;
+      expect([acme?.disabled, acme?.credential.missing]).to.deep.equal([undefined, 'it was not fetched yet']);
+    });
+
+    it('runs no program outside the folder of credentials', () => {
+      for (const program of ['/bin/sh', '../token', '.tollgate/token'])
+        expect(problemsOf(withCredentials(`credential: { command: [${program}, -c, id] }`)).join('\n')).to.match(
+          /credential\.command: .* is not in the folder of credentials; put a program there/,
+        );
+    });
+
+    const refused: readonly (readonly [string, RegExp])[] = [
+      ['prefill: false', /acme: "credential" is missing/],
+      ['credential: { env: ACME_KEY }, credentials: [{ env: ACME_KEY }]', /expected one$/],
+      ['credential: {}', /credential: expected one of env, file, command, cloud, none/],
+      ['credential: { env: ACME_KEY, none: true }', /credential: expected one of env, file, command, cloud, none/],
+      ['credentials: [{ env: ACME_KEY }, { env: ACME_KEY }]', /credentials\.?\[?1\]?: "env ACME_KEY" is there twice/],
+      ['credential: { env: ACME_KEY, refreshEvery: 5m }', /refreshEvery: is for command and cloud/],
+      ['credential: { command: token }', /credential\.command: expected array/],
+      ['credential: { cloud: azure }', /credential\.cloud: expected one of aws, google/],
+      ['credentials: []', /credentials: expected at least 1 entry/],
+    ];
+    for (const [text, message] of refused)
+      it(`refuses ${text}`, () => {
+        const lines = text.split(/, (?=credentials)/).join('\n    ');
+        expect(problemsOf(withCredentials(lines)).join('\n')).to.match(message);
+      });
   });
 
   for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'REDIS_URL', 'TOLLGATE_TOKEN', 'PGPASSWORD']) {

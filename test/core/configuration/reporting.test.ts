@@ -51,6 +51,14 @@ describe('the reporting of an upstream', () => {
     expect(read(own, { adapter: 'our-own' }).problems.join()).to.match(/^reporting: say vendor/);
   });
 
+  it('is refused for one key of an upstream with several credentials', () => {
+    const several = { credentials: [{ env: 'ONE' }, { env: 'OTHER' }] };
+    expect(read({ ...own, apiKeyId: 'key-1' }, several).problems.join()).to.match(
+      /^reporting\.apiKeyId: is of one key/,
+    );
+    expect(read({ ...own, apiKeyId: 'key-1' }).problems).to.deep.equal([]);
+  });
+
   it('is refused where the bound is no amount of USD', () => {
     for (const alarmAboveUsd of ['a lot', -1, '0.000000001'])
       expect(read({ ...own, alarmAboveUsd }).problems.join(), String(alarmAboveUsd)).to.match(

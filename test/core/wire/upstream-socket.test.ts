@@ -11,7 +11,7 @@ import { findMembers } from '../../../core/wire/json-members';
 import type { UpstreamExchange } from '../../../core/wire/upstream-exchange';
 import { UpstreamSocket } from '../../../core/wire/upstream-socket';
 import responses from '../../../plugins/upstreams/responses';
-import { sampleCandidate } from '../../support/catalog-samples';
+import { sampleCandidate, sampleCredential } from '../../support/catalog-samples';
 import { rejection } from '../../support/rejection';
 import { sampleModelRequest } from '../../support/request-sample';
 import { until } from '../../support/until';
@@ -60,7 +60,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
 
   const ask = (upstream: Partial<Upstream> = {}, isFresh = false): UpstreamExchange => {
     const timeouts = { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 300 };
-    const at = { url: new URL(url), allowPrivate: true, credential: 'secret', timeouts, ...upstream };
+    const at = { url: new URL(url), allowPrivate: true, credential: sampleCredential('secret'), timeouts, ...upstream };
     const { upstream: asked, model } = sampleCandidate('acme', { upstream: at });
     const bytes = Buffer.from('{"model":"x","stream":true}');
     const members = findMembers([bytes]) ?? new Map();
@@ -90,7 +90,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     const [first] = open;
     await textOf(ask());
     expect([...open]).to.deep.equal([first]);
-    await textOf(ask({ credential: 'another' }));
+    await textOf(ask({ credential: sampleCredential('another') }));
     await until('the first is closed', () => open.size === 1 && !open.has(first as WebSocket));
   });
 

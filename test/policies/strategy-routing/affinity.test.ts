@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { drawFor, sessionHash, textHash } from '../../../core/catalog/affinity';
 import type { Candidate, Tier } from '../../../core/catalog/catalog';
 import { usageOf } from '../../../core/catalog/usage';
 import { UpstreamHealth } from '../../../core/health/health';
-import { drawFor, sessionHash, textHash } from '../../../policies/strategy-routing/affinity';
 import { choose, type Field, openField } from '../../../policies/strategy-routing/choose';
 import { bySessionCost } from '../../../policies/strategy-routing/strategies/cost';
 import { bySessionQuality } from '../../../policies/strategy-routing/strategies/quality';

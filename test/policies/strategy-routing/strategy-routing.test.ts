@@ -59,7 +59,7 @@ async function refusal(upstreams: readonly Upstream[], asked: Asked): Promise<Ga
 }
 
 const chatOnly = { adapters: [sampleAdapter('chat', ['chat'])] };
-const off = { credential: undefined, disabled: 'KEY is not set' };
+const off = { disabled: 'KEY is not set' };
 
 describe('strategy-routing', () => {
   const two = [sampleUpstream('b', [sampleModel('m')]), sampleUpstream('a', [sampleModel('m')], { tier: 'official' })];

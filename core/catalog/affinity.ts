@@ -1,0 +1,29 @@
+/**
+ * A session goes to whatever has the highest draw for it: a rendezvous hash, by weight where the weights are applied. Nothing is
+ * stored, all nodes agree, and an upstream or a credential that leaves or comes moves no sessions but its own.
+ */
+
+/** Returns 32 bits that stand for a session of this key, by FNV-1a. */
+export function sessionHash(
+  { accountId, keyId }: { readonly accountId: string; readonly keyId: string },
+  session: string,
+): number {
+  return textHash(session, textHash(keyId, textHash(accountId)));
+}
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+export function textHash(text: string, before = FNV_OFFSET): number {
+  let hash = before;
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME);
+  return hash;
+}
+
+/** Returns a number from 0 to below 1 that depends on session and hash alone, mixed as MurmurHash3 ends. */
+export function drawFor(session: number, drawn: number): number {
+  let hash = session ^ drawn;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}

@@ -1,0 +1,197 @@
+import { execFile } from 'node:child_process';
+import type { Logger } from 'pino';
+import type { Catalog } from '../catalog/catalog';
+import type { Credential } from '../catalog/credential';
+import { inTime } from '../in-time';
+import { withoutOwnSecrets } from './own-secrets';
+
+/** What a command or a cloud gave. */
+export interface Fetched {
+  readonly value: string;
+  /** Milliseconds since 1970; undefined where it is not said. */
+  readonly expiresAtMs?: number | undefined;
+}
+
+/** How a credential is fetched. */
+export interface Fetching {
+  /** The same for the same way: what was fetched outlives a reload of the configuration. */
+  readonly key: string;
+  readonly fetch: () => Promise<Fetched>;
+}
+
+/** A failure is not waited for as long as a success. */
+const AGAIN_AFTER_FAILURE_MS = 15_000;
+const AT_LEAST_MS = 1_000;
+/** A credential is fetched again when so much of its life is over. */
+const SHARE_OF_LIFE = 0.8;
+
+interface Kept {
+  last: Fetched | undefined;
+  missing: string | undefined;
+  /** When it is to be fetched again, in milliseconds since 1970. */
+  dueAtMs: number;
+  /** Several upstreams may have the same one. */
+  underWay: Promise<void> | undefined;
+}
+
+const KEPT = new Map<string, Kept>();
+
+/** A credential that is fetched again and again while a configuration with it is in force. When that fails the last one is used. */
+export class RotatingCredential implements Credential {
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+  readonly #kept: Kept;
+
+  constructor(
+    readonly name: string,
+    readonly weight: number,
+    private readonly fetching: Fetching,
+    private readonly refreshEveryMs: number,
+  ) {
+    const unknown: Kept = { last: undefined, missing: 'it was not fetched yet', dueAtMs: 0, underWay: undefined };
+    this.#kept = KEPT.get(fetching.key) ?? unknown;
+    KEPT.set(fetching.key, this.#kept);
+  }
+
+  get value(): string | undefined {
+    return this.#kept.last?.value;
+  }
+
+  get missing(): string | undefined {
+    return this.value === undefined ? this.#kept.missing : undefined;
+  }
+
+  /** Fetches it if it is due. Never rejects. */
+  async fetchIfDue(upstream: string, log: Logger): Promise<void> {
+    const kept = this.#kept;
+    if (Date.now() < kept.dueAtMs) return;
+    kept.underWay ??= this.#fetch(upstream, log).then((goodForMs) => {
+      kept.dueAtMs = Date.now() + goodForMs;
+      kept.underWay = undefined;
+    });
+    await kept.underWay;
+  }
+
+  /** Fetches it whenever it is due, until it is stopped. */
+  start(upstream: string, log: Logger): void {
+    if (this.#isStopped) return;
+    const again = () => this.fetchIfDue(upstream, log).then(() => this.start(upstream, log));
+    this.#timer = setTimeout(() => void again(), Math.max(0, this.#kept.dueAtMs - Date.now()));
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** Returns for how long what it has is good. */
+  async #fetch(upstream: string, log: Logger): Promise<number> {
+    const { name, refreshEveryMs } = this;
+    try {
+      const last = await inTime(this.fetching.fetch(), FETCHED_WITHIN_MS, tooLate);
+      Object.assign(this.#kept, { last, missing: undefined });
+      const lifeMs = (last.expiresAtMs ?? Number.POSITIVE_INFINITY) - Date.now();
+      return Math.max(AT_LEAST_MS, Math.min(refreshEveryMs, lifeMs * SHARE_OF_LIFE));
+    } catch (error) {
+      const reason = (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
+      this.#kept.missing = `it could not be fetched: ${reason}`;
+      const lastIsUsed = this.value !== undefined;
+      log.error({ upstream, credential: name, reason, lastIsUsed }, 'a credential could not be fetched');
+      return Math.min(refreshEveryMs, AGAIN_AFTER_FAILURE_MS);
+    }
+  }
+}
+
+/** A start and a reload wait so long at most. Programs are ended before. */
+const FETCHED_WITHIN_MS = 15_000;
+
+function tooLate(): Error {
+  return new Error(`it did not come within ${FETCHED_WITHIN_MS / 1_000} s`);
+}
+
+const LONGEST_REASON = 300;
+
+/** Fetches what rotates in the configuration in force. */
+export class CredentialRotation {
+  #running: readonly RotatingCredential[] = [];
+
+  constructor(private readonly log: Logger) {}
+
+  /** Fetches each that is due, so that a first call has it. What it returns stops those of the configuration before. */
+  async prepare({ upstreams }: Pick<Catalog, 'upstreams'>): Promise<() => void> {
+    const next = upstreams.flatMap(({ name, credentials }) =>
+      credentials.flatMap((each) => (each instanceof RotatingCredential ? [{ name, credential: each }] : [])),
+    );
+    await Promise.all(next.map(({ name, credential }) => credential.fetchIfDue(name, this.log)));
+    return () => {
+      for (const each of this.#running) each.stop();
+      this.#running = next.map(({ credential }) => credential);
+      for (const { name, credential } of next) credential.start(name, this.log);
+    };
+  }
+
+  async stop(): Promise<void> {
+    for (const each of this.#running) each.stop();
+  }
+}
+
+const COMMAND_WITHIN_MS = 10_000;
+const LONGEST_OUTPUT = 64 * 1024;
+
+/** Runs a program without a shell, in the folder of the configuration and without the gateway's own secrets. */
+export function fetchingCommand(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Fetching {
+  const [program = '', ...args] = command;
+  const options = {
+    cwd,
+    env: withoutOwnSecrets(env),
+    timeout: COMMAND_WITHIN_MS,
+    killSignal: 'SIGKILL',
+    maxBuffer: LONGEST_OUTPUT,
+    windowsHide: true,
+  } as const;
+  const fetch = () =>
+    new Promise<Fetched>((resolve, reject) => {
+      execFile(program, args, options, (error, stdout) => {
+        if (error !== null) return reject(new Error(reasonOf(error)));
+        try {
+          resolve(readOutput(stdout));
+        } catch (problem) {
+          reject(problem);
+        }
+      });
+    });
+  return { key: JSON.stringify([command, cwd]), fetch };
+}
+
+/** Neither arguments nor output are told: both may hold secrets. */
+function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; killed?: boolean }): string {
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `it printed more than ${LONGEST_OUTPUT} bytes`;
+  if (killed === true) return `it did not end within ${COMMAND_WITHIN_MS / 1_000} s`;
+  if (typeof code === 'number') return `it ended with ${code}`;
+  return `it could not be run (${String(code ?? signal ?? 'unknown')})`;
+}
+
+/**
+ * A credential alone, or JSON: `credential` with `expiresAt`, or what programs print for `credential_process` of AWS, which is the
+ * credential as a whole.
+ */
+export function readOutput(output: string): Fetched {
+  const text = output.trim();
+  if (text === '') throw new Error('it printed nothing');
+  const json = text.startsWith('{') ? parseObject(text) : undefined;
+  const value = typeof json?.['credential'] === 'string' ? json['credential'] : text;
+  if (json === undefined && !/^[\x20-\x7e]+$/.test(value)) throw new Error('it printed more than one line');
+  const expires = json?.['expiresAt'] ?? json?.['Expiration'];
+  const expiresAtMs = typeof expires === 'string' ? Date.parse(expires) : undefined;
+  if (Number.isNaN(expiresAtMs)) throw new Error('it printed a time of expiry that is none');
+  return { value, expiresAtMs };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    throw new Error('it printed JSON that cannot be read');
+  }
+}

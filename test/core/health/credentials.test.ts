@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import { askedWith } from '../../../core/catalog/credential';
+import { chooseCredential } from '../../../core/health/choose-credential';
+import { type HealthNews, UpstreamHealth } from '../../../core/health/health';
+import { sampleCandidate, sampleCredential } from '../../support/catalog-samples';
+
+const first = sampleCredential('first-secret', { name: 'first' });
+const second = sampleCredential('second-secret', { name: 'second' });
+const candidate = sampleCandidate('acme', { upstream: { credential: first, credentials: [first, second] } });
+const other = { ...candidate, upstream: askedWith(candidate.upstream, second) };
+const alone = sampleCandidate('alone', { upstream: { credential: first } });
+
+describe('the health of credentials', () => {
+  let nowMs: number;
+  let health: UpstreamHealth;
+  beforeEach(() => {
+    nowMs = 1_000_000;
+    health = new UpstreamHealth({ now: () => nowMs });
+  });
+
+  const refuse = (asked: typeof candidate, status: number, retryAfterMs?: number) =>
+    health.failed(asked, { outcome: 'status', status, verdict: 'next', retryAfterMs });
+  const restMs = (name: string, upstream = 'acme') => health.upstream(upstream).credential(name).restsUntilMs - nowMs;
+  const chosen = () => {
+    const names = Array.from(
+      { length: 50 },
+      () => chooseCredential(candidate.upstream, health, { session: undefined }).name,
+    );
+    return [...new Set(names)].sort();
+  };
+
+  for (const [retryAfterMs, expected] of [
+    [undefined, 10_000],
+    [0, 1_000],
+    [30_000, 30_000],
+    [86_400_000, 3_600_000],
+  ] as const)
+    it(`one that is rate limited rests for ${expected} ms when Retry-After says ${retryAfterMs}`, () => {
+      expect(chosen()).to.deep.equal(['first', 'second']);
+      expect(refuse(candidate, 429, retryAfterMs)).to.deep.equal({
+        credential: 'first',
+        status: 429,
+        restsForMs: expected,
+      });
+      expect(restMs('first')).to.equal(expected);
+      expect(chosen()).to.deep.equal(['second']);
+      nowMs += expected;
+      expect(chosen()).to.deep.equal(['first', 'second']);
+    });
+
+  it('one that is refused again rests for twice as long, up to 15 minutes, and an answer ends that', () => {
+    for (const expected of [60_000, 120_000, 240_000, 480_000, 900_000, 900_000]) {
+      refuse(candidate, 401);
+      expect(restMs('first')).to.equal(expected);
+      nowMs += expected + 1;
+    }
+    health.answered(candidate, { ms: 0, stream: true });
+    refuse(candidate, 401);
+    expect(restMs('first')).to.equal(60_000);
+  });
+
+  it('calls refused together count once', () => {
+    expect(refuse(candidate, 401)).to.not.equal(undefined);
+    expect(refuse(candidate, 401)).to.equal(undefined);
+    expect(restMs('first')).to.equal(60_000);
+    expect(health.upstream('acme').credential('first').refusals.get(401)).to.equal(2);
+  });
+
+  it('a refusal says nothing of the upstream while another credential can be used', () => {
+    for (let call = 0; call < 10; call += 1) refuse(candidate, 429);
+    expect(health.hasFailedRecently('acme')).to.equal(false);
+    expect(health.upstream('acme').restsUntilMs).to.equal(0);
+    refuse(other, 429, 5_000);
+    expect(health.hasFailedRecently('acme')).to.equal(true);
+    expect(health.upstream('acme').restsUntilMs - nowMs, 'until the first of them is free').to.equal(5_000);
+    expect(chosen(), 'the one that is free first').to.deep.equal(['second']);
+  });
+
+  it('a refusal by another status, or of the call itself, says nothing of the credential', () => {
+    refuse(candidate, 503);
+    health.failed(candidate, { outcome: 'status', status: 403, verdict: 'relay', retryAfterMs: undefined });
+    health.failed(candidate, { outcome: 'error_event', status: 200, verdict: 'next', retryAfterMs: undefined });
+    expect(chosen()).to.deep.equal(['first', 'second']);
+  });
+
+  it('a single one is used all the same, and the operator is told', () => {
+    expect(refuse(alone, 401)).to.deep.equal({ credential: 'first', status: 401, restsForMs: undefined });
+    expect(chooseCredential(alone.upstream, health, { session: undefined })).to.equal(alone.upstream.credential);
+    expect(health.upstream('alone').restsUntilMs).to.equal(0);
+    refuse(alone, 429, 7_000);
+    expect(health.upstream('alone').restsUntilMs - nowMs).to.equal(7_000);
+  });
+
+  it('a new secret under the same name is tried at once after a refusal', () => {
+    refuse(candidate, 401);
+    const renewed = sampleCredential('new-secret', { name: 'first' });
+    const upstream = { ...candidate.upstream, credential: renewed, credentials: [renewed, second] };
+    const names = Array.from({ length: 50 }, () => chooseCredential(upstream, health, { session: undefined }).name);
+    expect(names).to.include('first');
+  });
+
+  it('another node lets it rest too, also one that begins later', () => {
+    const news: HealthNews[] = [];
+    health.onNews((each) => news.push(each));
+    refuse(candidate, 429, 30_000);
+    nowMs += 10_000;
+    for (const told of [news, health.standing()]) {
+      const node = new UpstreamHealth({ now: () => nowMs });
+      for (const each of told) node.hear(each);
+      expect(node.upstream('acme').credential('first').restsUntilMs - nowMs).to.be.within(20_000, 30_000);
+    }
+  });
+
+  it('what failed a call already is not chosen for it again', () => {
+    const tried = new Set(['first']);
+    for (let draw = 0; draw < 20; draw += 1)
+      expect(chooseCredential(candidate.upstream, health, { session: draw, tried }).name).to.equal('second');
+  });
+
+  it('one without a value is not chosen', () => {
+    const absent = { name: 'first', weight: 1_000, value: undefined, missing: 'it was not fetched yet' };
+    const upstream = { ...candidate.upstream, credential: absent, credentials: [absent, second] };
+    expect(chooseCredential(upstream, health, { session: undefined })).to.equal(second);
+  });
+});

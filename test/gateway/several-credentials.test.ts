@@ -1,0 +1,286 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ask, askIn } from '../support/calls';
+import { temporaryFolder } from '../support/configuration-folder';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { TestSocket } from '../support/test-socket';
+import { until } from '../support/until';
+import {
+  messagesAnswer,
+  messagesFailure,
+  type RecordedCall,
+  responsesAnswer,
+  responsesStream,
+  type Script,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const KEYS = { FIRST_KEY: 'first-secret', SECOND_KEY: 'second-secret', THIRD_KEY: 'third-secret' };
+
+function shown({ headers }: RecordedCall): string {
+  return String(headers['x-api-key'] ?? headers.authorization);
+}
+
+/** Answers each key as it is told, and every other one well. */
+function byKey(refusals: Readonly<Record<string, Script>>, answer = messagesAnswer()): Script {
+  return { answer: (exchange) => (refusals[shown(exchange.call)] ?? answer).answer(exchange) };
+}
+
+describe('Several credentials of one upstream', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let other: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  const credentials = (...more: object[]) => ({
+    credentials: [{ env: 'FIRST_KEY', weight: 1_000_000 }, { env: 'SECOND_KEY' }, ...more],
+  });
+  const start = async (settings: object = credentials(), env: NodeJS.ProcessEnv = {}) => {
+    gateway = await startGateway({
+      upstreams: {
+        acme: { url: upstream.url, tier: 'official', ...settings },
+        other: { url: other.url },
+      },
+      env: { ...KEYS, LOG_LEVEL: 'debug', ...env },
+    });
+    ({ key } = await gateway.newCustomer('10'));
+  };
+  const call = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
+    gateway.call('/v1/messages', { key, body: ask(more), headers });
+  const listed = async () => (await gateway.admin('GET', '/admin/v1/upstreams/acme')).json;
+  const stateOf = async (name: string) =>
+    (await listed()).credentials.find((each: { name: string }) => each.name === name);
+
+  beforeEach(async () => {
+    upstream = await startUpstream();
+    other = await startUpstream();
+    other.always(messagesAnswer());
+  });
+  afterEach(async () => {
+    await gateway?.stop();
+    await upstream.stop();
+    await other.stop();
+  });
+
+  it('a rate limit of one is answered with the next one of the same upstream, and it rests until its Retry-After', async () => {
+    await start();
+    upstream.always(byKey({ 'first-secret': messagesFailure(429, {}, { 'retry-after': '60' }) }));
+    const answer = await call();
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.headers).to.include({ 'x-routing-provider': 'acme', 'x-routing-attempts': '2' });
+    expect(answer.headers['x-routing-fallback'] ?? 'false').to.equal('false');
+    expect(upstream.calls.map(shown)).to.deep.equal(['first-secret', 'second-secret']);
+    const limited = await stateOf('env FIRST_KEY');
+    expect(limited).to.include({ state: 'rate-limited', refusedWith: 429 });
+    expect(Date.parse(limited.restsUntil) - Date.now()).to.be.within(50_000, 60_000);
+    expect((await call()).status).to.equal(200);
+    expect(upstream.calls.map(shown)).to.deep.equal(['first-secret', 'second-secret', 'second-secret']);
+    expect(await listed()).to.include({ state: 'available', consecutiveFailures: 0 });
+    expect(other.calls).to.have.length(0);
+  });
+
+  it('the attempts name the one that was used, and no secret is in log, lists or records', async () => {
+    await start();
+    upstream.always(byKey({ 'first-secret': messagesFailure(429) }));
+    const answer = await call();
+    const id = answer.headers['x-svc-request-id'] ?? '';
+    const attempts = await until('the attempts are recorded', async () => {
+      const { json } = await gateway.admin('GET', `/admin/v1/usage/${id}/attempts`);
+      return json.items?.length === 2 ? json.items : undefined;
+    });
+    expect(
+      attempts.map((each: { credential: string; status: number }) => [each.credential, each.status]),
+    ).to.deep.equal([
+      ['env FIRST_KEY', 429],
+      ['env SECOND_KEY', 200],
+    ]);
+    expect(gateway.output()).to.include('"credential":"env FIRST_KEY"');
+    const told = [gateway.output(), JSON.stringify(await listed()), JSON.stringify(attempts)].join('\n');
+    for (const secret of Object.values(KEYS)) expect(told).not.to.include(secret);
+  });
+
+  for (const status of [401, 403])
+    it(`one that is refused with ${status} rests, and the operator is told`, async () => {
+      await start();
+      upstream.always(byKey({ 'first-secret': messagesFailure(status) }));
+      expect((await call()).status).to.equal(200);
+      expect((await call()).status).to.equal(200);
+      expect(upstream.calls.map(shown)).to.deep.equal(['first-secret', 'second-secret', 'second-secret']);
+      expect(await stateOf('env FIRST_KEY')).to.include({ state: 'refused', refusedWith: status });
+      expect(gateway.output().match(/an upstream refuses a credential/g)).to.have.length(1);
+      const metrics = await gateway.admin('GET', '/metrics');
+      expect(metrics.text)
+        .to.include(
+          `tollgate_upstream_credential_refusals_total{upstream="acme",credential="env FIRST_KEY",status="${status}"} 1`,
+        )
+        .and.include('tollgate_upstream_credential_refused{upstream="acme",credential="env FIRST_KEY"} 1')
+        .and.include('tollgate_upstream_credential_refused{upstream="acme",credential="env SECOND_KEY"} 0');
+    });
+
+  it('when all are limited the upstream rests until the first is free, and another one answers', async () => {
+    await start();
+    upstream.always(
+      byKey({
+        'first-secret': messagesFailure(429, {}, { 'retry-after': '60' }),
+        'second-secret': messagesFailure(429, {}, { 'retry-after': '30' }),
+      }),
+    );
+    const answer = await call();
+    expect(answer.headers).to.include({ 'x-routing-provider': 'other', 'x-routing-attempts': '3' });
+    const { state, restsUntil } = await listed();
+    expect(state).to.equal('resting');
+    expect(Date.parse(restsUntil) - Date.now()).to.be.within(20_000, 30_000);
+    expect((await call()).headers['x-routing-provider']).to.equal('other');
+    expect(upstream.calls).to.have.length(2);
+  });
+
+  it('restoring the upstream ends the rest of its credentials', async () => {
+    await start();
+    upstream.always(byKey({ 'first-secret': messagesFailure(401) }));
+    await call();
+    upstream.always(messagesAnswer());
+    await gateway.admin('POST', '/admin/v1/upstreams/acme/restore');
+    await call();
+    expect(upstream.calls.map(shown)).to.deep.equal(['first-secret', 'second-secret', 'first-secret']);
+  });
+
+  it('an operator tests the one that is named', async () => {
+    await start();
+    upstream.always(byKey({ 'second-secret': messagesFailure(401) }));
+    const test = async (body: object) => (await gateway.admin('POST', '/admin/v1/upstreams/acme/test', body)).json;
+    expect(await test({ credential: 'env FIRST_KEY' })).to.include({ ok: true });
+    expect(await test({ credential: 'env SECOND_KEY' })).to.include({ ok: false, status: 401 });
+    expect((await test({ credential: 'env OTHER' })).error.message).to.include('env FIRST_KEY, env SECOND_KEY');
+  });
+
+  it('a session stays with one of them, sessions are shared by weight', async () => {
+    await start({ credentials: [{ env: 'FIRST_KEY', weight: 3 }, { env: 'SECOND_KEY' }] });
+    upstream.always(messagesAnswer());
+    const keyOf = new Map<string, Set<string>>();
+    for (let at = 0; at < 120; at += 1) {
+      const session = `session-${at % 40}`;
+      await call({}, { 'x-session-id': session });
+      const last = upstream.calls.at(-1);
+      if (last !== undefined) keyOf.set(session, (keyOf.get(session) ?? new Set()).add(shown(last)));
+    }
+    expect([...keyOf.values()].map(({ size }) => size)).to.deep.equal(Array(40).fill(1));
+    const first = [...keyOf.values()].filter((keys) => keys.has('first-secret')).length;
+    expect(first).to.be.within(20, 38);
+  });
+
+  it('what a vendor keeps is asked for with the credential that made it', async () => {
+    await start({ credentials: [{ env: 'FIRST_KEY' }, { env: 'SECOND_KEY' }, { env: 'THIRD_KEY' }] });
+    const maker = new Map<string, string>();
+    upstream.always({
+      answer: (exchange) => {
+        const id = `resp_${upstream.calls.length}`;
+        maker.set(id, shown(exchange.call));
+        return responsesAnswer({ id }).answer(exchange);
+      },
+    });
+    for (let at = 0; at < 12; at += 1) {
+      const made = await gateway.call('/v1/responses', { key, body: askIn('responses', { store: true }) });
+      expect(made.status, made.text).to.equal(200);
+      const before = upstream.calls.length;
+      const { id } = made.json;
+      const body = askIn('responses', { store: true, previous_response_id: id });
+      expect((await gateway.call('/v1/responses', { key, body })).status).to.equal(200);
+      expect(upstream.calls.slice(before).map(shown)).to.deep.equal([maker.get(id)]);
+    }
+  });
+
+  it('a WebSocket that was answered keeps its credential', async () => {
+    await start({ webSocket: true, credentials: [{ env: 'FIRST_KEY' }, { env: 'SECOND_KEY' }, { env: 'THIRD_KEY' }] });
+    upstream.always(responsesStream());
+    const shownBy = new Set<string>();
+    for (let at = 1; at <= 6; at += 1) {
+      const socket = await TestSocket.open(gateway, key);
+      for (let call = 0; call < 4; call += 1) expect((await socket.call()).at(-1).type).to.equal('response.completed');
+      socket.close();
+      await socket.closed;
+      expect(upstream.webSockets.handshakes, 'one socket for four calls').to.have.length(at);
+      shownBy.add(String(upstream.webSockets.handshakes.at(-1)?.authorization));
+    }
+    for (const value of shownBy) expect(value).to.match(/^Bearer (first|second|third)-secret$/);
+  });
+
+  it('none is shown to an upstream that asks for none', async () => {
+    await start({ credential: { none: true } });
+    upstream.always(messagesAnswer());
+    expect((await call()).status).to.equal(200);
+    expect(upstream.calls[0]?.headers).not.to.have.any.keys('x-api-key', 'authorization');
+  });
+
+  describe('one that a command prints', () => {
+    let folder: string;
+    const script = (text: string) => writeFile(join(folder, 'token'), `#!/bin/sh\n${text}\n`, { mode: 0o700 });
+    const rotating = (refreshEvery: string) => ({
+      credential: { command: ['token', 'an argument'], name: 'tokens', refreshEvery },
+    });
+    beforeEach(() => {
+      folder = temporaryFolder({});
+    });
+
+    it('is there for the first call, and is fetched again; the gateway keeps its own secrets', async () => {
+      await script(`echo "$1 $ADMIN_TOKEN" > "${folder}/seen"; date +token-%s%N`);
+      await start(rotating('1s'), { CREDENTIALS_DIR: folder });
+      upstream.always(messagesAnswer());
+      expect((await call()).status).to.equal(200);
+      const first = shown(upstream.calls[0] as RecordedCall);
+      expect(first).to.match(/^token-\d+$/);
+      await until('another token is shown', async () => {
+        await call();
+        return shown(upstream.calls.at(-1) as RecordedCall) !== first;
+      });
+      expect(await readFile(join(folder, 'seen'), 'utf8')).to.equal('an argument \n');
+      expect(gateway.output()).not.to.include(first);
+    });
+
+    it('is fetched before it expires', async () => {
+      await script(
+        'printf \'{"credential":"token-%s","expiresAt":"%s"}\' "$(date +%s%N)" "$(date -u -d +2sec +%Y-%m-%dT%H:%M:%SZ)"',
+      );
+      await start(rotating('1h'), { CREDENTIALS_DIR: folder });
+      upstream.always(messagesAnswer());
+      await call();
+      const first = shown(upstream.calls[0] as RecordedCall);
+      await until('another token is shown', async () => {
+        await call();
+        return shown(upstream.calls.at(-1) as RecordedCall) !== first;
+      });
+    });
+
+    it('when it fails the last one is used, and the log says so without what it printed', async () => {
+      await script('echo good-token');
+      await start(rotating('1s'), { CREDENTIALS_DIR: folder });
+      await script('echo half-a-secret; echo half-a-secret >&2; exit 3');
+      await until('the failure is logged', () => gateway.output().includes('a credential could not be fetched'));
+      upstream.always(messagesAnswer());
+      expect((await call()).status).to.equal(200);
+      expect(shown(upstream.calls[0] as RecordedCall)).to.equal('good-token');
+      expect(gateway.output()).to.include('it ended with 3').and.include('"lastIsUsed":true');
+      expect(gateway.output()).not.to.include('half-a-secret');
+    });
+
+    it('while there never was one, another upstream answers, and the list says why', async () => {
+      await script('exit 1');
+      await start(rotating('1s'), { CREDENTIALS_DIR: folder });
+      expect((await call()).headers['x-routing-provider']).to.equal('other');
+      expect(upstream.calls).to.have.length(0);
+      expect(await stateOf('tokens')).to.include({
+        state: 'missing',
+        missing: 'it could not be fetched: it ended with 1',
+      });
+      await script('echo late-token');
+      await until('it is asked', async () => {
+        await gateway.admin('POST', '/admin/v1/upstreams/acme/restore');
+        upstream.always(messagesAnswer());
+        await call();
+        return upstream.calls.length > 0;
+      });
+    });
+  });
+});
