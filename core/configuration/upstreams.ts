@@ -11,7 +11,7 @@ import type { CustomerPriceList } from '../catalog/customer-prices';
 import { mostCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
 import { formatUsd, MAX_AMOUNT_E8 } from '../money';
-import { compileCheck, parseDuration } from '../settings';
+import { type Check, compileCheck, type Problem, parseDuration } from '../settings';
 import { readCredentials } from './credentials';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
@@ -33,12 +33,13 @@ export function readUpstreams(
       return [];
     }
     const adapters = readAdapters(path, settings, problems);
+    const adapterSettings = readAdapterSettings(path, adapters, settings.adapterSettings ?? {}, problems);
     const credentials = readCredentials(path, settings, { folder, env, problems });
     const upstream: Upstream = {
       name,
       url: new URL(settings.url),
       adapters,
-      adapterSettings: settings.adapterSettings ?? {},
+      adapterSettings,
       credentials,
       credential: credentials[0],
       disabled: disabledBy(credentials),
@@ -72,25 +73,51 @@ function disabledBy(credentials: Upstream['credentials']): string | undefined {
 
 function readAdapters(
   path: readonly string[],
-  settings: ServiceEndpointSettings,
+  { adapter }: ServiceEndpointSettings,
   problems: LocatedProblem[],
 ): UpstreamAdapter[] {
-  return [settings.adapter].flat().flatMap((name) => {
-    const adapter = findAdapter(name);
-    if (adapter === undefined) {
-      problems.push({
-        path: [...path, 'adapter'],
-        message: `there is no adapter "${name}"${hint(name, adapterNames())}`,
-      });
-      return [];
-    }
-    const checked = compileCheck<unknown>(adapter.schema)(settings.adapterSettings ?? {});
-    if ('problems' in checked) {
-      for (const problem of checked.problems)
-        problems.push({ ...withHint(problem), path: [...path, 'adapterSettings', ...problem.path] });
-    }
-    return [adapter];
+  return [adapter].flat().flatMap((name) => {
+    const found = findAdapter(name);
+    if (found !== undefined) return [found];
+    problems.push({
+      path: [...path, 'adapter'],
+      message: `there is no adapter "${name}"${hint(name, adapterNames())}`,
+    });
+    return [];
   });
+}
+
+/**
+ * The settings with the adapters' defaults. The adapters of an upstream share them: a name that no adapter knows is a mistake, and one
+ * that only others know is not.
+ */
+function readAdapterSettings(
+  path: readonly string[],
+  adapters: readonly UpstreamAdapter[],
+  settings: object,
+  problems: LocatedProblem[],
+): object {
+  const checked = adapters.map(({ schema }) => checkKnown(compileCheck<object>(schema), settings));
+  const unknown = checked.map((each) => new Map(each.unknown.map(byWords)));
+  const nowhereKnown = [...(unknown[0] ?? [])].filter(([words]) => unknown.every((each) => each.has(words)));
+  const wrong = checked.flatMap(({ result }) => ('problems' in result ? result.problems.map(byWords) : []));
+  for (const problem of new Map([...nowhereKnown, ...wrong]).values())
+    problems.push({ ...withHint(problem), path: [...path, 'adapterSettings', ...problem.path] });
+  return Object.assign({}, settings, ...checked.map(({ result }) => ('value' in result ? result.value : {})));
+}
+
+/** Checks the settings that an adapter knows. */
+function checkKnown(check: Check<object>, settings: object) {
+  const whole = check(settings);
+  const found = 'problems' in whole ? whole.problems : [];
+  const unknown = found.filter((each) => each.path.length === 1 && each.unknown === each.path[0]);
+  const names = new Set(unknown.map((each) => each.unknown));
+  const known = Object.fromEntries(Object.entries(settings).filter(([name]) => !names.has(name)));
+  return { unknown, result: unknown.length === 0 ? whole : check(known) };
+}
+
+function byWords(problem: Problem): readonly [string, Problem] {
+  return [`${problem.path.join('/')} ${problem.message}`, problem];
 }
 
 /** Each model is served in every protocol that it names, and in one at least. */

@@ -3,7 +3,7 @@ import type { Method } from '../../core/api/route';
 import { keptCandidate } from '../../core/calls/kept-candidate';
 import type { Upstream } from '../../core/catalog/catalog';
 import { PROTOCOLS } from '../../core/catalog/protocols';
-import type { UpstreamAdapter } from '../../core/catalog/upstream';
+import type { ModelCall, UpstreamAdapter, UpstreamRequest } from '../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { shownCredential } from '../../core/wire/ask-upstream';
@@ -39,16 +39,13 @@ export async function askVendor(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { upstream, adapter } = await placeOf(gateway, asked);
-  const base = upstream.url.pathname.replace(/\/$/, '');
+  const place = await placeOf(gateway, asked);
+  const { upstream, adapter } = place;
+  const { path, headers } = addressOf(place, asked);
   const exchange = new Exchange(gateway.egress.pool(upstream), {
     method: asked.method as 'GET',
-    path: `${base}${PROTOCOLS.responses.path}/${encodeURIComponent(asked.id)}${asked.after}`,
-    headers: {
-      accept: 'application/json',
-      'accept-encoding': 'identity',
-      ...shownCredential(upstream, adapter),
-    },
+    path,
+    headers: { ...headers, 'accept-encoding': 'identity', ...shownCredential(upstream, adapter) },
   });
   const stop = () => exchange.cancel();
   const { connectMs, headersMs } = upstream.timeouts;
@@ -72,6 +69,29 @@ export async function askVendor(
     clearTimeout(patience);
     response.off('close', stop);
   }
+}
+
+/** Where the adapter has its calls, and the id behind that. */
+function addressOf({ upstream, adapter }: Place, { id, after }: Asked): Pick<UpstreamRequest, 'path' | 'headers'> {
+  const [behind = '', query] = after.split(/(?=\?)/);
+  const operation = `/${encodeURIComponent(id)}${behind}`;
+  const call: ModelCall = {
+    protocol: 'responses',
+    operation,
+    model: '',
+    stream: false,
+    query: query ?? '',
+    headers: { accept: 'application/json' },
+    members: new Map(),
+    streamUsage: upstream.streamUsage,
+  };
+  const { path, headers } = adapter.request(call, upstream.adapterSettings);
+  const base = upstream.url.pathname.replace(/\/$/, '');
+  // An adapter of a package may know nothing of operations.
+  return {
+    path: base + (path.includes(operation) ? path : `${PROTOCOLS.responses.path}${operation}${query ?? ''}`),
+    headers,
+  };
 }
 
 class TookTooLong extends Error {

@@ -1,5 +1,6 @@
 import { type BodyEdit, defineAdapter, type EventNote, type ModelCall } from '../../core/catalog/upstream';
 import { countsOf, type TokenMeter, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { chatContinuation } from './chat-continuation';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
@@ -11,15 +12,19 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'chat',
   protocols: ['chat'],
-  schema: { type: 'object', properties: {} },
+  schema: ADDRESS_SCHEMA,
 
-  request(call) {
+  request(call, settings) {
     const edits = standardEdits(call);
     if (call.stream && call.streamUsage) edits.push(askForUsage(call));
-    return { path: `/v1/chat/completions${call.query}`, headers: forwardedHeaders(call), edits };
+    return {
+      path: addressOf(call, settings, '/v1/chat/completions'),
+      headers: { ...forwardedHeaders(call), ...settings.headers },
+      edits,
+    };
   },
 
-  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  authorize: (credential, settings) => credentialHeader(credential, settings, 'bearer'),
 
   judge: judgeFailure,
 

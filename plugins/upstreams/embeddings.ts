@@ -1,5 +1,6 @@
 import { defineAdapter } from '../../core/catalog/upstream';
 import { UNKNOWN_USAGE, type Usage, usageOf } from '../../core/catalog/usage';
+import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { asCount, asObject, asText, type JsonObject } from './json';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
@@ -10,15 +11,15 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'embeddings',
   protocols: ['embeddings'],
-  schema: { type: 'object', properties: {} },
+  schema: ADDRESS_SCHEMA,
 
-  request: (call) => ({
-    path: `/v1/embeddings${call.query}`,
-    headers: forwardedHeaders(call),
+  request: (call, settings) => ({
+    path: addressOf(call, settings, '/v1/embeddings'),
+    headers: { ...forwardedHeaders(call), ...settings.headers },
     edits: standardEdits(call),
   }),
 
-  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  authorize: (credential, settings) => credentialHeader(credential, settings, 'bearer'),
 
   judge: judgeFailure,
 

@@ -10,7 +10,7 @@ export function judgeFailure(failure: UpstreamFailure): Verdict {
   const reason = readReason(failure.body);
   if (isOutOfCredit(reason)) return 'next';
   if (isTooLong(reason) && mayBeTheCall(failure.status)) return 'larger-context';
-  if (CONTENT_FILTER.has(reason.code) || CONTENT_FILTER.has(reason.type)) return 'relay';
+  if (reason.isFlagged || CONTENT_FILTER.has(reason.code) || CONTENT_FILTER.has(reason.type)) return 'relay';
   // An error event that came before any content: nothing has been said yet, somebody else may.
   if (failure.status < 300) return 'next';
   return failure.status >= 500 || ASK_NEXT.has(failure.status) ? 'next' : 'relay';
@@ -22,6 +22,8 @@ interface Reason {
   readonly type: string;
   readonly code: string;
   readonly message: string;
+  /** Moderation found something in the input, as OpenRouter says it, with 403. */
+  readonly isFlagged: boolean;
 }
 
 /** `{"error":{"type","code","message"}}` of both protocols, and the bare forms some upstreams send. */
@@ -32,6 +34,7 @@ function readReason(body: unknown): Reason {
   return {
     type: asText(error['type']),
     code: asText(inner['code']) || asText(error['code']),
+    isFlagged: asText(asObject(error['metadata'])?.['flagged_input']) !== '',
     message: (asText(error['message']) || asText(outer['error'])).slice(0, MAX_MESSAGE_CHARACTERS),
   };
 }

@@ -1,6 +1,7 @@
 import { defineAdapter, type EventNote } from '../../core/catalog/upstream';
 import { type Counts, countsOf, type Pass, UNKNOWN_USAGE, type Usage, withOutput } from '../../core/catalog/usage';
 import { USUAL_VERSION } from '../../core/catalog/versions';
+import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { messagesContinuation } from './messages-continuation';
@@ -12,18 +13,18 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'messages',
   protocols: ['messages'],
-  schema: { type: 'object', properties: {} },
+  schema: ADDRESS_SCHEMA,
 
-  request(call) {
-    const headers = forwardedHeaders(call);
+  request(call, settings) {
+    const headers: Record<string, string> = { ...forwardedHeaders(call), ...settings.headers };
     // `protoa-` is how the service's own interface spells the vendor's prefix.
     if (headers['anthropic-version'] === undefined && headers['protoa-version'] === undefined) {
       headers['anthropic-version'] = USUAL_VERSION;
     }
-    return { path: `/v1/messages${call.query}`, headers, edits: standardEdits(call) };
+    return { path: addressOf(call, settings, '/v1/messages'), headers, edits: standardEdits(call) };
   },
 
-  authorize: (credential) => ({ 'x-api-key': credential }),
+  authorize: (credential, settings) => credentialHeader(credential, settings, 'x-api-key'),
 
   judge: judgeFailure,
 

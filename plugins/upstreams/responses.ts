@@ -1,5 +1,6 @@
 import { defineAdapter, type EventNote } from '../../core/catalog/upstream';
 import { type Counts, countsOf, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { readLargeEvent } from './large-response';
@@ -11,15 +12,15 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'responses',
   protocols: ['responses'],
-  schema: { type: 'object', properties: {} },
+  schema: ADDRESS_SCHEMA,
 
-  request: (call) => ({
-    path: `/v1/responses${call.operation ?? ''}${call.query}`,
-    headers: forwardedHeaders(call),
+  request: (call, settings) => ({
+    path: addressOf(call, settings, '/v1/responses'),
+    headers: { ...forwardedHeaders(call), ...settings.headers },
     edits: standardEdits(call),
   }),
 
-  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  authorize: (credential, settings) => credentialHeader(credential, settings, 'bearer'),
 
   judge: judgeFailure,
 

@@ -4,11 +4,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { registerAdapter } from '../../../core/catalog/adapters';
 import { PROTOCOL_NAMES } from '../../../core/catalog/protocols';
+import type { UpstreamAdapter } from '../../../core/catalog/upstream';
 import { type Configuration, configurationReader } from '../../../core/configuration/configuration';
 import type { Section } from '../../../core/configuration/section';
 import { readSystemSettings } from '../../../core/configuration/system-settings';
 import { ConfigurationError } from '../../../core/configuration/yaml-file';
 import { definePolicy } from '../../../core/gateway/policy';
+import chat from '../../../plugins/upstreams/chat';
+import embeddings from '../../../plugins/upstreams/embeddings';
 import { sampleAdapter } from '../../support/catalog-samples';
 import { temporaryFolder } from '../../support/configuration-folder';
 
@@ -335,6 +338,49 @@ describe('the configuration', () => {
       });
       expect(problemsIn(folder, { DATA_DIR: join(folder, 'data') })).to.match(/CREDENTIALS_DIR/);
     });
+  });
+
+  describe('reads the settings of adapters', () => {
+    const regional: UpstreamAdapter = {
+      ...sampleAdapter('regional', ['messages']),
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { region: { type: 'string', default: 'here' } },
+      },
+    };
+    let forgetThese: (() => void)[] = [];
+    before(() => {
+      forgetThese = [chat, embeddings, regional].map(registerAdapter);
+    });
+    after(() => {
+      for (const each of forgetThese) each();
+    });
+    const withSettings = (settings: string, adapter = '[chat, embeddings]') =>
+      changed('adapter: sample-messages', `adapter: ${adapter}\n    adapterSettings: ${settings}`);
+
+    it('a name that one of several adapters knows is taken, with the defaults of that one', () => {
+      const [acme] = load(withSettings('{ auth: api-key }', '[chat, regional]')).catalog.upstreams;
+      expect(acme?.adapterSettings).to.deep.equal({ auth: 'api-key', region: 'here' });
+    });
+
+    const refused: readonly (readonly [string, RegExp])[] = [
+      ['{ pth: { chat: /x } }', /adapterSettings\.pth: "pth" is not known here; did you mean "path"/],
+      ['{ path: /x }', /adapterSettings\.path: expected object, not a string/],
+      ['{ path: { chat: v1 } }', /adapterSettings\.path\.chat: expected a path that begins with one \//],
+      ['{ path: { chats: /v1 } }', /adapterSettings\.path\.chats: "chats" is not known here; did you mean "chat"/],
+      ['{ auth: Bearer }', /adapterSettings\.auth: expected the name of a header in lower case/],
+      ['{ auth: content-length }', /adapterSettings\.auth: expected the name of a header/],
+      ['{ headers: { Host: x } }', /adapterSettings\.headers\.Host: expected the name of a header/],
+      ['{ headers: { host: x } }', /adapterSettings\.headers\.host: expected the name of a header/],
+      ['{ headers: { x-a: "a\\nb" } }', /adapterSettings\.headers\.x-a: expected printable ASCII in one line/],
+    ];
+    for (const [settings, message] of refused)
+      it(`refuses ${settings}`, () => {
+        const problems = problemsOf(withSettings(settings)).filter((each) => each.includes('adapterSettings'));
+        expect(problems, 'once for both adapters').to.have.length(1);
+        expect(problems[0]).to.match(message);
+      });
   });
 
   describe('reads the credentials of an upstream', () => {

@@ -4,6 +4,7 @@ import type { ModelCall } from '../../../core/catalog/upstream';
 import upstreams from '../../../plugins/upstreams';
 import chat from '../../../plugins/upstreams/chat';
 import messages from '../../../plugins/upstreams/messages';
+import responses from '../../../plugins/upstreams/responses';
 
 function call(members: Record<string, string>, more: Partial<ModelCall> = {}): ModelCall {
   return {
@@ -51,6 +52,24 @@ describe('a request to an upstream', () => {
     assert.deepEqual(headers({ accept: 'x', 'content-type': 'y' }), { accept: 'x', 'anthropic-version': '2023-06-01' });
     assert.deepEqual(headers({ 'anthropic-version': '1' }), { 'anthropic-version': '1' });
     assert.deepEqual(headers({ 'protoa-version': '1' }), { 'protoa-version': '1' });
+  });
+
+  it('has the path, the query and the headers that the operator says', () => {
+    const settings = { path: { chat: '/v2/{model}/chat?version=1' }, headers: { 'x-title': 'Example', accept: 'all' } };
+    const asked = call({}, { model: 'a/b c', query: '?beta=true' });
+    const { path, headers } = chat.request(asked, settings);
+    assert.equal(path, '/v2/a%2Fb%20c/chat?version=1&beta=true');
+    assert.deepEqual(headers, { accept: 'all', 'x-title': 'Example' });
+    assert.equal(chat.request(call({}), settings).path, '/v2/native/chat?version=1');
+    assert.equal(messages.request({ ...asked, protocol: 'messages' }, settings).path, '/v1/messages?beta=true');
+    const compact = call({}, { protocol: 'responses', operation: '/compact' });
+    const { path: at } = responses.request(compact, { path: { responses: '/responses?version=1' } });
+    assert.equal(at, '/responses/compact?version=1');
+  });
+
+  it('shows the credential in the header that the operator says', () => {
+    assert.deepEqual(chat.authorize('secret', { auth: 'api-key' }), { 'api-key': 'secret' });
+    assert.deepEqual(messages.authorize('secret', { auth: 'bearer' }), { authorization: 'Bearer secret' });
   });
 
   it('shows the credential as its protocol wants it', () => {

@@ -1,0 +1,69 @@
+import type { ModelCall } from '../../core/catalog/upstream';
+import type { Settings } from '../../core/settings';
+
+/** Headers that the gateway sets, or that end at the next hop. */
+const NOT_OURS =
+  'accept-encoding|connection|content-[a-z-]+|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade';
+
+const HEADER_NAME = {
+  type: 'string',
+  pattern: `^(?!(?:${NOT_OURS})$)[a-z0-9-]+$`,
+  'x-expected': 'the name of a header in lower case that the gateway does not set itself',
+} as const;
+
+const PATH = {
+  type: 'string',
+  pattern: '^/(?!/)[^\\s#]*$',
+  'x-expected': 'a path that begins with one /',
+} as const;
+
+/** Settings of adapters whose vendors differ in address and headers alone. */
+export const ADDRESS_SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    path: {
+      description:
+        "Path and query below `url` in place of the protocol's own, by protocol; `{model}` stands for the upstream's name of the model.",
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        messages: { ...PATH, description: 'Of calls of Messages.' },
+        chat: { ...PATH, description: 'Of calls of Chat.' },
+        responses: { ...PATH, description: 'Of calls of Responses.' },
+        embeddings: { ...PATH, description: 'Of calls of Embeddings.' },
+      },
+    },
+    auth: {
+      ...HEADER_NAME,
+      description:
+        "The header that shows the credential; `bearer` for `authorization: Bearer …`. Default: the protocol's own.",
+    },
+    headers: {
+      description: 'Headers of every request. They replace those of the client.',
+      type: 'object',
+      propertyNames: HEADER_NAME,
+      additionalProperties: {
+        type: 'string',
+        pattern: '^[\\x20-\\x7e]*$',
+        'x-expected': 'printable ASCII in one line',
+      },
+    },
+  },
+} as const;
+
+export type AddressSettings = Settings<typeof ADDRESS_SCHEMA>;
+
+/** The path and query of a call: the operator's where there is one, else the protocol's. */
+export function addressOf(call: ModelCall, { path }: AddressSettings, usual: string): string {
+  const [place = '', query] = (path?.[call.protocol] ?? usual).split(/\?(.*)/s);
+  const at = place.replaceAll('{model}', encodeURIComponent(call.model)) + (call.operation ?? '');
+  if (query === undefined) return at + call.query;
+  return `${at}?${query}${call.query.replace('?', '&')}`;
+}
+
+/** The header that shows the credential. */
+export function credentialHeader(credential: string, { auth }: AddressSettings, usual: string): Record<string, string> {
+  const name = auth ?? usual;
+  return name === 'bearer' ? { authorization: `Bearer ${credential}` } : { [name]: credential };
+}
