@@ -41,7 +41,7 @@ const LONGEST_REQUEST_ID = 200;
 
 /** The id that an upstream gave a request; vendors find it in their logs by that. */
 export function upstreamRequestId(headers: ExchangeHead['headers']): string | undefined {
-  const id = headers['request-id'] ?? headers['x-request-id'];
+  const id = headers['request-id'] ?? headers['x-request-id'] ?? headers['x-amzn-requestid'];
   const text = typeof id === 'string' ? id : id?.[0];
   return text?.slice(0, LONGEST_REQUEST_ID);
 }

@@ -33,6 +33,10 @@ function refuseOtherContracts(adapter: UpstreamAdapter | UpstreamAdapter1): void
     );
   const missing = FUNCTIONS.filter((each) => typeof adapter[each] !== 'function');
   if (missing.length > 0) throw new Error(`the adapter "${name}" lacks ${missing.join(', ')}`);
+  if (adapter.sign !== undefined && typeof adapter.sign !== 'function')
+    throw new Error(`the adapter "${name}" has a \`sign\` that is no function`);
+  if (adapter.framing !== undefined && typeof adapter.framing.open !== 'function')
+    throw new Error(`the adapter "${name}" has a \`framing\` without the function \`open\``);
   if (!Array.isArray(protocols) || protocols.length === 0) throw new Error(`the adapter "${name}" names no protocols`);
 }
 

@@ -1,9 +1,10 @@
 import { Counter } from 'prom-client';
+import { inTime } from '../in-time';
 import { log } from '../log';
 import { metrics } from '../metrics';
 import { describeFault } from '../thrown';
 import { enter, ownerNumber } from '../watchdog';
-import type { Continuation, EventNote, StreamFollower, UpstreamAdapter } from './upstream';
+import type { Continuation, EventNote, Framing, StreamFollower, UpstreamAdapter } from './upstream';
 import type { Usage } from './usage';
 
 /** An adapter threw, or returned something that it must not: the attempt has failed, whatever the upstream answered. */
@@ -25,7 +26,7 @@ export class AdapterFault extends Error {
  * logged and counted; counts of bytes that are no counts become unknown.
  */
 export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
-  const { name, continuation } = adapter;
+  const { name, continuation, framing } = adapter;
   const owner = ownerNumber(`adapter ${name}`);
   const guard = <T>(place: string, work: () => T): T => {
     const outer = enter(owner);
@@ -38,10 +39,23 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
       enter(outer);
     }
   };
+  const guardLater = <T>(place: string, work: () => T | Promise<T>): T | Promise<T> => {
+    const result = guard(place, work);
+    if (!(result instanceof Promise)) return result;
+    return inTime(result, RESOLVES_WITHIN_MS, tooLate).catch((cause: unknown) => {
+      report(name, place, cause);
+      throw new AdapterFault(name, place, cause);
+    });
+  };
   return {
     ...adapter,
     request: (call, settings) => guard('request', () => adapter.request(call, settings)),
     authorize: (credential, settings) => guard('authorize', () => adapter.authorize(credential, settings)),
+    ...(adapter.sign !== undefined && {
+      sign: (request, credential, settings) =>
+        guardLater('sign', () => adapter.sign?.(request, credential, settings) ?? {}),
+    }),
+    ...(framing !== undefined && { framing: guardFraming(framing, guard) }),
     judge: (failure) => guard('judge', () => adapter.judge(failure)),
     readEvent: (event) => guard('readEvent', () => soundNote(adapter.readEvent(event))),
     readBody: (body) =>
@@ -58,7 +72,23 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
   };
 }
 
+const RESOLVES_WITHIN_MS = 10_000;
+
+function tooLate(): Error {
+  return new Error(`it did not resolve within ${RESOLVES_WITHIN_MS / 1_000} s`);
+}
+
 type Guard = <T>(place: string, work: () => T) => T;
+
+function guardFraming({ mediaType, open }: Framing, guard: Guard): Framing {
+  return {
+    mediaType,
+    open: () => {
+      const decoder = guard('framing', open);
+      return { push: (chunk) => guard('framing', () => decoder.push(chunk)) };
+    },
+  };
+}
 
 function guardContinuation(continuation: Continuation, guard: Guard): Continuation {
   return {

@@ -102,6 +102,17 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   request(call: ModelCall, settings: Settings<S>): UpstreamRequest;
   /** The headers that show the platform's credential to the upstream. */
   authorize(credential: string, settings: Settings<S>): Readonly<Record<string, string>>;
+  /**
+   * Further headers that depend on the request as it goes out, such as a signature over it, or on a token that has to be fetched.
+   * It is asked after `authorize`, and must resolve within 10 s. Absent: there are none.
+   */
+  sign?(
+    request: UnsignedRequest,
+    credential: string,
+    settings: Settings<S>,
+  ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
+  /** How a vendor frames its streams that sends no server-sent events; absent: it sends these. */
+  readonly framing?: Framing;
   judge(failure: UpstreamFailure): Verdict;
   readEvent(event: SseEvent): EventNote;
   /** The usage of an unstreamed answer's parsed body, and the bytes of text in it in case the usage is unusable. */
@@ -113,6 +124,34 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   };
   /** How an answer that broke off is taken up at an upstream that can go on from its beginning; absent: it cannot be. */
   readonly continuation?: Continuation;
+}
+
+/** A request as it goes out, but for what `sign` adds. */
+export interface UnsignedRequest {
+  readonly method: string;
+  /** With the query, each byte as it is sent. `host` of the headers is the one of this. */
+  readonly url: URL;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** SHA-256 of the body's bytes, in hex. */
+  readonly bodySha256: string;
+}
+
+/** Streams whose bytes are no server-sent events. */
+export interface Framing {
+  /** The media type of such an answer, in lower case and without parameters. Other answers are not decoded. */
+  readonly mediaType: string;
+  /** Begins one stream. */
+  open(): FrameDecoder;
+}
+
+/** Decodes one stream; keeps the state that adapters do not have. */
+export interface FrameDecoder {
+  /**
+   * Takes the bytes as they arrive and returns the server-sent events that they complete, as text; empty where they complete none. What
+   * cannot be read becomes an event that `readEvent` calls malformed.
+   */
+  push(chunk: Buffer): string;
 }
 
 /** Goes on from the text a caller has been given already (`midStream: continue`). */

@@ -61,6 +61,8 @@ export function readUpstreams(
       ),
     };
     checkProtocols(path, upstream, problems);
+    if (settings.webSocket && adapters.some(({ sign }) => sign !== undefined))
+      problems.push({ path: [...path, 'webSocket'], message: 'does not fit an adapter that signs each request' });
     return [upstream];
   });
 }

@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { Candidate, Upstream } from '../catalog/catalog';
-import type { AnswerBeginning, BodyEdit, ModelCall, UpstreamAdapter } from '../catalog/upstream';
+import type { Candidate } from '../catalog/catalog';
+import type { AnswerBeginning, BodyEdit, ModelCall } from '../catalog/upstream';
 import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
 import { applyBodyEdits, type EditedBody, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
+import { signedHeaders } from './signed-headers';
 
 /** What of a call goes to an upstream. */
 export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
@@ -22,16 +23,30 @@ const ONE_BUFFER_BYTES = 64 * 1024;
 
 type Asked = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
-/** Asks a candidate once, in its adapter's dialect and with the platform's credential. `reset`: on a connection of its own. */
-export function askUpstream(candidate: Asked, request: UpstreamCall, dispatcher: Dispatcher, reset = false): Exchange {
+/**
+ * Asks a candidate once, in its adapter's dialect and with the platform's credential; later where the adapter signs. `reset`: on a
+ * connection of its own.
+ */
+export function askUpstream(
+  candidate: Asked,
+  request: UpstreamCall,
+  dispatcher: Dispatcher,
+  reset = false,
+): Exchange | Promise<Exchange> {
+  const { upstream, adapter } = candidate;
   const { path, headers, chunks, byteLength } = outgoing(candidate, request);
-  return new Exchange(dispatcher, {
-    method: 'POST',
-    reset,
-    path,
-    headers: { ...headers, 'content-length': String(byteLength), 'accept-encoding': 'identity' },
-    body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
-  });
+  const method = 'POST';
+  const unsigned = { ...headers, 'content-length': String(byteLength), 'accept-encoding': 'identity' };
+  const dispatch = (signed: Outgoing['headers']) =>
+    new Exchange(dispatcher, {
+      method,
+      reset,
+      path,
+      headers: signed,
+      body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),
+    });
+  const signed = signedHeaders(upstream, adapter, { method, path, headers: unsigned, chunks });
+  return signed instanceof Promise ? signed.then(dispatch) : dispatch(signed);
 }
 
 /** What goes to an upstream, whatever carries it. */
@@ -40,7 +55,7 @@ export interface Outgoing extends EditedBody {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A call in the dialect of a candidate's adapter and with the platform's credential. `further` are edits of the way it goes. */
+/** A call in the dialect of a candidate's adapter, without a credential. `further` are edits of the way it goes. */
 export function outgoing(
   { upstream, model, adapter }: Asked,
   request: UpstreamCall,
@@ -54,29 +69,10 @@ export function outgoing(
   const { chunks, byteLength } = applyBodyEdits(request.body, edits, limitsOf(request.reading?.toolUses, model));
   return {
     path: basePath(upstream.url) + wanted.path,
-    headers: {
-      ...headers,
-      ...wanted.headers,
-      ...shownCredential(upstream, adapter),
-    },
+    headers: { ...headers, ...wanted.headers },
     chunks,
     byteLength,
   };
-}
-
-/** The headers that show the platform's credential; none where the upstream asks for none. @throws NoCredential */
-export function shownCredential(
-  { credential: { name, value }, adapterSettings }: Upstream,
-  adapter: UpstreamAdapter,
-): Readonly<Record<string, string>> {
-  if (value === undefined) throw new NoCredential(`there is no credential "${name}" yet`);
-  return value === '' ? {} : adapter.authorize(value, adapterSettings);
-}
-
-/** A credential that is fetched was never there. Nothing was sent. */
-class NoCredential extends Error {
-  override readonly name = 'NoCredential';
-  readonly code = 'NO_CREDENTIAL';
 }
 
 /** The limits of tools that the call does not limit. Tools that share one get the smallest. */

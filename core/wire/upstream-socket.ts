@@ -6,6 +6,7 @@ import type { BodyEdit } from '../catalog/upstream';
 import { type Outgoing, outgoing, type UpstreamCall } from './ask-upstream';
 import { noteProgress } from './dial-failure';
 import type { Egress } from './egress';
+import { shownCredential } from './signed-headers';
 import { SocketExchange, SocketLost } from './socket-exchange';
 import { answerIn } from './socket-frames';
 import type { UpstreamExchange } from './upstream-exchange';
@@ -36,10 +37,12 @@ export class UpstreamSocket {
 
   /** Asks a candidate; `isFresh`: on a new socket, whatever is open. */
   ask(candidate: AskedCandidate, request: UpstreamCall, egress: Egress, isFresh: boolean): UpstreamExchange {
+    const { upstream, adapter } = candidate;
     const { path, headers, chunks, byteLength } = outgoing(candidate, request, AS_FRAME);
-    if (isFresh || this.#link?.takes(candidate.upstream) !== true) {
+    if (isFresh || this.#link?.takes(upstream) !== true) {
+      const shown = shownCredential(upstream, adapter);
       this.#link?.leave();
-      this.#link = new Link(candidate.upstream, { path, headers: this.#handshake(headers) }, egress);
+      this.#link = new Link(upstream, { path, headers: { ...this.#handshake(headers), ...shown } }, egress);
     }
     const exchange = this.#link.ask(Buffer.concat(chunks, byteLength));
     if (this.#isReleased) this.#link.leave();

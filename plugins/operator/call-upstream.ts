@@ -75,7 +75,7 @@ export async function callUpstream(
     };
   };
   try {
-    exchange = askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
+    exchange = await askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
     const head = await exchange.head;
     const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
     made.upstreamRequestId = upstreamRequestId(head.headers);

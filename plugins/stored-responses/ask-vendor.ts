@@ -6,10 +6,10 @@ import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { ModelCall, UpstreamAdapter, UpstreamRequest } from '../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { shownCredential } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure } from '../../core/wire/egress';
 import { decodedChunks, Exchange } from '../../core/wire/exchange';
+import { signedHeaders } from '../../core/wire/signed-headers';
 
 export type Parts = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects'>;
 
@@ -42,11 +42,10 @@ export async function askVendor(
   const place = await placeOf(gateway, asked);
   const { upstream, adapter } = place;
   const { path, headers } = addressOf(place, asked);
-  const exchange = new Exchange(gateway.egress.pool(upstream), {
-    method: asked.method as 'GET',
-    path,
-    headers: { ...headers, 'accept-encoding': 'identity', ...shownCredential(upstream, adapter) },
-  });
+  const method = asked.method as 'GET';
+  const unsigned = { ...headers, 'accept-encoding': 'identity' };
+  const signed = await signedHeaders(upstream, adapter, { method, path, headers: unsigned, chunks: [] });
+  const exchange = new Exchange(gateway.egress.pool(upstream), { method, path, headers: signed });
   const stop = () => exchange.cancel();
   const { connectMs, headersMs } = upstream.timeouts;
   const patience = setTimeout(() => exchange.cancel(new TookTooLong()), connectMs + headersMs);

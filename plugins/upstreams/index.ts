@@ -1,9 +1,11 @@
 import { registerAdapter } from '../../core/catalog/adapters';
 import { definePlugin } from '../../core/gateway/plugin';
+import bedrock from './bedrock';
 import chat from './chat';
 import embeddings from './embeddings';
 import messages from './messages';
 import responses from './responses';
+import vertex from './vertex';
 
 export default definePlugin({
   name: 'upstreams',
@@ -14,5 +16,7 @@ export default definePlugin({
     registerAdapter(chat);
     registerAdapter(responses);
     registerAdapter(embeddings);
+    registerAdapter(bedrock);
+    registerAdapter(vertex);
   },
 });

@@ -62,7 +62,7 @@ function isOutOfCredit(reason: Reason): boolean {
 
 const TOO_LONG = new Set(['context_length_exceeded', 'context_window_exceeded', 'model_context_window_exceeded']);
 const TOO_LONG_MESSAGE =
-  /prompt is too long|exceed(?:s|ed)? (?:the )?(?:model's )?(?:maximum )?context|maximum context length|context window/i;
+  /prompt is too long|input is too long|exceed(?:s|ed)? (?:the )?(?:model's )?(?:maximum )?context|maximum context length|context window/i;
 
 function isTooLong(reason: Reason): boolean {
   return TOO_LONG.has(reason.code) || TOO_LONG.has(reason.type) || TOO_LONG_MESSAGE.test(reason.message);

@@ -12,6 +12,7 @@ import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
 import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
 import { decodedChunks } from '../../core/wire/exchange';
+import { unframed } from '../../core/wire/framed-chunks';
 import { AnswerLook, isAnswer, parseJson } from '../../core/wire/read-answer';
 import type { Failure } from './decide';
 import { type AttemptingCall, Patience, send } from './send';
@@ -47,9 +48,11 @@ export async function attempt(
   const patience = new Patience(candidate.upstream, request.stream, call);
   let cancel = () => {};
   try {
-    const { exchange, status, headers } = await send(candidate, request, egress, patience, call.upstreamSocket);
+    const { exchange, ...sent } = await send(candidate, request, egress, patience, call.upstreamSocket);
     cancel = () => exchange.cancel();
-    const chunks = decodedChunks(exchange, { status, headers });
+    const answered = unframed(candidate.adapter, { head: sent, chunks: decodedChunks(exchange, sent) });
+    const { chunks } = answered;
+    const { status, headers } = answered.head;
     const head = { candidate, status, headers };
     if (status >= 400) return await judge(head, request, chunks);
     if (status >= 300) return { answer: { ...head, kind: 'relay', head: [], chunks } };

@@ -39,10 +39,11 @@ export async function send(
   const { upstream } = candidate;
   for (let isFresh = false; ; isFresh = true) {
     try {
-      const exchange =
+      const asked =
         socket !== undefined && upstream.webSocket === true
           ? socket.ask(candidate, request, egress, isFresh)
           : askUpstream(candidate, request, isFresh ? egress.fresh(upstream) : egress.pool(upstream), isFresh);
+      const exchange = asked instanceof Promise ? await asked : asked;
       patience.watch(exchange);
       const { status, headers } = await exchange.head;
       patience.headArrived();

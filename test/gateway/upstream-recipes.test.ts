@@ -86,15 +86,19 @@ const SENT: Readonly<Record<string, object>> = {
   embeddings: { input: 'Hello' },
 };
 
-/** The blocks of the section, joined as entries of `serviceEndpoints`. */
-function recipesText(): string {
-  const [, section = ''] = readFileSync(join(ROOT, 'docs/upstreams.md'), 'utf8').split('\n## Recipes\n');
-  return [...section.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block]) => block).join('');
+const PAGE = readFileSync(join(ROOT, 'docs/upstreams.md'), 'utf8');
+
+/** The blocks of the page, or of one section, that are entries of `serviceEndpoints`; joined. */
+function recipesText(section?: string): string {
+  const [, within = PAGE] = section === undefined ? [] : PAGE.split(`\n## ${section}\n`);
+  const [text = ''] = section === undefined ? [within] : within.split('\n## ');
+  const blocks = [...text.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = '']) => block);
+  return blocks.filter((block) => block.includes('\n  url: ')).join('');
 }
 
 describe('The recipes of docs/upstreams.md', function () {
   this.timeout(60_000);
-  const recipes = parse(recipesText()) as Record<string, Recipe>;
+  const recipes = parse(recipesText('Recipes')) as Record<string, Recipe>;
   let upstream: TestUpstream;
   let gateway: TestGateway;
   let key: string;
@@ -121,9 +125,10 @@ describe('The recipes of docs/upstreams.md', function () {
     await upstream?.stop();
   });
 
-  it('are sound as they stand', () => {
+  it('are sound as they stand, and so are all other entries of the page', () => {
     const shipped = parse(readFileSync(join(ROOT, 'gateway.config.yml'), 'utf8'));
     delete shipped.serviceEndpoints;
+    expect(recipesText()).to.include('\nbedrock:').and.include('\nvertex:').and.include('openrouter:');
     const indented = recipesText().replace(/^(?=.)/gm, '  ');
     const folder = temporaryFolder({
       'gateway.config.yml': `${stringify(shipped)}serviceEndpoints:\n${indented}`,

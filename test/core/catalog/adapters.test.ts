@@ -1,6 +1,9 @@
+import assert from 'node:assert/strict';
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { findAdapter, registerAdapter } from '../../../core/catalog/adapters';
-import type { UpstreamAdapter1 } from '../../../core/catalog/upstream';
+import { AdapterFault } from '../../../core/catalog/guarded-adapter';
+import type { UpstreamAdapter, UpstreamAdapter1 } from '../../../core/catalog/upstream';
 import { sampleAdapter } from '../../support/catalog-samples';
 
 const COUNTS = {
@@ -45,5 +48,53 @@ describe('an adapter of the contract upstream/1', () => {
   it('keeps everything else that it says of a whole answer', () => {
     const read = findAdapter('before')?.readBody({});
     expect(read).to.deep.equal({ contentBytes: 9, error: { body: 'told' }, usage: { passes: PASSES } });
+  });
+});
+
+describe('an adapter that signs', () => {
+  const REQUEST = { method: 'POST', url: new URL('https://acme.example/x'), headers: {}, bodySha256: '' };
+  const signing = (sign: NonNullable<UpstreamAdapter['sign']>) => {
+    const forget = registerAdapter({ ...sampleAdapter('signing', ['chat']), sign });
+    const found = findAdapter('signing');
+    forget();
+    return found?.sign?.(REQUEST, 'secret', {});
+  };
+  const rejected = (work: unknown) =>
+    Promise.resolve(work).then(
+      () => assert.fail('it resolved'),
+      (error: unknown) => error,
+    );
+
+  it('gives its headers at once or later', async () => {
+    expect(signing((_request, credential) => ({ 'x-signature': credential }))).to.deep.equal({
+      'x-signature': 'secret',
+    });
+    expect(await signing(async ({ method }) => ({ 'x-method': method }))).to.deep.equal({ 'x-method': 'POST' });
+  });
+
+  it('fails the attempt when it throws or rejects', async () => {
+    const failing = (): never => {
+      throw new Error('no key');
+    };
+    expect(() => signing(failing)).to.throw(AdapterFault);
+    expect(await rejected(signing(async () => failing()))).to.be.instanceOf(AdapterFault);
+  });
+
+  it('is refused when sign or framing is no function', () => {
+    const refused: readonly (readonly [object, RegExp])[] = [
+      [{ sign: 'x' }, /has a `sign` that is no function/],
+      [{ framing: { mediaType: 'x' } }, /has a `framing` without the function `open`/],
+    ];
+    for (const [wrong, message] of refused)
+      expect(() => registerAdapter({ ...sampleAdapter('wrong', ['chat']), ...wrong })).to.throw(message);
+  });
+
+  it('fails the attempt when it does not resolve within 10 s', async () => {
+    const clock = mock.timers;
+    clock.enable({ apis: ['setTimeout'] });
+    const late = rejected(signing(() => new Promise(() => undefined)));
+    clock.tick(10_000);
+    expect(await late).to.be.instanceOf(AdapterFault);
+    clock.reset();
   });
 });

@@ -351,7 +351,8 @@ describe('the configuration', () => {
     };
     let forgetThese: (() => void)[] = [];
     before(() => {
-      forgetThese = [chat, embeddings, regional].map(registerAdapter);
+      const signing = { ...sampleAdapter('signing', ['messages']), sign: () => ({}) };
+      forgetThese = [chat, embeddings, regional, signing].map(registerAdapter);
     });
     after(() => {
       for (const each of forgetThese) each();
@@ -362,6 +363,11 @@ describe('the configuration', () => {
     it('a name that one of several adapters knows is taken, with the defaults of that one', () => {
       const [acme] = load(withSettings('{ auth: api-key }', '[chat, regional]')).catalog.upstreams;
       expect(acme?.adapterSettings).to.deep.equal({ auth: 'api-key', region: 'here' });
+    });
+
+    it('refuses a WebSocket to an upstream whose adapter signs', () => {
+      const text = changed('adapter: sample-messages', 'webSocket: true\n    adapter: signing');
+      expect(problemsOf(text).join('\n')).to.match(/webSocket: does not fit an adapter that signs each request/);
     });
 
     const refused: readonly (readonly [string, RegExp])[] = [
@@ -752,7 +758,7 @@ describe('the configuration', () => {
     const said = problemsOf(text).map((line) =>
       line
         .replace(/^gateway\.config\.yml:\d+:\d+: /, '')
-        .replace(/known: .*(sample-chat, sample-embeddings, sample-messages)/, 'known: $1'),
+        .replace(/known: .*(sample-chat, sample-embeddings, sample-messages).*/, 'known: $1'),
     );
     expect(said).to.have.members([
       'the environment variable NO_SUCH_PORT is not set; set it, or give a default with ${NO_SUCH_PORT:-default}',

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Upstream } from '../catalog/catalog';
+import type { UpstreamAdapter } from '../catalog/upstream';
+
+interface Unsigned {
+  readonly method: string;
+  /** From the root, with the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly chunks: readonly Uint8Array[];
+}
+
+/** Returns the headers of a request with the platform's credential, and with its signature where the adapter signs. */
+export function signedHeaders(
+  upstream: Upstream,
+  adapter: UpstreamAdapter,
+  { method, path, headers, chunks }: Unsigned,
+): Unsigned['headers'] | Promise<Unsigned['headers']> {
+  const shown = { ...headers, ...shownCredential(upstream, adapter) };
+  const { credential, adapterSettings, url } = upstream;
+  const { value = '' } = credential;
+  const { sign } = adapter;
+  if (sign === undefined || value === '') return shown;
+  return sha256Of(chunks)
+    .then((bodySha256) => sign({ method, url: new URL(path, url), headers: shown, bodySha256 }, value, adapterSettings))
+    .then((signature) => ({ ...shown, ...signature }));
+}
+
+/** Returns the headers that show the credential; none where the upstream asks for none. @throws NoCredential */
+export function shownCredential(
+  { credential: { name, value }, adapterSettings }: Upstream,
+  adapter: UpstreamAdapter,
+): Unsigned['headers'] {
+  if (value === undefined) throw new NoCredential(`there is no credential "${name}" yet`);
+  return value === '' ? {} : adapter.authorize(value, adapterSettings);
+}
+
+/** A credential that is fetched was never there. Nothing was sent. */
+class NoCredential extends Error {
+  override readonly name = 'NoCredential';
+  readonly code = 'NO_CREDENTIAL';
+}
+
+/** Takes about a millisecond. */
+const HASHED_AT_ONCE_BYTES = 1024 * 1024;
+
+/** Other calls go on between the pieces of a large body. */
+async function sha256Of(chunks: readonly Uint8Array[]): Promise<string> {
+  const hash = createHash('sha256');
+  let hashedBytes = 0;
+  for (const chunk of chunks)
+    for (let from = 0; from < chunk.length; from += HASHED_AT_ONCE_BYTES) {
+      const piece = chunk.subarray(from, from + HASHED_AT_ONCE_BYTES);
+      hash.update(piece);
+      hashedBytes += piece.length;
+      if (hashedBytes < HASHED_AT_ONCE_BYTES) continue;
+      hashedBytes = 0;
+      await nextTurn();
+    }
+  return hash.digest('hex');
+}

@@ -1,0 +1,95 @@
+import { EventStreamCodec } from '@smithy/eventstream-codec';
+import type { FrameDecoder } from '../../core/catalog/upstream';
+import { parseJson } from '../../core/wire/read-answer';
+import { asObject, asText, parseData } from './json';
+
+/** Length of the message, length of its headers, and a checksum. */
+const PRELUDE_BYTES = 12;
+/** No event comes near it. */
+const LARGEST_MESSAGE_BYTES = 8 * 1024 * 1024;
+
+const CODEC = new EventStreamCodec(
+  (bytes) => Buffer.from(bytes).toString('utf8'),
+  (text) => Buffer.from(text),
+);
+
+/** What `readEvent` calls malformed. */
+const UNREADABLE = 'data: not an event stream of Amazon\n\n';
+
+/** Amazon's event stream with the events of Messages in it, as server-sent events. */
+export class EventStreamDecoder implements FrameDecoder {
+  #waiting: readonly Buffer[] = [];
+  #waitingBytes = 0;
+  #neededBytes = PRELUDE_BYTES;
+  #isBroken = false;
+
+  push(chunk: Buffer): string {
+    if (this.#isBroken) return '';
+    this.#waiting = [...this.#waiting, chunk];
+    this.#waitingBytes += chunk.length;
+    let text = '';
+    while (!this.#isBroken && this.#waitingBytes >= this.#neededBytes) text += this.#read();
+    return text;
+  }
+
+  /** One message, or how long it will be. */
+  #read(): string {
+    const bytes = Buffer.concat(this.#waiting, this.#waitingBytes);
+    const length = bytes.readUInt32BE(0);
+    if (length < PRELUDE_BYTES || length > LARGEST_MESSAGE_BYTES) return this.#break();
+    if (bytes.length < length) {
+      this.#keep(bytes, length);
+      return '';
+    }
+    this.#keep(bytes.subarray(length), PRELUDE_BYTES);
+    try {
+      return eventOf(CODEC.decode(bytes.subarray(0, length)));
+    } catch {
+      return this.#break();
+    }
+  }
+
+  #keep(rest: Buffer, neededBytes: number): void {
+    this.#waiting = [rest];
+    this.#waitingBytes = rest.length;
+    this.#neededBytes = neededBytes;
+  }
+
+  #break(): string {
+    this.#isBroken = true;
+    this.#keep(Buffer.alloc(0), PRELUDE_BYTES);
+    return UNREADABLE;
+  }
+}
+
+type Message = ReturnType<EventStreamCodec['decode']>;
+
+function eventOf({ headers, body }: Message): string {
+  const payload = asObject(parseJson(Buffer.from(body).toString('utf8')));
+  const type = asText(headers[':message-type']?.value);
+  if (type !== 'event') {
+    const name = asText(headers[type === 'exception' ? ':exception-type' : ':error-code']?.value);
+    const message = asText(payload?.['message']) || asText(headers[':error-message']?.value);
+    return errorEvent(name, message);
+  }
+  // Events of other kinds may be added; none of them says anything of the message.
+  if (headers[':event-type']?.value !== 'chunk') return '';
+  const data = Buffer.from(asText(payload?.['bytes']), 'base64').toString('utf8');
+  const event = parseData(data);
+  const name = typeof event === 'string' ? '' : asText(event['type']);
+  const named = /^\w+$/.test(name) ? `event: ${name}\n` : '';
+  return `${named}data: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
+}
+
+/** The types that Messages has for what Amazon names otherwise. */
+const ERROR_TYPES: Readonly<Record<string, string>> = {
+  throttlingException: 'rate_limit_error',
+  serviceUnavailableException: 'overloaded_error',
+  modelTimeoutException: 'timeout_error',
+  validationException: 'invalid_request_error',
+};
+
+function errorEvent(name: string, message: string): string {
+  const error = { type: ERROR_TYPES[name] ?? 'api_error', message: message || name };
+  return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`;
+}
