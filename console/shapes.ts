@@ -120,7 +120,7 @@ export interface UsageRecord {
   readonly firstTokenMs: number | null;
   readonly configRevision: string;
   readonly passes: readonly Pass[] | null;
-  readonly flags: readonly ('unknown' | 'unpriced' | 'suspect')[] | null;
+  readonly flags: readonly ('unknown' | 'unpriced' | 'suspect' | 'translated')[] | null;
   readonly sessionId: string | null;
   readonly agentId: string | null;
 }

@@ -45,6 +45,13 @@ export const ERRORS = {
     retryable: false,
     summary: 'No upstream serves this model here: not at this direct address, or only in the other protocol.',
   },
+  NOT_TRANSLATABLE: {
+    status: 400,
+    type: 'invalid_request_error',
+    retryable: false,
+    summary:
+      'Only upstreams that do not speak this protocol could be asked, and `param` cannot be carried over into theirs.',
+  },
   SELECTION_INVALID: {
     status: 400,
     type: 'invalid_request_error',

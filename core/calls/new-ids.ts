@@ -2,8 +2,8 @@ import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
 import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../dialects/dialect';
 import { DIALECTS } from '../dialects/dialects';
+import { parseJson } from '../parse-json';
 import { findPlace } from '../wire/json-members';
-import { parseJson } from '../wire/read-answer';
 
 /** An object that an answer has made. */
 export interface FoundId {

@@ -2,14 +2,17 @@ import type { Credential } from './credential';
 import { type CustomerPriceList, CustomerPrices } from './customer-prices';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
-import { forEachProtocol, hasOutput, type Protocol } from './protocols';
-import type { UpstreamAdapter } from './upstream';
+import { forEachProtocol, hasOutput, type Protocol, TRANSLATED } from './protocols';
+import type { ReasoningSetting, UpstreamAdapter } from './upstream';
 import type { Meter, Pass } from './usage';
 
 export type Tier = 'official' | 'high-sla' | 'standard';
 
 /** Best first. */
 export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
+
+export const TRANSLATE = ['last', 'never', 'equal'] as const;
+export type Translate = (typeof TRANSLATE)[number];
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -56,6 +59,8 @@ export interface Upstream {
   readonly timeouts: Timeouts;
   readonly prefill: boolean;
   readonly streamUsage: boolean;
+  /** Whether it is asked in its own dialect by calls of another one: after all that speak theirs, never, or like those. */
+  readonly translate?: Translate | undefined;
   /** It takes `response.create` over a WebSocket; otherwise each is a POST. */
   readonly webSocket?: boolean | undefined;
   /** The versions of the Messages protocol that it takes; undefined for all. */
@@ -87,6 +92,10 @@ export interface ModelEntry {
   readonly maxOutput: number;
   /** The protocols in which it is served; undefined: all of the upstream's. */
   readonly protocols?: readonly Protocol[] | undefined;
+  /** Instead of the upstream's. */
+  readonly translate?: Translate | undefined;
+  /** How it is told how much to reason where calls are translated; undefined: it is not told. */
+  readonly reasoning?: ReasoningSetting | undefined;
   /** Output tokens expected of a call that names no limit, for comparing candidates; `maxOutput` is held. */
   readonly estimatedMaxTokens: number;
   /** Tokens of what the vendor fetches or unpacks, as the operator declares them; without one the context window is held. */
@@ -110,8 +119,10 @@ export interface ModelEntry {
 export interface Candidate {
   readonly upstream: Upstream;
   readonly model: ModelEntry;
-  /** The one of the upstream's adapters that speaks the call's protocol. */
+  /** The one of the upstream's adapters that speaks the call's protocol, or the dialect into which the call is translated. */
   readonly adapter: UpstreamAdapter;
+  /** The dialect into which the gateway translates the call; `own` for the adapter's own. Absent: the upstream speaks the call's. */
+  readonly dialect?: Protocol | 'own' | undefined;
   /** The model's price there, for comparing: made once, for it is looked at for every candidate of every call. */
   readonly rough: RoughPrice;
 }
@@ -148,8 +159,8 @@ export function entryNamed(models: readonly ModelEntry[], name: string): ModelEn
 }
 
 /** Can take up an answer that somebody else has begun. */
-export function canGoOn({ upstream, adapter }: Candidate): boolean {
-  return upstream.prefill && adapter.continuation !== undefined;
+export function canGoOn({ upstream, adapter, dialect }: Candidate): boolean {
+  return upstream.prefill && adapter.continuation !== undefined && dialect === undefined;
 }
 
 export interface Entry {
@@ -179,6 +190,8 @@ export interface Catalog {
   findExact(upstream: string, name: string): Model | undefined;
   /** The candidates of a model that speak a protocol and are enabled, unordered. */
   candidates(model: Model, protocol: Protocol): readonly Candidate[];
+  /** The enabled candidates for which calls of a protocol are translated, unordered: upstreams that do not speak it. */
+  translating(model: Model, protocol: Protocol): readonly Candidate[];
 }
 
 /** What makes a set of upstreams impossible to route: a name that stands twice in one upstream. */
@@ -206,6 +219,9 @@ export function buildCatalog(
   const candidatesOf = new Map(
     models.map((model) => [model, forEachProtocol((protocol) => enabledCandidates(model, protocol))]),
   );
+  const translatingOf = new Map(
+    models.map((model) => [model, forEachProtocol((protocol) => translatingCandidates(model, protocol))]),
+  );
 
   function look(name: string): Lookup {
     const meanings = exact.get(name) ?? normalised.get(normaliseModelName(name)) ?? [];
@@ -229,6 +245,7 @@ export function buildCatalog(
     },
     findExact: (upstream, name) => byNativeName.get(upstream)?.get(name),
     candidates: (model, protocol) => candidatesOf.get(model)?.[protocol] ?? [],
+    translating: (model, protocol) => translatingOf.get(model)?.[protocol] ?? [],
   };
 }
 
@@ -255,6 +272,39 @@ function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate
     const adapter = entry.upstream.adapters.find((each) => each.protocols.includes(protocol));
     return isServed && adapter !== undefined ? [{ ...entry, adapter, rough: roughPrice(entry.model.price) }] : [];
   });
+}
+
+/** Upstreams that are asked in their dialect by calls of a protocol that they do not speak. */
+function translatingCandidates(model: Model, protocol: Protocol): readonly Candidate[] {
+  return model.entries.flatMap((entry) => {
+    const target = entry.upstream.disabled === undefined ? translationTarget(entry, protocol) : undefined;
+    return target === undefined ? [] : [{ ...entry, ...target, rough: roughPrice(entry.model.price) }];
+  });
+}
+
+/** Returns the dialect into which calls of a protocol are translated for an entry, and the adapter that speaks it; undefined for none. */
+export function translationTarget(
+  entry: Entry,
+  protocol: Protocol,
+): { readonly dialect: Protocol | 'own'; readonly adapter: UpstreamAdapter } | undefined {
+  const { upstream, model } = entry;
+  const native = protocolsOf(entry);
+  if (!isTranslated(protocol) || native.includes(protocol) || model.maxOutput === 0) return undefined;
+  if ((model.translate ?? upstream.translate) === 'never') return undefined;
+  const dialect = TRANSLATED.find((each) => native.includes(each));
+  const adapter = upstream.adapters.find(({ own, protocols }) =>
+    dialect === undefined ? own !== undefined : protocols.includes(dialect),
+  );
+  return adapter && { dialect: dialect ?? 'own', adapter };
+}
+
+function isTranslated(protocol: Protocol): boolean {
+  return TRANSLATED.some((each) => each === protocol);
+}
+
+/** Whether a candidate stands behind all that speak the call's protocol. */
+export function isLast({ dialect, model, upstream }: Candidate): boolean {
+  return dialect !== undefined && (model.translate ?? upstream.translate) !== 'equal';
 }
 
 function namesOf(entry: Pick<Entry, 'model'>): readonly string[] {

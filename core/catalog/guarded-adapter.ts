@@ -4,8 +4,11 @@ import { log } from '../log';
 import { metrics } from '../metrics';
 import { describeFault } from '../thrown';
 import { enter, ownerNumber } from '../watchdog';
-import type { Continuation, EventNote, Framing, StreamFollower, UpstreamAdapter } from './upstream';
+import type { AnswerEvent, AnswerReader } from './answer';
+import { NotTranslatable } from './conversation';
+import type { Continuation, EventNote, Framing, OwnDialect, StreamFollower, UpstreamAdapter } from './upstream';
 import type { Usage } from './usage';
+import { readUsualError } from './usual-error';
 
 /** An adapter threw, or returned something that it must not: the attempt has failed, whatever the upstream answered. */
 export class AdapterFault extends Error {
@@ -26,13 +29,14 @@ export class AdapterFault extends Error {
  * logged and counted; counts of bytes that are no counts become unknown.
  */
 export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
-  const { name, continuation, framing } = adapter;
+  const { name, continuation, framing, own } = adapter;
   const owner = ownerNumber(`adapter ${name}`);
   const guard = <T>(place: string, work: () => T): T => {
     const outer = enter(owner);
     try {
       return work();
     } catch (cause) {
+      if (cause instanceof NotTranslatable) throw cause;
       report(name, place, cause);
       throw new AdapterFault(name, place, cause);
     } finally {
@@ -69,6 +73,7 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
         };
       }),
     ...(continuation === undefined ? {} : { continuation: guardContinuation(continuation, guard) }),
+    ...(own === undefined ? {} : { own: guardOwnDialect(own, guard) }),
   };
 }
 
@@ -76,6 +81,33 @@ const RESOLVES_WITHIN_MS = 10_000;
 
 function tooLate(): Error {
   return new Error(`it did not resolve within ${RESOLVES_WITHIN_MS / 1_000} s`);
+}
+
+function guardOwnDialect(own: OwnDialect, guard: Guard): OwnDialect {
+  return {
+    dialect: own.dialect,
+    request: (call, settings) => guard('request', () => own.request(call, settings)),
+    answer: (call) =>
+      guardReader(
+        guard('answer', () => own.answer(call)),
+        guard,
+      ),
+    readError: (body) => guard('readError', () => own.readError?.(body) ?? readUsualError(body)),
+  };
+}
+
+function guardReader(reader: AnswerReader, guard: Guard): AnswerReader {
+  return {
+    event: (event) => guard('event', () => soundEvents(reader.event(event))),
+    body: (body) => guard('body', () => soundEvents(reader.body(body))),
+    end: () => guard('end', () => soundEvents(reader.end())),
+  };
+}
+
+function soundEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+  if (!Array.isArray(events)) throw new TypeError('expected a list of events');
+  for (const event of events) if (event.is === 'usage') mustBePasses(event.usage);
+  return events;
 }
 
 type Guard = <T>(place: string, work: () => T) => T;

@@ -37,6 +37,9 @@ export type Protocol = keyof typeof PROTOCOLS;
 
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly Protocol[] as readonly [Protocol, ...Protocol[]];
 
+/** Protocols that are translated into each other, the one that carries most first: of several that an upstream speaks, that is chosen. */
+export const TRANSLATED = ['responses', 'messages', 'chat'] as const satisfies readonly Protocol[];
+
 /** Whether answers have output tokens and may be streamed. Embeddings are numbers: only their input is counted. */
 export function hasOutput(protocol: Protocol): boolean {
   return protocol !== 'embeddings';

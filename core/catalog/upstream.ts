@@ -1,4 +1,6 @@
 import type { Schema, Settings } from '../settings';
+import type { AnswerError, AnswerReader } from './answer';
+import type { Conversation } from './conversation';
 import type { Protocol } from './protocols';
 import type { TokenCounts, Usage } from './usage';
 
@@ -88,8 +90,9 @@ export interface EventNote {
 }
 
 /**
- * Translates one wire dialect. An adapter only translates: sockets, timeouts, retries, framing, counting and pricing
- * belong to the gateway. It keeps no state between events. It is native: the dialect of the client is that of the upstream.
+ * Speaks a protocol of clients to an upstream. An adapter only translates: sockets, timeouts, retries, framing, counting and pricing
+ * belong to the gateway. It keeps no state between events. It is native: the dialect of the client is that of the upstream, or the gateway
+ * translates from one of these dialects into the other.
  */
 export interface UpstreamAdapter<S extends Schema = Schema> {
   readonly contract: 'upstream/2';
@@ -124,6 +127,52 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   };
   /** How an answer that broke off is taken up at an upstream that can go on from its beginning; absent: it cannot be. */
   readonly continuation?: Continuation;
+  /** How it speaks a dialect of its own, for an adapter without `protocols`. */
+  readonly own?: OwnDialect<S>;
+}
+
+/** What a translating adapter does beside what every adapter does. */
+export type OwnDialect<S extends Schema = Schema> = Pick<
+  TranslatingAdapter<S>,
+  'dialect' | 'request' | 'answer' | 'readError'
+>;
+
+/** A call for an upstream whose dialect no client speaks. */
+export interface TranslatedCall {
+  readonly conversation: Conversation;
+  /** The upstream's own name of the model. */
+  readonly model: string;
+  /** The most output tokens of the model: what is named to an upstream that must have a limit where the call has none. */
+  readonly maxOutput: number;
+  /** The upstream's name, by which it knows its own signatures. */
+  readonly upstream: string;
+  /** How the model is told how much to reason, as the operator says. Absent: it is not told, whatever the call says. */
+  readonly reasoning?: ReasoningSetting | undefined;
+}
+
+/** `effort`: by a word. `budget`: by a number of tokens. */
+export type ReasoningSetting = 'effort' | 'budget';
+
+export interface TranslatedRequest {
+  /** Path and query below the upstream's base URL. */
+  readonly path: string;
+  /** Beside content-type and accept-encoding, which the gateway sets. The credential is added by `authorize`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The whole body, as JSON can say it. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Speaks an upstream's own dialect. It writes requests from the model of a conversation and reads answers into that of an answer. */
+export interface TranslatingAdapter<S extends Schema = Schema>
+  extends Pick<UpstreamAdapter<S>, 'contract' | 'name' | 'schema' | 'authorize' | 'judge'> {
+  /** The name of its dialect, for people and for signatures. */
+  readonly dialect: string;
+  /** @throws NotTranslatable for what the dialect has no place for */
+  request(call: TranslatedCall, settings: Settings<S>): TranslatedRequest;
+  /** Reads the answer of one attempt. */
+  answer(call: TranslatedCall): AnswerReader;
+  /** The vendor's words in the parsed body of a refusal. Absent: its `error.message`, `error.code` and `error.type`. */
+  readError?(body: unknown): AnswerError;
 }
 
 /** A request as it goes out, but for what `sign` adds. */
@@ -191,9 +240,13 @@ export interface UpstreamAdapter1<S extends Schema = Schema>
   readBody(body: unknown): Omit<ReturnType<UpstreamAdapter['readBody']>, 'usage'> & { readonly usage: TokenCounts };
 }
 
+/** An adapter as it is registered. */
+export type AnyAdapter = UpstreamAdapter | UpstreamAdapter1 | TranslatingAdapter;
+
 /** Helps TypeScript check an adapter against its own settings. */
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S>;
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter1<S>): UpstreamAdapter1<S>;
-export function defineAdapter(adapter: UpstreamAdapter | UpstreamAdapter1): UpstreamAdapter | UpstreamAdapter1 {
+export function defineAdapter<const S extends Schema>(adapter: TranslatingAdapter<S>): TranslatingAdapter<S>;
+export function defineAdapter(adapter: AnyAdapter): AnyAdapter {
   return adapter;
 }

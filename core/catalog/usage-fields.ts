@@ -85,7 +85,7 @@ export const USAGE_FIELDS = {
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
   calls: field('calls', 'int', shape.integer, { otherwise: '1' }),
   passes: field('passes', 'jsonb', listOf({ type: 'object' }), MAYBE),
-  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect')), MAYBE),
+  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated')), MAYBE),
   sessionId: field('session_id', 'text', shape.text, MAYBE),
   agentId: field('agent_id', 'text', shape.text, MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),

@@ -1,3 +1,4 @@
+import { TRANSLATE } from '../catalog/catalog';
 import { PROTOCOL_NAMES } from '../catalog/protocols';
 import { LEASE_SECONDS } from '../ledger/lease-times';
 import { DURATION, type Settings } from '../settings';
@@ -112,6 +113,15 @@ const MODEL = {
       items: { enum: PROTOCOL_NAMES },
       minItems: 1,
       uniqueItems: true,
+    },
+    translate: {
+      description: "Whether calls of another protocol are translated for it; default: the upstream's.",
+      enum: TRANSLATE,
+    },
+    reasoning: {
+      description:
+        'How it is told how much to reason where a call of another protocol says so: by a word (`effort`) or by a number of tokens (`budget`). Default: it is not told.',
+      enum: ['effort', 'budget'],
     },
     estimatedMaxTokens: {
       description:
@@ -341,6 +351,12 @@ const SERVICE_ENDPOINT = {
       description: 'Paths of numbers in its reports, such as `queue_time`, that are free and raise no alarm.',
     },
     streamUsage: { description: 'It understands stream_options.include_usage.', type: 'boolean', default: true },
+    translate: {
+      description:
+        'Whether calls of another protocol go there, translated: `last` after all upstreams that speak it, `equal` like those, or `never`.',
+      enum: TRANSLATE,
+      default: 'last',
+    },
     webSocket: {
       description:
         'It takes `response.create` over a WebSocket at the address of its Responses calls. Otherwise each one that comes over a WebSocket is sent as a POST.',

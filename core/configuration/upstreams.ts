@@ -51,6 +51,7 @@ export function readUpstreams(
       prefill: settings.prefill,
       streamUsage: settings.streamUsage,
       webSocket: settings.webSocket,
+      translate: settings.translate,
       versions: settings.versions && new Set(settings.versions),
       ignoreUsage: new Set(settings.ignoreUsage),
       stopsOnCancel: settings.stopsOnCancel,
@@ -137,6 +138,7 @@ function checkProtocols(path: readonly string[], upstream: Upstream, problems: L
       problems.push({ path: [...at, 'protocols', index], message });
     }
     if (served.length > 0 || model.protocols !== undefined) continue;
+    if (model.maxOutput > 0 && upstream.adapters.some(({ own }) => own !== undefined)) continue;
     const message =
       model.maxOutput === 0
         ? '0 is for models of embeddings, and no adapter of the upstream speaks that protocol'
@@ -174,7 +176,7 @@ function readModel(
   settings: ModelSettings,
   problems: LocatedProblem[],
 ): ModelEntry {
-  const { aliases, context, maxOutput, protocols, created, maxTokensPerSecond } = settings;
+  const { aliases, context, maxOutput, protocols, translate, reasoning, created, maxTokensPerSecond } = settings;
   const { imageTokens, tokenizerFactor, toolOverheadTokens } = settings;
   const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
   const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
@@ -188,7 +190,19 @@ function readModel(
   }
   const toolUses = settings.toolUses && new Map(Object.entries(settings.toolUses));
   const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond, toolUses };
-  return { name, aliases, context, maxOutput, protocols, estimatedMaxTokens, ...held, price, created };
+  return {
+    name,
+    aliases,
+    context,
+    maxOutput,
+    protocols,
+    translate,
+    reasoning,
+    estimatedMaxTokens,
+    ...held,
+    price,
+    created,
+  };
 }
 
 /** undefined when a name makes two models of one upstream the same; the problem is added. */

@@ -1,10 +1,10 @@
 import type { Protocol } from '../catalog/protocols';
 import type { Meter } from '../catalog/usage';
-import { CHAT_DIALECT } from './chat';
+import { CHAT_DIALECT } from './chat/members';
 import type { Dialect, ItemsRule, MemberClass, MemberRule, PartRule, PartType, ToolRule, ToolType } from './dialect';
 import { EMBEDDINGS_DIALECT } from './embeddings';
-import { MESSAGES_DIALECT } from './messages';
-import { RESPONSES_DIALECT } from './responses';
+import { MESSAGES_DIALECT } from './messages/members';
+import { RESPONSES_DIALECT } from './responses/members';
 
 /** The one table of request members for each protocol: the hold, the refusals and the documents are made from it. */
 export const DIALECTS: Readonly<Record<Protocol, Dialect>> = {

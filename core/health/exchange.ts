@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { newId } from '../ids';
+import { parseJson } from '../parse-json';
 import type { Stop } from '../resources';
 import { compileCheck } from '../settings';
 import { duplicateRedis, type RedisClient } from '../storage/redis';
-import { parseJson } from '../wire/read-answer';
 import type { HealthNews, UpstreamHealth } from './health';
 import type { Observed } from './tally';
 

@@ -15,6 +15,7 @@ const EXPOSED = [
   'X-Routing-Provider',
   'X-Routing-Attempts',
   'X-Routing-Fallback',
+  'X-Routing-Translated',
   'X-Tollgate-Routing',
   'X-AI-Cost',
   'X-AI-Tokens-Input',

@@ -1,6 +1,6 @@
 import { errorEnvelope, type GatewayError } from '../errors';
 import { errorHeaders } from '../http/http';
-import { parseJson } from '../wire/read-answer';
+import { parseJson } from '../parse-json';
 import type { ExchangeHead } from '../wire/upstream-exchange';
 
 /** What of an answer's headers helps a client that gets an event in its place. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Candidate } from '../catalog/catalog';
-import type { AnswerBeginning, BodyEdit, ModelCall } from '../catalog/upstream';
+import type { AnswerBeginning, BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
 import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
 import { applyBodyEdits, type EditedBody, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
@@ -16,6 +16,8 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly beginning?: AnswerBeginning;
   /** Tools of the body whose limit depends on the model. */
   readonly reading?: Pick<Reading, 'toolUses'>;
+  /** Where and how the body goes as it is: an adapter with a dialect of its own has written it. */
+  readonly prepared?: UpstreamRequest;
 }
 
 /** Bodies up to this size go out as one buffer. */
@@ -64,7 +66,7 @@ export function outgoing(
   const { protocol, operation, stream, query, headers, members } = request;
   const { streamUsage } = upstream;
   const call: ModelCall = { protocol, operation, model: model.name, stream, query, headers, members, streamUsage };
-  const wanted = adapter.request(call, upstream.adapterSettings);
+  const wanted = request.prepared ?? adapter.request(call, upstream.adapterSettings);
   const edits = [...(request.edits ?? []), ...wanted.edits, ...prefillOf(adapter, call, request.beginning), ...further];
   const { chunks, byteLength } = applyBodyEdits(request.body, edits, limitsOf(request.reading?.toolUses, model));
   return {

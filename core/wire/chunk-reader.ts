@@ -23,6 +23,14 @@ export interface ChunkReader {
   readonly over?: Over | undefined;
 }
 
+/** A body without bytes, or one that has been read. */
+export const NO_CHUNKS: ChunkReader = {
+  isReady: true,
+  ready: () => Promise.resolve(),
+  take: () => undefined,
+  cancel: () => undefined,
+};
+
 /** The pieces to the end; who stops early tells the sender to stop. */
 export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   try {

@@ -10,8 +10,8 @@ import type { Socket } from 'node:net';
  */
 export type DialFailure = 'connect_failed' | 'timeout' | 'reset' | 'cancelled';
 
-/** How an attempt that did not answer ended. */
-export type AttemptOutcome = DialFailure | 'status' | 'error_event' | 'adapter_fault';
+/** How an attempt that did not answer ended. `not_translatable`: the upstream was not asked, for its dialect has no place for the call. */
+export type AttemptOutcome = DialFailure | 'status' | 'error_event' | 'adapter_fault' | 'not_translatable';
 
 const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
   UND_ERR_CONNECT_TIMEOUT: 'timeout',

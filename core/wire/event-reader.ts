@@ -1,9 +1,12 @@
+import type { ClientEvent } from '../catalog/answer';
 import type { EventNote, SseEvent, UpstreamAdapter } from '../catalog/upstream';
+import type { Translation } from '../dialects/translation';
 import { FinishTracker } from './finish-tracker';
-import { SseSplitter } from './sse';
+import { type SseFrame, SseSplitter } from './sse';
 
 /** An event with its exact bytes and what it means. */
 export interface NotedEvent {
+  /** Empty where a translation gives the client nothing for it. */
   readonly raw: Buffer;
   readonly event: SseEvent;
   readonly note: EventNote;
@@ -11,36 +14,74 @@ export interface NotedEvent {
   readonly isWhole: boolean;
 }
 
-/** Cuts an answer's bytes into events and lets the adapter say what each means. */
+/** Cuts an answer's bytes into events and lets the adapter say what each means, and a translation what the client is given for it. */
 export class EventReader {
   readonly #splitter = new SseSplitter();
   readonly #finish: FinishTracker;
 
   constructor(
-    readonly adapter: UpstreamAdapter,
+    readonly adapter: Pick<UpstreamAdapter, 'readEvent'>,
     choices: number,
     /** Is told of each event, as it came. */
     readonly watch?: (event: SseEvent) => void,
+    /** Absent: the client is given the events as they come. */
+    readonly translation?: Translation,
   ) {
     this.#finish = new FinishTracker(choices);
   }
 
   /** @throws SseEventTooLarge */
   read(chunk: Buffer): NotedEvent[] {
-    return this.#splitter.push(chunk).map((frame) => {
+    const frames = this.#splitter.push(chunk);
+    const { translation } = this;
+    if (translation !== undefined) return frames.flatMap((frame) => this.#translated(translation, frame));
+    return frames.map((frame) => {
       const note = this.adapter.readEvent(frame);
       this.watch?.(frame);
       return { raw: frame.raw, event: frame, note, isWhole: this.#finish.note(note) };
     });
   }
 
-  /** Bytes after the last whole event, once the stream has ended. */
+  /** Bytes after the last whole event, once the stream has ended; where the answer is translated, what ends it for the client. */
   rest(): Buffer | undefined {
-    return this.#splitter.end()?.raw;
+    if (this.translation === undefined) return this.#splitter.end()?.raw;
+    const written = this.translation.end();
+    return written.length === 0 ? undefined : Buffer.concat(written.map(bytesOf));
   }
 
   /** Every answer that was asked for has given its stop reason. */
   get isWhole(): boolean {
     return this.#finish.isWhole;
   }
+
+  /** What the upstream's event means goes with the first of the client's; its usage is final where the client is told of it. */
+  #translated(translation: Translation, frame: SseFrame): NotedEvent[] {
+    const { note: noted, written } = translation.event(frame);
+    const isWhole = this.#finish.note(noted);
+    const { content, contentBytes, usage, error, malformed } = noted;
+    const own: EventNote = withoutAbsent({ content, contentBytes, usage, error, malformed });
+    const [first, ...others] = written;
+    if (first === undefined) return [{ raw: NO_BYTES, event: NO_EVENT, note: own, isWhole }];
+    return [{ ...own, ...noteOf(first) }, ...others.map(noteOf)].map((note, at) => {
+      const event = written[at] as ClientEvent;
+      return { raw: bytesOf(event), event: { name: event.name, data: event.data }, note, isWhole };
+    });
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0);
+const NO_EVENT: SseEvent = { name: undefined, data: undefined };
+
+function bytesOf({ name, data }: ClientEvent): Buffer {
+  return Buffer.from(name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`);
+}
+
+function noteOf({ finish, finalUsage, usageAt }: ClientEvent): EventNote {
+  return withoutAbsent({ finish, finalUsage, usageAt });
+}
+
+type Absent<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+
+function withoutAbsent(note: Absent<EventNote>): EventNote {
+  return Object.fromEntries(Object.entries(note).filter(([, value]) => value !== undefined));
 }

@@ -1,4 +1,5 @@
 import { JsonError, JsonScanner } from '../http/json-scanner';
+import { parseJson } from '../parse-json';
 import { itemHeads } from './item-heads';
 import { TopLevelMembers } from './json-members';
 
@@ -58,24 +59,6 @@ export class AnswerLook {
 function beginScan() {
   const members = new TopLevelMembers();
   return { members, scanner: new JsonScanner(members) };
-}
-
-/** undefined when it is no JSON. Python writes NaN and Infinity for counts that went wrong: they are read as unknown. */
-export function parseJson(text: string): unknown {
-  const read = parseStrictly(text);
-  if (read !== undefined) return read;
-  const mended = text.replace(NO_NUMBER, 'null');
-  return mended === text ? undefined : parseStrictly(mended);
-}
-
-const NO_NUMBER = /(?<=[:[,]\s{0,8})-?(?:NaN|Infinity)(?=\s{0,8}[,\]}])/g;
-
-function parseStrictly(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Some upstreams report an error with a status of success, and some answer with something else entirely. */

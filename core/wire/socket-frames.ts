@@ -1,5 +1,5 @@
+import { parseJson } from '../parse-json';
 import { findPlace } from './json-members';
-import { parseJson } from './read-answer';
 
 /** Nothing follows behind these events. */
 export const LAST_EVENTS: ReadonlySet<string> = new Set([

@@ -39,6 +39,10 @@ export function publicDocument(gateway: PluginGateway): object {
         Provider: header('The upstream that served the call.', 'string'),
         Attempts: header('Attempts; above 1 there was a failover.', 'integer'),
         Fallback: header('Whether another upstream than the first served it.', 'boolean'),
+        Translated: header(
+          'Present and true where the call was translated into the protocol of the upstream.',
+          'boolean',
+        ),
         Cost: header('USD charged, 8 decimals; not on streams.', 'string'),
         Tokens: header('Tokens; not on streams.', 'integer'),
         Routing: header('Why the call went where it went, as JSON; for keys that may debug and ask for it.', 'string'),

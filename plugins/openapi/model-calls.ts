@@ -104,6 +104,7 @@ const ANSWER_HEADERS = Object.fromEntries(
     ['X-Routing-Provider', 'Provider'],
     ['X-Routing-Attempts', 'Attempts'],
     ['X-Routing-Fallback', 'Fallback'],
+    ['X-Routing-Translated', 'Translated'],
     ['X-AI-Cost', 'Cost'],
     ['X-AI-Tokens-Input', 'Tokens'],
     ['X-AI-Tokens-Output', 'Tokens'],

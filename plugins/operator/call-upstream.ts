@@ -2,13 +2,14 @@ import { beginAttempt, type MadeAttempt, upstreamRequestId } from '../../core/ca
 import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
 import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import type { Usage } from '../../core/catalog/usage';
+import { parseJson } from '../../core/parse-json';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
 import { decodedChunks } from '../../core/wire/exchange';
 import type { MemberPlace } from '../../core/wire/json-members';
 import { findMembers } from '../../core/wire/json-members';
-import { isAnswer, parseJson } from '../../core/wire/read-answer';
+import { isAnswer } from '../../core/wire/read-answer';
 import type { UpstreamExchange } from '../../core/wire/upstream-exchange';
 
 /** What came of one tiny real call. */

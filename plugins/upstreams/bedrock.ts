@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { type BodyEdit, defineAdapter, type ModelCall } from '../../core/catalog/upstream';
-import { parseJson } from '../../core/wire/read-answer';
+import { parseJson } from '../../core/parse-json';
 import { EventStreamDecoder } from './event-stream';
 import { asObject, asText } from './json';
 import { judgeFailure } from './judge-failure';

@@ -1,6 +1,6 @@
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { FrameDecoder } from '../../core/catalog/upstream';
-import { parseJson } from '../../core/wire/read-answer';
+import { parseJson } from '../../core/parse-json';
 import { asObject, asText, parseData } from './json';
 
 /** Length of the message, length of its headers, and a checksum. */

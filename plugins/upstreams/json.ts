@@ -1,25 +1,7 @@
-import { parseJson } from '../../core/wire/read-answer';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../core/json-values';
+import { parseJson } from '../../core/parse-json';
 
-/** Reading values whose shape is somebody else's: what is not as expected is undefined, never an error. */
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export function asObject(value: unknown): JsonObject | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
-}
-
-export function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function asText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** A token count; undefined when it is not an integer >= 0, for unknown is not zero. */
-export function asCount(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-}
+export { asArray, asCount, asObject, asText, type JsonObject };
 
 /** UTF-8 bytes of a value: of a string itself, of anything else as JSON, of nothing 0. */
 export function bytesOf(value: unknown): number {

@@ -1,6 +1,6 @@
+import { parseJson } from '../../core/parse-json';
 import { itemHeads } from '../../core/wire/item-heads';
 import { findMembers, sliceChunks } from '../../core/wire/json-members';
-import { parseJson } from '../../core/wire/read-answer';
 import { asText, type JsonObject } from './json';
 
 /** What is read of a response that is too large to be parsed: it says again all that was asked and said. */

@@ -1,6 +1,6 @@
 import type { JWT } from 'google-auth-library';
 import { type BodyEdit, defineAdapter } from '../../core/catalog/upstream';
-import { parseJson } from '../../core/wire/read-answer';
+import { parseJson } from '../../core/parse-json';
 import { asObject, asText } from './json';
 import messages from './messages';
 import { forwardedHeaders } from './standard-request';

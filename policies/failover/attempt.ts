@@ -2,18 +2,22 @@ import { awakeMs } from '../../core/awake-time';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
 import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate } from '../../core/catalog/catalog';
+import { NotTranslatable } from '../../core/catalog/conversation';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import type { Verdict } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import { Translation } from '../../core/dialects/translation';
 import { ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
-import { BodyTooLong, type ChunkReader, readAll } from '../../core/wire/chunk-reader';
+import { parseJson } from '../../core/parse-json';
+import { BodyTooLong, type ChunkReader, NO_CHUNKS, readAll } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
 import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
 import { decodedChunks } from '../../core/wire/exchange';
 import { unframed } from '../../core/wire/framed-chunks';
-import { AnswerLook, isAnswer, parseJson } from '../../core/wire/read-answer';
+import { AnswerLook, isAnswer } from '../../core/wire/read-answer';
+import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-call';
 import type { Failure } from './decide';
 import { type AttemptingCall, Patience, send } from './send';
 
@@ -48,14 +52,17 @@ export async function attempt(
   const patience = new Patience(candidate.upstream, request.stream, call);
   let cancel = () => {};
   try {
-    const { exchange, ...sent } = await send(candidate, request, egress, patience, call.upstreamSocket);
+    const translated = candidate.dialect === undefined ? undefined : await inOtherWords(candidate, request);
+    const asked = translated?.call ?? request;
+    const { exchange, ...sent } = await send(candidate, asked, egress, patience, call.upstreamSocket);
     cancel = () => exchange.cancel();
     const answered = unframed(candidate.adapter, { head: sent, chunks: decodedChunks(exchange, sent) });
     const { chunks } = answered;
     const { status, headers } = answered.head;
-    const head = { candidate, status, headers };
+    const translation = translated && openTranslation(candidate, request, translated, call);
+    const head: Head = { candidate, status, headers, translation };
     if (status >= 400) return await judge(head, request, chunks);
-    if (status >= 300) return { answer: { ...head, kind: 'relay', head: [], chunks } };
+    if (status >= 300) return { answer: { candidate, status, headers, kind: 'relay', head: [], chunks } };
     if (isEventStream(headers)) {
       if (call.accountId !== undefined) exchange.ahead = new ReadAhead(call.accountId);
       return await untilContent(head, request, chunks, call, preambleHoldMs);
@@ -67,6 +74,7 @@ export async function attempt(
     cancel();
     if (patience.isAbandoned)
       return { answer: { candidate, status: CLIENT_LEFT_STATUS, headers: {}, kind: 'abandoned' } };
+    if (error instanceof NotTranslatable) return { failure: notTranslatable(error), relay: undefined };
     const outcome = outcomeOf(error, patience);
     const verdict = error instanceof BodyTooLong && isAskedFor(request) ? 'relay' : 'next';
     return { failure: { outcome, status: undefined, verdict, retryAfterMs: undefined }, relay: undefined };
@@ -80,7 +88,27 @@ function isAskedFor({ inputs }: ModelRequest): boolean {
   return inputs !== undefined;
 }
 
-type Head = Pick<Answer, 'candidate' | 'status' | 'headers'>;
+type Head = Pick<Answer, 'candidate' | 'status' | 'headers'> & {
+  /** Absent: the upstream speaks the client's dialect. */
+  readonly translation: Translation | undefined;
+};
+
+function openTranslation(
+  candidate: Candidate,
+  { protocol }: ModelRequest,
+  { asked, request }: CallInOtherWords,
+  { id = NOBODY }: AttemptingCall,
+): Translation {
+  return new Translation(candidate, { requestId: id, protocol, asked, request });
+}
+
+/** Whose call nobody reads the answer of. */
+const NOBODY = 'mirror';
+
+function notTranslatable({ what, message }: NotTranslatable): Failure {
+  const refusal = { param: what, message };
+  return { outcome: 'not_translatable', status: undefined, verdict: 'next', retryAfterMs: undefined, refusal };
+}
 
 function isEventStream(headers: UpstreamHeaders): boolean {
   return String(headers['content-type'] ?? '')
@@ -91,13 +119,15 @@ function isEventStream(headers: UpstreamHeaders): boolean {
 /** An answer that is not a success: the adapter says what it means. */
 async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Promise<Attempted> {
   const { read, isAll } = await readRefusal(chunks);
+  const text = Buffer.concat(read).toString('utf8');
+  const body = isAll ? parseJson(text) : undefined;
   const verdict = head.candidate.adapter.judge({
     protocol: request.protocol,
     status: head.status,
     headers: head.headers,
-    body: isAll ? parseJson(Buffer.concat(read).toString('utf8')) : undefined,
+    body,
   });
-  return failed('status', head, verdict, { ...head, kind: 'relay', head: read, chunks });
+  return failed('status', head, verdict, relayOf(head, body ?? text, read, chunks));
 }
 
 /** As much of it as there is in time. */
@@ -130,20 +160,38 @@ function judgeBody(
 ): Attempted {
   let body = json;
   let usage: Usage | undefined;
-  const { candidate, status, headers } = head;
+  const { candidate, status, headers, translation } = head;
   if (isAnswer(body)) {
     // Read here and not when it is charged: another candidate can still answer if the adapter fails.
-    const read = candidate.adapter.readBody(body);
+    const read = translation?.body(body) ?? candidate.adapter.readBody(body);
     if (read.error === undefined) {
-      newIds?.noteBody(candidate, body);
       const { contentBytes } = read;
-      return { answer: { candidate, status, headers, kind: 'body', bytes, usage: read.usage, contentBytes } };
+      if (translation === undefined) newIds?.noteBody(candidate, body);
+      const given = 'written' in read ? Buffer.from(JSON.stringify(read.written)) : bytes;
+      return { answer: { candidate, status, headers, kind: 'body', bytes: given, usage: read.usage, contentBytes } };
     }
     body = read.error.body;
     usage = read.usage;
   }
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
-  return failed('status', head, verdict, { ...head, kind: 'relay', head: [bytes], chunks }, usage);
+  return failed('status', head, verdict, relayOf(head, body ?? bytes.toString('utf8'), [bytes], chunks), usage);
+}
+
+/** A failure as the caller may be given it: what was read so far, to the last byte, and what follows; or all of it in the caller's dialect. */
+function relayOf(
+  { translation, ...head }: Head,
+  body: unknown,
+  read: readonly Buffer[],
+  chunks: ChunkReader,
+): Answer & { kind: 'relay' } {
+  if (translation === undefined) return { ...head, kind: 'relay', head: read, chunks };
+  chunks.cancel();
+  const bytes = Buffer.from(JSON.stringify(translation.error(body, head.status)));
+  return { ...head, headers: asJson(head.headers), kind: 'relay', head: [bytes], chunks: NO_CHUNKS };
+}
+
+function asJson(headers: UpstreamHeaders): UpstreamHeaders {
+  return { ...headers, 'content-type': 'application/json' };
 }
 
 function failed(
@@ -175,12 +223,13 @@ async function untilContent(
   call: AttemptingCall,
   preambleHoldMs: number,
 ): Promise<Attempted> {
-  const { candidate, status, headers } = head;
+  const { candidate, status, headers, translation } = head;
   const { newIds } = call;
   const events = new EventReader(
     candidate.adapter,
     request.choices,
     newIds && ((event) => newIds.noteEvent(candidate, event)),
+    translation,
   );
   const held: NotedEvent[] = [];
   let heldBytes = 0;
@@ -209,7 +258,7 @@ async function untilContent(
         if (note.error !== undefined) {
           const failure = { protocol: request.protocol, status, headers, body: note.error.body };
           held.push(...read.slice(index + 1));
-          const relay = relayOf(head, held, chunks, events.rest());
+          const relay = streamRelayOf(head, held, chunks, events);
           return failed('error_event', head, candidate.adapter.judge(failure), relay, usageOfEvents(held));
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
@@ -236,14 +285,19 @@ function startTimer(ms: number): { readonly isOver: Promise<'over'>; end(): void
   return { isOver, end, stop: () => clearTimeout(timer) };
 }
 
-/** What was read so far, to the last byte, and what follows. */
-function relayOf(
-  head: Head,
+/** A stream that ended before any content: what was read so far, to the last byte, and what follows unless it is in another dialect. */
+function streamRelayOf(
+  { translation, ...head }: Head,
   held: readonly NotedEvent[],
   chunks: ChunkReader,
-  rest?: Buffer,
+  events?: EventReader,
 ): Answer & { kind: 'relay' } {
+  if (translation !== undefined) {
+    chunks.cancel();
+    return { ...head, kind: 'relay', head: held.map(({ raw }) => raw), chunks: NO_CHUNKS };
+  }
   const raws = held.map(({ raw }) => raw);
+  const rest = events?.rest();
   return { ...head, kind: 'relay', head: rest === undefined ? raws : [...raws, rest], chunks };
 }
 
@@ -256,7 +310,7 @@ function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
 
 /** The stream ended or became unreadable before any content. */
 function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Attempted {
-  return failed('reset', head, 'next', relayOf(head, held, chunks), usageOfEvents(held));
+  return failed('reset', head, 'next', streamRelayOf(head, held, chunks), usageOfEvents(held));
 }
 
 function outcomeOf(error: unknown, patience: Patience): AttemptOutcome {

@@ -101,6 +101,10 @@ export class Attempts implements AttemptingCall {
     return this.call.isOutOfMoney;
   }
 
+  get id(): string {
+    return this.call.id;
+  }
+
   get accountId(): string {
     return this.call.key.accountId;
   }
@@ -168,6 +172,8 @@ export class Attempts implements AttemptingCall {
     }
     const { outcome, status } = attempted.failure;
     made.push({ upstream, outcome, status, ms });
+    // It was not asked, and says nothing about itself.
+    if (outcome === 'not_translatable') return attempted;
     if (this.#isOnTrust) this.budget.spend();
     const refused = gateway.health.failed(candidate, attempted.failure, ms);
     if (refused?.status === RATE_LIMITED)

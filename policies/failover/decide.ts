@@ -8,6 +8,8 @@ export interface Failure {
   /** What the adapter makes of an answer that is not a success; `next` where there was none. */
   readonly verdict: Verdict;
   readonly retryAfterMs: number | undefined;
+  /** Why the call could not be translated for the upstream, which was not asked. */
+  readonly refusal?: { readonly param: string; readonly message: string } | undefined;
 }
 
 export interface Situation {
@@ -55,6 +57,7 @@ function decideStep({ isNextHealthy, doesNextMostlyAnswer, budgetLeft }: Situati
 }
 
 function decideRetry({ outcome, status, retryAfterMs }: Failure, { retriesLeft, budgetLeft }: Situation): Decision {
+  if (outcome === 'not_translatable') return { do: 'give-up', why: 'no upstream is left that can be told of the call' };
   if (outcome === 'timeout') return { do: 'give-up', why: 'who stayed silent is not asked again' };
   if (retriesLeft === 0) return { do: 'give-up', why: 'the last candidate has had its retries' };
   if (outcome === 'status' && !isWorthRepeating(status))

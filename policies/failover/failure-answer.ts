@@ -6,6 +6,8 @@ const TOO_LONG = 'The answer has more than 64 MB. Send fewer inputs in one call,
 
 /** What the caller is told when nobody answered: by what all attempts have in common. */
 export function errorOfAll(attempts: readonly Attempt[], failures: readonly Failure[]): GatewayError {
+  const refusal = failures.every(({ outcome }) => outcome === 'not_translatable') ? failures[0]?.refusal : undefined;
+  if (refusal !== undefined) return fail('NOT_TRANSLATABLE', refusal);
   const details = { attempts };
   if (attempts.every(({ status }) => status === 429)) {
     const retryAfterSeconds = soonest(failures);

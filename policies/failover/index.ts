@@ -121,7 +121,11 @@ async function answerOf(
       if (answer.kind === 'body') call.facts.wholeMs = tookMs;
       if (answer.kind !== 'stream') return { answer };
       call.facts.firstTokenMs = tookMs;
-      const mayGoOn = call.foretold.mayBeContinued && call.request.choices === 1 && call.candidates.some(canGoOn);
+      const mayGoOn =
+        call.foretold.mayBeContinued &&
+        call.request.choices === 1 &&
+        candidate.dialect === undefined &&
+        call.candidates.some(canGoOn);
       return { answer: mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer };
     }
     giveSlotBack();

@@ -1,7 +1,7 @@
-import type { Call, ModelRequest } from '../../core/calls/call';
+import type { Call } from '../../core/calls/call';
 import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
-import { askUpstream } from '../../core/wire/ask-upstream';
+import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
 import type { UpstreamSocket } from '../../core/wire/upstream-socket';
@@ -20,6 +20,8 @@ export type AttemptingCall = Pick<Call, 'onLeave'> & {
   readonly largestAnswerBytes?: number;
   /** Where a call is asked that came over a WebSocket, at upstreams that have one. */
   readonly upstreamSocket?: UpstreamSocket | undefined;
+  /** Of the gateway, for ids in answers that are translated; absent where nobody reads them. */
+  readonly id?: string;
   /** Finds the ids that the answer makes, for a call that can make any. */
   readonly newIds?: NewIds | undefined;
 };
@@ -31,7 +33,7 @@ interface Answering extends ExchangeHead {
 /** Asks a candidate; resolves when the head of its answer is there. */
 export async function send(
   candidate: Candidate,
-  request: ModelRequest,
+  request: UpstreamCall,
   egress: Egress,
   patience: Patience,
   socket: UpstreamSocket | undefined,
@@ -40,7 +42,7 @@ export async function send(
   for (let isFresh = false; ; isFresh = true) {
     try {
       const asked =
-        socket !== undefined && upstream.webSocket === true
+        socket !== undefined && upstream.webSocket === true && candidate.dialect === undefined
           ? socket.ask(candidate, request, egress, isFresh)
           : askUpstream(candidate, request, isFresh ? egress.fresh(upstream) : egress.pool(upstream), isFresh);
       const exchange = asked instanceof Promise ? await asked : asked;

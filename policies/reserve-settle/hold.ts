@@ -1,6 +1,6 @@
 import type { Foretold, ModelRequest } from '../../core/calls/call';
 import { type Candidate, canGoOn, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
-import { dearestCost, pricesFor } from '../../core/catalog/price';
+import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
 import { atMostCountable } from '../../core/money';
 
@@ -45,7 +45,8 @@ export function holdFor(
 /** The most that a call can cost at one candidate. */
 function exactHold(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
   const { model } = candidate;
-  const { asked, cacheWrites } = request.reading;
+  const { asked } = request.reading;
+  const cacheWrites = cacheWritesAt(request, candidate);
   const cards = pricesFor(model.price, asked) ?? model.price.possible;
   const input = inputTokens(request, candidate);
   const output = outputTokens(request, model, seconds);
@@ -81,8 +82,14 @@ function roughCost(request: ModelRequest, candidate: Candidate, seconds: number)
   const { model, rough } = candidate;
   const output = outputTokens(request, model, seconds);
   return (
-    inputTokens(request, candidate) * rough.dearestInput[request.reading.cacheWrites] + output * rough.dearestOutput
+    inputTokens(request, candidate) * rough.dearestInput[cacheWritesAt(request, candidate)] +
+    output * rough.dearestOutput
   );
+}
+
+/** Vendors of other protocols than Messages write their caches by themselves, whatever a translated call says. */
+function cacheWritesAt({ reading: { cacheWrites } }: ModelRequest, { dialect }: Candidate): CacheWrites {
+  return cacheWrites === 'none' && dialect !== undefined && dialect !== 'messages' ? 'minutes' : cacheWrites;
 }
 
 /** One candidate may begin the answer and another go on with it (`midStream: continue`). */
@@ -123,9 +130,13 @@ function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: Mod
 }
 
 /** The most input tokens of all runs of the model that one call can cause. */
-function inputTokens({ reading, inputs = 1 }: ModelRequest, { model, upstream }: Candidate): number {
+function inputTokens({ reading, inputs = 1 }: ModelRequest, { model, upstream, dialect }: Candidate): number {
   const context = model.context * inputs;
-  const ofBody = isWholeContext(reading, model, upstream) ? context : Math.min(bodyTokens(reading, model), context);
+  // Vendors of Messages add a definition of their own to calls with tools, which the client's dialect may count as none.
+  const overhead = dialect === undefined ? 0 : model.toolOverheadTokens;
+  const ofBody = isWholeContext(reading, model, upstream)
+    ? context
+    : Math.min(bodyTokens(reading, model) + overhead, context);
   return ofBody + furtherPassesOf(reading, model) * context;
 }
 

@@ -124,7 +124,8 @@ function openReservation(
     const isSuspect = judgeReport(charged, request, excessE8);
     if (isSuspect) gateway.health.suspected(candidate);
     else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
-    const flags = doubtsOf(charged, charge, isSuspect);
+    const doubts = doubtsOf(charged, charge, isSuspect);
+    const flags = candidate.dialect === undefined ? doubts : [...doubts, 'translated'];
     const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8, configRevision });
     // An upstream that reports anything must not keep a key from calling.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);

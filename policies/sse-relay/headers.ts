@@ -44,6 +44,7 @@ export function answerHeaders(
     'X-Routing-Fallback',
     String(facts.fallback),
   ];
+  if (answer.candidate.dialect !== undefined) headers.push('X-Routing-Translated', 'true');
   const routing = routingHeader(facts.routing);
   if (routing !== undefined) headers.push(ROUTING_HEADER, routing);
   const rules = { forwardHeaderPrefixes: request.forwardHeaderPrefixes, exposeAccountHeaders };

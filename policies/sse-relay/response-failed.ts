@@ -1,6 +1,6 @@
 import type { SseEvent } from '../../core/catalog/upstream';
 import type { errorEnvelope } from '../../core/errors';
-import { parseJson } from '../../core/wire/read-answer';
+import { parseJson } from '../../core/parse-json';
 
 type Envelope = ReturnType<typeof errorEnvelope>;
 

@@ -185,6 +185,8 @@ export class StreamRelay implements QuietStream {
   }
 
   #shown({ raw, event }: NotedEvent): Buffer | undefined {
+    // A translation gives nothing for it.
+    if (raw.length === 0) return undefined;
     this.#relayed.first ??= event;
     this.#relayed.last = event;
     if (!this.#isContinued) {

@@ -1,5 +1,5 @@
 import { drawFor, textHash } from '../../core/catalog/affinity';
-import type { Candidate } from '../../core/catalog/catalog';
+import { type Candidate, isLast } from '../../core/catalog/catalog';
 import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
 import type { Asked, Strategy } from './strategies/strategy';
@@ -10,6 +10,8 @@ export interface Field {
   readonly gauges: readonly ModelGauge[];
   /** Hashes of the upstreams' names. */
   readonly hashes: readonly number[];
+  /** Which of them stand behind the others, because calls are translated for them. */
+  readonly last: readonly boolean[];
   /** Upstreams that are asked before all others, if they may be asked and are not resting. */
   readonly first?: ReadonlySet<string> | undefined;
 }
@@ -19,6 +21,7 @@ export function openField(candidates: readonly Candidate[], health: UpstreamHeal
     candidates,
     gauges: candidates.map((each) => health.gauge(each)),
     hashes: candidates.map(({ upstream }) => textHash(upstream.name)),
+    last: candidates.every(isLast) ? candidates.map(() => false) : candidates.map(isLast),
     first: first && new Set(first),
   };
 }
@@ -44,6 +47,8 @@ export interface Wish {
 /** An upstream that asked for time is behind all that did not. */
 const RESTING = 1e12;
 const PREFERRED = -1e12;
+/** An upstream that does not speak the call's protocol is behind all that do. */
+const TRANSLATED = 1e13;
 
 /** Behind everybody: who is not asked at all. */
 const LEFT_OUT = Number.POSITIVE_INFINITY;
@@ -154,7 +159,7 @@ function draw({ candidates, hashes }: Field, index: number, { session, random = 
 /** The score, behind or before everything else where something else counts more. */
 function placeOf(field: Field, index: number, gauge: ModelGauge, wish: Wish, anyIsIn: boolean): number {
   if (gauge.upstream.isTakenOut) return LEFT_OUT;
-  const score = scoreOf(field, index, wish);
+  const score = scoreOf(field, index, wish) + (field.last[index] === true ? TRANSLATED : 0);
   if (!anyIsIn) return score + gauge.failureRate * RESTING;
   if (!gauge.mayBeAsked) return LEFT_OUT;
   if (gauge.isResting) return score + RESTING;

@@ -1,6 +1,6 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { refusedVersion } from '../../core/calls/refuse-version';
-import { type Catalog, type Model, protocolsOf } from '../../core/catalog/catalog';
+import { type Catalog, type Model, protocolsOf, translationTarget } from '../../core/catalog/catalog';
 import { shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';
 import { takesVersion, versionOf } from '../../core/catalog/versions';
@@ -26,7 +26,9 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
 /** A model that is served only in other protocols, or that nobody can serve now. */
 export function noCandidate(model: Model, request: ModelRequest, health: UpstreamHealth): Error {
   const { protocol } = request;
-  const speaking = model.entries.filter((entry) => protocolsOf(entry).includes(protocol));
+  const speaking = model.entries.filter(
+    (entry) => protocolsOf(entry).includes(protocol) || translationTarget(entry, protocol) !== undefined,
+  );
   if (speaking.length === 0) {
     const others = servedAt(model.entries.flatMap(protocolsOf));
     return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${others} only.` });

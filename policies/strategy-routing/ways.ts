@@ -60,9 +60,10 @@ export function openWays(gateway: Gateway, upstreams: readonly string[]): (call:
   const isNamed = mayAsk(upstreams);
   const declared = new Set(catalog.upstreams.flatMap(({ versions }) => [...(versions ?? [])]));
   const open = ({ model, without = [], first }: Otherwise, protocol: Protocol, version: string | undefined): Way => {
-    const all = catalog.candidates(model, protocol).filter(isNamed);
+    const all = [...catalog.candidates(model, protocol), ...catalog.translating(model, protocol)].filter(isNamed);
     const candidates = all.filter(
-      ({ upstream }) => !without.includes(upstream.name) && takesVersion(upstream, version),
+      ({ upstream, dialect }) =>
+        !without.includes(upstream.name) && (dialect !== undefined || takesVersion(upstream, version)),
     );
     return { model, field: openField(candidates, health, first) };
   };

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { CHAT_DIALECT } from '../../core/dialects/chat';
+import { CHAT_DIALECT } from '../../core/dialects/chat/members';
 import type { Dialect } from '../../core/dialects/dialect';
 import { toolRule } from '../../core/dialects/dialects';
 import { EMBEDDINGS_DIALECT } from '../../core/dialects/embeddings';
-import { MESSAGES_DIALECT } from '../../core/dialects/messages';
-import { RESPONSES_DIALECT } from '../../core/dialects/responses';
+import { MESSAGES_DIALECT } from '../../core/dialects/messages/members';
+import { RESPONSES_DIALECT } from '../../core/dialects/responses/members';
 import { requestMembersPage } from '../support/request-members-page';
 import { PROJECT, textOf } from '../support/sources';
 

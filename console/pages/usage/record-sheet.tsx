@@ -208,6 +208,7 @@ const FLAGS = {
   unknown: 'The upstream reports a number that no meter counts. It was not charged.',
   unpriced: 'The upstream reports what has no price. The dearest price that could apply was charged.',
   suspect: 'The upstream reports more than the call allows. At most what was held was charged.',
+  translated: 'The upstream does not speak the protocol of the call. It was asked in its own.',
 } as const;
 
 function Timing({ record: { firstTokenMs, responseTimeMs } }: { readonly record: ExplainedRecord }) {

@@ -12,7 +12,7 @@ import {
   pricedExcept,
   TEXT,
   type ToolRule,
-} from './dialect';
+} from '../dialect';
 
 const UNPACKED: PartRule = { class: 'outside', why: 'the vendor puts the definition of a tool in its place' };
 

@@ -12,7 +12,7 @@ import {
   pricedExcept,
   TEXT,
   type ToolRule,
-} from './dialect';
+} from '../dialect';
 
 const IMAGE = {
   sources: {

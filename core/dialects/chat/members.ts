@@ -1,4 +1,4 @@
-import { BACKGROUND, bounded, type Dialect, FILE, free, kept, pricedExcept, TEXT } from './dialect';
+import { BACKGROUND, bounded, type Dialect, FILE, free, kept, pricedExcept, TEXT } from '../dialect';
 
 /** What Chat requests are made of: members and types of the package openai, and those of the same vendor's newer protocol. */
 export const CHAT_DIALECT: Dialect = {

@@ -1,0 +1,17 @@
+import type { Protocol, TRANSLATED } from '../catalog/protocols';
+import { CHAT } from './chat';
+import type { ClientDialect } from './client-dialect';
+import { MESSAGES } from './messages';
+import { RESPONSES } from './responses';
+
+const CLIENT_DIALECTS: Readonly<Record<(typeof TRANSLATED)[number], ClientDialect>> = {
+  messages: MESSAGES,
+  chat: CHAT,
+  responses: RESPONSES,
+};
+
+/** @throws for a protocol that is not translated: the catalog has no candidate that asks for it */
+export function clientDialect(protocol: Protocol): ClientDialect {
+  if (protocol in CLIENT_DIALECTS) return CLIENT_DIALECTS[protocol as keyof typeof CLIENT_DIALECTS];
+  throw new Error(`calls of the protocol ${protocol} are not translated`);
+}

@@ -1,0 +1,26 @@
+import type { Signature } from '../catalog/conversation';
+import { asText } from '../json-values';
+import { parseJson } from '../parse-json';
+
+/** How every signature begins that this gateway has given to a client of another dialect. Vendors' own are base64 without a dot. */
+export const SEAL = 'tollgate.';
+
+/** Returns a signature as a client gets it, who sends it back as it is. */
+export function seal({ upstream, dialect, value }: Signature): string {
+  return SEAL + Buffer.from(JSON.stringify([dialect, upstream, value])).toString('base64url');
+}
+
+/** Returns the signature that was sealed; undefined for anything else. */
+export function unseal(text: unknown): Signature | undefined {
+  if (typeof text !== 'string' || !text.startsWith(SEAL)) return undefined;
+  const read = parseJson(Buffer.from(text.slice(SEAL.length), 'base64url').toString());
+  if (!Array.isArray(read)) return undefined;
+  const [dialect, upstream, value] = read.map(asText);
+  return dialect && upstream && value ? { dialect, upstream, value } : undefined;
+}
+
+/** Returns the value of a signature where it is good: at the upstream and in the dialect that made it. */
+export function goodAt(signature: Signature | undefined, upstream: string, dialect: string): string | undefined {
+  const isGood = signature?.upstream === upstream && signature.dialect === dialect;
+  return isGood ? signature.value : undefined;
+}

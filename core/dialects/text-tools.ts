@@ -1,0 +1,68 @@
+import type { AnswerEvent } from '../catalog/answer';
+import type { Conversation, Tool, ToolCallPart } from '../catalog/conversation';
+import { asObject, asText } from '../json-values';
+import { parseJson } from '../parse-json';
+
+/**
+ * Tools whose input is free text, in dialects that only have tools with JSON: the text becomes the one member of an object, and comes out
+ * of it again.
+ */
+const MEMBER = 'input';
+
+/** The schema under which a tool with text for input is told to an upstream without such tools. */
+export function schemaOf(tool: Tool): unknown {
+  if (tool.input === 'json') return tool.schema ?? { type: 'object', properties: {} };
+  const description = tool.format === undefined ? undefined : `Text of this form: ${JSON.stringify(tool.format)}`;
+  return {
+    type: 'object',
+    properties: { [MEMBER]: { type: 'string', ...(description !== undefined && { description }) } },
+    required: [MEMBER],
+    additionalProperties: false,
+  };
+}
+
+/** The JSON of a call's input for an upstream without tools that take text. */
+export function jsonInputOf({ input, isText }: ToolCallPart): string {
+  if (isText === true) return JSON.stringify({ [MEMBER]: input });
+  return input.trim() === '' ? '{}' : input;
+}
+
+/** Takes the text out of the objects in which such an upstream calls these tools. */
+export class TextTools {
+  readonly #names: ReadonlySet<string>;
+  /** The JSON of calls that are under way, by part. */
+  readonly #inputs = new Map<number, string>();
+
+  constructor({ tools }: Conversation) {
+    this.#names = new Set(tools.flatMap(({ input, name }) => (input === 'text' ? [name] : [])));
+  }
+
+  unwrapped(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    return this.#names.size === 0 ? events : events.flatMap((event) => this.#unwrap(event));
+  }
+
+  #unwrap(event: AnswerEvent): readonly AnswerEvent[] {
+    if (event.is === 'open') {
+      const { part } = event;
+      if (part.is !== 'tool_call' || part.isText === true || !this.#names.has(part.name)) return [event];
+      this.#inputs.set(event.at, '');
+      return [{ ...event, part: { ...part, isText: true } }];
+    }
+    if (event.is !== 'add' && event.is !== 'close') return [event];
+    const before = this.#inputs.get(event.at);
+    if (before === undefined) return [event];
+    if (event.is === 'add') {
+      this.#inputs.set(event.at, before + event.text);
+      return [];
+    }
+    this.#inputs.delete(event.at);
+    const text = textIn(before);
+    return text === '' ? [event] : [{ is: 'add', at: event.at, text }, event];
+  }
+}
+
+/** A model may write the text alone, against its schema. */
+function textIn(json: string): string {
+  const object = asObject(parseJson(json));
+  return object === undefined ? json : asText(object[MEMBER]);
+}

@@ -1,0 +1,162 @@
+import type { AnswerError, AnswerEvent, AnswerReader, AnswerWriter, ClientEvent } from '../catalog/answer';
+import type { Candidate } from '../catalog/catalog';
+import type { Protocol } from '../catalog/protocols';
+import type { EventNote, SseEvent, TranslatedCall } from '../catalog/upstream';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../catalog/usage';
+import { readUsualError } from '../catalog/usual-error';
+import type { JsonObject } from '../json-values';
+import { clientDialect } from './client-dialects';
+import { seal } from './seal';
+import { TextTools } from './text-tools';
+
+/** The call whose answer is translated. */
+export interface TranslatedFor {
+  readonly requestId: string;
+  readonly protocol: Protocol;
+  readonly asked: TranslatedCall;
+  /** The client's request, parsed. */
+  readonly request: JsonObject;
+}
+
+/** An event of the upstream: what it means for routing and money, and what the client is given for it. */
+export interface TranslatedEvent {
+  readonly note: EventNote;
+  readonly written: readonly ClientEvent[];
+}
+
+/**
+ * Gives the answer of one attempt in the client's dialect. Where the upstream speaks a protocol of clients, its adapter counts as it does
+ * for native calls, so that the bill is the same.
+ */
+export class Translation {
+  readonly #candidate: Candidate;
+  readonly #call: TranslatedFor;
+  readonly #reader: AnswerReader;
+  readonly #texts: TextTools;
+  readonly #writer: AnswerWriter;
+  #hasEnded = false;
+
+  constructor(candidate: Candidate, call: TranslatedFor) {
+    const { adapter, dialect, model, upstream } = candidate;
+    this.#candidate = candidate;
+    this.#call = call;
+    this.#reader =
+      dialect === undefined || dialect === 'own' ? ownReader(candidate, call) : clientDialect(dialect).openReader();
+    this.#texts = new TextTools(call.asked.conversation);
+    this.#writer = clientDialect(call.protocol).openWriter({
+      requestId: call.requestId,
+      model: model.name,
+      createdAt: Math.floor(Date.now() / 1_000),
+      request: call.request,
+      seal: (value) => seal({ upstream: upstream.name, dialect: adapter.own?.dialect ?? String(dialect), value }),
+    });
+  }
+
+  event(event: SseEvent): TranslatedEvent {
+    const { adapter } = this.#candidate;
+    if (adapter.own !== undefined) {
+      const said = this.#texts.unwrapped(this.#reader.event(event));
+      return { note: noteOf(said), written: this.#write(said) };
+    }
+    const note = adapter.readEvent(event);
+    if (note.error !== undefined)
+      return { note, written: this.#write([{ is: 'error', error: this.#errorOf(note.error.body) }]) };
+    if (note.malformed === true) return { note, written: [] };
+    return { note, written: this.#write(withUsage(note.usage, this.#texts.unwrapped(this.#reader.event(event)))) };
+  }
+
+  /** The stream is over: what the client is still given. */
+  end(): readonly ClientEvent[] {
+    return this.#hasEnded ? [] : this.#write([...this.#texts.unwrapped(this.#reader.end()), END]);
+  }
+
+  /** What an unstreamed answer means, and the body that the client is given for it. */
+  body(body: unknown): {
+    readonly usage: Usage;
+    readonly contentBytes: number;
+    readonly error?: { readonly body: unknown };
+    readonly written: JsonObject;
+  } {
+    const { adapter } = this.#candidate;
+    if (adapter.own === undefined) {
+      const read = adapter.readBody(body);
+      const said =
+        read.error === undefined ? withUsage(read.usage, this.#texts.unwrapped(this.#reader.body(body))) : [];
+      return { ...read, written: this.#writer.body(said) };
+    }
+    const said = this.#texts.unwrapped(this.#reader.body(body));
+    let usage = UNKNOWN_USAGE;
+    let contentBytes = 0;
+    for (const event of said) {
+      if (event.is === 'usage') usage = mergeUsage(usage, event.usage);
+      if (event.is === 'add') contentBytes += Buffer.byteLength(event.text);
+      if (event.is === 'error') return { usage, contentBytes: 0, error: { body }, written: {} };
+    }
+    return { usage, contentBytes, written: this.#writer.body(said) };
+  }
+
+  /** The upstream's own error in the client's form. `body`: parsed, or its text. */
+  error(body: unknown, status: number): JsonObject {
+    const { protocol, requestId } = this.#call;
+    return clientDialect(protocol).writeError(this.#errorOf(body), status, requestId);
+  }
+
+  #errorOf(body: unknown): AnswerError {
+    return this.#candidate.adapter.own?.readError?.(body) ?? readUsualError(body);
+  }
+
+  #write(said: readonly AnswerEvent[]): readonly ClientEvent[] {
+    const written: ClientEvent[] = [];
+    for (const event of said) {
+      if (this.#hasEnded) break;
+      if (event.is === 'end') this.#hasEnded = true;
+      written.push(...this.#writer.write(event));
+    }
+    return written;
+  }
+}
+
+const END: AnswerEvent = { is: 'end' };
+
+function ownReader({ adapter }: Candidate, { asked }: TranslatedFor): AnswerReader {
+  if (adapter.own === undefined) throw new Error(`the adapter "${adapter.name}" has no dialect of its own`);
+  return adapter.own.answer(asked);
+}
+
+/** The adapter of the upstream's protocol has read the usage: readers of dialects need not. */
+function withUsage(usage: Usage | undefined, said: readonly AnswerEvent[]): readonly AnswerEvent[] {
+  return usage === undefined || usage.passes.length === 0 ? said : [{ is: 'usage', usage }, ...said];
+}
+
+/** What the events mean that an adapter with a dialect of its own has read. */
+function noteOf(said: readonly AnswerEvent[]): EventNote {
+  const note: { -readonly [Name in keyof EventNote]: EventNote[Name] } = {};
+  const finished: number[] = [];
+  for (const event of said) {
+    switch (event.is) {
+      case 'open':
+        if (event.part.is === 'tool_call') note.content = true;
+        break;
+      case 'add':
+        if (event.text === '') break;
+        note.content = true;
+        note.contentBytes = (note.contentBytes ?? 0) + Buffer.byteLength(event.text);
+        break;
+      case 'finish':
+        note.finish = true;
+        finished.push(event.choice);
+        break;
+      case 'usage':
+        note.usage = note.usage === undefined ? event.usage : mergeUsage(note.usage, event.usage);
+        break;
+      case 'end':
+        note.done = true;
+        break;
+      case 'error':
+        note.error = { body: { error: event.error } };
+        break;
+      default:
+    }
+  }
+  return finished.length === 0 ? note : { ...note, finishedChoices: finished };
+}

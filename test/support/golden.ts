@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AnswerEvent, AnswerReader, AnswerWriter, WrittenCall } from '../../core/catalog/answer';
+import { type Conversation, NotTranslatable } from '../../core/catalog/conversation';
+import type { TranslatedCall } from '../../core/catalog/upstream';
+import { type Usage, usageOf } from '../../core/catalog/usage';
+import { seal } from '../../core/dialects/seal';
+import type { JsonObject } from '../../core/json-values';
+
+/**
+ * Golden pairs: `test/fixtures/dialects/<dialect>/<kind>/<name>.json` has what is given and what comes out. `GOLDEN=write` writes what
+ * comes out; people review it.
+ */
+export const KINDS = [
+  'request-read',
+  'request-written',
+  'answer-read',
+  'stream-read',
+  'answer-written',
+  'stream-written',
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** What a pair is about: a call for writers of requests, options for writers of answers. */
+export interface Pair {
+  /** A sentence: what it shows. */
+  readonly shows: string;
+  readonly given: unknown;
+  /** For `request-written`: the call beside its conversation. For `*-written`: the client's request. */
+  readonly call?: JsonObject;
+  expected?: unknown;
+}
+
+/** What is tried: the functions of one dialect; a dialect of upstreams alone has no client's side. */
+export interface Subject {
+  readRequest?(body: JsonObject): Conversation;
+  writeRequest(call: TranslatedCall): unknown;
+  openReader(call: TranslatedCall): AnswerReader;
+  openWriter?(call: WrittenCall): AnswerWriter;
+}
+
+const ROOT = join(__dirname, '../fixtures/dialects');
+
+export function pairsOf(dialect: string): { readonly kind: Kind; readonly name: string; readonly path: string }[] {
+  return KINDS.flatMap((kind) => {
+    const folder = join(ROOT, dialect, kind);
+    return filesIn(folder).map((file) => ({ kind, name: file.replace('.json', ''), path: join(folder, file) }));
+  });
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
+export function readPair(path: string): Pair {
+  return JSON.parse(readFileSync(path, 'utf8')) as Pair;
+}
+
+/** Returns what comes out of a pair, as JSON has it; writes it into the file when asked to. */
+export function outcomeOf(
+  subject: Subject,
+  kind: Kind,
+  path: string,
+): { readonly actual: unknown; readonly expected: unknown } {
+  const pair = readPair(path);
+  const actual: unknown = JSON.parse(JSON.stringify(outcome(subject, kind, pair), showUsage));
+  if (process.env['GOLDEN'] === 'write')
+    writeFileSync(path, `${JSON.stringify({ ...pair, expected: actual }, null, 2)}\n`);
+  return { actual, expected: process.env['GOLDEN'] === 'write' ? actual : pair.expected };
+}
+
+function outcome(subject: Subject, kind: Kind, { given, call = {} }: Pair): unknown {
+  try {
+    switch (kind) {
+      case 'request-read':
+        return subject.readRequest?.(given as JsonObject);
+      case 'request-written':
+        return subject.writeRequest(callOf(given as Conversation, call));
+      case 'answer-read':
+        return subject.openReader(callOf(EMPTY, call)).body(given);
+      case 'stream-read':
+        return readStream(subject.openReader(callOf(EMPTY, call)), given as readonly StreamedEvent[]);
+      case 'answer-written':
+        return subject.openWriter?.(writtenCall(call)).body(eventsOf(given));
+      case 'stream-written': {
+        const writer = subject.openWriter?.(writtenCall(call));
+        return eventsOf(given).flatMap((event) => (writer?.write(event) ?? []).map(shown));
+      }
+    }
+  } catch (error) {
+    if (error instanceof NotTranslatable) return { refused: error.what, why: error.why };
+    throw error;
+  }
+}
+
+/** `data` as an object is easier to read in a file. */
+interface StreamedEvent {
+  readonly name?: string;
+  readonly data: unknown;
+}
+
+function readStream(reader: AnswerReader, events: readonly StreamedEvent[]): readonly AnswerEvent[] {
+  const said = events.flatMap(({ name, data }) =>
+    reader.event({ name, data: typeof data === 'string' ? data : JSON.stringify(data) }),
+  );
+  return [...said, ...reader.end()];
+}
+
+function shown({ data, ...event }: { readonly data: string }): unknown {
+  return { ...event, data: data.startsWith('{') ? (JSON.parse(data) as unknown) : data };
+}
+
+const EMPTY: Conversation = { instructions: [], turns: [], tools: [], choices: 1, stream: true, stop: [] };
+
+export function callOf(conversation: Conversation, call: JsonObject): TranslatedCall {
+  return {
+    model: 'model-1',
+    maxOutput: 8_000,
+    upstream: 'up-1',
+    ...call,
+    conversation: { ...EMPTY, ...conversation },
+  };
+}
+
+export function writtenCall(request: JsonObject): WrittenCall {
+  return {
+    requestId: 'req-1',
+    model: 'model-1',
+    createdAt: 1_790_000_000,
+    request,
+    seal: (value) => seal({ upstream: 'up-1', dialect: 'other', value }),
+  };
+}
+
+/** In files the usage is an object of counts. */
+function eventsOf(given: unknown): readonly AnswerEvent[] {
+  return (given as readonly (AnswerEvent & { usage?: Record<string, number> })[]).map((event) =>
+    event.is === 'usage' ? { ...event, usage: usageOf(event.usage as unknown as Record<string, number>) } : event,
+  );
+}
+
+function showUsage(key: string, value: unknown): unknown {
+  if (key !== 'usage' || typeof value !== 'object' || value === null || !('passes' in value)) return value;
+  const [pass] = (value as Usage).passes;
+  return Object.fromEntries(pass?.counts ?? []);
+}
