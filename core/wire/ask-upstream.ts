@@ -1,9 +1,16 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { Candidate } from '../catalog/catalog';
+import type { Candidate, ModelEntry } from '../catalog/catalog';
 import type { AnswerBeginning, BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
 import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
-import { applyBodyEdits, type EditedBody, type RequestBody, type Splice } from './body-edits';
+import {
+  applyBodyEdits,
+  type EditedBody,
+  type ItemPlace,
+  planItemCuts,
+  type RequestBody,
+  type Splice,
+} from './body-edits';
 import { Exchange } from './exchange';
 import { signedHeaders } from './signed-headers';
 
@@ -16,6 +23,8 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly beginning?: AnswerBeginning;
   /** Tools of the body whose limit depends on the model. */
   readonly reading?: Pick<Reading, 'toolUses'>;
+  /** Parts of the body with signatures that only an upstream of another dialect takes. */
+  readonly sealed?: readonly ItemPlace[] | undefined;
   /** Where and how the body goes as it is: an adapter with a dialect of its own has written it. */
   readonly prepared?: UpstreamRequest;
 }
@@ -68,13 +77,19 @@ export function outgoing(
   const call: ModelCall = { protocol, operation, model: model.name, stream, query, headers, members, streamUsage };
   const wanted = request.prepared ?? adapter.request(call, upstream.adapterSettings);
   const edits = [...(request.edits ?? []), ...wanted.edits, ...prefillOf(adapter, call, request.beginning), ...further];
-  const { chunks, byteLength } = applyBodyEdits(request.body, edits, limitsOf(request.reading?.toolUses, model));
+  const { chunks, byteLength } = applyBodyEdits(request.body, edits, changesInside(request, model));
   return {
     path: basePath(upstream.url) + wanted.path,
     headers: { ...headers, ...wanted.headers },
     chunks,
     byteLength,
   };
+}
+
+/** What this upstream needs otherwise inside of members. */
+function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntry): readonly Splice[] | undefined {
+  const limits = limitsOf(reading?.toolUses, model);
+  return sealed === undefined ? limits : [...(limits ?? []), ...planItemCuts(body.chunks, sealed)];
 }
 
 /** The limits of tools that the call does not limit. Tools that share one get the smallest. */

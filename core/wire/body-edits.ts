@@ -85,6 +85,24 @@ function planCuts(chunks: readonly Buffer[], drops: readonly MemberPlace[], last
   return cuts;
 }
 
+/** Where one item of an array stands. */
+export type ItemPlace = Pick<MemberPlace, 'start' | 'end'>;
+
+/** Cuts items, in the order of the text, out of the arrays in which they stand. */
+export function planItemCuts(chunks: readonly Buffer[], drops: readonly ItemPlace[]): Splice[] {
+  const cuts: { from: number; to: number; text: string }[] = [];
+  for (const { start, end } of drops) {
+    const isLast = nextSignificantByte(chunks, end).byte !== COMMA;
+    const to = isLast ? end : startOfNextMember(chunks, end);
+    const before = cuts.at(-1);
+    if (before?.to === start) before.to = to;
+    else cuts.push({ from: start, to, text: '' });
+    const cut = cuts.at(-1);
+    if (isLast && cut !== undefined) cut.from = startOfTail(chunks, cut.from);
+  }
+  return cuts;
+}
+
 /** Appends behind the last member, or as the only one when nothing else is left. */
 function planAppend(body: RequestBody, cuts: readonly Splice[], lastEnd: number, text: string): Splice {
   const tail = cuts.find((cut) => cut.to === lastEnd);

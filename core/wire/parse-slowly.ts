@@ -2,12 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
 import type { RequestBody } from './body-edits';
 
-/** Larger bodies are parsed piece by piece, with others served in between: no step takes 20 ms. */
-const AT_ONCE_BYTES = 512 * 1_024;
-/** A piece of text that is parsed in one step. */
-const PIECE_BYTES = 256 * 1_024;
+/** Larger bodies are parsed and written piece by piece, with others served in between: no step takes 20 ms. */
+export const AT_ONCE_BYTES = 512 * 1_024;
+/** What is done in one step. */
+export const PIECE_BYTES = 128 * 1_024;
 
 const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const LETTER_U = 0x75;
 
 /** Parses a body that is known to be JSON. */
 export async function parseSlowly({
@@ -23,14 +25,22 @@ export async function parseSlowly({
     await nextTurn();
   }
   scanner.finish();
+  for (const { set, start, end } of tree.longTexts) set(await decode(bytes.subarray(start, end)));
   return tree.root;
 }
 
 type Container = unknown[] | Record<string, unknown>;
 
-/** Builds the value that a scanner reads. */
+interface LongText {
+  readonly start: number;
+  readonly end: number;
+  set(text: string): void;
+}
+
+/** Builds the value that a scanner reads. Long texts are left to be filled in. */
 class Tree implements JsonObserver {
   root: unknown;
+  readonly longTexts: LongText[] = [];
   readonly #bytes: Buffer;
   readonly #open: Container[] = [];
   readonly #keys: string[] = [];
@@ -50,36 +60,74 @@ class Tree implements JsonObserver {
   }
 
   key(depth: number, token: JsonToken): void {
-    this.#keys[depth] = this.#textOf(token);
+    this.#keys[depth] = token.text() ?? this.#parsed(token);
   }
 
   scalar(_: number, firstByte: number, token: JsonToken): void {
-    const isText = firstByte === 0x22;
-    this.#add(isText ? this.#textOf(token) : JSON.parse(this.#bytes.toString('latin1', token.start, token.end)));
+    if (firstByte !== QUOTE) {
+      this.#add(JSON.parse(this.#parsed(token)));
+      return;
+    }
+    const text = token.text();
+    const set = this.#add(text);
+    if (text === undefined) this.longTexts.push({ set, start: token.start + 1, end: token.end - 1 });
   }
 
-  #add(value: unknown): void {
-    const depth = this.#open.length;
-    const container = this.#open[depth - 1];
-    if (container === undefined) this.root = value;
-    else if (Array.isArray(container)) container.push(value);
-    else define(container, this.#keys[depth] as string, value);
+  #parsed({ start, end }: JsonToken): string {
+    return this.#bytes.toString('utf8', start, end);
   }
 
-  /** Long strings are mostly base64, without anything to unescape. */
-  #textOf(token: JsonToken): string {
-    const short = token.text();
-    if (short !== undefined) return short;
-    const raw = this.#bytes.subarray(token.start, token.end);
-    return raw.indexOf(BACKSLASH) === -1
-      ? raw.toString('utf8', 1, raw.length - 1)
-      : (JSON.parse(raw.toString('utf8')) as string);
+  /** Returns what puts another value into the place. */
+  #add(value: unknown): (value: unknown) => void {
+    const container = this.#open.at(-1);
+    if (container === undefined) {
+      this.root = value;
+      return (other) => {
+        this.root = other;
+      };
+    }
+    if (Array.isArray(container)) {
+      const at = container.push(value) - 1;
+      return (other) => {
+        container[at] = other;
+      };
+    }
+    const key = this.#keys[this.#open.length] as string;
+    define(container, key, value);
+    return (other) => define(container, key, other);
   }
 }
 
 /** As `JSON.parse` does: `__proto__` is a member like any other. */
 function define(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__')
-    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
-  else object[key] = value;
+  if (key !== '__proto__') object[key] = value;
+  else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** The text of a string's raw bytes, in pieces that end between two escapes and between two characters. */
+async function decode(raw: Buffer): Promise<string> {
+  let text = '';
+  for (let from = 0; from < raw.length; ) {
+    const to = endOfPiece(raw, Math.min(from + PIECE_BYTES, raw.length), from);
+    const piece = raw.subarray(from, to);
+    const plain = piece.toString('utf8');
+    text += piece.includes(BACKSLASH) ? (JSON.parse(`"${plain}"`) as string) : plain;
+    from = to;
+    await nextTurn();
+  }
+  return text;
+}
+
+/** Behind the escape that goes over `to`, or before the character that does. */
+function endOfPiece(raw: Buffer, to: number, from: number): number {
+  let at = from;
+  for (;;) {
+    const backslash = raw.indexOf(BACKSLASH, at);
+    if (backslash === -1 || backslash >= to) break;
+    at = backslash + (raw[backslash + 1] === LETTER_U ? 6 : 2);
+    if (at >= to) return at;
+  }
+  let end = to;
+  while (end < raw.length && ((raw[end] as number) & 0xc0) === 0x80) end -= 1;
+  return end;
 }

@@ -7,7 +7,8 @@ import { asObject, type JsonObject } from '../json-values';
 import type { UpstreamCall } from './ask-upstream';
 import type { RequestBody } from './body-edits';
 import type { MemberPlace } from './json-members';
-import { parseSlowly } from './parse-slowly';
+import { AT_ONCE_BYTES, parseSlowly } from './parse-slowly';
+import { writeSlowly } from './write-slowly';
 
 /** A call in the dialect of an upstream that does not speak the client's. */
 export interface CallInOtherWords {
@@ -32,15 +33,20 @@ export async function inOtherWords(candidate: Candidate, given: UpstreamCall): P
     const conversation = from.readRequest(request);
     const { name, maxOutput, reasoning } = model;
     const asked = { conversation, model: name, maxOutput, reasoning, upstream: upstream.name };
+    const isLarge = given.body.byteLength > AT_ONCE_BYTES;
     const common = { stream: given.stream, query: '', headers: {}, operation: undefined };
     if (adapter.own !== undefined) {
       const { path, headers = {}, body } = adapter.own.request(asked, upstream.adapterSettings);
       const prepared: UpstreamRequest = { path, headers, edits: [] };
-      return { call: { ...common, protocol: given.protocol, ...written(body), prepared }, asked, request };
+      return {
+        call: { ...common, protocol: given.protocol, ...(await written(body, isLarge)), prepared },
+        asked,
+        request,
+      };
     }
     const protocol = dialect as Protocol;
     const body = clientDialect(protocol).writeRequest(asked);
-    return { call: { ...common, protocol, ...written(body) }, asked, request };
+    return { call: { ...common, protocol, ...(await written(body, isLarge)) }, asked, request };
   } catch (error) {
     throw error instanceof NotTranslatable ? inClientsWords(error, from.names) : error;
   }
@@ -65,30 +71,36 @@ function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {
 }
 
 /** Members whose text adapters are shown. */
-const SHORT_CHARACTERS = 4_096;
+const SHORT_BYTES = 4_096;
 
 /** A body as bytes, with the places of its members. */
-function written(body: JsonObject): Pick<UpstreamCall, 'body' | 'members'> {
+async function written(body: JsonObject, isLarge: boolean): Promise<Pick<UpstreamCall, 'body' | 'members'>> {
   const chunks: Buffer[] = [];
   const places = new Map<string, MemberPlace>();
   const members = new Map<string, string>();
   let byteLength = 0;
-  const push = (text: string) => {
-    const bytes = Buffer.from(text);
-    chunks.push(bytes);
-    byteLength += bytes.length;
+  const push = (...pieces: readonly Buffer[]) => {
+    for (const bytes of pieces) {
+      chunks.push(bytes);
+      byteLength += bytes.length;
+    }
   };
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined) continue;
-    push(places.size === 0 ? '{' : ',');
+    push(places.size === 0 ? OPEN : COMMA);
     const start = byteLength;
-    push(`${JSON.stringify(name)}:`);
+    push(Buffer.from(`${JSON.stringify(name)}:`));
     const valueStart = byteLength;
-    const text = JSON.stringify(value);
-    push(text);
+    const pieces = isLarge ? await writeSlowly(value) : [Buffer.from(JSON.stringify(value))];
+    push(...pieces);
     places.set(name, { start, valueStart, end: byteLength });
-    if (text.length <= SHORT_CHARACTERS) members.set(name, text);
+    if (byteLength - valueStart <= SHORT_BYTES) members.set(name, Buffer.concat(pieces).toString());
   }
-  push(places.size === 0 ? '{}' : '}');
+  if (places.size === 0) push(OPEN);
+  push(CLOSE);
   return { body: { chunks, byteLength, members: places }, members };
 }
+
+const OPEN = Buffer.from('{');
+const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from('}');

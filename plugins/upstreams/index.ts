@@ -3,6 +3,7 @@ import { definePlugin } from '../../core/gateway/plugin';
 import bedrock from './bedrock';
 import chat from './chat';
 import embeddings from './embeddings';
+import gemini from './gemini';
 import messages from './messages';
 import responses from './responses';
 import vertex from './vertex';
@@ -18,5 +19,6 @@ export default definePlugin({
     registerAdapter(embeddings);
     registerAdapter(bedrock);
     registerAdapter(vertex);
+    registerAdapter(gemini);
   },
 });

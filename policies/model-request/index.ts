@@ -159,6 +159,7 @@ async function readRequest(
     kept: kept?.place,
     session: sessionOf(request.headers) ?? sessionInMetadata(fields.members.get('metadata')),
     makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
+    sealed: observer.parts.sealed,
     body: { chunks, byteLength, members: observer.members.places },
     modelRequested: fields.modelRequested,
     stream: fields.stream,

@@ -117,7 +117,7 @@ export class CallObserver implements JsonObserver {
       this.inputs?.open(depth, isObject);
       return;
     }
-    if (this.#isPart(depth)) this.parts.open(depth, isObject);
+    if (this.#isPart(depth)) this.parts.open(depth, isObject, token.start);
     if (depth === ITEM) this.#beginItem(isObject, token.start);
     else if (depth === ITEM + 1 && this.#isMaxUses) this.#invalid('.max_uses', MAX_USES_EXPECTED);
     else if (depth === ITEM + 1 && this.#isValueOf(ROLE)) this.#badRole();
@@ -130,7 +130,7 @@ export class CallObserver implements JsonObserver {
     if (depth === LIST) this.#section = undefined;
     if (this.#section === undefined) return;
     if (this.#section === 'input') return;
-    if (this.#isPart(depth)) this.parts.close(depth);
+    if (this.#isPart(depth)) this.parts.close(depth, token.end);
     if (depth === ITEM) this.#endItem(token.end);
   }
 

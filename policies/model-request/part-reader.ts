@@ -1,7 +1,9 @@
 import type { Protocol } from '../../core/catalog/protocols';
 import type { Dialect, PartRule, SharedObject } from '../../core/dialects/dialect';
 import { DIALECTS, itemsRule, rulesOf, toolRule } from '../../core/dialects/dialects';
+import { SEAL } from '../../core/dialects/seal';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
+import type { ItemPlace } from '../../core/wire/body-edits';
 import { PART_WORDS, type PartWord } from './part-words';
 
 const KEYS = {
@@ -17,6 +19,7 @@ const KEYS = {
   fileId: Buffer.from('file_id'),
   fileUrl: Buffer.from('file_url'),
   encrypted: Buffer.from('encrypted_content'),
+  signature: Buffer.from('signature'),
   id: Buffer.from('id'),
   role: Buffer.from('role'),
   output: Buffer.from('output'),
@@ -82,6 +85,10 @@ class Frame {
   /** The base64 in it: its length as it stands in the body, and the most tokens it would have as text. */
   dataBytes = 0;
   dataTokens = 0;
+  /** Where it begins in the body. */
+  start = 0;
+  /** It has a signature that the gateway has sealed for a client of another dialect. */
+  isSealed = false;
   /** A key that decides stands twice: readers differ in which one counts. */
   isAmbiguous = false;
 
@@ -95,6 +102,7 @@ class Frame {
     this.hasSource = false;
     this.dataBytes = 0;
     this.dataTokens = 0;
+    this.isSealed = false;
     this.isAmbiguous = false;
   }
 }
@@ -122,6 +130,8 @@ export class PartReader {
   /** The item that ended last names one that its account must have got. */
   isReference = false;
   readonly unknownTypes: string[] = [];
+  /** Parts whose signature is good only at the upstream that made it; undefined where there are none. */
+  sealed: ItemPlace[] | undefined;
 
   readonly #dialect: Dialect;
   readonly #words: readonly PartWord[];
@@ -143,7 +153,7 @@ export class PartReader {
     this.#ownItems = itemsRule(this.#dialect)?.kind;
   }
 
-  open(depth: number, isObject: boolean): void {
+  open(depth: number, isObject: boolean, start: number): void {
     if (this.#skipped !== 0) return;
     const parent = this.#frameAt(depth - 1);
     if (parent !== undefined) {
@@ -154,15 +164,20 @@ export class PartReader {
     if (!isObject) return;
     this.#frames[depth] ??= new Frame();
     this.#frames[depth].begin();
+    this.#frames[depth].start = start;
   }
 
-  close(depth: number): void {
+  close(depth: number, end: number): void {
     if (this.#skipped !== 0) {
       if (this.#skipped === depth) this.#skipped = 0;
       return;
     }
     const frame = this.#frameAt(depth);
     if (depth === this.#places.part) this.isReference = false;
+    if (frame?.isSealed === true && depth === this.#places.part) {
+      this.sealed ??= [];
+      this.sealed.push({ start: frame.start, end });
+    }
     if (frame !== undefined) this.#end(frame, depth);
     this.#isObject[depth] = false;
   }
@@ -190,6 +205,7 @@ export class PartReader {
   }
 
   #string(frame: Frame, key: Buffer, token: JsonToken): void {
+    if (SIGNATURES.includes(key) && isSealed(token)) frame.isSealed = true;
     if (key === KEYS.type) this.#type(frame, token);
     else if (key === KEYS.data) noteData(frame, token, 1);
     else if (ADDRESSES.includes(key)) noteAddress(frame, key, token);
@@ -304,6 +320,14 @@ export class PartReader {
 const NULL = 0x6e;
 
 const ADDRESSES: readonly Buffer[] = [KEYS.url, KEYS.imageUrl, KEYS.fileData, KEYS.fileUrl];
+
+/** Members in which clients send signatures back: of Messages' reasoning, shown and hidden, and of Responses'. */
+const SIGNATURES: readonly Buffer[] = [KEYS.signature, KEYS.data, KEYS.encrypted];
+const SEALED = `"${SEAL}`;
+
+function isSealed(token: JsonToken): boolean {
+  return token.end - token.start > SEALED.length && token.head(SEALED.length) === SEALED;
+}
 
 /** @param headLength of what stands before the base64, quote included */
 function noteData(frame: Frame, token: JsonToken, headLength: number): void {

@@ -1,0 +1,32 @@
+import { defineAdapter } from '../../../core/catalog/upstream';
+import { readUsualError } from '../../../core/catalog/usual-error';
+import { judgeFailure } from '../judge-failure';
+import { GeminiReader } from './answer';
+import { writeRequest } from './request';
+
+/** Google's generateContent, which no client speaks: calls of the other protocols are translated. */
+export default defineAdapter({
+  contract: 'upstream/2',
+  name: 'gemini',
+  dialect: 'gemini',
+  schema: {
+    type: 'object',
+    properties: {
+      version: { description: 'The version in its paths.', type: 'string', pattern: '^v[0-9a-z]+$', default: 'v1beta' },
+    },
+  },
+
+  request(call, { version }) {
+    const verb = call.conversation.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+    return { path: `/${version}/models/${encodeURIComponent(call.model)}:${verb}`, body: writeRequest(call) };
+  },
+
+  authorize: (credential) => ({ 'x-goog-api-key': credential }),
+
+  judge: judgeFailure,
+
+  answer: () => new GeminiReader(),
+
+  /** Streams put the error into a list. */
+  readError: (body) => readUsualError(Array.isArray(body) ? body[0] : body),
+});

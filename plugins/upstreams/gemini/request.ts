@@ -1,0 +1,220 @@
+import {
+  type Conversation,
+  type DocumentPart,
+  type ImagePart,
+  NotTranslatable,
+  type OutputFormat,
+  type Part,
+  type Source,
+  type Tool,
+  type ToolCallPart,
+  type ToolResultPart,
+  type Turn,
+} from '../../../core/catalog/conversation';
+import type { TranslatedCall } from '../../../core/catalog/upstream';
+import { budgetOf, effortOf } from '../../../core/dialects/effort';
+import { goodAt } from '../../../core/dialects/seal';
+import { jsonInputOf, schemaOf } from '../../../core/dialects/text-tools';
+import { asObject, type JsonObject } from '../../../core/json-values';
+import { parseJson } from '../../../core/parse-json';
+
+/** Returns the body of a generateContent call. @throws NotTranslatable */
+export function writeRequest(call: TranslatedCall): JsonObject {
+  const { conversation } = call;
+  const { instructions, tools } = conversation;
+  return {
+    ...(instructions.length > 0 && { systemInstruction: { parts: instructions.map(({ text }) => ({ text })) } }),
+    contents: contentsOf(call),
+    ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(declarationOf) }] }),
+    ...(tools.length > 0 && { toolConfig: { functionCallingConfig: callingOf(conversation) } }),
+    generationConfig: generationOf(call),
+  };
+}
+
+function declarationOf(tool: Tool): JsonObject {
+  const { name, description } = tool;
+  return { name, ...(description !== undefined && { description }), parametersJsonSchema: schemaOf(tool) };
+}
+
+function callingOf({ toolChoice = 'auto', parallelTools, tools }: Conversation): JsonObject {
+  if (parallelTools === false)
+    throw new NotTranslatable('parallelTools', 'has no place there: the model may call several tools at once');
+  if (typeof toolChoice === 'object') return { mode: 'ANY', allowedFunctionNames: [toolChoice.tool] };
+  if (toolChoice === 'none') return { mode: 'NONE' };
+  if (toolChoice === 'required') return { mode: 'ANY' };
+  return { mode: tools.some(({ strict }) => strict === true) ? 'VALIDATED' : 'AUTO' };
+}
+
+function generationOf(call: TranslatedCall): JsonObject {
+  const { temperature, topP, topK, maxTokens, stop, seed, choices, presencePenalty, frequencyPenalty, outputFormat } =
+    call.conversation;
+  if (stop.length > MOST_STOPS)
+    throw new NotTranslatable('stop', `has more than the ${MOST_STOPS} words that go there`);
+  const thinkingConfig = thinkingOf(call);
+  return {
+    temperature,
+    topP,
+    topK,
+    seed,
+    presencePenalty,
+    frequencyPenalty,
+    maxOutputTokens: maxTokens,
+    ...(choices > 1 && { candidateCount: choices }),
+    ...(stop.length > 0 && { stopSequences: stop }),
+    ...formatOf(outputFormat),
+    ...(thinkingConfig !== undefined && { thinkingConfig }),
+  };
+}
+
+const MOST_STOPS = 5;
+
+function formatOf(format: OutputFormat | undefined): JsonObject {
+  if (format === undefined) return {};
+  const responseMimeType = 'application/json';
+  return format.is === 'json' ? { responseMimeType } : { responseMimeType, responseJsonSchema: format.schema };
+}
+
+/** The words of the dialect; it has none for more. */
+const LEVELS: Readonly<Record<string, string>> = { none: 'minimal', minimal: 'minimal', low: 'low', medium: 'medium' };
+
+function thinkingOf({
+  conversation: { reasoning, maxTokens },
+  reasoning: setting,
+  maxOutput,
+}: TranslatedCall): JsonObject | undefined {
+  if (setting === undefined || reasoning === undefined) return undefined;
+  const shown = { includeThoughts: reasoning.isShown !== false };
+  if (setting === 'budget') {
+    const thinkingBudget = budgetOf(reasoning, maxTokens ?? maxOutput);
+    return thinkingBudget === undefined ? shown : { ...shown, thinkingBudget };
+  }
+  const effort = effortOf(reasoning);
+  return effort === undefined ? shown : { ...shown, thinkingLevel: LEVELS[effort] ?? 'high' };
+}
+
+/** Turns of one side that follow each other are one content. */
+function contentsOf(call: TranslatedCall): readonly JsonObject[] {
+  const nameOf = toolNames(call.conversation);
+  const contents: { role: string; parts: JsonObject[] }[] = [];
+  for (const turn of call.conversation.turns) {
+    const role = turn.role === 'assistant' ? 'model' : 'user';
+    const parts =
+      turn.role === 'assistant' ? modelParts(turn, call) : turn.parts.flatMap((part) => partsOf(part, nameOf));
+    const last = contents.at(-1);
+    if (parts.length === 0) continue;
+    if (last?.role === role) last.parts.push(...parts);
+    else contents.push({ role, parts: [...parts] });
+  }
+  return contents;
+}
+
+/** Results name the function, and not only the call. */
+function toolNames({ turns }: Conversation): ReadonlyMap<string, string> {
+  const calls = turns.flatMap(({ parts }) => parts.filter((part): part is ToolCallPart => part.is === 'tool_call'));
+  return new Map(calls.map(({ id, name }) => [id, name]));
+}
+
+/** What Google documents for calls that another model made: its own would be refused without a signature. */
+const NO_SIGNATURE = 'skip_thought_signature_validator';
+
+/** A signature stands in the part that follows the reasoning. */
+function modelParts({ parts }: Turn, { upstream, reasoning }: TranslatedCall): readonly JsonObject[] {
+  const written: JsonObject[] = [];
+  let signature: string | undefined;
+  let isFirstCall = true;
+  for (const part of parts) {
+    if (part.is === 'reasoning') {
+      signature = goodAt(part.signature, upstream, 'gemini') ?? signature;
+      continue;
+    }
+    const isCall = part.is === 'tool_call';
+    const missing = isCall && isFirstCall && reasoning !== undefined ? NO_SIGNATURE : undefined;
+    const thoughtSignature = signature ?? missing;
+    written.push(
+      ...modelPart(part).map((each) => ({ ...each, ...(thoughtSignature !== undefined && { thoughtSignature }) })),
+    );
+    if (isCall) isFirstCall = false;
+    signature = undefined;
+  }
+  return signature === undefined ? written : [...written, { text: '', thoughtSignature: signature }];
+}
+
+function modelPart(part: Part): readonly JsonObject[] {
+  switch (part.is) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ text: part.text }];
+    case 'tool_call':
+      return [{ functionCall: { id: part.id, name: part.name, args: argumentsOf(part) } }];
+    case 'image':
+    case 'document':
+      return [mediaOf(part)];
+    default:
+      throw new NotTranslatable(part.is, 'has no place in an answer there');
+  }
+}
+
+function argumentsOf(part: ToolCallPart): JsonObject {
+  const args = asObject(parseJson(jsonInputOf(part)));
+  if (args === undefined)
+    throw new NotTranslatable('tool_call', `has an input that is no JSON object, of the tool "${part.name}"`);
+  return args;
+}
+
+function partsOf(part: Part, nameOf: ReadonlyMap<string, string>): readonly JsonObject[] {
+  switch (part.is) {
+    case 'text':
+      return part.text === '' ? [] : [{ text: part.text }];
+    case 'image':
+    case 'document':
+      return [mediaOf(part)];
+    case 'audio':
+      return [{ inlineData: { mimeType: `audio/${part.format}`, data: part.base64 } }];
+    case 'tool_result':
+      return resultParts(part, nameOf);
+    default:
+      throw new NotTranslatable(part.is, 'has no place in a message of the user there');
+  }
+}
+
+/** Text stands in the response, and media beside it. */
+function resultParts(
+  { id, parts, isError }: ToolResultPart,
+  nameOf: ReadonlyMap<string, string>,
+): readonly JsonObject[] {
+  const name = nameOf.get(id);
+  if (name === undefined)
+    throw new NotTranslatable('tool_result', `answers "${id}", which is no call of this conversation`);
+  const text = parts.flatMap((part) => (part.is === 'text' ? [part.text] : [])).join('\n');
+  const media = parts.flatMap((part) => (part.is === 'text' ? [] : [mediaOf(part)]));
+  return [
+    { functionResponse: { id, name, response: isError === true ? { error: text } : { output: text } } },
+    ...media,
+  ];
+}
+
+function mediaOf(part: ImagePart | DocumentPart): JsonObject {
+  const { source } = part;
+  if ('text' in source) return { text: source.text };
+  if ('base64' in source) return { inlineData: { mimeType: source.mediaType, data: source.base64 } };
+  const mimeType = source.mediaType ?? typeByName(source);
+  if (mimeType === undefined)
+    throw new NotTranslatable(part.is, 'has an address that does not tell its type, which must be told there');
+  return { fileData: { mimeType, fileUri: source.url } };
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+};
+
+function typeByName({ url }: Extract<Source, { url: string }>): string | undefined {
+  const path = URL.canParse(url) ? new URL(url).pathname : '';
+  return TYPES[path.slice(path.lastIndexOf('.') + 1).toLowerCase()];
+}
