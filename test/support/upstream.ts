@@ -19,6 +19,7 @@ export {
   stallRefusing,
   when,
 } from './scripts/faults';
+export { geminiAnswer, geminiFailure, geminiStream } from './scripts/gemini';
 export {
   messagesAnswer,
   messagesAsAsked,

@@ -1,0 +1,306 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
+import { answerOf, DIALECT, errorStreamOf, failureOf, streamOf } from '../support/dialects';
+import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import {
+  geminiAnswer,
+  geminiFailure,
+  geminiStream,
+  type Said,
+  type Script,
+  type StreamOptions,
+  startUpstream,
+  type TestUpstream,
+} from '../support/upstream';
+
+/** The dialects of upstreams; the last one no client speaks. */
+const DIALECTS = [...PROTOCOLS, 'gemini'] as const;
+type UpstreamDialect = (typeof DIALECTS)[number];
+
+/** Each client's protocol to each other dialect. */
+const DIRECTIONS = PROTOCOLS.flatMap((from) =>
+  DIALECTS.filter((to) => to !== from).map((to) => ({ from, to, model: `${to}-model`, name: `${from} to ${to}` })),
+);
+
+const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+
+function answer(dialect: UpstreamDialect, said?: Said): Script {
+  return dialect === 'gemini' ? geminiAnswer(said) : answerOf[dialect](said);
+}
+
+function stream(dialect: UpstreamDialect, said?: Said & StreamOptions): Script {
+  return dialect === 'gemini' ? geminiStream(said) : streamOf(dialect, said);
+}
+
+function failure(dialect: UpstreamDialect, status: number, message: string): Script {
+  return dialect === 'gemini' ? geminiFailure(status, { message }) : failureOf[dialect](status, { message });
+}
+
+/** Tokens that every dialect can report. */
+const USAGE = { input: 120, output: 30, cacheRead: 80 };
+
+describe('Calls in one protocol to upstreams that speak another', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let other: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let anthropic: Anthropic;
+  let openai: OpenAI;
+
+  before(async () => {
+    [upstream, other] = await Promise.all([startUpstream(), startUpstream()]);
+    const only = (dialect: UpstreamDialect): TestEndpoint => ({
+      url: upstream.url,
+      adapter: dialect,
+      models: { [`${dialect}-model`]: {} },
+    });
+    const both = (tier: string, url: string, adapter: string, more = {}): TestEndpoint => ({
+      url,
+      adapter,
+      tier,
+      models: { both: {}, ...more },
+    });
+    gateway = await startGateway({
+      upstreams: {
+        ...Object.fromEntries(DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect)])),
+        'first-chat': both('official', other.url, 'chat', { 'never-model': { translate: 'never' } }),
+        'second-messages': both('standard', upstream.url, 'messages'),
+      },
+    });
+    ({ key } = await gateway.newCustomer('10'));
+    anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
+    openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([upstream?.stop(), other?.stop()]);
+  });
+  beforeEach(() => {
+    upstream.reset();
+    other.reset();
+  });
+
+  /** What an official SDK's helper makes of an answer. */
+  const ASK: Readonly<Record<TestProtocol, (model: string, isStream: boolean) => Promise<Got>>> = {
+    messages: async (model, isStream) => {
+      const tools = [{ name: 'weather', input_schema: WEATHER as Anthropic.Tool.InputSchema }];
+      const body = { model, max_tokens: 200, tools, messages: [{ role: 'user' as const, content: 'Hello' }] };
+      const message = isStream
+        ? await anthropic.messages.stream(body).finalMessage()
+        : await anthropic.messages.create(body);
+      const { usage } = message;
+      return {
+        text: message.content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
+        calls: message.content.flatMap((block) => (block.type === 'tool_use' ? [[block.name, block.input]] : [])),
+        stop: message.stop_reason,
+        input: usage.input_tokens + (usage.cache_read_input_tokens ?? 0),
+        cached: usage.cache_read_input_tokens ?? 0,
+        output: usage.output_tokens,
+      };
+    },
+    chat: async (model, isStream) => {
+      const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: WEATHER } }];
+      const body = { model, max_tokens: 200, tools, messages: [{ role: 'user' as const, content: 'Hello' }] };
+      const completion = isStream
+        ? await openai.chat.completions
+            .stream({ ...body, stream_options: { include_usage: true } })
+            .finalChatCompletion()
+        : await openai.chat.completions.create(body);
+      const [choice] = completion.choices;
+      const calls = choice?.message.tool_calls ?? [];
+      return {
+        text: choice?.message.content ?? '',
+        calls: calls.flatMap((call) =>
+          'function' in call ? [[call.function.name, JSON.parse(call.function.arguments)]] : [],
+        ),
+        stop: choice?.finish_reason ?? null,
+        input: completion.usage?.prompt_tokens,
+        cached: completion.usage?.prompt_tokens_details?.cached_tokens ?? 0,
+        output: completion.usage?.completion_tokens,
+      };
+    },
+    responses: async (model, isStream) => {
+      const tools = [{ type: 'function' as const, name: 'weather', parameters: WEATHER, strict: false }];
+      const body = { model, max_output_tokens: 200, tools, input: 'Hello' };
+      const response = isStream
+        ? await openai.responses.stream(body).finalResponse()
+        : await openai.responses.create(body);
+      return {
+        text: response.output_text,
+        calls: response.output.flatMap((item) =>
+          item.type === 'function_call' ? [[item.name, JSON.parse(item.arguments)]] : [],
+        ),
+        stop: response.incomplete_details?.reason ?? response.status ?? null,
+        input: response.usage?.input_tokens,
+        cached: response.usage?.input_tokens_details.cached_tokens ?? 0,
+        output: response.usage?.output_tokens,
+      };
+    },
+  };
+
+  interface Got {
+    readonly text: string;
+    readonly calls: readonly unknown[];
+    readonly stop: string | null;
+    readonly input: number | undefined;
+    readonly cached: number;
+    readonly output: number | undefined;
+  }
+
+  const ENDS = { messages: 'end_turn', chat: 'stop', responses: 'completed' } as const;
+  const CALLS = { messages: 'tool_use', chat: 'tool_calls', responses: 'completed' } as const;
+  const LENGTHS = { messages: 'max_tokens', chat: 'length', responses: 'max_output_tokens' } as const;
+
+  for (const { from, to, model, name } of DIRECTIONS) {
+    describe(name, () => {
+      for (const isStream of [false, true]) {
+        const script = (said: Said) => (isStream ? stream(to, said) : answer(to, said));
+        const how = isStream ? 'streamed' : 'in one piece';
+
+        it(`gives an answer ${how}, with its usage`, async () => {
+          upstream.next(script({ texts: ['Hi ', 'there'], usage: USAGE }));
+          expect(await ASK[from](model, isStream)).to.deep.equal({
+            text: 'Hi there',
+            calls: [],
+            stop: ENDS[from],
+            input: 200,
+            cached: 80,
+            output: 30,
+          });
+          expect(upstream.calls[0]?.json).to.not.have.property('metadata');
+        });
+
+        it(`gives parallel tool calls ${how}`, async () => {
+          const toolCalls = [
+            { name: 'weather', input: { city: 'Oslo' } },
+            { name: 'weather', input: { city: 'Łódź "\\n"' } },
+          ];
+          upstream.next(script({ texts: ['Let me see.'], toolCalls, usage: USAGE }));
+          const got = await ASK[from](model, isStream);
+          expect(got.calls).to.deep.equal(toolCalls.map((call) => [call.name, call.input]));
+          expect(got).to.include({ text: 'Let me see.', stop: CALLS[from] });
+        });
+
+        it(`says ${how} that the limit was reached`, async () => {
+          upstream.next(script({ text: 'Hi', stop: 'length', usage: USAGE }));
+          expect((await ASK[from](model, isStream)).stop).to.equal(LENGTHS[from]);
+        });
+
+        it(`charges for an answer ${how} what the same usage costs natively`, async () => {
+          upstream.next(script({ text: 'Hi', usage: USAGE }));
+          const translated = await gateway.call(PATH[from], { key, body: askIn(from, { model, stream: isStream }) });
+          const native = DIALECT[from];
+          upstream.next(
+            isStream ? native.stream({ text: 'Hi', usage: USAGE }) : native.answer({ text: 'Hi', usage: USAGE }),
+          );
+          const direct = await gateway.call(PATH[from], {
+            key,
+            body: askIn(from, { model: `${from}-model`, stream: isStream }),
+          });
+          expect(translated.headers['x-routing-translated']).to.equal('true');
+          expect(direct.headers).to.not.have.property('x-routing-translated');
+          const records = await Promise.all(
+            [translated, direct].map((each) => gateway.record(key, each.headers['x-svc-request-id'] ?? '')),
+          );
+          const [one, two] = records.map(({ cost, inputTokens, outputTokens, cacheReadTokens, billing }) => ({
+            cost,
+            inputTokens,
+            outputTokens,
+            cacheReadTokens,
+            billing,
+          }));
+          expect(one).to.deep.equal(two);
+          expect(one).to.include({ billing: 'actual', cost: '0.00083400' });
+          expect(records.map(({ flags }) => flags)).to.deep.equal([['translated'], null]);
+        });
+      }
+
+      it("keeps the status and the words of a vendor's refusal", async () => {
+        upstream.next(failure(to, 400, 'No such thing.'));
+        const refused = await gateway.call(PATH[from], { key, body: askIn(from, { model }) });
+        expect(refused.status).to.equal(400);
+        expect(refused.json.error.message).to.equal('No such thing.');
+        if (from === 'messages') expect(refused.json).to.include({ type: 'error' });
+      });
+
+      it('ends a stream that breaks off with the error event of the client', async () => {
+        upstream.next(
+          stream(to, {
+            texts: ['Hi ', 'there'],
+            cut: 'reset',
+            cutAfter: to === 'gemini' ? 1 : DIALECT[to].preamble + 1,
+          }),
+        );
+        const broken = await gateway.call(PATH[from], { key, body: askIn(from, { model, stream: true }) });
+        expect(DIALECT[from].textOf(broken.text)).to.equal('Hi ');
+        expect(broken.text).to.match(ERROR_ENDS[from]);
+        const record = await gateway.record(key, broken.headers['x-svc-request-id'] ?? '');
+        expect(record).to.include({ billing: 'released', cost: '0.00000000' });
+      });
+    });
+  }
+
+  const ERROR_ENDS = {
+    messages: /event: error\ndata: \{"type":"error"[^\n]*\n\n$/,
+    chat: /data: \{"error":\{[^\n]*\n\n$/,
+    responses: /event: response\.failed\ndata: [^\n]*\n\n$/,
+  } as const;
+
+  it('relays an error that a vendor reports in the middle, in the form of the client', async () => {
+    upstream.next(errorStreamOf['messages']({ afterEvents: 5 }));
+    const broken = await gateway.call(PATH.chat, {
+      key,
+      body: askIn('chat', { model: 'messages-model', stream: true }),
+    });
+    expect(broken.text).to.match(ERROR_ENDS.chat);
+    expect(broken.text).to.include('Overloaded');
+  });
+
+  describe('routing', () => {
+    const askBoth = (protocol: TestProtocol, more = {}) =>
+      gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'both', ...more }) });
+
+    it('asks an upstream that speaks the protocol before one of a better tier that does not', async () => {
+      upstream.next(answerOf['messages']());
+      const answered = await askBoth('messages');
+      expect(answered.headers).to.include({ 'x-routing-provider': 'second-messages' });
+      expect(other.calls).to.have.length(0);
+    });
+
+    it('fails over to one that does not', async () => {
+      upstream.always(failureOf['messages'](503));
+      other.next(answerOf['chat']({ text: 'Hi from the other' }));
+      const answered = await askBoth('messages');
+      expect(answered.json.content).to.deep.include({ type: 'text', text: 'Hi from the other' });
+      expect(answered.headers).to.include({ 'x-routing-provider': 'first-chat', 'x-routing-translated': 'true' });
+    });
+
+    it('says which member cannot be carried over, asks nobody and charges nothing', async () => {
+      const before = await gateway.balance(key);
+      const refused = await gateway.call(PATH.chat, {
+        key,
+        body: askIn('chat', { model: 'messages-model', temperature: 1.5 }),
+      });
+      expect(refused.status).to.equal(400);
+      expect(refused.json.error).to.include({ code: 'NOT_TRANSLATABLE', param: 'temperature' });
+      expect(upstream.calls).to.have.length(0);
+      expect(await gateway.balance(key)).to.deep.equal(before);
+    });
+
+    it('answers a call that one upstream takes and the translation for another does not', async () => {
+      upstream.always(failureOf['messages'](503));
+      other.next(answerOf['chat']());
+      const answered = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'both', temperature: 1.5 }) });
+      expect(answered.status).to.equal(200);
+    });
+
+    it('does not translate for a model that says so', async () => {
+      const refused = await gateway.call(PATH.messages, { key, body: askIn('messages', { model: 'never-model' }) });
+      expect(refused.status).to.equal(400);
+      expect(refused.json.error).to.include({ code: 'MODEL_NOT_SUPPORTED' });
+    });
+  });
+});
