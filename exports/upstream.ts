@@ -1,5 +1,34 @@
 /** `tollgate/upstream`: what an adapter for an upstream is written with. */
 export { registerAdapter } from '../core/catalog/adapters';
+export type {
+  AnswerError,
+  AnswerEvent,
+  AnswerReader,
+  Citation,
+  FinishReason,
+  OpenPart,
+} from '../core/catalog/answer';
+export {
+  type AudioPart,
+  type Conversation,
+  type DocumentPart,
+  type Feature,
+  type ImagePart,
+  NotTranslatable,
+  type OutputFormat,
+  type Part,
+  type Reasoning,
+  type ReasoningPart,
+  type RefusalPart,
+  type Signature,
+  type Source,
+  type TextPart,
+  type Tool,
+  type ToolCallPart,
+  type ToolChoice,
+  type ToolResultPart,
+  type Turn,
+} from '../core/catalog/conversation';
 export {
   type AnswerBeginning,
   type BodyEdit,
@@ -10,8 +39,12 @@ export {
   type Framing,
   type ModelCall,
   type Protocol,
+  type ReasoningSetting,
   type SseEvent,
   type StreamFollower,
+  type TranslatedCall,
+  type TranslatedRequest,
+  type TranslatingAdapter,
   type UnsignedRequest,
   type UpstreamAdapter,
   type UpstreamAdapter1,
@@ -19,3 +52,6 @@ export {
   type UpstreamRequest,
   type Verdict,
 } from '../core/catalog/upstream';
+export { budgetOf, effortOf } from '../core/dialects/effort';
+export { goodAt } from '../core/dialects/seal';
+export { jsonInputOf, schemaOf } from '../core/dialects/text-tools';

@@ -298,6 +298,12 @@ export function translationTarget(
   return adapter && { dialect: dialect ?? 'own', adapter };
 }
 
+/** Returns the protocols in which clients may call a model of an upstream by a strategy: those that it speaks, and those that are translated. */
+export function callableIn(entry: Entry): readonly Protocol[] {
+  const translated = TRANSLATED.filter((protocol) => translationTarget(entry, protocol) !== undefined);
+  return translated.length === 0 ? protocolsOf(entry) : [...protocolsOf(entry), ...translated];
+}
+
 function isTranslated(protocol: Protocol): boolean {
   return TRANSLATED.some((each) => each === protocol);
 }

@@ -30,19 +30,7 @@ export class AdapterFault extends Error {
  */
 export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
   const { name, continuation, framing, own } = adapter;
-  const owner = ownerNumber(`adapter ${name}`);
-  const guard = <T>(place: string, work: () => T): T => {
-    const outer = enter(owner);
-    try {
-      return work();
-    } catch (cause) {
-      if (cause instanceof NotTranslatable) throw cause;
-      report(name, place, cause);
-      throw new AdapterFault(name, place, cause);
-    } finally {
-      enter(outer);
-    }
-  };
+  const guard = guardOf(name);
   const guardLater = <T>(place: string, work: () => T | Promise<T>): T | Promise<T> => {
     const result = guard(place, work);
     if (!(result instanceof Promise)) return result;
@@ -119,6 +107,23 @@ function guardFraming({ mediaType, open }: Framing, guard: Guard): Framing {
       const decoder = guard('framing', open);
       return { push: (chunk) => guard('framing', () => decoder.push(chunk)) };
     },
+  };
+}
+
+/** Returns what makes an AdapterFault of whatever the work of an adapter throws, and tells the watchdog whose work it is. */
+export function guardOf(name: string): Guard {
+  const owner = ownerNumber(`adapter ${name}`);
+  return (place, work) => {
+    const outer = enter(owner);
+    try {
+      return work();
+    } catch (cause) {
+      if (cause instanceof NotTranslatable || cause instanceof AdapterFault) throw cause;
+      report(name, place, cause);
+      throw new AdapterFault(name, place, cause);
+    } finally {
+      enter(outer);
+    }
   };
 }
 

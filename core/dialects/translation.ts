@@ -1,5 +1,6 @@
 import type { AnswerError, AnswerEvent, AnswerReader, AnswerWriter, ClientEvent } from '../catalog/answer';
 import type { Candidate } from '../catalog/catalog';
+import { guardOf } from '../catalog/guarded-adapter';
 import type { Protocol } from '../catalog/protocols';
 import type { EventNote, SseEvent, TranslatedCall } from '../catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../catalog/usage';
@@ -24,6 +25,15 @@ export interface TranslatedEvent {
   readonly written: readonly ClientEvent[];
 }
 
+export interface TranslatedBody {
+  readonly usage: Usage;
+  readonly contentBytes: number;
+  /** The body is an error although its status is a success. */
+  readonly error?: { readonly body: unknown };
+  /** As the client is given it. */
+  readonly written: JsonObject;
+}
+
 /**
  * Gives the answer of one attempt in the client's dialect. Where the upstream speaks a protocol of clients, its adapter counts as it does
  * for native calls, so that the bill is the same.
@@ -33,6 +43,7 @@ export class Translation {
   readonly #call: TranslatedFor;
   readonly #reader: AnswerReader;
   readonly #texts: TextTools;
+  readonly #guard: ReturnType<typeof guardOf>;
   readonly #writer: AnswerWriter;
   #hasEnded = false;
 
@@ -42,6 +53,7 @@ export class Translation {
     this.#call = call;
     this.#reader =
       dialect === undefined || dialect === 'own' ? ownReader(candidate, call) : clientDialect(dialect).openReader();
+    this.#guard = guardOf(adapter.own === undefined ? `dialect ${dialect}` : adapter.name);
     this.#texts = new TextTools(call.asked.conversation);
     this.#writer = clientDialect(call.protocol).openWriter({
       requestId: call.requestId,
@@ -53,6 +65,10 @@ export class Translation {
   }
 
   event(event: SseEvent): TranslatedEvent {
+    return this.#guard('event', () => this.#event(event));
+  }
+
+  #event(event: SseEvent): TranslatedEvent {
     const { adapter } = this.#candidate;
     if (adapter.own !== undefined) {
       const said = this.#texts.unwrapped(this.#reader.event(event));
@@ -67,21 +83,21 @@ export class Translation {
 
   /** The stream is over: what the client is still given. */
   end(): readonly ClientEvent[] {
-    return this.#hasEnded ? [] : this.#write([...this.#texts.unwrapped(this.#reader.end()), END]);
+    if (this.#hasEnded) return [];
+    return this.#guard('end', () => this.#write([...this.#texts.unwrapped(this.#reader.end()), END]));
   }
 
   /** What an unstreamed answer means, and the body that the client is given for it. */
-  body(body: unknown): {
-    readonly usage: Usage;
-    readonly contentBytes: number;
-    readonly error?: { readonly body: unknown };
-    readonly written: JsonObject;
-  } {
+  body(body: unknown): TranslatedBody {
+    return this.#guard('body', () => this.#body(body));
+  }
+
+  #body(body: unknown): TranslatedBody {
     const { adapter } = this.#candidate;
     if (adapter.own === undefined) {
       const read = adapter.readBody(body);
-      const said =
-        read.error === undefined ? withUsage(read.usage, this.#texts.unwrapped(this.#reader.body(body))) : [];
+      if (read.error !== undefined) return { ...read, written: {} };
+      const said = withUsage(read.usage, this.#texts.unwrapped(this.#reader.body(body)));
       return { ...read, written: this.#writer.body(said) };
     }
     const said = this.#texts.unwrapped(this.#reader.body(body));

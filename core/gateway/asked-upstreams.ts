@@ -1,3 +1,5 @@
+import { callableIn, type Entry, protocolsOf } from '../catalog/catalog';
+import type { Protocol } from '../catalog/protocols';
 import type { PipelineSettings } from '../configuration/pipelines';
 import { hostTest } from './call-table';
 
@@ -8,6 +10,12 @@ export function asksUpstream({ steps }: PipelineSettings): (upstream: string) =>
     return Array.isArray(upstreams) && !upstreams.includes('*') ? [upstreams as unknown[]] : [];
   });
   return (name) => lists.every((list) => list.includes(name));
+}
+
+/** Returns the protocols of calls that a pipeline brings to a model of an upstream. Only strategies translate. */
+export function protocolsAt({ steps }: PipelineSettings, entry: Entry): readonly Protocol[] {
+  const isDirect = steps.some(({ policy }) => policy.name === 'direct-routing');
+  return isDirect ? protocolsOf(entry) : callableIn(entry);
 }
 
 /** Whose calls of a path take which pipeline: an endpoint of this very host comes before one of any. */

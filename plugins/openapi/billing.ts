@@ -1,6 +1,8 @@
 import { type DearestPrice, dearestPrice } from '../../core/api/show-price';
 import { type Catalog, type Entry, type Model, protocolsOf } from '../../core/catalog/catalog';
-import { hasOutput, type Protocol } from '../../core/catalog/protocols';
+import { hasOutput, operationOf, protocolOf } from '../../core/catalog/protocols';
+import type { PipelineSettings } from '../../core/configuration/pipelines';
+import { asksUpstream, protocolsAt } from '../../core/gateway/asked-upstreams';
 import { mapValues } from '../../core/map-values';
 
 /** `x-billing` of a model call; docs/contract.md, section 1.3. */
@@ -17,17 +19,11 @@ export interface TokenBilling {
   readonly estimatedMaxTokens: number;
 }
 
-/**
- * What calls of a protocol cost, per model the dearest of the upstreams that can be asked: no call costs more.
- * @param mayAsk whether the pipeline asks an upstream of this name
- */
-export function tokenBilling(
-  catalog: Catalog,
-  protocol: Protocol,
-  mayAsk: (upstream: string) => boolean,
-): TokenBilling {
+/** What calls of a path cost, per model the dearest of the upstreams that its pipeline can ask: no call costs more. */
+export function tokenBilling(catalog: Catalog, path: string, pipeline: PipelineSettings): TokenBilling {
+  const protocol = protocolOf(path);
   const offered = catalog.models
-    .map((model) => ({ model, entries: askable(model, protocol, mayAsk) }))
+    .map((model) => ({ model, entries: askable(model, path, pipeline) }))
     .filter(({ entries }) => entries.length > 0);
   return {
     type: 'PER_TOKEN',
@@ -44,11 +40,12 @@ export function tokenBilling(
   };
 }
 
-function askable(model: Model, protocol: Protocol, mayAsk: (upstream: string) => boolean): readonly Entry[] {
-  return model.entries.filter(
-    (entry) =>
-      entry.upstream.disabled === undefined && mayAsk(entry.upstream.name) && protocolsOf(entry).includes(protocol),
-  );
+function askable(model: Model, path: string, pipeline: PipelineSettings): readonly Entry[] {
+  const mayAsk = asksUpstream(pipeline);
+  return model.entries.filter((entry) => {
+    const protocols = operationOf(path) === undefined ? protocolsAt(pipeline, entry) : protocolsOf(entry);
+    return entry.upstream.disabled === undefined && mayAsk(entry.upstream.name) && protocols.includes(protocolOf(path));
+  });
 }
 
 /** What a call of a model costs: numbers per token, and where there are some per piece and per token of each variant. */

@@ -2,7 +2,6 @@ import { hasOutput, isSocketPath, PROTOCOLS, protocolOf } from '../../core/catal
 import type { Configuration } from '../../core/configuration/configuration';
 import { type EndpointSettings, isAnyHost, type PipelineSettings } from '../../core/configuration/pipelines';
 import type { ErrorCode } from '../../core/errors';
-import { asksUpstream } from '../../core/gateway/asked-upstreams';
 import { tokenBilling } from './billing';
 import { errorResponse, errorResponses } from './errors';
 import { operationId } from './operation-id';
@@ -74,7 +73,7 @@ function modelOperation(
       ...errorResponses(MODEL_CALL_ERRORS, 'CallError', ['NOT_SUPPORTED']),
       default: errorResponse("An upstream's error or redirect, relayed with its status.", 'CallError'),
     },
-    'x-billing': tokenBilling(catalog, protocol, asksUpstream(pipeline)),
+    'x-billing': tokenBilling(catalog, path, pipeline),
   };
 }
 

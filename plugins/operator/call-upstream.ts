@@ -1,7 +1,8 @@
 import { beginAttempt, type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
-import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
-import type { Usage } from '../../core/catalog/usage';
+import { roughPrice } from '../../core/catalog/price';
+import type { Protocol, TranslatedCall, UpstreamAdapter } from '../../core/catalog/upstream';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { parseJson } from '../../core/parse-json';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
@@ -10,6 +11,7 @@ import { decodedChunks } from '../../core/wire/exchange';
 import type { MemberPlace } from '../../core/wire/json-members';
 import { findMembers } from '../../core/wire/json-members';
 import { isAnswer } from '../../core/wire/read-answer';
+import { inOtherWords } from '../../core/wire/translated-call';
 import type { UpstreamExchange } from '../../core/wire/upstream-exchange';
 
 /** What came of one tiny real call. */
@@ -53,6 +55,15 @@ export async function callUpstream(
 ): Promise<MadeTest> {
   const made = beginAttempt({ upstream, model }, 'test');
   const startedMs = performance.now();
+  const asked = question(protocol, model.name);
+  const candidate = {
+    upstream,
+    model,
+    adapter,
+    rough: roughPrice(model.price),
+    dialect: adapter.own && ('own' as const),
+  };
+  const translated = adapter.own === undefined ? undefined : await inOtherWords(candidate, asked);
   let exchange: UpstreamExchange | undefined;
   const patience = setTimeout(
     () => exchange?.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
@@ -76,14 +87,14 @@ export async function callUpstream(
     };
   };
   try {
-    exchange = await askUpstream({ upstream, model, adapter }, question(protocol, model.name), egress.pool(upstream));
+    exchange = await askUpstream(candidate, translated?.call ?? asked, egress.pool(upstream));
     const head = await exchange.head;
     const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
     made.upstreamRequestId = upstreamRequestId(head.headers);
     const body = parseJson(text);
     const isFine = head.status < 300 && isAnswer(body);
     made.outcome = isFine ? 'answered' : 'status';
-    if (isFine) noteUsage(made, adapter.readBody(body).usage);
+    if (isFine) noteUsage(made, usageOf(adapter, translated?.asked, body));
     return result(
       head.status,
       isFine ? null : `it answered ${head.status}: ${without(upstream.credential.value, text).slice(0, SHOWN_AT_MOST)}`,
@@ -95,6 +106,12 @@ export async function callUpstream(
     clearTimeout(patience);
     exchange?.cancel();
   }
+}
+
+function usageOf(adapter: UpstreamAdapter, asked: TranslatedCall | undefined, body: unknown): Usage {
+  if (adapter.own === undefined || asked === undefined) return adapter.readBody(body).usage;
+  const said = adapter.own.answer(asked).body(body);
+  return said.reduce((usage, event) => (event.is === 'usage' ? mergeUsage(usage, event.usage) : usage), UNKNOWN_USAGE);
 }
 
 function noteUsage(made: MadeAttempt, usage: Usage): void {

@@ -32,7 +32,7 @@ export type AskingCall = JoiningCall & { readonly key: CallKey; readonly request
 
 const OTHER_VERSION = '';
 
-type WayOf = (request: Pick<ModelRequest, 'protocol' | 'headers'>) => Way;
+type WayOf = (request: Pick<ModelRequest, 'protocol' | 'headers' | 'operation'>) => Way;
 
 /** A rollout as far as it concerns calls of one model. */
 interface Fork {
@@ -59,12 +59,20 @@ export function openWays(gateway: Gateway, upstreams: readonly string[]): (call:
   const { catalog, rollouts, health } = gateway;
   const isNamed = mayAsk(upstreams);
   const declared = new Set(catalog.upstreams.flatMap(({ versions }) => [...(versions ?? [])]));
-  const open = ({ model, without = [], first }: Otherwise, protocol: Protocol, version: string | undefined): Way => {
-    const all = [...catalog.candidates(model, protocol), ...catalog.translating(model, protocol)].filter(isNamed);
-    const candidates = all.filter(
-      ({ upstream, dialect }) =>
-        !without.includes(upstream.name) && (dialect !== undefined || takesVersion(upstream, version)),
-    );
+  const open = (
+    { model, without = [], first }: Otherwise,
+    protocol: Protocol,
+    version: string | undefined,
+    translates: boolean,
+  ): Way => {
+    const translating = translates ? catalog.translating(model, protocol) : [];
+    const all = [...catalog.candidates(model, protocol), ...translating];
+    const candidates = all
+      .filter(isNamed)
+      .filter(
+        ({ upstream, dialect }) =>
+          !without.includes(upstream.name) && (dialect !== undefined || takesVersion(upstream, version)),
+      );
     return { model, field: openField(candidates, health, first) };
   };
   const waysOf = (otherwise: Otherwise): WayOf => {
@@ -74,8 +82,10 @@ export function openWays(gateway: Gateway, upstreams: readonly string[]): (call:
       const version = declared.size === 0 ? undefined : versionOf(request);
       // Of versions that no upstream declares one stands for all, so that clients cannot fill the memory.
       const told = version === undefined || declared.has(version) ? version : OTHER_VERSION;
-      const name = told === undefined ? protocol : `${protocol} ${told}`;
-      const way = known.get(name) ?? open(otherwise, protocol, told);
+      // Other operations than the protocol's own have no counterpart elsewhere.
+      const { operation = '' } = request;
+      const name = told === undefined ? protocol + operation : `${protocol}${operation} ${told}`;
+      const way = known.get(name) ?? open(otherwise, protocol, told, operation === '');
       known.set(name, way);
       return way;
     };

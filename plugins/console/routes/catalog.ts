@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { RATES_PER_MILLION, showDearestRates } from '../../../core/api/show-price';
-import { protocolsOf, TIERS } from '../../../core/catalog/catalog';
+import { callableIn, TIERS } from '../../../core/catalog/catalog';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../../core/catalog/protocols';
 import { isAnyHost, type PipelineSettings } from '../../../core/configuration/pipelines';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
@@ -26,7 +26,7 @@ export function showCatalog(
     models: models.flatMap((model) => {
       const entries = routableEntries(model, health);
       if (entries.length === 0) return [];
-      const protocols = new Set(entries.flatMap(protocolsOf));
+      const protocols = new Set(entries.flatMap(callableIn));
       return {
         name: model.name,
         aliases: model.aliases,

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallKey } from '../../../core/accounts/identify';
-import { isAllowed, type Model, protocolsOf } from '../../../core/catalog/catalog';
+import { isAllowed, type Model } from '../../../core/catalog/catalog';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../../core/catalog/protocols';
-import { asksUpstream, pipelineAt } from '../../../core/gateway/asked-upstreams';
+import { asksUpstream, pipelineAt, protocolsAt } from '../../../core/gateway/asked-upstreams';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { routableEntries } from '../../../core/health/routable-entries';
 import { hostOf } from '../../../core/http/request-target';
@@ -22,13 +22,14 @@ export function callableModels(gateway: Parts, prefix: string, key: CallKey, req
   const priceOf = catalog.customerPrices.priceOf(markup);
   const served = PROTOCOL_NAMES.flatMap((protocol) => {
     const pipeline = pipelineAt(configuration.pipelines, hostOf(request), prefix + PROTOCOLS[protocol].path);
-    return pipeline === undefined ? [] : [{ protocol, asks: asksUpstream(pipeline) }];
+    return pipeline === undefined ? [] : [{ protocol, pipeline, asks: asksUpstream(pipeline) }];
   });
   return (model: Model) => {
-    const entries = routableEntries(model, health).filter((entry) => {
-      const spoken = protocolsOf(entry);
-      return served.some(({ protocol, asks }) => spoken.includes(protocol) && asks(entry.upstream.name));
-    });
+    const entries = routableEntries(model, health).filter((entry) =>
+      served.some(
+        ({ protocol, pipeline, asks }) => asks(entry.upstream.name) && protocolsAt(pipeline, entry).includes(protocol),
+      ),
+    );
     const isCallable = entries.length > 0 && isAllowed(catalog, entries, allowedModels);
     return isCallable ? toJson(model, entries, health, priceOf) : undefined;
   };

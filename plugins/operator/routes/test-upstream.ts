@@ -82,6 +82,8 @@ function findAsked(upstream: Upstream, named: string | undefined, wanted: Protoc
       const model = cheapestOf(serving);
       if (model !== undefined) return { model, speaking: { adapter, protocol } };
     }
+    const model = adapter.own === undefined ? undefined : cheapestOf(meant);
+    if (model !== undefined) return { model, speaking: { adapter, protocol: wanted ?? 'chat' } };
   }
   throw invalid('protocol', `"${named ?? name}" does not speak it`);
 }

@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { toCurrent } from '../core/catalog/adapters';
+import type { AnswerEvent, AnswerReader } from '../core/catalog/answer';
+import type { Conversation } from '../core/catalog/conversation';
+import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
+import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
+import { SseSplitter } from '../core/wire/sse';
+
+/** A recorded answer of the upstream and what the adapter has to make of it. */
+export interface RecordedAnswer {
+  readonly name: string;
+  /** A stream of server-sent events, or one JSON body. */
+  readonly bytes: Buffer;
+  /** All text of the first choice, without reasoning. */
+  readonly text: string;
+  /** The tool calls of the first choice: name and parsed input. */
+  readonly calls?: readonly (readonly [name: string, input: unknown])[];
+  /** The counts of all passes by meter; what is left out must stay unknown. */
+  readonly usage: Readonly<Partial<Record<Meter, number>>>;
+  readonly ends: 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context' | 'error';
+}
+
+export interface DialectSubject {
+  readonly adapter: TranslatingAdapter;
+  /** Its own settings, as its schema lets them pass. */
+  readonly settings: unknown;
+  readonly streams: readonly RecordedAnswer[];
+  readonly bodies: readonly RecordedAnswer[];
+  readonly failures: readonly {
+    readonly status: number;
+    readonly body: unknown;
+    readonly verdict: Verdict;
+    readonly message: string;
+  }[];
+}
+
+export interface DialectCheck {
+  readonly name: string;
+  /** @throws AssertionError */
+  readonly run: () => void;
+}
+
+/**
+ * Everything that an adapter with a dialect of its own has to hold, as named checks for any test runner:
+ * `for (const { name, run } of dialectConformance(subject)) it(name, run);`
+ */
+export function dialectConformance(subject: DialectSubject): DialectCheck[] {
+  return [
+    ...requestChecks(subject),
+    ...subject.streams.flatMap((stream) => streamChecks(subject, stream)),
+    ...subject.bodies.map((body) => bodyCheck(subject, body)),
+    ...subject.failures.map((failure) => failureCheck(subject, failure)),
+  ];
+}
+
+const TALK: Conversation = {
+  instructions: [{ is: 'text', text: 'Be brief.' }],
+  turns: [
+    { role: 'user', parts: [{ is: 'text', text: 'What is the weather in Łódź?' }] },
+    {
+      role: 'assistant',
+      parts: [
+        { is: 'text', text: 'Let me see.' },
+        { is: 'tool_call', id: 'call_1', name: 'weather', input: '{"city":"Łódź"}' },
+      ],
+    },
+    { role: 'user', parts: [{ is: 'tool_result', id: 'call_1', parts: [{ is: 'text', text: 'Rain.' }] }] },
+  ],
+  tools: [
+    {
+      name: 'weather',
+      description: 'Tells the weather.',
+      input: 'json',
+      schema: { type: 'object', properties: { city: { type: 'string' } } },
+    },
+  ],
+  choices: 1,
+  stream: true,
+  stop: [],
+  maxTokens: 300,
+};
+
+function callOf(conversation: Conversation): TranslatedCall {
+  return { conversation, model: 'model-1', maxOutput: 4_000, upstream: 'upstream-1' };
+}
+
+function requestChecks({ adapter, settings }: DialectSubject): DialectCheck[] {
+  const request = (conversation: Conversation) => adapter.request(callOf(conversation), settings as never);
+  return [
+    {
+      name: 'request: a tool loop, streamed and not, as JSON below the base address',
+      run: () => {
+        for (const stream of [true, false]) {
+          const { path, body, headers = {} } = request({ ...TALK, stream });
+          assert.match(path, /^\//);
+          const text = JSON.stringify(body);
+          for (const word of ['Be brief.', 'Łódź', 'Rain.', 'weather'])
+            assert(text.includes(word), `${word} is missing`);
+          for (const name of Object.keys(headers)) assert.equal(name, name.toLowerCase());
+        }
+      },
+    },
+    {
+      name: 'request: leaves the conversation as it is, and is the same again',
+      run: () => {
+        const before = structuredClone(TALK);
+        assert.deepEqual(request(TALK), request(TALK));
+        assert.deepEqual(TALK, before);
+      },
+    },
+    {
+      name: 'authorize: the credential stands in headers alone',
+      run: () => {
+        const given = adapter.authorize('the-credential', settings as never);
+        assert(JSON.stringify(given).includes('the-credential'));
+        assert(!JSON.stringify(request(TALK)).includes('the-credential'));
+      },
+    },
+  ];
+}
+
+function streamChecks({ adapter }: DialectSubject, stream: RecordedAnswer): DialectCheck[] {
+  const check = (name: string, run: () => void): DialectCheck => ({ name: `stream ${stream.name}: ${name}`, run });
+  const open = () => adapter.answer(callOf(TALK));
+  const whole = read(open(), [stream.bytes]);
+  return [
+    check('says what was recorded', () => says(whole, stream)),
+    check('keeps to the order of events', () => isInOrder(whole)),
+    check('is the same at every byte split', () => {
+      for (let at = 1; at < stream.bytes.length; at += 1) {
+        const pieces = [stream.bytes.subarray(0, at), stream.bytes.subarray(at)];
+        assert.deepEqual(withoutIds(read(open(), pieces)), withoutIds(whole), `cut at byte ${at}`);
+      }
+    }),
+    check('closes what is open wherever it is cut off', () => {
+      const frames = framesOf([stream.bytes]);
+      for (let count = 0; count <= frames.length; count += 1) {
+        const reader = open();
+        const said = frames.slice(0, count).flatMap((frame) => [...reader.event(frame)]);
+        isInOrder([...said, ...reader.end()]);
+      }
+    }),
+    check('ignores what it does not know, and does not hang at nonsense', () => {
+      for (const data of ['{"something":"new"}', '{"half', '[]', '7', '']) {
+        const reader = open();
+        try {
+          assert(Array.isArray(reader.event({ name: undefined, data })));
+        } catch (error) {
+          assert(error instanceof Error);
+        }
+      }
+    }),
+  ];
+}
+
+function bodyCheck({ adapter }: DialectSubject, body: RecordedAnswer): DialectCheck {
+  return {
+    name: `body ${body.name}: says what was recorded, in order`,
+    run: () => {
+      const said = [...adapter.answer(callOf({ ...TALK, stream: false })).body(JSON.parse(body.bytes.toString()))];
+      says(said, body);
+      isInOrder(said);
+      if (body.ends !== 'error') assert.equal(said.at(-1)?.is, 'end');
+    },
+  };
+}
+
+function failureCheck(
+  { adapter }: DialectSubject,
+  { status, body, verdict, message }: DialectSubject['failures'][number],
+): DialectCheck {
+  return {
+    name: `failure ${status}: ${verdict}`,
+    run: () => {
+      assert.equal(adapter.judge({ protocol: 'chat', status, headers: {}, body }), verdict);
+      const { own } = toCurrent(adapter);
+      if (own?.readError !== undefined) assert.equal(own.readError(body).message, message);
+    },
+  };
+}
+
+function framesOf(pieces: readonly Buffer[]) {
+  const splitter = new SseSplitter();
+  const frames = pieces.flatMap((piece) => splitter.push(piece));
+  const last = splitter.end();
+  return last === undefined ? frames : [...frames, last];
+}
+
+function read(reader: AnswerReader, pieces: readonly Buffer[]): AnswerEvent[] {
+  const said = framesOf(pieces).flatMap((frame) => [...reader.event(frame)]);
+  return [...said, ...reader.end()];
+}
+
+/** An adapter may make the ids that its upstream does not give. */
+function withoutIds(events: readonly AnswerEvent[]): unknown {
+  return events.map((event) => (event.is === 'open' ? { ...event, part: { ...event.part, id: undefined } } : event));
+}
+
+function says(said: readonly AnswerEvent[], { text, calls = [], usage, ends }: RecordedAnswer): void {
+  const parts = new Map<number, { is: string; name: string; text: string }>();
+  let counted: Usage = UNKNOWN_USAGE;
+  for (const event of said) {
+    if (event.is === 'open' && event.choice === 0)
+      parts.set(event.at, { is: event.part.is, name: event.part.is === 'tool_call' ? event.part.name : '', text: '' });
+    const part = event.is === 'add' ? parts.get(event.at) : undefined;
+    if (event.is === 'add' && part !== undefined) part.text += event.text;
+    if (event.is === 'usage') counted = mergeUsage(counted, event.usage);
+  }
+  const all = [...parts.values()];
+  assert.equal(all.flatMap((part) => (part.is === 'text' ? [part.text] : [])).join(''), text);
+  const called = all.flatMap((part) =>
+    part.is === 'tool_call' ? [[part.name, JSON.parse(part.text) as unknown]] : [],
+  );
+  assert.deepEqual(called, calls);
+  assert.deepEqual(countsOf(counted), usage);
+  const reasons = said.flatMap((event) => (event.is === 'finish' && event.choice === 0 ? [event.reason] : []));
+  if (ends === 'error') assert(said.some(({ is }) => is === 'error'));
+  else assert.deepEqual(reasons, [ends]);
+}
+
+function countsOf({ passes }: Usage): Partial<Record<Meter, number>> {
+  const sums: Partial<Record<Meter, number>> = {};
+  for (const { counts } of passes)
+    for (const [meter, count] of counts) if (count !== undefined) sums[meter] = (sums[meter] ?? 0) + count;
+  return sums;
+}
+
+/** Parts are numbered from 0, open once, say something only while they are open, and are closed; a choice ends once, and nothing follows the end. */
+function isInOrder(said: readonly AnswerEvent[]): void {
+  const open = new Set<number>();
+  const finished = new Set<number>();
+  let next = 0;
+  let isOver = false;
+  for (const event of said) {
+    assert(!isOver, `${event.is} after the end`);
+    if (event.is === 'open') {
+      assert.equal(event.at, next, 'parts are numbered in the order in which they open');
+      assert(!finished.has(event.choice), 'a part after the stop reason of its choice');
+      next += 1;
+      open.add(event.at);
+    } else if (event.is === 'add' || event.is === 'sign' || event.is === 'cite') {
+      assert(open.has(event.at), `${event.is} of a part that is not open`);
+    } else if (event.is === 'close') {
+      assert(open.delete(event.at), 'a part is closed that is not open');
+    } else if (event.is === 'finish') {
+      assert(!finished.has(event.choice), 'a choice ends twice');
+      finished.add(event.choice);
+    } else if (event.is === 'end') {
+      isOver = true;
+    }
+  }
+  assert.equal(open.size, 0, 'parts stay open');
+}

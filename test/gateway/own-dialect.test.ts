@@ -1,0 +1,196 @@
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { parse } from 'yaml';
+import { sseEvent } from '../../demo/dialects/answer';
+import { askIn, PATH, PROTOCOLS } from '../support/calls';
+import { temporaryFolder } from '../support/configuration-folder';
+import { DIALECT } from '../support/dialects';
+import { type Configured, startGateway, type TestGateway } from '../support/gateway';
+import { builtServer } from '../support/shared';
+import { textOf } from '../support/sources';
+import {
+  chatAnswer,
+  chatFailure,
+  respond,
+  type Script,
+  startUpstream,
+  stream,
+  type TestUpstream,
+} from '../support/upstream';
+
+const PAGE = textOf('docs/writing-a-dialect.md');
+const [ADAPTER = '', CHECKS = ''] = blocks('js');
+const CONFIGURATION = blocks('yaml').map((text) => parse(text) as Configured);
+
+function blocks(language: string): string[] {
+  return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
+}
+
+/** The page's modules, as they stand but for where `tollgate` is. */
+async function writePackage(folder: string): Promise<void> {
+  const dist = dirname(await builtServer());
+  const { exports } = JSON.parse(textOf('package.json')) as { exports: Readonly<Record<string, string>> };
+  const placed = (text: string) =>
+    text.replace(/'tollgate(\/[a-z-]+)'/g, (_, name: string) =>
+      JSON.stringify(join(dist, (exports[`.${name}`] ?? '').replace('./dist/', ''))),
+    );
+  await writeFile(join(folder, 'index.js'), placed(ADAPTER));
+  await writeFile(join(folder, 'test.js'), placed(CHECKS));
+}
+
+const COUNTED = { read: 200, again: 80, said: 30 };
+
+function acmeStream(...said: readonly object[]): Script {
+  return stream(
+    said.map((each) => sseEvent(each)),
+    0,
+  );
+}
+
+/** What docs/writing-a-dialect.md shows is what authors copy: it is run as it stands. */
+describe('An adapter for a dialect of its own, from the page that explains it', function () {
+  this.timeout(60_000);
+  let acme: TestUpstream;
+  let other: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let folder: string;
+
+  before(async () => {
+    [acme, other] = await Promise.all([startUpstream(), startUpstream()]);
+    folder = temporaryFolder({});
+    await writePackage(folder);
+    const [system, configured] = CONFIGURATION as [Configured, Configured];
+    const { acme: entry } = configured['serviceEndpoints'];
+    const { models } = entry;
+    gateway = await startGateway({
+      upstreams: {
+        acme: { ...entry, url: acme.url, models, tier: 'official' },
+        'acme-again': { ...entry, url: acme.url, models: { both: models['acme-1'] }, tier: 'official' },
+        chat: { url: other.url, adapter: 'chat', models: { both: {} } },
+      },
+      env: { ACME_KEY: 'the-key-of-acme' },
+      system: { plugins: { ...SHIPPED.plugins, acme: { ...system['plugins'].acme, package: folder } } },
+    });
+    ({ key } = await gateway.newCustomer('10'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([acme?.stop(), other?.stop()]);
+  });
+  beforeEach(() => {
+    acme.reset();
+    other.reset();
+  });
+
+  const SHIPPED = parse(textOf('system.config.yml')) as { readonly plugins: object };
+
+  it('passes its conformance checks', () => {
+    const found: { readonly name: string; readonly run: () => void }[] = [];
+    const load = createRequire(__filename);
+    const names = globalThis as unknown as Record<string, unknown>;
+    const [describe, it] = [names['describe'], names['it']];
+    Object.assign(names, {
+      describe: (_: string, tell: () => void) => tell(),
+      it: (name: string, run: () => void) => found.push({ name, run }),
+    });
+    try {
+      load(join(folder, 'test.js'));
+    } finally {
+      Object.assign(names, { describe, it });
+    }
+    expect(found).to.have.length.above(15);
+    for (const { name, run } of found) expect(() => run(), name).to.not.throw();
+  });
+
+  for (const protocol of PROTOCOLS) {
+    const words = [
+      { kind: 'words', words: 'Grüß ' },
+      { kind: 'words', words: 'Gott' },
+    ];
+
+    it(`answers a ${protocol} call in one piece, and charges it to the unit`, async () => {
+      acme.next(respond({ body: { words: 'Grüß Gott', why: 'done', counted: COUNTED } }));
+      const answered = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'acme-1' }) });
+      expect(answered.status).to.equal(200);
+      expect(answered.text).to.include('Grüß Gott');
+      expect(answered.headers).to.include({ 'x-ai-cost': '0.00083400', 'x-routing-translated': 'true' });
+      const [asked] = acme.calls;
+      expect(asked?.headers).to.include({ 'acme-key': 'the-key-of-acme' });
+      expect(asked?.headers).to.not.have.any.keys('authorization', 'x-api-key');
+      expect(asked?.path).to.equal('/talk/acme-1');
+      expect(asked?.json).to.deep.include({ say: [{ who: 'human', words: 'Hello' }], most: 200, live: false });
+    });
+
+    it(`streams to a ${protocol} client, and charges it to the unit`, async () => {
+      acme.next(acmeStream(...words, { kind: 'over', why: 'done', counted: COUNTED }));
+      const answered = await gateway.call(PATH[protocol], {
+        key,
+        body: askIn(protocol, { model: 'acme-1', stream: true }),
+      });
+      expect(DIALECT[protocol].textOf(answered.text)).to.equal('Grüß Gott');
+      expect(answered.text).to.match(DIALECT[protocol].end).and.to.include('"cost":0.00083400');
+      const record = await gateway.record(key, answered.headers['x-svc-request-id'] ?? '');
+      expect(record).to.deep.include({ cost: '0.00083400', billing: 'actual', flags: ['translated'] });
+    });
+
+    it(`gives a ${protocol} client an error that came with status 200`, async () => {
+      acme.always(respond({ body: { trouble: 'Too hot.' } }));
+      const failed = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'acme-1' }) });
+      expect(failed.status).to.equal(503);
+      expect(failed.json.error).to.include({ code: 'ALL_PROVIDERS_FAILED' });
+    });
+  }
+
+  it('runs a tool loop of both SDKs', async () => {
+    const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+    const use = { kind: 'use', use: 'weather', ticket: 't1', form: { city: 'Łódź' } };
+    const schema = { type: 'object' as const, properties: { city: { type: 'string' } } };
+    acme.next(acmeStream(use, { kind: 'over', why: 'tool', counted: COUNTED }));
+    const message = await anthropic.messages
+      .stream({
+        model: 'acme-1',
+        max_tokens: 100,
+        tools: [{ name: 'weather', input_schema: schema }],
+        messages: [{ role: 'user', content: 'Weather?' }],
+      })
+      .finalMessage();
+    expect(message.stop_reason).to.equal('tool_use');
+    expect(message.content).to.deep.include({ type: 'tool_use', id: 't1', name: 'weather', input: { city: 'Łódź' } });
+    acme.next(respond({ body: { words: 'Rain.', why: 'done', counted: COUNTED } }));
+    const completion = await openai.chat.completions.create({
+      model: 'acme-1',
+      messages: [
+        { role: 'user', content: 'Weather?' },
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 't1', type: 'function', function: { name: 'weather', arguments: '{"city":"Łódź"}' } }],
+        },
+        { role: 'tool', tool_call_id: 't1', content: 'Rain.' },
+      ],
+    });
+    expect(completion.choices[0]?.message.content).to.equal('Rain.');
+    expect((await acme.call(2)).json).to.have.deep.property('say', [
+      { who: 'human', words: 'Weather?' },
+      { who: 'machine', use: 'weather', ticket: 't1', form: { city: 'Łódź' } },
+      { who: 'human', ticket: 't1', words: 'Rain.' },
+    ]);
+  });
+
+  it('fails over to and from a built-in upstream', async () => {
+    const ask = () => gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'both' }) });
+    other.next(chatFailure(503));
+    acme.next(respond({ body: { words: 'From Acme', why: 'done', counted: COUNTED } }));
+    const first = await ask();
+    expect(first.json.choices[0].message.content).to.equal('From Acme');
+    acme.always(respond({ status: 503, body: { trouble: 'Too hot.' } }));
+    other.always(chatAnswer({ text: 'From the other' }));
+    const second = await gateway.call(PATH.messages, { key, body: askIn('messages', { model: 'both' }) });
+    expect(second.json.content[0].text).to.equal('From the other');
+  });
+});
