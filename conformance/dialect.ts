@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { toCurrent } from '../core/catalog/adapters';
 import type { AnswerEvent, AnswerReader } from '../core/catalog/answer';
 import type { Conversation } from '../core/catalog/conversation';
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
 import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
+import type { Schema, Settings } from '../core/settings';
 import { SseSplitter } from '../core/wire/sse';
 
 /** A recorded answer of the upstream and what the adapter has to make of it. */
@@ -20,10 +20,10 @@ export interface RecordedAnswer {
   readonly ends: 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context' | 'error';
 }
 
-export interface DialectSubject {
-  readonly adapter: TranslatingAdapter;
+export interface DialectSubject<S extends Schema = Schema> {
+  readonly adapter: TranslatingAdapter<S>;
   /** Its own settings, as its schema lets them pass. */
-  readonly settings: unknown;
+  readonly settings: Settings<S>;
   readonly streams: readonly RecordedAnswer[];
   readonly bodies: readonly RecordedAnswer[];
   readonly failures: readonly {
@@ -44,7 +44,7 @@ export interface DialectCheck {
  * Everything that an adapter with a dialect of its own has to hold, as named checks for any test runner:
  * `for (const { name, run } of dialectConformance(subject)) it(name, run);`
  */
-export function dialectConformance(subject: DialectSubject): DialectCheck[] {
+export function dialectConformance<S extends Schema>(subject: DialectSubject<S>): DialectCheck[] {
   return [
     ...requestChecks(subject),
     ...subject.streams.flatMap((stream) => streamChecks(subject, stream)),
@@ -84,8 +84,8 @@ function callOf(conversation: Conversation): TranslatedCall {
   return { conversation, model: 'model-1', maxOutput: 4_000, upstream: 'upstream-1' };
 }
 
-function requestChecks({ adapter, settings }: DialectSubject): DialectCheck[] {
-  const request = (conversation: Conversation) => adapter.request(callOf(conversation), settings as never);
+function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S>): DialectCheck[] {
+  const request = (conversation: Conversation) => adapter.request(callOf(conversation), settings);
   return [
     {
       name: 'request: a tool loop, streamed and not, as JSON below the base address',
@@ -111,7 +111,7 @@ function requestChecks({ adapter, settings }: DialectSubject): DialectCheck[] {
     {
       name: 'authorize: the credential stands in headers alone',
       run: () => {
-        const given = adapter.authorize('the-credential', settings as never);
+        const given = adapter.authorize('the-credential', settings);
         assert(JSON.stringify(given).includes('the-credential'));
         assert(!JSON.stringify(request(TALK)).includes('the-credential'));
       },
@@ -119,7 +119,7 @@ function requestChecks({ adapter, settings }: DialectSubject): DialectCheck[] {
   ];
 }
 
-function streamChecks({ adapter }: DialectSubject, stream: RecordedAnswer): DialectCheck[] {
+function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: RecordedAnswer): DialectCheck[] {
   const check = (name: string, run: () => void): DialectCheck => ({ name: `stream ${stream.name}: ${name}`, run });
   const open = () => adapter.answer(callOf(TALK));
   const whole = read(open(), [stream.bytes]);
@@ -153,7 +153,7 @@ function streamChecks({ adapter }: DialectSubject, stream: RecordedAnswer): Dial
   ];
 }
 
-function bodyCheck({ adapter }: DialectSubject, body: RecordedAnswer): DialectCheck {
+function bodyCheck<S extends Schema>({ adapter }: DialectSubject<S>, body: RecordedAnswer): DialectCheck {
   return {
     name: `body ${body.name}: says what was recorded, in order`,
     run: () => {
@@ -165,16 +165,15 @@ function bodyCheck({ adapter }: DialectSubject, body: RecordedAnswer): DialectCh
   };
 }
 
-function failureCheck(
-  { adapter }: DialectSubject,
+function failureCheck<S extends Schema>(
+  { adapter }: DialectSubject<S>,
   { status, body, verdict, message }: DialectSubject['failures'][number],
 ): DialectCheck {
   return {
     name: `failure ${status}: ${verdict}`,
     run: () => {
       assert.equal(adapter.judge({ protocol: 'chat', status, headers: {}, body }), verdict);
-      const { own } = toCurrent(adapter);
-      if (own?.readError !== undefined) assert.equal(own.readError(body).message, message);
+      if (adapter.readError !== undefined) assert.equal(adapter.readError(body).message, message);
     },
   };
 }

@@ -28,7 +28,8 @@ export class GeminiReader implements AnswerReader {
   }
 
   body(body: unknown): readonly AnswerEvent[] {
-    return [...this.#read(asObject(body) ?? {}), ...this.end(), { is: 'end' }];
+    const said = this.#read(asObject(body) ?? {});
+    return said.at(-1)?.is === 'end' ? said : [...said, ...this.end(), { is: 'end' }];
   }
 
   end(): readonly AnswerEvent[] {
