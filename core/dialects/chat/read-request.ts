@@ -1,9 +1,111 @@
-import type { Conversation } from '../../catalog/conversation';
+import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
 import type { ClientDialect } from '../client-dialect';
+import { booleanAt, carriedMembers, integerAt, numberAt, optionalText, textAt, wordAt } from './checked';
+import { readMessages } from './read-messages';
+import { readToolChoice, readTools } from './read-tools';
 
-export const names: ClientDialect['names'] = {};
+export const names: ClientDialect['names'] = {
+  tools: 'tools',
+  toolChoice: 'tool_choice',
+  parallelTools: 'parallel_tool_calls',
+  outputFormat: 'response_format',
+  maxTokens: 'max_tokens',
+  choices: 'n',
+  stop: 'stop',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+  seed: 'seed',
+  reasoning: 'reasoning_effort',
+  verbosity: 'verbosity',
+  cacheKey: 'prompt_cache_key',
+  user: 'user',
+  text: 'messages[].content',
+  image: 'image_url',
+  document: 'file',
+  audio: 'input_audio',
+  tool_call: 'messages[].tool_calls',
+  tool_result: 'messages[].tool_call_id',
+  refusal: 'messages[].refusal',
+  system: 'messages[].role',
+};
 
-export function readRequest(_: JsonObject): Conversation {
-  throw new Error('not written yet');
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+/** @throws NotTranslatable */
+export function readRequest(body: JsonObject): Conversation {
+  const request = carriedMembers(body, '', '');
+  return {
+    ...readMessages(request),
+    tools: readTools(request),
+    toolChoice: readToolChoice(request),
+    parallelTools: booleanAt(request, 'parallel_tool_calls'),
+    outputFormat: readFormat(request),
+    maxTokens: readLimit(request),
+    choices: integerAt(request, 'n', 1) ?? 1,
+    stream: booleanAt(request, 'stream') ?? false,
+    stop: readStop(request['stop'] ?? []),
+    ...readSampling(request),
+    reasoning: readReasoning(request),
+    verbosity: wordAt(request, 'verbosity', ['low', 'medium', 'high']),
+    cacheKey: optionalText(request, 'prompt_cache_key', ''),
+    user: optionalText(request, 'safety_identifier', '') ?? optionalText(request, 'user', ''),
+  };
+}
+
+type Sampling = 'temperature' | 'topP' | 'topK' | 'frequencyPenalty' | 'presencePenalty' | 'seed';
+
+/** A penalty of 0 is none. */
+function readSampling(request: JsonObject): Pick<Conversation, Sampling> {
+  return {
+    temperature: numberAt(request, 'temperature'),
+    topP: numberAt(request, 'top_p'),
+    topK: numberAt(request, 'top_k'),
+    frequencyPenalty: numberAt(request, 'frequency_penalty') || undefined,
+    presencePenalty: numberAt(request, 'presence_penalty') || undefined,
+    seed: numberAt(request, 'seed'),
+  };
+}
+
+function readLimit(request: JsonObject): number | undefined {
+  const older = integerAt(request, 'max_tokens', 1);
+  const newer = integerAt(request, 'max_completion_tokens', 1);
+  return older === undefined || newer === undefined ? (older ?? newer) : Math.min(older, newer);
+}
+
+function readStop(given: unknown): readonly string[] {
+  const stop: readonly unknown[] = Array.isArray(given) ? given : [given];
+  return stop.map((each) => {
+    if (typeof each === 'string') return each;
+    throw new NotTranslatable('stop', 'must be text, or a list of texts');
+  });
+}
+
+function readReasoning(request: JsonObject): Reasoning | undefined {
+  const effort = wordAt(request, 'reasoning_effort', EFFORTS);
+  return effort === undefined ? undefined : { effort };
+}
+
+const FORMATS = ['text', 'json_object', 'json_schema'] as const;
+
+function readFormat(request: JsonObject): OutputFormat | undefined {
+  const given = request['response_format'];
+  if (given === undefined) return undefined;
+  const format = carriedMembers(given, 'response_format', 'response_format');
+  const type = wordAt(format, 'type', FORMATS, 'response_format.type') ?? 'text';
+  if (type === 'text') return undefined;
+  if (type === 'json_object') return { is: 'json' };
+  const path = 'response_format.json_schema';
+  const described = carriedMembers(format['json_schema'], path, path);
+  if (described['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
+  return {
+    is: 'schema',
+    name: textAt(described, 'name', path),
+    description: optionalText(described, 'description', path),
+    schema: described['schema'],
+    strict: booleanAt(described, 'strict', `${path}.strict`),
+  };
 }

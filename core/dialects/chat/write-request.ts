@@ -1,6 +1,78 @@
+import { type Conversation, NotTranslatable, type OutputFormat, type Tool } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import type { JsonObject } from '../../json-values';
+import { asObject, type JsonObject } from '../../json-values';
+import { effortOf } from '../effort';
+import { writeMessages } from './write-messages';
 
-export function writeRequest(_: TranslatedCall): JsonObject {
-  throw new Error('not written yet');
+/** The most stop sequences that vendors take. */
+const MOST_STOPS = 4;
+
+/**
+ * Writes a request. Names of persons and caches, `verbosity` and `top_k` are left out: upstreams that speak Chat may refuse a member
+ * that they do not know. @throws NotTranslatable
+ */
+export function writeRequest(call: TranslatedCall): JsonObject {
+  const { conversation, model } = call;
+  const { maxTokens, choices, stop, stream } = conversation;
+  if (stop.length > MOST_STOPS)
+    throw new NotTranslatable('stop', `may have ${MOST_STOPS} texts at most at this upstream`);
+  return present({
+    model,
+    messages: writeMessages(conversation),
+    max_tokens: maxTokens,
+    n: choices > 1 ? choices : undefined,
+    stream: stream || undefined,
+    stop: stop.length > 0 ? stop : undefined,
+    temperature: conversation.temperature,
+    top_p: conversation.topP,
+    frequency_penalty: conversation.frequencyPenalty || undefined,
+    presence_penalty: conversation.presencePenalty || undefined,
+    seed: conversation.seed,
+    ...writeTools(conversation),
+    response_format: conversation.outputFormat && writeFormat(conversation.outputFormat),
+    reasoning_effort: effortFor(call),
+  });
+}
+
+function effortFor({ conversation, reasoning }: TranslatedCall): string | undefined {
+  return reasoning === 'effort' && conversation.reasoning !== undefined ? effortOf(conversation.reasoning) : undefined;
+}
+
+/** Vendors refuse what is said about tools where there are none. */
+function writeTools({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
+  if (tools.length === 0) {
+    if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none') return {};
+    throw new NotTranslatable('toolChoice', 'asks for a tool, and there is none');
+  }
+  return {
+    tools: tools.map(writeTool),
+    tool_choice: typeof toolChoice === 'object' ? chosenTool(toolChoice.tool, tools) : toolChoice,
+    parallel_tool_calls: parallelTools,
+  };
+}
+
+function chosenTool(name: string, tools: readonly Tool[]): JsonObject {
+  const isText = tools.some((tool) => tool.name === name && tool.input === 'text');
+  return isText ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
+}
+
+function writeTool({ name, description, schema, strict, input, format }: Tool): JsonObject {
+  if (input === 'text') return { type: 'custom', custom: present({ name, description, format: nestedFormat(format) }) };
+  return { type: 'function', function: present({ name, description, parameters: schema, strict }) };
+}
+
+/** The model of a conversation has the form of Responses, in which a grammar stands one level higher. */
+function nestedFormat(format: unknown): unknown {
+  const { type, ...grammar } = asObject(format) ?? {};
+  return type === 'grammar' ? { type, grammar } : format;
+}
+
+function writeFormat(format: OutputFormat): JsonObject {
+  if (format.is === 'json') return { type: 'json_object' };
+  const { name = 'answer', description, schema, strict } = format;
+  return { type: 'json_schema', json_schema: present({ name, description, schema, strict }) };
+}
+
+function present(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

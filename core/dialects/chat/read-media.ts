@@ -1,0 +1,40 @@
+import {
+  type AudioPart,
+  type DocumentPart,
+  type ImagePart,
+  NotTranslatable,
+  type Source,
+} from '../../catalog/conversation';
+import { carriedMembers, optionalText, textAt, wordAt } from './checked';
+
+/** @throws NotTranslatable */
+export function readImage(given: unknown, path: string): ImagePart {
+  const image = carriedMembers(given, 'image_url', path);
+  const detail = wordAt(image, 'detail', ['low', 'high', 'auto'], `${path}.detail`);
+  return { is: 'image', source: sourceOf(textAt(image, 'url', path), `${path}.url`), ...(detail && { detail }) };
+}
+
+/** Some programs send the bytes alone: documents of Chat are PDF unless their data says another type. */
+export function readDocument(given: unknown, path: string): DocumentPart {
+  const file = carriedMembers(given, 'file', path);
+  const data = textAt(file, 'file_data', path);
+  const name = optionalText(file, 'filename', path);
+  const source = /^(?:data|https?):/i.test(data)
+    ? sourceOf(data, `${path}.file_data`)
+    : { base64: data, mediaType: 'application/pdf' };
+  return { is: 'document', source, ...(name !== undefined && { name }) };
+}
+
+/** @throws NotTranslatable */
+export function readAudio(given: unknown, path: string): AudioPart {
+  const audio = carriedMembers(given, 'input_audio', path);
+  return { is: 'audio', base64: textAt(audio, 'data', path), format: textAt(audio, 'format', path) };
+}
+
+function sourceOf(url: string, path: string): Source {
+  if (!/^data:/i.test(url)) return { url };
+  const comma = url.indexOf(',');
+  const [mediaType, ...rest] = url.slice('data:'.length, Math.max(comma, 0)).toLowerCase().split(';');
+  if (mediaType && rest.at(-1) === 'base64') return { base64: url.slice(comma + 1), mediaType };
+  throw new NotTranslatable(path, 'must have its media type and base64 where it is a data URL');
+}

@@ -1,0 +1,124 @@
+import {
+  type Conversation,
+  NotTranslatable,
+  type Part,
+  type TextPart,
+  type ToolResultPart,
+  type Turn,
+} from '../../catalog/conversation';
+import { asObject, type JsonObject } from '../../json-values';
+import { carriedMembers, listAt, optionalText, textAt, wordAt } from './checked';
+import { readAudio, readDocument, readImage } from './read-media';
+import { readToolCall } from './read-tools';
+
+const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const;
+type Role = (typeof ROLES)[number];
+
+/** What stands before the first turn of the user or the assistant are instructions. @throws NotTranslatable */
+export function readMessages(request: JsonObject): Pick<Conversation, 'instructions' | 'turns'> {
+  const reading = new MessagesReader();
+  listAt(request, 'messages').forEach((message, at) => {
+    reading.read(message, `messages[${at}]`);
+  });
+  const { instructions, turns } = reading;
+  return { instructions, turns };
+}
+
+class MessagesReader {
+  readonly instructions: TextPart[] = [];
+  readonly turns: Turn[] = [];
+  readonly #textCalls = new Set<string>();
+  /** The results of the turn that is under way: each stands in a message of its own. */
+  #results: ToolResultPart[] | undefined;
+
+  read(given: unknown, path: string): void {
+    const { role, message } = readMessage(given, path);
+    if (role !== 'tool') this.#results = undefined;
+    if (role === 'tool') this.#addResult(message, path);
+    else if (role === 'user') this.turns.push({ role, parts: readContent(message, path) });
+    else if (role === 'assistant') this.#addAnswer(message, path);
+    else this.#instruct(message, path);
+  }
+
+  #addAnswer(message: JsonObject, path: string): void {
+    const parts = readAnswer(message, path);
+    for (const part of parts) if (part.is === 'tool_call' && part.isText === true) this.#textCalls.add(part.id);
+    this.turns.push({ role: 'assistant', parts });
+  }
+
+  #addResult(message: JsonObject, path: string): void {
+    const result = readResult(message, path, this.#textCalls);
+    if (this.#results === undefined) {
+      this.#results = [];
+      this.turns.push({ role: 'user', parts: this.#results });
+    }
+    this.#results.push(result);
+  }
+
+  #instruct(message: JsonObject, path: string): void {
+    const parts = readContent(message, path).map((part) => onlyText(part, path));
+    if (this.turns.length === 0) this.instructions.push(...parts);
+    else this.turns.push({ role: 'system', parts });
+  }
+}
+
+/** Programs repeat the name of the tool at its result; elsewhere a name tells speakers apart. */
+function readMessage(given: unknown, path: string): { readonly role: Role; readonly message: JsonObject } {
+  const role = wordAt(asObject(given) ?? {}, 'role', ROLES, `${path}.role`);
+  if (role === undefined) throw new NotTranslatable(`${path}.role`, 'is missing');
+  return { role, message: carriedMembers(given, role === 'tool' ? 'messages[tool]' : 'messages[]', path) };
+}
+
+function readAnswer(message: JsonObject, path: string): readonly Part[] {
+  const refusal = optionalText(message, 'refusal', path);
+  return [
+    ...readContent(message, path),
+    ...(refusal === undefined ? [] : [{ is: 'refusal', text: refusal } as const]),
+    ...listAt(message, 'tool_calls', `${path}.tool_calls`).map((call, at) =>
+      readToolCall(call, `${path}.tool_calls[${at}]`),
+    ),
+  ];
+}
+
+function readResult(message: JsonObject, path: string, textCalls: ReadonlySet<string>): ToolResultPart {
+  const id = textAt(message, 'tool_call_id', path);
+  const parts = readContent(message, path).map((part) => {
+    if (part.is === 'text' || part.is === 'image' || part.is === 'document') return part;
+    throw new NotTranslatable(`${path}.content`, 'must be text, images and documents');
+  });
+  return { is: 'tool_result', id, parts, ...(textCalls.has(id) && { isText: true }) };
+}
+
+function onlyText(part: Part, path: string): TextPart {
+  if (part.is === 'text') return part;
+  throw new NotTranslatable(`${path}.content`, 'must be text');
+}
+
+function readContent(message: JsonObject, path: string): readonly Part[] {
+  const content = message['content'];
+  if (content === undefined) return [];
+  if (typeof content === 'string') return [{ is: 'text', text: content }];
+  return listAt(message, 'content', `${path}.content`).map((part, at) => readPart(part, `${path}.content[${at}]`));
+}
+
+const PARTS = ['text', 'refusal', 'image_url', 'file', 'input_audio'] as const;
+
+function readPart(given: unknown, path: string): Part {
+  const type = asObject(given)?.['type'];
+  const known = PARTS.find((each) => each === type);
+  if (known === undefined)
+    throw new NotTranslatable(`${path}.type`, `is ${JSON.stringify(type)}, which other dialects do not have`);
+  const part = carriedMembers(given, 'content[]', path);
+  switch (known) {
+    case 'text':
+      return { is: 'text', text: textAt(part, 'text', path) };
+    case 'refusal':
+      return { is: 'refusal', text: textAt(part, 'refusal', path) };
+    case 'image_url':
+      return readImage(part['image_url'], `${path}.image_url`);
+    case 'file':
+      return readDocument(part['file'], `${path}.file`);
+    case 'input_audio':
+      return readAudio(part['input_audio'], `${path}.input_audio`);
+  }
+}

@@ -1,0 +1,81 @@
+import { NotTranslatable, type Tool, type ToolCallPart, type ToolChoice } from '../../catalog/conversation';
+import { asObject, type JsonObject } from '../../json-values';
+import { booleanAt, carriedMembers, listAt, optionalText, textAt } from './checked';
+
+/** @throws NotTranslatable */
+export function readTools(request: JsonObject): readonly Tool[] {
+  return listAt(request, 'tools').map((given, at) => {
+    const path = `tools[${at}]`;
+    const type = typeOf(given, path);
+    const tool = carriedMembers(given, 'tools[]', path);
+    return type === 'custom'
+      ? readCustom(tool['custom'], `${path}.custom`)
+      : readFunction(tool['function'], `${path}.function`);
+  });
+}
+
+/** A tool or a call without a type is a function. */
+function typeOf(given: unknown, path: string): 'function' | 'custom' {
+  const { type, custom } = asObject(given) ?? {};
+  if (type === 'function' || type === 'custom') return type;
+  if (type === undefined || type === null) return custom === undefined ? 'function' : 'custom';
+  throw new NotTranslatable(`${path}.type`, `is ${JSON.stringify(type)}, which other dialects do not have`);
+}
+
+function readFunction(given: unknown, path: string): Tool {
+  const described = carriedMembers(given, 'tools[].function', path);
+  return {
+    name: textAt(described, 'name', path),
+    description: optionalText(described, 'description', path),
+    schema: described['parameters'],
+    strict: booleanAt(described, 'strict', `${path}.strict`),
+    input: 'json',
+  };
+}
+
+function readCustom(given: unknown, path: string): Tool {
+  const described = carriedMembers(given, 'tools[].custom', path);
+  return {
+    name: textAt(described, 'name', path),
+    description: optionalText(described, 'description', path),
+    input: 'text',
+    format: flatFormat(described['format']),
+  };
+}
+
+/** Chat has a grammar one level deeper than Responses, whose form is that of the model. */
+function flatFormat(given: unknown): unknown {
+  const format = asObject(given);
+  const grammar = asObject(format?.['grammar']);
+  return format?.['type'] === 'grammar' && grammar !== undefined ? { type: 'grammar', ...grammar } : given;
+}
+
+/** @throws NotTranslatable */
+export function readToolChoice(request: JsonObject): ToolChoice | undefined {
+  const given = request['tool_choice'];
+  if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
+  const choice = asObject(given) ?? {};
+  const type = choice['type'];
+  if (type === 'function') return { tool: nameIn(choice['function'], 'tool_choice.function'), input: 'json' };
+  if (type === 'custom') return { tool: nameIn(choice['custom'], 'tool_choice.custom'), input: 'text' };
+  throw new NotTranslatable(
+    'tool_choice',
+    'must be "auto", "none", "required" or one tool of the type function or custom',
+  );
+}
+
+function nameIn(given: unknown, path: string): string {
+  return textAt(asObject(given) ?? {}, 'name', path);
+}
+
+/** Reads a call in a message of the assistant. @throws NotTranslatable */
+export function readToolCall(given: unknown, path: string): ToolCallPart {
+  const type = typeOf(given, path);
+  const call = carriedMembers(given, 'tool_calls[]', path);
+  const told = `${path}.${type}`;
+  const called = carriedMembers(call[type], `tool_calls[].${type}`, told);
+  const [id, name] = [textAt(call, 'id', path), textAt(called, 'name', told)];
+  return type === 'custom'
+    ? { is: 'tool_call', id, name, input: textAt(called, 'input', told), isText: true }
+    : { is: 'tool_call', id, name, input: textAt(called, 'arguments', told) };
+}

@@ -1,0 +1,156 @@
+import {
+  type AudioPart,
+  type Conversation,
+  type DocumentPart,
+  type ImagePart,
+  NotTranslatable,
+  type Part,
+  type RefusalPart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolResultPart,
+  type Turn,
+} from '../../catalog/conversation';
+import type { JsonObject } from '../../json-values';
+import { jsonInputOf } from '../text-tools';
+
+/** Between texts that were said apart. Many upstreams take text alone, and no list of texts. */
+const APART = '\n\n';
+
+/** @throws NotTranslatable */
+export function writeMessages({ instructions, turns }: Conversation): readonly JsonObject[] {
+  const system = instructions.map(({ text }) => text).join(APART);
+  const messages: JsonObject[] = system === '' ? [] : [{ role: 'system', content: system }];
+  for (const run of runsOf(turns)) messages.push(...(isAssistant(run[0]) ? writeAnswer(run) : writeAsked(run)));
+  return messages;
+}
+
+function isAssistant(turn: Turn | undefined): boolean {
+  return turn?.role === 'assistant';
+}
+
+/** Turns of the assistant that follow each other, and those between them: vendors want all calls in one message, and then their results. */
+function runsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
+  const runs: Turn[][] = [];
+  for (const turn of turns) {
+    const run = runs.at(-1);
+    if (run !== undefined && isAssistant(run[0]) === isAssistant(turn)) run.push(turn);
+    else runs.push([turn]);
+  }
+  return runs;
+}
+
+/** Reasoning is left out, for Chat has no place for it. A run of nothing else is no message. */
+function writeAnswer(run: readonly Turn[]): readonly JsonObject[] {
+  const calls: JsonObject[] = [];
+  const texts: string[] = [];
+  let refusal = '';
+  for (const { parts } of run) {
+    const said = parts.filter((part) => part.is !== 'reasoning').map(ofAssistant);
+    calls.push(...said.filter((part) => part.is === 'tool_call').map(writeCall));
+    refusal += joined(said.filter((part) => part.is === 'refusal'));
+    if (said.some((part) => part.is === 'text')) texts.push(joined(said.filter((part) => part.is === 'text')));
+  }
+  if (texts.length + calls.length === 0 && refusal === '') return [];
+  const text = texts.filter((each) => each !== '').join(APART);
+  const isSilent = text === '' && (calls.length > 0 || refusal !== '');
+  return [
+    {
+      role: 'assistant',
+      content: isSilent ? null : text,
+      ...(refusal !== '' && { refusal }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+  ];
+}
+
+/** The parts of one turn go on from each other. */
+function joined(parts: readonly { readonly text: string }[]): string {
+  return parts.map(({ text }) => text).join('');
+}
+
+function ofAssistant(part: Part): TextPart | RefusalPart | ToolCallPart {
+  if (part.is === 'text' || part.is === 'refusal' || part.is === 'tool_call') return part;
+  throw new NotTranslatable(part.is, 'cannot stand in a message of the assistant at this upstream');
+}
+
+function writeCall(part: ToolCallPart): JsonObject {
+  const { id, name, input, isText } = part;
+  if (isText === true) return { id, type: 'custom', custom: { name, input } };
+  return { id, type: 'function', function: { name, arguments: jsonInputOf(part) } };
+}
+
+type Shown = TextPart | ImagePart | DocumentPart | AudioPart;
+
+/** Results come first. Their messages take text alone: images and documents of results follow in a message of the user. */
+function writeAsked(run: readonly Turn[]): readonly JsonObject[] {
+  const results = run.flatMap(({ parts }) => parts.filter((part) => part.is === 'tool_result'));
+  const shown = results.flatMap(shownBy);
+  return [
+    ...results.map(writeResult),
+    ...(shown.length === 0 ? [] : [{ role: 'user', content: shown.map(writeShown) }]),
+    ...run.flatMap(writeTurn),
+  ];
+}
+
+function writeTurn({ role, parts }: Turn): readonly JsonObject[] {
+  const said = parts.filter((part) => part.is !== 'tool_result').map(ofUser);
+  if (said.length === 0 && parts.length > 0) return [];
+  const texts = said.map(textOf).filter((text) => text !== undefined);
+  if (texts.length === said.length) return [{ role, content: texts.join(APART) }];
+  if (role === 'system') throw new NotTranslatable('system', 'takes text alone at this upstream');
+  return [{ role, content: said.map(writeShown) }];
+}
+
+function ofUser(part: Part): Shown {
+  if (part.is === 'text' || part.is === 'image' || part.is === 'document' || part.is === 'audio') return part;
+  throw new NotTranslatable(part.is, 'cannot stand in a message of the user at this upstream');
+}
+
+/** A document that is text is told as text; undefined for what is none. */
+function textOf(part: Shown): string | undefined {
+  if (part.is === 'text') return part.text;
+  if (part.is !== 'document' || !('text' in part.source)) return undefined;
+  return part.name === undefined ? part.source.text : `${part.name}${APART}${part.source.text}`;
+}
+
+function writeResult({ id, parts }: ToolResultPart): JsonObject {
+  const texts = parts.map(textOf).filter((text) => text !== undefined);
+  return { role: 'tool', tool_call_id: id, content: texts.join(APART) };
+}
+
+function shownBy({ id, parts }: ToolResultPart): readonly Shown[] {
+  const shown = parts.filter((part) => textOf(part) === undefined);
+  return shown.length === 0 ? [] : [{ is: 'text', text: `Shown by the result of the call ${id}:` }, ...shown];
+}
+
+function writeShown(part: Shown): JsonObject {
+  const text = textOf(part);
+  if (text !== undefined) return { type: 'text', text };
+  switch (part.is) {
+    case 'image':
+      return writeImage(part);
+    case 'document':
+      return writeDocument(part);
+    case 'audio':
+      return { type: 'input_audio', input_audio: { data: part.base64, format: part.format } };
+    default:
+      throw new Error(`a part of the kind ${part.is} has no text`);
+  }
+}
+
+function writeImage({ source, detail }: ImagePart): JsonObject {
+  const url = 'url' in source ? source.url : dataUrl(source);
+  return { type: 'image_url', image_url: { url, ...(detail !== undefined && { detail }) } };
+}
+
+function writeDocument({ source, name }: DocumentPart): JsonObject {
+  if (!('base64' in source))
+    throw new NotTranslatable('document', 'must stand in the request itself: this upstream fetches no documents');
+  const filename = name ?? (source.mediaType === 'application/pdf' ? 'document.pdf' : 'document');
+  return { type: 'file', file: { filename, file_data: dataUrl(source) } };
+}
+
+function dataUrl({ base64, mediaType }: { readonly base64: string; readonly mediaType: string }): string {
+  return `data:${mediaType};base64,${base64}`;
+}
