@@ -1,4 +1,3 @@
-import type { SseEvent } from './upstream';
 import type { Usage } from './usage';
 
 /**
@@ -53,6 +52,14 @@ export interface AnswerError {
   readonly type?: string | undefined;
   readonly code?: string | undefined;
   readonly param?: string | undefined;
+}
+
+/** One server-sent event, already cut out of the byte stream. */
+export interface SseEvent {
+  /** The `event:` field, when there is one. */
+  readonly name: string | undefined;
+  /** The `data:` lines joined by line feeds; undefined when the event has none (a comment). */
+  readonly data: string | undefined;
 }
 
 /** Reads the answer of one attempt. It keeps the state that its events build upon. */

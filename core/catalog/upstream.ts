@@ -1,9 +1,10 @@
 import type { Schema, Settings } from '../settings';
-import type { AnswerError, AnswerReader } from './answer';
+import type { AnswerError, AnswerReader, SseEvent } from './answer';
 import type { Conversation } from './conversation';
 import type { Protocol } from './protocols';
 import type { TokenCounts, Usage } from './usage';
 
+export type { SseEvent } from './answer';
 export type { Protocol } from './protocols';
 
 /** What an adapter is told of a call. */
@@ -53,14 +54,6 @@ export interface UpstreamFailure {
  * larger context.
  */
 export type Verdict = 'next' | 'relay' | 'larger-context';
-
-/** One server-sent event, already cut out of the byte stream. */
-export interface SseEvent {
-  /** The `event:` field, when there is one. */
-  readonly name: string | undefined;
-  /** The `data:` lines joined by line feeds; undefined when the event has none (a comment). */
-  readonly data: string | undefined;
-}
 
 /** What an event means for routing, metering and the end of the stream. Everything absent is "no". */
 export interface EventNote {

@@ -4,6 +4,7 @@ import { filesUnder, textOf } from '../support/sources';
 /** Suites that are published under a name of their own. */
 const SUITES: Readonly<Record<string, string>> = {
   './conformance': './dist/conformance/upstream.js',
+  './dialect-conformance': './dist/conformance/dialect.js',
   './supplier-conformance': './dist/conformance/supplier.js',
 };
 

@@ -141,7 +141,7 @@ describe('An adapter for a dialect of its own, from the page that explains it', 
     it(`gives a ${protocol} client an error that came with status 200`, async () => {
       acme.always(respond({ body: { trouble: 'Too hot.' } }));
       const failed = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'acme-1' }) });
-      expect(failed.status).to.equal(503);
+      expect(failed.status).to.equal(502);
       expect(failed.json.error).to.include({ code: 'ALL_PROVIDERS_FAILED' });
     });
   }
