@@ -3,7 +3,7 @@ import type { Reasoning } from '../catalog/conversation';
 /** How much a model is to reason, in words. */
 export type Effort = NonNullable<Reasoning['effort']>;
 
-/** The words, from least to most, and the tokens that each stands for where a dialect has numbers instead. */
+/** The words from least to most, each with the tokens that it means in a dialect with numbers. */
 const TOKENS: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 1_024,
@@ -15,26 +15,26 @@ const TOKENS: Readonly<Record<Effort, number>> = {
 };
 const WORDS = Object.keys(TOKENS) as readonly Effort[];
 
-/** The least that vendors take. */
+/** The smallest budget that vendors accept. */
 const LEAST_BUDGET = 1_024;
 
-/** Returns how much a call wants the model to reason, in a word; undefined where it does not say. */
+/** Returns how much a call wants the model to reason, in a word; undefined if it does not say. */
 export function effortOf({ effort, budgetTokens }: Reasoning): Effort | undefined {
   if (effort !== undefined || budgetTokens === undefined) return effort;
   return WORDS.find((word) => budgetTokens <= TOKENS[word]) ?? 'max';
 }
 
 /**
- * Returns how many tokens a call wants the model to reason, below the limit of its answer; undefined where it does not say, wants none,
- * or leaves no room.
+ * Returns a call's budget of reasoning tokens, below the limit of its answer; undefined if it has none or the limit leaves no room.
+ * A word gets at most half of the limit, because its number is a guess.
  */
 export function budgetOf({ effort, budgetTokens }: Reasoning, maxTokens: number): number | undefined {
-  const wanted = budgetTokens ?? (effort && TOKENS[effort]);
-  if (!wanted || maxTokens <= LEAST_BUDGET) return undefined;
+  const wanted = budgetTokens ?? Math.min((effort && TOKENS[effort]) ?? 0, Math.floor(maxTokens / 2));
+  if (wanted === 0 || effort === 'none' || maxTokens <= LEAST_BUDGET) return undefined;
   return Math.min(Math.max(wanted, LEAST_BUDGET), maxTokens - 1);
 }
 
-/** Returns the word of a dialect that is nearest to one of ours; of two as near, the one that wants less. */
+/** Returns the dialect's word nearest to `effort`; the lower one if two are equally near. */
 export function nearestEffort<Word extends Effort>(effort: Effort, words: readonly Word[]): Word | undefined {
   const distance = (word: Effort) => Math.abs(WORDS.indexOf(word) - WORDS.indexOf(effort));
   return [...words]
