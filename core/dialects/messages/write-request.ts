@@ -1,6 +1,105 @@
+import { type Conversation, NotTranslatable, type Tool, type ToolChoice, type Turn } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import type { JsonObject } from '../../json-values';
+import { asObject, type JsonObject } from '../../json-values';
+import { schemaOf } from '../text-tools';
+import { writePart } from './write-parts';
+import { writeReasoningSettings } from './write-reasoning';
 
-export function writeRequest(_: TranslatedCall): JsonObject {
-  throw new Error('not written yet');
+/** Writes a whole request. @throws NotTranslatable that names a `Feature` */
+export function writeRequest(call: TranslatedCall): JsonObject {
+  const { conversation, model, maxOutput } = call;
+  refuseWhatHasNoPlace(conversation);
+  const system = conversation.instructions.flatMap((part) => writePart(part, call));
+  const messages = writeMessages(call);
+  const { tools, stop, temperature, topP, topK, maxTokens, stream } = conversation;
+  const { thinking, effort } = writeReasoningSettings(call, messages);
+  const format = writeFormat(conversation);
+  return {
+    model,
+    max_tokens: maxTokens ?? maxOutput,
+    ...(system.length > 0 && { system }),
+    messages,
+    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...writeToolChoice(conversation),
+    ...(stop.length > 0 && { stop_sequences: stop }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { top_p: topP }),
+    ...(topK !== undefined && { top_k: topK }),
+    ...(thinking !== undefined && { thinking }),
+    ...((format ?? effort) !== undefined && { output_config: { ...effort, ...format } }),
+    ...writeUser(conversation),
+    stream,
+  };
+}
+
+function refuseWhatHasNoPlace(conversation: Conversation): void {
+  const { choices, temperature, outputFormat } = conversation;
+  if (choices > 1) throw new NotTranslatable('choices', 'is above 1, and Messages gives one answer');
+  if (temperature !== undefined && temperature > 1)
+    throw new NotTranslatable('temperature', 'is above 1, the most that Messages takes');
+  if (outputFormat?.is === 'json')
+    throw new NotTranslatable('outputFormat', 'asks for JSON without a schema, which Messages does not have');
+  for (const penalty of ['frequencyPenalty', 'presencePenalty'] as const)
+    if ((conversation[penalty] ?? 0) !== 0) throw new NotTranslatable(penalty, 'has no place in Messages');
+}
+
+interface Message {
+  readonly role: Turn['role'];
+  readonly content: readonly JsonObject[];
+}
+
+/** Joins consecutive turns of one role into one message, with tool results first. */
+function writeMessages(call: TranslatedCall): readonly Message[] {
+  const messages: Message[] = [];
+  for (const { role, parts } of call.conversation.turns) {
+    const content = parts.flatMap((part) => writePart(part, call));
+    if (content.length === 0) continue;
+    const last = messages.at(-1);
+    if (last?.role === role) messages[messages.length - 1] = { role, content: [...last.content, ...content] };
+    else messages.push({ role, content });
+  }
+  return messages.map(({ role, content }) => ({ role, content: resultsFirst(content) }));
+}
+
+function resultsFirst(content: readonly JsonObject[]): readonly JsonObject[] {
+  const isResult = ({ type }: JsonObject) => type === 'tool_result';
+  return [...content.filter(isResult), ...content.filter((block) => !isResult(block))];
+}
+
+function writeTool(tool: Tool): JsonObject {
+  const { name, description, strict } = tool;
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: { type: 'object', ...asObject(schemaOf(tool)) },
+    ...(strict === true && { strict: true }),
+  };
+}
+
+function writeToolChoice({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
+  if (tools.length === 0) {
+    if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none') return {};
+    throw new NotTranslatable('toolChoice', 'asks for a tool, and there are none');
+  }
+  if (toolChoice === 'none') return { tool_choice: { type: 'none' } };
+  const isSingle = parallelTools === false;
+  if (toolChoice === undefined && !isSingle) return {};
+  return { tool_choice: { ...choiceOf(toolChoice), ...(isSingle && { disable_parallel_tool_use: true }) } };
+}
+
+function choiceOf(choice: Exclude<ToolChoice, 'none'> = 'auto'): JsonObject {
+  if (typeof choice === 'object') return { type: 'tool', name: choice.tool };
+  return { type: choice === 'required' ? 'any' : 'auto' };
+}
+
+function writeFormat({ outputFormat }: Conversation): JsonObject | undefined {
+  if (outputFormat?.is !== 'schema') return undefined;
+  return { format: { type: 'json_schema', schema: outputFormat.schema } };
+}
+
+/** The vendor refuses a longer name. */
+const LONGEST_USER = 256;
+
+function writeUser({ user }: Conversation): JsonObject {
+  return user !== undefined && user.length <= LONGEST_USER ? { metadata: { user_id: user } } : {};
 }

@@ -1,0 +1,51 @@
+import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { parseJson } from '../../parse-json';
+
+type Block = Record<string, unknown>;
+
+/** Returns the whole message of a stream's events, whose blocks follow each other. `known` replaces members of its first event. */
+export function foldAnswer(events: readonly JsonObject[], known: JsonObject): JsonObject {
+  let message: JsonObject = {};
+  const blocks: Block[] = [];
+  const inputs = new Map<Block, string>();
+  for (const event of events) {
+    if (event['type'] === 'message_start') message = asObject(event['message']) ?? {};
+    if (event['type'] === 'content_block_start') blocks.push({ ...asObject(event['content_block']) });
+    const block = blocks.at(-1);
+    if (event['type'] === 'content_block_delta' && block !== undefined)
+      addDelta(block, asObject(event['delta']) ?? {}, inputs);
+  }
+  const isCut = known['stop_reason'] !== 'tool_use';
+  return { ...message, ...known, content: blocks.flatMap((block) => withInput(block, inputs.get(block), isCut)) };
+}
+
+function addDelta(block: Block, delta: JsonObject, inputs: Map<Block, string>): void {
+  switch (delta['type']) {
+    case 'text_delta':
+      block['text'] = asText(block['text']) + asText(delta['text']);
+      break;
+    case 'thinking_delta':
+      block['thinking'] = asText(block['thinking']) + asText(delta['thinking']);
+      break;
+    case 'signature_delta':
+      block['signature'] = delta['signature'];
+      break;
+    case 'citations_delta':
+      block['citations'] = [...asArray(block['citations']), delta['citation']];
+      break;
+    case 'input_json_delta':
+      inputs.set(block, (inputs.get(block) ?? '') + asText(delta['partial_json']));
+  }
+}
+
+/**
+ * Returns a block with its parsed input. A tool call is left out if the end of the answer cut off its input.
+ * @throws if the model finished the call with an input that is not valid
+ */
+function withInput(block: Block, json: string | undefined, isCut: boolean): readonly Block[] {
+  if (json === undefined || json.trim() === '') return [block];
+  const input = asObject(parseJson(json));
+  if (input !== undefined) return [{ ...block, input }];
+  if (isCut) return [];
+  throw new Error('the model calls a tool with an input that is no JSON object');
+}

@@ -1,0 +1,160 @@
+import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
+import type { JsonObject } from '../../json-values';
+import { seal } from '../seal';
+import { jsonInputOf } from '../text-tools';
+
+/** An event of one part. */
+export type PartEvent = Extract<AnswerEvent, { at: number }>;
+
+interface Block {
+  readonly at: number;
+  readonly part: OpenPart;
+  /** undefined before its first event. A tool call waits for its next event, because its signature is written before it. */
+  index: number | undefined;
+  isSigned: boolean;
+  /** The input of a text tool, which is written as JSON when it is complete. */
+  text: string;
+}
+
+/** Writes the content blocks of an answer one after the other. Events of a second part wait until the first part closes. */
+export class BlockWriter {
+  readonly #seal: (value: string) => string;
+  #index = 0;
+  #block: Block | undefined;
+  #waiting: PartEvent[] = [];
+  readonly #waitingParts = new Set<number>();
+
+  constructor(sealed: (value: string) => string) {
+    this.#seal = sealed;
+  }
+
+  write(event: PartEvent): readonly JsonObject[] {
+    const block = this.#block;
+    if (block?.at === event.at) return this.#go(block, event);
+    if (event.is === 'open') {
+      if (event.choice !== 0) return [];
+      if (block === undefined) return this.#open(event.at, event.part);
+      this.#waitingParts.add(event.at);
+    }
+    if (this.#waitingParts.has(event.at)) this.#waiting.push(event);
+    return [];
+  }
+
+  closeAll(): readonly JsonObject[] {
+    const written: JsonObject[] = [];
+    while (this.#block !== undefined) written.push(...this.#close(this.#block));
+    return written;
+  }
+
+  #go(block: Block, event: PartEvent): readonly JsonObject[] {
+    switch (event.is) {
+      case 'open':
+        return [];
+      case 'add':
+        return this.#add(block, event.text);
+      case 'sign':
+        return this.#sign(block, this.#seal(event.value));
+      case 'cite':
+        return this.#cite(block, event.citation);
+      case 'close':
+        return this.#close(block);
+    }
+  }
+
+  #open(at: number, part: OpenPart): readonly JsonObject[] {
+    this.#block = { at, part, index: undefined, isSigned: false, text: '' };
+    return part.is === 'tool_call' ? [] : this.#started(this.#block);
+  }
+
+  /** Returns the block's first event, once. */
+  #started(block: Block): readonly JsonObject[] {
+    if (block.index !== undefined) return [];
+    block.index = this.#index++;
+    return [{ type: 'content_block_start', index: block.index, content_block: emptyBlock(block.part) }];
+  }
+
+  #delta(block: Block, delta: JsonObject): readonly JsonObject[] {
+    return [...this.#started(block), { type: 'content_block_delta', index: block.index, delta }];
+  }
+
+  #add(block: Block, text: string): readonly JsonObject[] {
+    if (text === '') return [];
+    if (block.part.is !== 'tool_call') {
+      const delta = block.part.is === 'reasoning' ? { type: 'thinking_delta', thinking: text } : textDelta(text);
+      return this.#delta(block, delta);
+    }
+    if (block.part.isText !== true) return this.#delta(block, { type: 'input_json_delta', partial_json: text });
+    block.text += text;
+    return this.#started(block);
+  }
+
+  /** Writes a signature. A tool call has no member for it, so it becomes a redacted block before the call; it is lost if input came first. */
+  #sign(block: Block, signature: string): readonly JsonObject[] {
+    if (block.part.is === 'reasoning') {
+      block.isSigned = true;
+      return this.#delta(block, { type: 'signature_delta', signature });
+    }
+    if (block.part.is !== 'tool_call' || block.index !== undefined) return [];
+    const index = this.#index++;
+    return [
+      { type: 'content_block_start', index, content_block: { type: 'redacted_thinking', data: signature } },
+      { type: 'content_block_stop', index },
+      ...this.#started(block),
+    ];
+  }
+
+  /** Writes a citation as one of a web search, if it has an address. */
+  #cite(block: Block, { url, title, quote }: Citation): readonly JsonObject[] {
+    if (block.part.is !== 'text' || url === undefined) return [];
+    const citation = {
+      type: 'web_search_result_location',
+      url,
+      title: title ?? null,
+      cited_text: quote ?? '',
+      encrypted_index: '',
+    };
+    return this.#delta(block, { type: 'citations_delta', citation });
+  }
+
+  #close(block: Block): readonly JsonObject[] {
+    const written = [...this.#started(block), ...this.#last(block)];
+    written.push({ type: 'content_block_stop', index: block.index });
+    this.#block = undefined;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingParts.clear();
+    for (const event of waiting) written.push(...this.write(event));
+    return written;
+  }
+
+  #last(block: Block): readonly JsonObject[] {
+    const { part, text, isSigned } = block;
+    if (part.is === 'reasoning' && !isSigned)
+      return this.#delta(block, { type: 'signature_delta', signature: UNSIGNED });
+    if (part.is !== 'tool_call' || part.isText !== true) return [];
+    const input = jsonInputOf({ is: 'tool_call', id: part.id, name: part.name, input: text, isText: true });
+    return this.#delta(block, { type: 'input_json_delta', partial_json: input });
+  }
+}
+
+/**
+ * The signature of thinking that no upstream signed. Clients send thinking back, and the vendor refuses it without a valid signature. The
+ * gateway recognizes this one and leaves the block out everywhere.
+ */
+const UNSIGNED = seal({ upstream: 'none', dialect: 'none', value: 'unsigned' });
+
+function textDelta(text: string): JsonObject {
+  return { type: 'text_delta', text };
+}
+
+function emptyBlock(part: OpenPart): JsonObject {
+  switch (part.is) {
+    case 'text':
+    case 'refusal':
+      return { type: 'text', text: '' };
+    case 'reasoning':
+      return { type: 'thinking', thinking: '', signature: '' };
+    case 'tool_call':
+      return { type: 'tool_use', id: part.id, name: part.name, input: {} };
+  }
+}

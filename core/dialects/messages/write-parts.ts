@@ -1,0 +1,109 @@
+import {
+  type DocumentPart,
+  type ImagePart,
+  NotTranslatable,
+  type Part,
+  type ReasoningPart,
+  type Source,
+  type ToolCallPart,
+  type ToolResultPart,
+} from '../../catalog/conversation';
+import type { TranslatedCall } from '../../catalog/upstream';
+import { asObject, asText, type JsonObject } from '../../json-values';
+import { parseJson } from '../../parse-json';
+import { goodAt } from '../seal';
+import { jsonInputOf } from '../text-tools';
+
+/** Returns a part as a content block, or nothing for an empty text or foreign reasoning. */
+export function writePart(part: Part, call: TranslatedCall): readonly JsonObject[] {
+  switch (part.is) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+    case 'image':
+      return [writeImage(part)];
+    case 'document':
+      return [writeDocument(part)];
+    case 'audio':
+      throw new NotTranslatable('audio', 'has no place in Messages');
+    case 'tool_call':
+      return [writeToolCall(part)];
+    case 'tool_result':
+      return [writeToolResult(part, call)];
+    case 'reasoning':
+      return writeReasoning(part, call);
+  }
+}
+
+const IMAGES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
+function writeImage({ source }: ImagePart): JsonObject {
+  if ('url' in source) return { type: 'image', source: urlOf(source.url, 'image') };
+  if (!IMAGES.includes(source.mediaType))
+    throw new NotTranslatable('image', `has the type ${source.mediaType}, which Messages does not take`);
+  return { type: 'image', source: bytesOf(source) };
+}
+
+function urlOf(url: string, feature: 'image' | 'document'): JsonObject {
+  if (!/^https?:/i.test(url)) throw new NotTranslatable(feature, 'has an address at which no vendor can fetch it');
+  return { type: 'url', url };
+}
+
+function bytesOf({ base64, mediaType }: Extract<Source, { base64: string }>): JsonObject {
+  return { type: 'base64', media_type: mediaType, data: base64 };
+}
+
+function writeDocument({ source, name }: DocumentPart): JsonObject {
+  return { type: 'document', source: documentOf(source), ...(name && { title: name }) };
+}
+
+function documentOf(source: DocumentPart['source']): JsonObject {
+  if ('text' in source) return plainText(source.text);
+  const { mediaType = 'application/pdf' } = source;
+  if (mediaType === 'application/pdf')
+    return 'url' in source ? urlOf(source.url, 'document') : bytesOf(source as Bytes);
+  if (mediaType === 'text/plain' && 'base64' in source)
+    return plainText(Buffer.from(source.base64, 'base64').toString());
+  throw new NotTranslatable('document', `has the type ${mediaType}, which Messages does not take`);
+}
+
+type Bytes = Extract<Source, { base64: string }>;
+
+function plainText(data: string): JsonObject {
+  return { type: 'text', media_type: 'text/plain', data };
+}
+
+function writeToolCall(part: ToolCallPart): JsonObject {
+  const input = asObject(parseJson(jsonInputOf(part)));
+  if (input === undefined) throw new NotTranslatable('tool_call', 'has an input that is no JSON object');
+  return { type: 'tool_use', id: idOf(part.id), name: part.name, input };
+}
+
+function writeToolResult({ id, parts, isError }: ToolResultPart, call: TranslatedCall): JsonObject {
+  const content = parts.flatMap((part) => writePart(part, call));
+  return {
+    type: 'tool_result',
+    tool_use_id: idOf(id),
+    ...(content.length > 0 && { content }),
+    ...(isError === true && { is_error: true }),
+  };
+}
+
+/** Replaces characters that ids of Messages must not have by their code, so that different ids stay different. */
+function idOf(id: string): string {
+  return id.replace(/[^a-zA-Z0-9_-]/gu, (character) => `_x${character.codePointAt(0)?.toString(16)}_`);
+}
+
+/** Returns reasoning only to the upstream that made it, because a vendor refuses foreign signatures. */
+function writeReasoning({ text, signature }: ReasoningPart, call: TranslatedCall): readonly JsonObject[] {
+  const value = goodAt(signature, call.upstream, 'messages');
+  if (value === undefined) return [];
+  const redacted = asText(asObject(parseJson(value))?.['redacted_thinking']);
+  if (redacted !== '') return [{ type: 'redacted_thinking', data: redacted }];
+  return [{ type: 'thinking', thinking: text, signature: value }];
+}
+
+/** Returns the value by which `writeReasoning` knows a redacted block. Plain signatures are never JSON. */
+export function redactedValue(data: string): string {
+  return JSON.stringify({ redacted_thinking: data });
+}

@@ -1,0 +1,49 @@
+import type { Conversation } from '../../catalog/conversation';
+import type { TranslatedCall } from '../../catalog/upstream';
+import type { JsonObject } from '../../json-values';
+import { budgetOf, effortOf, nearestEffort } from '../effort';
+
+interface Settings {
+  readonly thinking?: JsonObject | undefined;
+  /** A member of `output_config`. */
+  readonly effort?: JsonObject | undefined;
+}
+
+const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+const OFF: JsonObject = { type: 'disabled' };
+
+/** Returns the settings of thinking. It stays off if the vendor would refuse it together with members that must be carried. */
+export function writeReasoningSettings(call: TranslatedCall, messages: readonly Message[]): Settings {
+  const { conversation, maxOutput, reasoning: setting } = call;
+  const { reasoning } = conversation;
+  if (reasoning === undefined || setting === undefined) return {};
+  const word = effortOf(reasoning);
+  if (word === 'none') return { thinking: OFF };
+  const mayThink = allowsThinking(conversation) && !wouldBeRefused(messages);
+  const display = reasoning.isShown === undefined ? {} : { display: reasoning.isShown ? 'summarized' : 'omitted' };
+  if (setting === 'budget') {
+    const budget = budgetOf(reasoning, conversation.maxTokens ?? maxOutput);
+    return mayThink && budget !== undefined ? { thinking: { type: 'enabled', budget_tokens: budget, ...display } } : {};
+  }
+  const effort = word && { effort: nearestEffort(word, EFFORTS) };
+  return { thinking: mayThink ? { type: 'adaptive', ...display } : undefined, effort };
+}
+
+/** Says whether the sampling and the tool choice allow thinking. */
+function allowsThinking({ temperature = 1, topP = 1, topK, toolChoice }: Conversation): boolean {
+  const isFree = toolChoice !== 'required' && typeof toolChoice !== 'object';
+  return temperature === 1 && topP >= 0.95 && topK === undefined && isFree;
+}
+
+interface Message {
+  readonly role: string;
+  readonly content: readonly JsonObject[];
+}
+
+/** Says whether the last assistant message calls tools without thinking first, which the vendor refuses while thinking is on. */
+function wouldBeRefused(messages: readonly Message[]): boolean {
+  const content = messages.findLast(({ role }) => role === 'assistant')?.content ?? [];
+  const [first] = content;
+  const hasThought = first?.['type'] === 'thinking' || first?.['type'] === 'redacted_thinking';
+  return !hasThought && content.some(({ type }) => type === 'tool_use');
+}
