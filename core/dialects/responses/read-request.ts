@@ -1,9 +1,84 @@
-import type { Conversation } from '../../catalog/conversation';
+import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
 import type { ClientDialect } from '../client-dialect';
+import { booleanAt, carriedMembers, integerAt, numberAt, optionalText, textAt, wordAt } from './checked';
+import { readInput } from './read-items';
+import { ToolReader } from './read-tools';
 
-export const names: ClientDialect['names'] = {};
+export const names: ClientDialect['names'] = {
+  tools: 'tools',
+  toolChoice: 'tool_choice',
+  parallelTools: 'parallel_tool_calls',
+  outputFormat: 'text.format',
+  maxTokens: 'max_output_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  reasoning: 'reasoning',
+  verbosity: 'text.verbosity',
+  cacheKey: 'prompt_cache_key',
+  user: 'safety_identifier',
+  text: 'input_text',
+  image: 'input_image',
+  document: 'input_file',
+  audio: 'input_audio',
+  tool_call: 'function_call',
+  tool_result: 'function_call_output',
+  refusal: 'refusal',
+  system: 'input[].role',
+};
 
-export function readRequest(_: JsonObject): Conversation {
-  throw new Error('not written yet');
+/** @throws NotTranslatable */
+export function readRequest(body: JsonObject): Conversation {
+  const request = carriedMembers(body, '', '');
+  const reader = new ToolReader();
+  reader.readList(request, 'tools');
+  const { instructions, turns } = readInput(request, reader);
+  const text = carriedMembers(request['text'] ?? {}, 'text', 'text');
+  return {
+    instructions,
+    turns,
+    tools: reader.tools,
+    toolChoice: reader.readChoice(request),
+    parallelTools: booleanAt(request, 'parallel_tool_calls'),
+    outputFormat: readFormat(text),
+    maxTokens: integerAt(request, 'max_output_tokens', 1),
+    choices: 1,
+    stream: booleanAt(request, 'stream') ?? false,
+    stop: [],
+    temperature: numberAt(request, 'temperature'),
+    topP: numberAt(request, 'top_p'),
+    reasoning: readReasoning(request),
+    verbosity: wordAt(text, 'verbosity', ['low', 'medium', 'high'], 'text.verbosity'),
+    cacheKey: optionalText(request, 'prompt_cache_key', ''),
+    user: optionalText(request, 'safety_identifier', '') ?? optionalText(request, 'user', ''),
+  };
+}
+
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+/** It is shown to those who ask for it. */
+function readReasoning(request: JsonObject): Reasoning | undefined {
+  if (request['reasoning'] === undefined) return undefined;
+  const given = carriedMembers(request['reasoning'], 'reasoning', 'reasoning');
+  const effort = wordAt(given, 'effort', EFFORTS, 'reasoning.effort');
+  const summary = given['summary'] ?? given['generate_summary'];
+  return { ...(effort !== undefined && { effort }), isShown: summary !== undefined };
+}
+
+const FORMATS = ['text', 'json_object', 'json_schema'] as const;
+
+function readFormat(text: JsonObject): OutputFormat | undefined {
+  const path = 'text.format';
+  const format = carriedMembers(text['format'] ?? {}, path, path);
+  const type = wordAt(format, 'type', FORMATS, `${path}.type`) ?? 'text';
+  if (type === 'text') return undefined;
+  if (type === 'json_object') return { is: 'json' };
+  if (format['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
+  return {
+    is: 'schema',
+    name: textAt(format, 'name', path),
+    description: optionalText(format, 'description', path),
+    schema: format['schema'],
+    strict: booleanAt(format, 'strict', `${path}.strict`),
+  };
 }

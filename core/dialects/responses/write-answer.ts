@@ -1,10 +1,245 @@
-import type { AnswerError, AnswerWriter, WrittenCall } from '../../catalog/answer';
+import type {
+  AnswerError,
+  AnswerEvent,
+  AnswerWriter,
+  ClientEvent,
+  FinishReason,
+  OpenPart,
+  WrittenCall,
+} from '../../catalog/answer';
+import {
+  CACHE_READ_METERS,
+  CACHE_WRITE_METERS,
+  mergeUsage,
+  outputTokens,
+  tokensOf,
+  totalInputTokens,
+  UNKNOWN_USAGE,
+  type Usage,
+} from '../../catalog/usage';
 import type { JsonObject } from '../../json-values';
+import { ownNames } from './tool-names';
+import {
+  CustomCallItem,
+  FunctionCallItem,
+  MessageItem,
+  ReasoningItem,
+  SearchItem,
+  type Told,
+  type ToolCall,
+  type WrittenItem,
+} from './written-item';
 
-export function openWriter(_: WrittenCall): AnswerWriter {
-  throw new Error('not written yet');
+export function openWriter(call: WrittenCall): AnswerWriter {
+  return new ResponsesWriter(call);
 }
 
-export function writeError(_: AnswerError, _status: number, _requestId: string): JsonObject {
-  throw new Error('not written yet');
+/** The types by which clients of this dialect know errors, by their status. */
+const ERROR_TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+};
+
+export function writeError({ message, code, param }: AnswerError, status: number, requestId: string): JsonObject {
+  const type = ERROR_TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
+  return { request_id: requestId, error: { message, type, param: param ?? null, code: code ?? null } };
+}
+
+/** Each part becomes an item of its own. */
+class ResponsesWriter implements AnswerWriter {
+  readonly #call: WrittenCall;
+  readonly #ownNames: ReturnType<typeof ownNames>;
+  readonly #echo: JsonObject;
+  /** All items, in the order in which they began, and those that have not ended, by part. */
+  readonly #items: WrittenItem[] = [];
+  readonly #open = new Map<number, WrittenItem>();
+  #usage: Usage = UNKNOWN_USAGE;
+  #reasoningTokens = 0;
+  #reason: FinishReason = 'end';
+  #events = 0;
+  #response: JsonObject | undefined;
+
+  constructor(call: WrittenCall) {
+    this.#call = call;
+    this.#ownNames = ownNames(call.request);
+    this.#echo = echoOf(call.request);
+  }
+
+  write(event: AnswerEvent): readonly ClientEvent[] {
+    const begun = this.#events === 0 ? this.#begin() : [];
+    return [...begun, ...this.#write(event)];
+  }
+
+  body(events: readonly AnswerEvent[]): JsonObject {
+    for (const event of events) this.#write(event);
+    return this.#response ?? this.#finished();
+  }
+
+  #write(event: AnswerEvent): readonly ClientEvent[] {
+    switch (event.is) {
+      case 'open':
+        return event.choice === 0 ? this.#told(this.#opened(event.at, event.part).begin()) : [];
+      case 'add':
+        return event.text === '' ? [] : this.#told(this.#open.get(event.at)?.add(event.text) ?? []);
+      case 'cite':
+        return this.#told(this.#open.get(event.at)?.cite(event.citation) ?? []);
+      case 'sign':
+        this.#open.get(event.at)?.sign(this.#call.seal(event.value));
+        return [];
+      case 'close':
+        return this.#told(this.#ended(event.at, false));
+      case 'finish':
+        if (event.choice === 0) this.#reason = event.reason;
+        return [];
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        this.#reasoningTokens = event.reasoning ?? this.#reasoningTokens;
+        return [];
+      case 'end':
+        return this.#end();
+      case 'error':
+        return this.#fail(event.error);
+      default:
+        return [];
+    }
+  }
+
+  #begin(): readonly ClientEvent[] {
+    const response = this.#responseAs('in_progress', {});
+    return this.#told([
+      ['response.created', { response }],
+      ['response.in_progress', { response }],
+    ]);
+  }
+
+  #opened(at: number, part: OpenPart): WrittenItem {
+    const index = this.#items.length;
+    const item = this.#itemFor(part, `${this.#call.requestId}_${index}`, index);
+    this.#items.push(item);
+    this.#open.set(at, item);
+    return item;
+  }
+
+  #itemFor(part: OpenPart, id: string, index: number): WrittenItem {
+    if (part.is === 'tool_call') return this.#callFor(part, id, index);
+    return part.is === 'reasoning' ? new ReasoningItem(id, index) : new MessageItem(id, index, part.is);
+  }
+
+  #callFor(call: ToolCall, id: string, index: number): WrittenItem {
+    const own = this.#ownNames.get(call.name) ?? { name: call.name };
+    if (own.isSearch === true) return new SearchItem(id, index, call);
+    return call.isText === true ? new CustomCallItem(id, index, call, own) : new FunctionCallItem(id, index, call, own);
+  }
+
+  #ended(at: number, isCut: boolean): readonly Told[] {
+    const item = this.#open.get(at);
+    this.#open.delete(at);
+    return item?.end(isCut) ?? [];
+  }
+
+  #end(): readonly ClientEvent[] {
+    if (this.#response !== undefined) return [];
+    const cut = this.#cut();
+    const response = this.#finished();
+    const known = this.#usage.passes.length > 0;
+    const last = this.#told([[`response.${String(response['status'])}`, { response }]]);
+    const usage = known ? { finalUsage: true, usageAt: USAGE_AT } : {};
+    return [...cut, ...last.map((event) => ({ ...event, finish: true, ...usage }))];
+  }
+
+  #fail({ message, code, type }: AnswerError): readonly ClientEvent[] {
+    if (this.#response !== undefined) return [];
+    const cut = this.#cut();
+    const error = { code: code ?? type ?? 'server_error', message };
+    this.#response = this.#responseAs('failed', { error, output: this.#output() });
+    return [...cut, ...this.#told([['response.failed', { response: this.#response }]])];
+  }
+
+  #cut(): readonly ClientEvent[] {
+    return this.#told([...this.#open.keys()].flatMap((at) => this.#ended(at, true)));
+  }
+
+  #finished(): JsonObject {
+    const why = INCOMPLETE[this.#reason];
+    this.#response = this.#responseAs(why === undefined ? 'completed' : 'incomplete', {
+      incomplete_details: why === undefined ? null : { reason: why },
+      output: this.#output(),
+      usage: this.#writtenUsage(),
+    });
+    return this.#response;
+  }
+
+  #output(): readonly JsonObject[] {
+    return this.#items.flatMap(({ whole }) => (whole === undefined ? [] : [whole]));
+  }
+
+  #responseAs(status: string, members: JsonObject): JsonObject {
+    const { requestId, model, createdAt } = this.#call;
+    const head = { id: `resp_${requestId}`, object: 'response', created_at: createdAt, status, model };
+    return { ...head, error: null, incomplete_details: null, output: [], ...this.#echo, usage: null, ...members };
+  }
+
+  /** The input has what was read from a cache in it, and what was written to one. */
+  #writtenUsage(): JsonObject | null {
+    if (this.#usage.passes.length === 0) return null;
+    const input = totalInputTokens(this.#usage);
+    const output = outputTokens(this.#usage) ?? 0;
+    return {
+      input_tokens: input,
+      input_tokens_details: {
+        cached_tokens: tokensOf(this.#usage, CACHE_READ_METERS) ?? 0,
+        cache_write_tokens: tokensOf(this.#usage, CACHE_WRITE_METERS) ?? 0,
+      },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: this.#reasoningTokens },
+      total_tokens: input + output,
+    };
+  }
+
+  #told(events: readonly Told[]): readonly ClientEvent[] {
+    return events.map(([type, members]) => {
+      const data = JSON.stringify({ type, sequence_number: this.#events, ...members });
+      this.#events += 1;
+      return { name: type, data };
+    });
+  }
+}
+
+const USAGE_AT = ['response', 'usage'] as const;
+
+const INCOMPLETE: Readonly<Partial<Record<FinishReason, string>>> = {
+  length: 'max_output_tokens',
+  context: 'max_output_tokens',
+  filter: 'content_filter',
+};
+
+/** What a response repeats of its request, with what is meant where the request says nothing. */
+const USUAL: JsonObject = {
+  background: false,
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  reasoning: { effort: null, summary: null },
+  safety_identifier: null,
+  service_tier: 'default',
+  temperature: 1,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_logprobs: 0,
+  top_p: 1,
+  truncation: 'disabled',
+  user: null,
+};
+
+/** Nothing is kept, and there is one tier, whatever was asked for. */
+function echoOf(request: JsonObject): JsonObject {
+  const said = Object.entries(USUAL).map(([name, usual]) => [name, request[name] ?? usual]);
+  return { ...Object.fromEntries(said), store: false, service_tier: 'default' };
 }

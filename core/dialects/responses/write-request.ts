@@ -1,6 +1,92 @@
+import {
+  type Conversation,
+  NotTranslatable,
+  type OutputFormat,
+  type Tool,
+  type ToolChoice,
+} from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
 import type { JsonObject } from '../../json-values';
+import { effortOf } from '../effort';
+import { schemaOf } from '../text-tools';
+import { writeItems } from './write-items';
 
-export function writeRequest(_: TranslatedCall): JsonObject {
-  throw new Error('not written yet');
+/** Returns the body of a Responses call. @throws NotTranslatable */
+export function writeRequest(call: TranslatedCall): JsonObject {
+  const { conversation } = call;
+  refuseWhatHasNoPlace(conversation);
+  const { instructions, tools, toolChoice, parallelTools, maxTokens, temperature, topP } = conversation;
+  return present({
+    model: call.model,
+    instructions: instructions.map(({ text }) => text).join('\n\n') || undefined,
+    input: writeItems(call),
+    tools: tools.length > 0 ? tools.map(writeTool) : undefined,
+    tool_choice: toolChoice && choiceOf(toolChoice, tools),
+    parallel_tool_calls: parallelTools,
+    text: textOf(conversation),
+    max_output_tokens: maxTokens,
+    temperature,
+    top_p: topP,
+    ...reasoningOf(call),
+    prompt_cache_key: shortName(conversation.cacheKey),
+    safety_identifier: shortName(conversation.user),
+    store: false,
+    stream: conversation.stream,
+  });
+}
+
+/** Without what is undefined. */
+function present(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+function refuseWhatHasNoPlace({ choices, stop, frequencyPenalty, presencePenalty }: Conversation): void {
+  if (choices > 1)
+    throw new NotTranslatable('choices', 'asks for several answers, and one is all that comes from there');
+  if (stop.length > 0) throw new NotTranslatable('stop', 'has no place there');
+  if (frequencyPenalty) throw new NotTranslatable('frequencyPenalty', 'has no place there');
+  if (presencePenalty) throw new NotTranslatable('presencePenalty', 'has no place there');
+}
+
+/** The vendor refuses longer ones. */
+const LONGEST_NAME = 64;
+
+function shortName(name: string | undefined): string | undefined {
+  return name !== undefined && name.length <= LONGEST_NAME ? name : undefined;
+}
+
+/** A function that does not say so would be held to its schema. */
+function writeTool(tool: Tool): JsonObject {
+  const { name, description, strict = false, input, format } = tool;
+  if (input === 'text') return present({ type: 'custom', name, description, format });
+  return present({ type: 'function', name, description, parameters: schemaOf(tool), strict });
+}
+
+function choiceOf(choice: ToolChoice, tools: readonly Tool[]): unknown {
+  if (typeof choice === 'string') return choice;
+  const input = choice.input ?? tools.find(({ name }) => name === choice.tool)?.input;
+  return { type: input === 'text' ? 'custom' : 'function', name: choice.tool };
+}
+
+function textOf({ outputFormat, verbosity }: Conversation): JsonObject | undefined {
+  if (outputFormat === undefined && verbosity === undefined) return undefined;
+  return present({ format: outputFormat && formatOf(outputFormat), verbosity });
+}
+
+/** A schema must have a name there. */
+const USUAL_NAME = 'answer';
+
+function formatOf(format: OutputFormat): JsonObject {
+  if (format.is === 'json') return { type: 'json_object' };
+  const { name = USUAL_NAME, description, schema, strict = false } = format;
+  return present({ type: 'json_schema', name, description, schema, strict });
+}
+
+/** A model that reasons is asked for what it needs to go on in the next call, as the vendor keeps nothing. */
+function reasoningOf({ conversation: { reasoning }, reasoning: setting }: TranslatedCall): JsonObject {
+  if (setting !== 'effort') return {};
+  const include = ['reasoning.encrypted_content'];
+  if (reasoning === undefined) return { include };
+  const summary = reasoning.isShown === false ? undefined : 'auto';
+  return { reasoning: present({ effort: effortOf(reasoning), summary }), include };
 }

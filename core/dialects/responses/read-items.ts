@@ -1,0 +1,135 @@
+import {
+  type Conversation,
+  NotTranslatable,
+  type Part,
+  type ReasoningPart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolResultPart,
+  type Turn,
+} from '../../catalog/conversation';
+import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { unseal } from '../seal';
+import { carriedMembers, carriedType, listAt, optionalText, textAt, wordAt } from './checked';
+import { readContent } from './read-parts';
+import { atClient, type ToolReader } from './read-tools';
+import { flatName, SEARCH } from './tool-names';
+
+/** @throws NotTranslatable */
+export function readInput(request: JsonObject, tools: ToolReader): Pick<Conversation, 'instructions' | 'turns'> {
+  const turns = new Turns();
+  const instructions = optionalText(request, 'instructions', '');
+  if (instructions) turns.instruct([{ is: 'text', text: instructions }]);
+  const input = request['input'];
+  if (typeof input === 'string') turns.add('user', [{ is: 'text', text: input }]);
+  else for (const [at, item] of listAt(request, 'input').entries()) readItem(item, `input[${at}]`, turns, tools);
+  return turns;
+}
+
+/**
+ * The items of one answer are one turn, and so are results that follow each other. What stands before the first turn are instructions.
+ */
+class Turns {
+  readonly instructions: TextPart[] = [];
+  readonly turns: (Turn & { readonly parts: Part[] })[] = [];
+
+  instruct(parts: readonly TextPart[]): void {
+    if (this.turns.length === 0) this.instructions.push(...parts);
+    else this.add('system', parts);
+  }
+
+  add(role: Turn['role'], parts: readonly Part[]): void {
+    this.turns.push({ role, parts: [...parts] });
+  }
+
+  say(...parts: readonly Part[]): void {
+    const last = this.turns.at(-1);
+    if (last?.role === 'assistant') last.parts.push(...parts);
+    else this.add('assistant', parts);
+  }
+
+  answer(result: ToolResultPart): void {
+    const last = this.turns.at(-1);
+    if (last?.parts[0]?.is === 'tool_result') last.parts.push(result);
+    else this.add('user', [result]);
+  }
+}
+
+function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader): void {
+  const type = carriedType(given, 'input', path, 'message');
+  const item = carriedMembers(given, `input[${type}]`, path);
+  switch (type) {
+    case 'message':
+      readMessage(item, path, turns);
+      break;
+    case 'function_call':
+    case 'custom_tool_call':
+      turns.say(readCall(item, path, type === 'custom_tool_call'));
+      break;
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      turns.answer(readResult(item, path, type === 'custom_tool_call_output'));
+      break;
+    case 'reasoning':
+      turns.say(readReasoning(item));
+      break;
+    case 'tool_search_call':
+      turns.say(readSearch(item, path));
+      break;
+    case 'tool_search_output':
+      turns.answer(readFound(item, path, tools));
+      break;
+    default:
+      tools.readList(item, `${path}.tools`);
+  }
+}
+
+const ROLES = ['user', 'assistant', 'system', 'developer'] as const;
+
+function readMessage(item: JsonObject, path: string, turns: Turns): void {
+  const role = wordAt(item, 'role', ROLES, `${path}.role`);
+  const parts = readContent(item, 'content', path);
+  if (role === undefined) throw new NotTranslatable(`${path}.role`, 'is missing');
+  if (role === 'assistant') turns.say(...parts);
+  else if (role === 'user') turns.add('user', parts);
+  else turns.instruct(parts.map((part) => onlyText(part, path)));
+}
+
+function onlyText(part: Part, path: string): TextPart {
+  if (part.is === 'text') return part;
+  throw new NotTranslatable(`${path}.content`, 'must be text');
+}
+
+function readCall(item: JsonObject, path: string, isText: boolean): ToolCallPart {
+  const name = flatName(textAt(item, 'name', path), optionalText(item, 'namespace', path));
+  const input = textAt(item, isText ? 'input' : 'arguments', path);
+  return { is: 'tool_call', id: textAt(item, 'call_id', path), name, input, ...(isText && { isText }) };
+}
+
+function readResult(item: JsonObject, path: string, isText: boolean): ToolResultPart {
+  const parts = readContent(item, 'output', path).map((part) => {
+    if (part.is === 'text' || part.is === 'image' || part.is === 'document') return part;
+    throw new NotTranslatable(`${path}.output`, 'must be text, images and documents');
+  });
+  return { is: 'tool_result', id: textAt(item, 'call_id', path), parts, ...(isText && { isText }) };
+}
+
+function readReasoning(item: JsonObject): ReasoningPart {
+  const texts = asArray(item['summary']).map((part) => asText(asObject(part)?.['text']));
+  const signature = unseal(item['encrypted_content']);
+  return { is: 'reasoning', text: texts.join('\n\n'), ...(signature !== undefined && { signature }) };
+}
+
+function readSearch(item: JsonObject, path: string): ToolCallPart {
+  atClient(item, path);
+  const id = textAt(item, 'call_id', path);
+  return { is: 'tool_call', id, name: SEARCH, input: JSON.stringify(item['arguments'] ?? {}) };
+}
+
+/** The tools that were found are tools of the request like all others. */
+function readFound(item: JsonObject, path: string, tools: ToolReader): ToolResultPart {
+  atClient(item, path);
+  const names = tools.readList(item, `${path}.tools`);
+  const text = names.length === 0 ? 'No tools were found.' : `These tools can be called now: ${names.join(', ')}`;
+  return { is: 'tool_result', id: textAt(item, 'call_id', path), parts: [{ is: 'text', text }] };
+}

@@ -1,0 +1,70 @@
+import {
+  type AudioPart,
+  type DocumentPart,
+  type ImagePart,
+  NotTranslatable,
+  type Part,
+  type Source,
+} from '../../catalog/conversation';
+import type { JsonObject } from '../../json-values';
+import { carriedMembers, carriedType, listAt, optionalText, textAt, wordAt } from './checked';
+
+/** Reads text, or a list of parts. Empty text is no part. @throws NotTranslatable */
+export function readContent(item: JsonObject, name: string, path: string): readonly Part[] {
+  const content = item[name];
+  if (typeof content === 'string') return content === '' ? [] : [{ is: 'text', text: content }];
+  return listAt(item, name, `${path}.${name}`).map((part, at) => readPart(part, `${path}.${name}[${at}]`));
+}
+
+function readPart(given: unknown, path: string): Part {
+  const type = carriedType(given, 'content', path);
+  const part = carriedMembers(given, `content[${type}]`, path);
+  switch (type) {
+    case 'input_image':
+      return readImage(part, path);
+    case 'input_file':
+      return readDocument(part, path);
+    case 'input_audio':
+      return readAudio(part, path);
+    case 'refusal':
+      return { is: 'refusal', text: textAt(part, 'refusal', path) };
+    default:
+      return { is: 'text', text: textAt(part, 'text', path) };
+  }
+}
+
+const DETAILS = ['low', 'high', 'auto', 'original'] as const;
+
+function readImage(part: JsonObject, path: string): ImagePart {
+  const detail = wordAt(part, 'detail', DETAILS, `${path}.detail`);
+  const source = sourceOf(textAt(part, 'image_url', path), `${path}.image_url`);
+  return { is: 'image', source, ...(detail !== undefined && detail !== 'original' && { detail }) };
+}
+
+/** Some programs send the bytes alone: those are PDF. */
+function readDocument(part: JsonObject, path: string): DocumentPart {
+  const url = optionalText(part, 'file_url', path);
+  const name = optionalText(part, 'filename', path);
+  const named = name === undefined ? {} : { name };
+  if (url !== undefined) return { is: 'document', source: sourceOf(url, `${path}.file_url`), ...named };
+  const data = textAt(part, 'file_data', path);
+  const source = /^data:/i.test(data)
+    ? sourceOf(data, `${path}.file_data`)
+    : { base64: data, mediaType: 'application/pdf' };
+  return { is: 'document', source, ...named };
+}
+
+function readAudio(part: JsonObject, path: string): AudioPart {
+  const audio = carriedMembers(part['input_audio'], 'input_audio', `${path}.input_audio`);
+  const textOf = (name: string) => textAt(audio, name, `${path}.input_audio`);
+  return { is: 'audio', base64: textOf('data'), format: textOf('format') };
+}
+
+const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
+
+function sourceOf(url: string, path: string): Source {
+  if (!/^data:/i.test(url)) return { url };
+  const found = DATA_URL.exec(url);
+  if (found?.[1]) return { base64: url.slice(found[0].length), mediaType: found[1].toLowerCase() };
+  throw new NotTranslatable(path, 'must have its media type and base64 where it is a data URL');
+}

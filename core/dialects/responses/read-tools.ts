@@ -1,0 +1,100 @@
+import { isDeepStrictEqual } from 'node:util';
+import { NotTranslatable, type Tool, type ToolChoice } from '../../catalog/conversation';
+import type { JsonObject } from '../../json-values';
+import { booleanAt, carriedMembers, carriedType, listAt, optionalText, textAt } from './checked';
+import { flatName, SEARCH } from './tool-names';
+
+interface Named {
+  readonly tool: Tool;
+  /** The name without its namespace. */
+  readonly name: string;
+}
+
+/** Reads tools wherever a request has them. */
+export class ToolReader {
+  readonly #tools = new Map<string, Named>();
+
+  get tools(): readonly Tool[] {
+    return [...this.#tools.values()].map(({ tool }) => tool);
+  }
+
+  /** Returns the names under which other dialects know the tools of a list. @throws NotTranslatable */
+  readList(object: JsonObject, path: string): readonly string[] {
+    return listAt(object, 'tools', path).flatMap((given, at) => this.#read(given, `${path}[${at}]`));
+  }
+
+  /** @throws NotTranslatable */
+  readChoice(request: JsonObject): ToolChoice | undefined {
+    const given = request['tool_choice'];
+    if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
+    const { type, name } = carriedMembers(given, 'tool_choice', 'tool_choice');
+    const chosen = [...this.#tools.values()].filter((each) => each.name === name);
+    const [only] = chosen;
+    if ((type !== 'function' && type !== 'custom') || only === undefined || chosen.length > 1)
+      throw new NotTranslatable(
+        'tool_choice',
+        'must be "auto", "none", "required" or one of the functions and custom tools',
+      );
+    return { tool: only.tool.name, input: only.tool.input };
+  }
+
+  #read(given: unknown, path: string): readonly string[] {
+    const type = carriedType(given, 'tools', path);
+    const tool = carriedMembers(given, `tools[${type}]`, path);
+    if (type === 'namespace') return this.#readNamespace(tool, path);
+    return [type === SEARCH ? this.#add(search(tool, path), SEARCH, path) : this.#readOne(tool, path)];
+  }
+
+  #readNamespace(given: JsonObject, path: string): readonly string[] {
+    const namespace = { name: textAt(given, 'name', path), about: optionalText(given, 'description', path) };
+    return listAt(given, 'tools', `${path}.tools`).map((each, at) => {
+      const place = `${path}.tools[${at}]`;
+      const type = carriedType(each, 'tools', place);
+      if (type !== 'function' && type !== 'custom')
+        throw new NotTranslatable(`${place}.type`, 'must be function or custom');
+      return this.#readOne(carriedMembers(each, `tools[${type}]`, place), place, namespace);
+    });
+  }
+
+  /** What a namespace is about is told with each tool in it. */
+  #readOne(
+    given: JsonObject,
+    path: string,
+    namespace: { readonly name?: string; readonly about?: string | undefined } = {},
+  ) {
+    const name = textAt(given, 'name', path);
+    const about = [namespace.about, optionalText(given, 'description', path)].filter((text) => text);
+    const common = { name: flatName(name, namespace.name), description: about.join('\n\n') || undefined };
+    const tool: Tool =
+      given['type'] === 'custom'
+        ? { ...common, input: 'text', format: given['format'] }
+        : {
+            ...common,
+            input: 'json',
+            schema: given['parameters'],
+            strict: booleanAt(given, 'strict', `${path}.strict`),
+          };
+    return this.#add(tool, name, path);
+  }
+
+  /** The same tool may be found twice. */
+  #add(tool: Tool, name: string, path: string): string {
+    const known = this.#tools.get(tool.name);
+    if (known !== undefined && !isDeepStrictEqual(known, { tool, name }))
+      throw new NotTranslatable(`${path}.name`, `makes "${tool.name}", which is the name of another tool, too`);
+    this.#tools.set(tool.name, { tool, name });
+    return tool.name;
+  }
+}
+
+function search(given: JsonObject, path: string): Tool {
+  atClient(given, path);
+  const description = optionalText(given, 'description', path) ?? 'Searches for more tools.';
+  return { name: SEARCH, description, input: 'json', schema: given['parameters'] };
+}
+
+/** @throws NotTranslatable for a search that runs at the vendor: so it does where nothing is said */
+export function atClient({ execution = 'server' }: JsonObject, path: string): void {
+  if (execution !== 'client')
+    throw new NotTranslatable(`${path}.execution`, `is ${JSON.stringify(execution)}: the search runs at its vendor`);
+}

@@ -1,0 +1,43 @@
+import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+
+/** A tool as its client knows it. Other dialects have no namespaces, and only functions. */
+export interface OwnName {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  /** Calls of it are searches for tools, which the client runs. */
+  readonly isSearch?: boolean;
+}
+
+/** The name under which a search for tools is told to other dialects. */
+export const SEARCH = 'tool_search';
+
+/** Returns the name under which other dialects know a tool. Some clients end their namespaces with the two strokes. */
+export function flatName(name: string, namespace: string | undefined): string {
+  if (namespace === undefined || namespace === '') return name;
+  return namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`;
+}
+
+/** Returns the own names of the tools in a request whose names are others elsewhere. */
+export function ownNames(request: JsonObject): ReadonlyMap<string, OwnName> {
+  const names = new Map<string, OwnName>();
+  for (const list of [request['tools'], ...asArray(request['input']).map(toolsIn)])
+    for (const given of asArray(list)) {
+      const tool = asObject(given) ?? {};
+      if (tool['type'] === 'tool_search') names.set(SEARCH, { name: SEARCH, isSearch: true });
+      if (tool['type'] === 'namespace') addInner(names, tool);
+    }
+  return names;
+}
+
+/** Items bring tools, too: those that were found, and additional ones. */
+function toolsIn(given: unknown): unknown {
+  return asObject(given)?.['tools'];
+}
+
+function addInner(names: Map<string, OwnName>, tool: JsonObject): void {
+  const namespace = asText(tool['name']);
+  for (const each of asArray(tool['tools'])) {
+    const name = asText(asObject(each)?.['name']);
+    names.set(flatName(name, namespace), { name, namespace });
+  }
+}

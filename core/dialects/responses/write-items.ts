@@ -1,0 +1,107 @@
+import {
+  type DocumentPart,
+  type ImagePart,
+  NotTranslatable,
+  type Part,
+  type Source,
+  type ToolCallPart,
+  type ToolResultPart,
+  type Turn,
+} from '../../catalog/conversation';
+import type { TranslatedCall } from '../../catalog/upstream';
+import { asObject, type JsonObject } from '../../json-values';
+import { parseJson } from '../../parse-json';
+import { goodAt } from '../seal';
+import { jsonInputOf } from '../text-tools';
+
+/** Returns the items of a conversation. @throws NotTranslatable */
+export function writeItems({ conversation, upstream }: TranslatedCall): readonly JsonObject[] {
+  return conversation.turns.flatMap((turn) => writeTurn(turn, upstream));
+}
+
+/** What is said between calls and results is one message. */
+function writeTurn({ role, parts }: Turn, upstream: string): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  let content: JsonObject[] | undefined;
+  for (const part of parts) {
+    if (part.is === 'tool_call' || part.is === 'tool_result' || part.is === 'reasoning') {
+      content = undefined;
+      items.push(...writeItem(part, upstream));
+      continue;
+    }
+    if (content === undefined) {
+      content = [];
+      items.push({ type: 'message', role: role === 'system' ? 'developer' : role, content });
+    }
+    content.push(role === 'assistant' ? saidPart(part) : givenPart(part));
+  }
+  return items;
+}
+
+function writeItem(part: Extract<Part, { is: 'tool_call' | 'tool_result' | 'reasoning' }>, upstream: string) {
+  if (part.is === 'tool_call') return [writeCall(part)];
+  if (part.is === 'tool_result') return [writeResult(part)];
+  const item = asObject(parseJson(goodAt(part.signature, upstream, 'responses') ?? ''));
+  return item === undefined ? [] : [{ type: 'reasoning', ...item }];
+}
+
+function writeCall(part: ToolCallPart): JsonObject {
+  const { id, name, input } = part;
+  if (part.isText === true) return { type: 'custom_tool_call', call_id: id, name, input };
+  return { type: 'function_call', call_id: id, name, arguments: jsonInputOf(part) };
+}
+
+function writeResult({ id, parts, isText }: ToolResultPart): JsonObject {
+  const type = isText === true ? 'custom_tool_call_output' : 'function_call_output';
+  return { type, call_id: id, output: outputOf(parts) };
+}
+
+function outputOf(parts: ToolResultPart['parts']): unknown {
+  const [first] = parts;
+  if (first === undefined) return '';
+  return parts.length === 1 && first.is === 'text' ? first.text : parts.map(givenPart);
+}
+
+function saidPart(part: Part): JsonObject {
+  if (part.is === 'text') return { type: 'output_text', text: part.text, annotations: [] };
+  if (part.is === 'refusal') return { type: 'refusal', refusal: part.text };
+  throw new NotTranslatable(part.is, 'has no place in an answer there');
+}
+
+function givenPart(part: Part): JsonObject {
+  switch (part.is) {
+    case 'text':
+      return { type: 'input_text', text: part.text };
+    case 'image':
+      return imageOf(part);
+    case 'document':
+      return documentOf(part);
+    case 'audio':
+      if (part.format !== 'wav' && part.format !== 'mp3')
+        throw new NotTranslatable('audio', `has the format "${part.format}", and only wav and mp3 go there`);
+      return { type: 'input_audio', input_audio: { data: part.base64, format: part.format } };
+    default:
+      throw new NotTranslatable(part.is, 'has no place in a message of the user there');
+  }
+}
+
+function imageOf({ source, detail = 'auto' }: ImagePart): JsonObject {
+  return { type: 'input_image', image_url: urlOf(source), detail };
+}
+
+/** Data goes with a name, and an address without one. */
+function documentOf({ source, name }: DocumentPart): JsonObject {
+  if ('text' in source)
+    return { type: 'input_text', text: name === undefined ? source.text : `${name}\n\n${source.text}` };
+  if ('url' in source) return { type: 'input_file', file_url: source.url };
+  return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: urlOf(source) };
+}
+
+/** Vendors tell the type by the end of the name. */
+function nameFor(mediaType: string): string {
+  return `document.${mediaType === 'text/plain' ? 'txt' : mediaType.slice(mediaType.lastIndexOf('/') + 1)}`;
+}
+
+function urlOf(source: Source): string {
+  return 'url' in source ? source.url : `data:${source.mediaType};base64,${source.base64}`;
+}

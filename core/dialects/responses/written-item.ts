@@ -1,0 +1,254 @@
+import type { Citation, OpenPart } from '../../catalog/answer';
+import type { JsonObject } from '../../json-values';
+import { parseJson } from '../../parse-json';
+import type { OwnName } from './tool-names';
+
+/** An event without its number. */
+export type Told = readonly [type: string, members: JsonObject];
+
+type Status = 'in_progress' | 'completed' | 'incomplete';
+
+/** One item of an answer as it is written: its events, and what it is in the end. */
+export abstract class WrittenItem {
+  protected text = '';
+  /** As it is when it has ended; undefined before. */
+  whole: JsonObject | undefined;
+
+  constructor(
+    protected readonly id: string,
+    protected readonly index: number,
+  ) {}
+
+  begin(): readonly Told[] {
+    return [['response.output_item.added', { output_index: this.index, item: this.item('in_progress') }]];
+  }
+
+  add(text: string): readonly Told[] {
+    this.text += text;
+    return [];
+  }
+
+  cite(_: Citation): readonly Told[] {
+    return [];
+  }
+
+  sign(_: string): void {}
+
+  /** `isCut`: the answer ended inside it. */
+  end(isCut: boolean): readonly Told[] {
+    this.whole = this.item(isCut || !this.isWhole ? 'incomplete' : 'completed');
+    return [['response.output_item.done', { output_index: this.index, item: this.whole }]];
+  }
+
+  protected get at(): JsonObject {
+    return { item_id: this.id, output_index: this.index };
+  }
+
+  protected get isWhole(): boolean {
+    return true;
+  }
+
+  protected abstract item(status: Status): JsonObject;
+}
+
+/** A message with one part: text or a refusal. */
+export class MessageItem extends WrittenItem {
+  readonly #annotations: JsonObject[] = [];
+
+  constructor(
+    id: string,
+    index: number,
+    readonly is: 'text' | 'refusal',
+  ) {
+    super(`msg_${id}`, index);
+  }
+
+  override begin(): readonly Told[] {
+    return [...super.begin(), ['response.content_part.added', { ...this.#place, part: this.#part() }]];
+  }
+
+  override add(delta: string): readonly Told[] {
+    super.add(delta);
+    return [[`response.${this.#word}.delta`, { ...this.#place, delta, ...this.#probabilities }]];
+  }
+
+  override cite(citation: Citation): readonly Told[] {
+    const annotation = annotationOf(citation, this.text.length);
+    if (annotation === undefined || this.is === 'refusal') return [];
+    const annotation_index = this.#annotations.push(annotation) - 1;
+    return [['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]];
+  }
+
+  override end(isCut: boolean): readonly Told[] {
+    const whole = this.is === 'text' ? { text: this.text } : { refusal: this.text };
+    return [
+      [`response.${this.#word}.done`, { ...this.#place, ...whole, ...this.#probabilities }],
+      ['response.content_part.done', { ...this.#place, part: this.#part() }],
+      ...super.end(isCut),
+    ];
+  }
+
+  protected item(status: Status): JsonObject {
+    const content = status === 'in_progress' ? [] : [this.#part()];
+    return { id: this.id, type: 'message', status, role: 'assistant', content };
+  }
+
+  get #place(): JsonObject {
+    return { ...this.at, content_index: 0 };
+  }
+
+  get #word(): string {
+    return this.is === 'text' ? 'output_text' : 'refusal';
+  }
+
+  get #probabilities(): JsonObject {
+    return this.is === 'text' ? { logprobs: [] } : {};
+  }
+
+  #part(): JsonObject {
+    if (this.is === 'refusal') return { type: 'refusal', refusal: this.text };
+    return { type: 'output_text', text: this.text, annotations: [...this.#annotations], logprobs: [] };
+  }
+}
+
+/** Where the citation does not say which words it is about, it is about all of them so far. */
+function annotationOf({ url, title, from = 0, to }: Citation, said: number): JsonObject | undefined {
+  if (url === undefined) return undefined;
+  return { type: 'url_citation', url, title: title ?? url, start_index: from, end_index: to ?? said };
+}
+
+export class ReasoningItem extends WrittenItem {
+  #signature: string | undefined;
+
+  constructor(id: string, index: number) {
+    super(`rs_${id}`, index);
+  }
+
+  override add(delta: string): readonly Told[] {
+    const isFirst = this.text === '';
+    const begun: Told = ['response.reasoning_summary_part.added', { ...this.#place, part: summary('') }];
+    super.add(delta);
+    return [...(isFirst ? [begun] : []), ['response.reasoning_summary_text.delta', { ...this.#place, delta }]];
+  }
+
+  override sign(sealed: string): void {
+    this.#signature = sealed;
+  }
+
+  override end(isCut: boolean): readonly Told[] {
+    const ended = super.end(isCut);
+    if (this.text === '') return ended;
+    return [
+      ['response.reasoning_summary_text.done', { ...this.#place, text: this.text }],
+      ['response.reasoning_summary_part.done', { ...this.#place, part: summary(this.text) }],
+      ...ended,
+    ];
+  }
+
+  protected item(status: Status): JsonObject {
+    const encrypted_content = this.#signature ?? null;
+    return {
+      id: this.id,
+      type: 'reasoning',
+      status,
+      summary: this.text ? [summary(this.text)] : [],
+      encrypted_content,
+    };
+  }
+
+  get #place(): JsonObject {
+    return { ...this.at, summary_index: 0 };
+  }
+}
+
+function summary(text: string): JsonObject {
+  return { type: 'summary_text', text };
+}
+
+export type ToolCall = Extract<OpenPart, { is: 'tool_call' }>;
+
+/** Arguments that are no JSON are those of a call that the limit cut off: its client does not run it. */
+export class FunctionCallItem extends WrittenItem {
+  constructor(
+    id: string,
+    index: number,
+    readonly call: ToolCall,
+    readonly own: OwnName,
+  ) {
+    super(`fc_${id}`, index);
+  }
+
+  override add(delta: string): readonly Told[] {
+    super.add(delta);
+    return [['response.function_call_arguments.delta', { ...this.at, delta }]];
+  }
+
+  override end(isCut: boolean): readonly Told[] {
+    const filled = this.text.trim() === '' && !isCut ? this.add('{}') : [];
+    const done = { ...this.at, name: this.own.name, arguments: this.text };
+    return [...filled, ['response.function_call_arguments.done', done], ...super.end(isCut)];
+  }
+
+  protected override get isWhole(): boolean {
+    return parseJson(this.text) !== undefined;
+  }
+
+  protected item(status: Status): JsonObject {
+    const { name, namespace } = this.own;
+    const called = { name, ...(namespace !== undefined && { namespace }), arguments: this.text };
+    return { id: this.id, type: 'function_call', status, call_id: this.call.id, ...called };
+  }
+}
+
+export class CustomCallItem extends WrittenItem {
+  constructor(
+    id: string,
+    index: number,
+    readonly call: ToolCall,
+    readonly own: OwnName,
+  ) {
+    super(`ctc_${id}`, index);
+  }
+
+  override add(delta: string): readonly Told[] {
+    super.add(delta);
+    return [['response.custom_tool_call_input.delta', { ...this.at, delta }]];
+  }
+
+  override end(isCut: boolean): readonly Told[] {
+    return [['response.custom_tool_call_input.done', { ...this.at, input: this.text }], ...super.end(isCut)];
+  }
+
+  protected item(status: Status): JsonObject {
+    const { name, namespace } = this.own;
+    const called = { name, ...(namespace !== undefined && { namespace }), input: this.text };
+    return { id: this.id, type: 'custom_tool_call', status, call_id: this.call.id, ...called };
+  }
+}
+
+/** A search for tools comes whole. */
+export class SearchItem extends WrittenItem {
+  constructor(
+    id: string,
+    index: number,
+    readonly call: ToolCall,
+  ) {
+    super(`tsc_${id}`, index);
+  }
+
+  protected override get isWhole(): boolean {
+    return this.text.trim() === '' || parseJson(this.text) !== undefined;
+  }
+
+  protected item(status: Status): JsonObject {
+    const args = parseJson(this.text) ?? {};
+    return {
+      id: this.id,
+      type: 'tool_search_call',
+      status,
+      call_id: this.call.id,
+      execution: 'client',
+      arguments: args,
+    };
+  }
+}
