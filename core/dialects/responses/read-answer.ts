@@ -55,7 +55,7 @@ class ResponsesReader implements AnswerReader {
       case 'response.failed':
         return [{ is: 'error', error: readUsualError(event['response']) }];
       case 'error':
-        return [{ is: 'error', error: readUsualError(event) }];
+        return [{ is: 'error', error: readUsualError({ ...event, type: undefined }) }];
       case 'response.output_item.added':
         return this.#openItem(asObject(event['item']) ?? {}, indexOf(event, 'output_index'));
       case 'response.output_item.done':

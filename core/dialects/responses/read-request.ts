@@ -62,6 +62,7 @@ function readReasoning(request: JsonObject): Reasoning | undefined {
   const given = carriedMembers(request['reasoning'], 'reasoning', 'reasoning');
   const effort = wordAt(given, 'effort', EFFORTS, 'reasoning.effort');
   const summary = given['summary'] ?? given['generate_summary'];
+  if (effort === undefined && summary === undefined) return undefined;
   return { ...(effort !== undefined && { effort }), isShown: summary !== undefined };
 }
 

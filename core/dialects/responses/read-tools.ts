@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { NotTranslatable, type Tool, type ToolChoice } from '../../catalog/conversation';
-import type { JsonObject } from '../../json-values';
+import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, carriedMembers, carriedType, listAt, optionalText, textAt } from './checked';
 import { flatName, SEARCH } from './tool-names';
+
+const CHOICES = 'must be "auto", "none", "required" or one of the functions and custom tools';
 
 interface Named {
   readonly tool: Tool;
@@ -27,14 +29,11 @@ export class ToolReader {
   readChoice(request: JsonObject): ToolChoice | undefined {
     const given = request['tool_choice'];
     if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
-    const { type, name } = carriedMembers(given, 'tool_choice', 'tool_choice');
-    const chosen = [...this.#tools.values()].filter((each) => each.name === name);
-    const [only] = chosen;
-    if ((type !== 'function' && type !== 'custom') || only === undefined || chosen.length > 1)
-      throw new NotTranslatable(
-        'tool_choice',
-        'must be "auto", "none", "required" or one of the functions and custom tools',
-      );
+    const type = asObject(given)?.['type'];
+    if (type !== 'function' && type !== 'custom') throw new NotTranslatable('tool_choice', CHOICES);
+    const { name } = carriedMembers(given, 'tool_choice', 'tool_choice');
+    const [only, ...others] = [...this.#tools.values()].filter((each) => each.name === name);
+    if (only === undefined || others.length > 0) throw new NotTranslatable('tool_choice', CHOICES);
     return { tool: only.tool.name, input: only.tool.input };
   }
 

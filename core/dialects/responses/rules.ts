@@ -77,7 +77,7 @@ const ITEMS: readonly Rule[] = [
   ...refused('has what its vendor found, which is not in the request', 'input[web_search_call]'),
   ...refused('has what its vendor found, which is not in the request', 'input[file_search_call]'),
   ...refused(OF_VENDOR_TOOL, 'input[code_interpreter_call]', 'input[image_generation_call]'),
-  ...refused(OF_VENDOR_TOOL, 'input[computer_call]', 'input[computer_call_output]', 'input[computer_screenshot]'),
+  ...refused(OF_VENDOR_TOOL, 'input[computer_call]', 'input[computer_call_output]', 'content[computer_screenshot]'),
   ...refused(OF_VENDOR_TOOL, 'input[local_shell_call]', 'input[local_shell_call_output]'),
   ...refused(OF_VENDOR_TOOL, 'input[shell_call]', 'input[shell_call_output]'),
   ...refused(OF_VENDOR_TOOL, 'input[apply_patch_call]', 'input[apply_patch_call_output]'),
