@@ -5,9 +5,10 @@ import { ruleOf } from './rules';
 
 /**
  * Returns the members of an object that are carried, as the rules say. `place` is the object's name in the rules, `path` the one that the
- * client is told. @throws NotTranslatable for a member that is refused or unknown
+ * client is told. `isEcho`: the client repeats an earlier answer, whose unknown members are dropped.
+ * @throws NotTranslatable for a member that is refused or unknown
  */
-export function carriedMembers(given: unknown, place: string, path: string): JsonObject {
+export function carriedMembers(given: unknown, place: string, path: string, isEcho = false): JsonObject {
   const object = asObject(given);
   if (object === undefined) throw new NotTranslatable(path, 'must be an object');
   const carried: Record<string, unknown> = {};
@@ -15,9 +16,10 @@ export function carriedMembers(given: unknown, place: string, path: string): Jso
     if (value === null || value === undefined) continue;
     const rule = ruleOf(place === '' ? name : `${place}.${name}`);
     const told = path === '' ? name : `${path}.${name}`;
-    if (rule === undefined) throw new NotTranslatable(told, 'is unknown, so it cannot be carried to another dialect');
-    if (rule.fate === 'carried') carried[name] = value;
-    if (rule.fate === 'refused' && !rule.unless?.some((free) => isDeepStrictEqual(free, value)))
+    if (rule === undefined && !isEcho)
+      throw new NotTranslatable(told, 'is unknown, so it cannot be carried to another dialect');
+    if (rule?.fate === 'carried') carried[name] = value;
+    if (rule?.fate === 'refused' && !rule.unless?.some((free) => isDeepStrictEqual(free, value)))
       throw new NotTranslatable(told, rule.why);
   }
   return carried;

@@ -55,9 +55,13 @@ class Turns {
   }
 }
 
+/** Items that are nothing but what an answer held. */
+const ECHOES: ReadonlySet<string> = new Set(['reasoning', 'function_call', 'custom_tool_call', 'tool_search_call']);
+
 function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader): void {
   const type = carriedType(given, 'input', path, 'message');
-  const item = carriedMembers(given, `input[${type}]`, path);
+  const isEcho = ECHOES.has(type) || asObject(given)?.['role'] === 'assistant';
+  const item = carriedMembers(given, `input[${type}]`, path, isEcho);
   switch (type) {
     case 'message':
       readMessage(item, path, turns);

@@ -18,7 +18,8 @@ export function readContent(item: JsonObject, name: string, path: string): reado
 
 function readPart(given: unknown, path: string): Part {
   const type = carriedType(given, 'content', path);
-  const part = carriedMembers(given, `content[${type}]`, path);
+  const isEcho = type === 'output_text' || type === 'refusal';
+  const part = carriedMembers(given, `content[${type}]`, path, isEcho);
   switch (type) {
     case 'input_image':
       return readImage(part, path);

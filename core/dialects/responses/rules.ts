@@ -176,8 +176,9 @@ const SETTINGS: readonly Rule[] = [
 ];
 
 /**
- * What becomes of everything in a Responses request. What has no rule is refused; `null` always means that a member is absent. A function
- * without `strict` stays as it is: the vendor tries to hold the model to such a schema, and promises nothing.
+ * What becomes of everything in a Responses request. What has no rule is refused, but for members of earlier answers that a client
+ * repeats: those are dropped. `null` always means that a member is absent. A function without `strict` stays as it is: the vendor tries to
+ * hold the model to such a schema, and promises nothing.
  */
 export const RULES: readonly Rule[] = [...TOP_LEVEL, ...ITEMS, ...IN_ITEMS, ...PARTS, ...TOOLS, ...SETTINGS];
 

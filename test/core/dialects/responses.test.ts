@@ -4,10 +4,11 @@ import { ResponseStream } from 'openai/lib/responses/ResponseStream';
 import type { AnswerEvent, OpenPart } from '../../../core/catalog/answer';
 import { type Conversation, NotTranslatable, type Part, type Turn } from '../../../core/catalog/conversation';
 import { UNKNOWN_USAGE, usageOf } from '../../../core/catalog/usage';
+import { MESSAGES } from '../../../core/dialects/messages';
 import { RESPONSES } from '../../../core/dialects/responses';
 import { RESPONSES_DIALECT } from '../../../core/dialects/responses/members';
 import { ruleOf } from '../../../core/dialects/responses/rules';
-import { unseal } from '../../../core/dialects/seal';
+import { seal, unseal } from '../../../core/dialects/seal';
 import { asObject, asText, type JsonObject } from '../../../core/json-values';
 import { callOf, writtenCall } from '../../support/golden';
 
@@ -160,6 +161,35 @@ describe('the dialect responses', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  it('gives a model of Messages its own words back in the next call, with their signature', () => {
+    const content = [
+      { type: 'thinking', thinking: 'Look first.', signature: 'sig-1' },
+      { type: 'redacted_thinking', data: 'hidden' },
+      { type: 'text', text: 'I look.' },
+      { type: 'tool_use', id: 'toolu_1', name: 'crm__get', input: { id: 7 } },
+    ];
+    const tools = [{ type: 'namespace', name: 'crm', description: '', tools: [{ type: 'function', name: 'get' }] }];
+    const read = MESSAGES.openReader().body({ type: 'message', role: 'assistant', content, stop_reason: 'tool_use' });
+    const sealed = {
+      ...writtenCall({ tools }),
+      seal: (value: string) => seal({ upstream: 'up-1', dialect: 'messages', value }),
+    };
+    const output = RESPONSES.openWriter(sealed).body(read)['output'] as readonly JsonObject[];
+    expect(output.at(-1)).to.include({ type: 'function_call', call_id: 'toolu_1', namespace: 'crm', name: 'get' });
+    const input = [
+      { role: 'user', content: 'Hi' },
+      ...output,
+      { type: 'function_call_output', call_id: 'toolu_1', output: 'Ann' },
+    ];
+    const next = RESPONSES.readRequest({ input, tools, reasoning: { effort: 'high' } });
+    const said = (upstream: string) => {
+      const { messages } = MESSAGES.writeRequest(callOf(next, { upstream, reasoning: 'effort' }));
+      return (messages as readonly JsonObject[])[1];
+    };
+    expect(said('up-1')).to.deep.equal({ role: 'assistant', content });
+    expect(said('up-2')).to.deep.equal({ role: 'assistant', content: content.slice(2) });
   });
 
   it('has a fate for every member, item, content part and tool of a request', () => {
