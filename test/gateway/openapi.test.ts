@@ -47,7 +47,8 @@ describe('The OpenAPI documents', function () {
           credential: { env: 'NOT_SET' },
           models: { [MODEL]: { price: { input: 99, output: 99 } }, gone: {} },
         },
-        chatty: { url: upstream.url, adapter: 'chat', models: { 'chat-only': {} } },
+        chatty: { url: upstream.url, adapter: 'chat', translate: 'never', models: { 'chat-only': {} } },
+        translated: { url: upstream.url, adapter: 'chat', models: { 'chat-spoken': {} } },
       },
       configure: (config) => {
         const change = { upstreams: { model: MODEL, add: ['dear'] } };
@@ -158,7 +159,7 @@ describe('The OpenAPI documents', function () {
     });
 
     it('under the name of its best-tier entry, the others as aliases; no model nobody can be asked for', () => {
-      expect(billing('/v1/messages').allowedModels).to.have.members([MODEL, 'dear-only']);
+      expect(billing('/v1/messages').allowedModels).to.have.members([MODEL, 'dear-only', 'chat-spoken']);
       expect(billing('/v1/messages').modelAliases[MODEL]).to.deep.equal(['acme/large']);
       expect(billing('/v1/chat/completions').allowedModels).to.include('chat-only');
     });

@@ -42,7 +42,7 @@ describe('The Responses protocol', function () {
           models: { [MODEL]: { price }, two: {}, three: { tokenizerFactor: 1 } },
         },
         backing: { url: backing.url, models: { two: {}, three: { tokenizerFactor: 1 } } },
-        'only-chat': { url: upstream.url, adapter: 'chat', models: { 'chat-model': {} } },
+        'only-chat': { url: upstream.url, adapter: 'chat', translate: 'never', models: { 'chat-model': {} } },
       },
     });
     ({ key } = await gateway.newCustomer('100'));
@@ -130,7 +130,7 @@ describe('The Responses protocol', function () {
     });
   });
 
-  it('is not spoken by an upstream that has no adapter for it, and says where its model is served', async () => {
+  it('is not spoken by an upstream that has no adapter for it where it is not translated, and says where its model is served', async () => {
     const answer = await call({ model: 'chat-model' });
     expect([answer.status, answer.json.error.code]).to.deep.equal([400, 'MODEL_NOT_SUPPORTED']);
     expect(answer.json.error.message).to.include('/v1/chat/completions');

@@ -19,6 +19,8 @@ export interface TestModel {
   readonly estimatedMaxTokens?: number;
   readonly price?: Record<string, unknown>;
   readonly toolUses?: Record<string, number>;
+  readonly translate?: string;
+  readonly reasoning?: string;
   readonly mayAnswerWith?: Record<string, readonly string[]>;
   readonly tokenizerFactor?: number;
   readonly imageTokens?: number;
@@ -36,6 +38,7 @@ export interface TestEndpoint {
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
   readonly webSocket?: boolean;
+  readonly translate?: string;
   readonly versions?: readonly string[];
   readonly stopsOnCancel?: boolean;
   readonly prefill?: boolean;

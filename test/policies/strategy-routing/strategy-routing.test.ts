@@ -58,7 +58,7 @@ async function refusal(upstreams: readonly Upstream[], asked: Asked): Promise<Ga
   throw new Error('nothing was refused');
 }
 
-const chatOnly = { adapters: [sampleAdapter('chat', ['chat'])] };
+const chatOnly = { adapters: [sampleAdapter('chat', ['chat'])], translate: 'never' } as const;
 const off = { disabled: 'KEY is not set' };
 
 describe('strategy-routing', () => {
@@ -143,7 +143,8 @@ describe('strategy-routing', () => {
     const error = await refusal([sampleUpstream('a', [sampleModel('m')], chatOnly)], { model: 'm' });
     expect(error.code).to.equal('MODEL_NOT_SUPPORTED');
     expect(error.message).to.contain('/v1/chat/completions');
-    expect((await refusal(two, { model: 'm', protocol: 'chat' })).message).to.contain('/v1/messages');
+    const untranslated = two.map((each) => ({ ...each, translate: 'never' as const }));
+    expect((await refusal(untranslated, { model: 'm', protocol: 'chat' })).message).to.contain('/v1/messages');
   });
 
   it('says why, when every upstream of the model is disabled', async () => {
