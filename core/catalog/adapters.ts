@@ -68,7 +68,7 @@ export function toCurrent(adapter: AnyAdapter): UpstreamAdapter {
 
 /** It speaks none of the clients' protocols: nobody calls what is for them. */
 function withOwnDialect(adapter: TranslatingAdapter): UpstreamAdapter {
-  const { contract, name, schema, authorize, judge } = adapter;
+  const { contract, name, schema, authorize, judge, sign, framing } = adapter;
   const never = (): never => {
     throw new Error(`the adapter "${name}" speaks only the dialect ${adapter.dialect}`);
   };
@@ -77,6 +77,8 @@ function withOwnDialect(adapter: TranslatingAdapter): UpstreamAdapter {
     contract,
     name,
     schema,
+    ...(sign !== undefined && { sign: sign.bind(adapter) }),
+    ...(framing !== undefined && { framing }),
     authorize: authorize.bind(adapter),
     judge: judge.bind(adapter),
     ...native,

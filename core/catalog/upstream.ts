@@ -157,7 +157,7 @@ export interface TranslatedRequest {
 
 /** Speaks an upstream's own dialect. It writes requests from the model of a conversation and reads answers into that of an answer. */
 export interface TranslatingAdapter<S extends Schema = Schema>
-  extends Pick<UpstreamAdapter<S>, 'contract' | 'name' | 'schema' | 'authorize' | 'judge'> {
+  extends Pick<UpstreamAdapter<S>, 'contract' | 'name' | 'schema' | 'authorize' | 'sign' | 'framing' | 'judge'> {
   /** The name of its dialect, for people and for signatures. */
   readonly dialect: string;
   /** @throws NotTranslatable for what the dialect has no place for */
