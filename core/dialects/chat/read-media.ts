@@ -5,18 +5,19 @@ import {
   NotTranslatable,
   type Source,
 } from '../../catalog/conversation';
-import { carriedMembers, optionalText, textAt, wordAt } from './checked';
+import { optionalText, optionalWord, textAt } from '../checked';
+import { RULES } from './rules';
 
 /** @throws NotTranslatable */
 export function readImage(given: unknown, path: string): ImagePart {
-  const image = carriedMembers(given, 'image_url', path);
-  const detail = wordAt(image, 'detail', ['low', 'high', 'auto'], `${path}.detail`);
+  const image = RULES.carriedMembers(given, 'image_url', path);
+  const detail = optionalWord(image, 'detail', ['low', 'high', 'auto'], path);
   return { is: 'image', source: sourceOf(textAt(image, 'url', path), `${path}.url`), ...(detail && { detail }) };
 }
 
 /** Some programs send the bytes alone: documents of Chat are PDF unless their data says another type. */
 export function readDocument(given: unknown, path: string): DocumentPart {
-  const file = carriedMembers(given, 'file', path);
+  const file = RULES.carriedMembers(given, 'file', path);
   const data = textAt(file, 'file_data', path);
   const name = optionalText(file, 'filename', path);
   const source = /^(?:data|https?):/i.test(data)
@@ -27,7 +28,7 @@ export function readDocument(given: unknown, path: string): DocumentPart {
 
 /** @throws NotTranslatable */
 export function readAudio(given: unknown, path: string): AudioPart {
-  const audio = carriedMembers(given, 'input_audio', path);
+  const audio = RULES.carriedMembers(given, 'input_audio', path);
   return { is: 'audio', base64: textAt(audio, 'data', path), format: textAt(audio, 'format', path) };
 }
 

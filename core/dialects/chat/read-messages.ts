@@ -7,9 +7,10 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { carriedMembers, listAt, optionalText, textAt, wordAt } from './checked';
+import { listAt, optionalText, textAt, wordAt } from '../checked';
 import { readAudio, readDocument, readImage } from './read-media';
 import { readToolCall } from './read-tools';
+import { RULES } from './rules';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const;
 type Role = (typeof ROLES)[number];
@@ -64,9 +65,8 @@ class MessagesReader {
 
 /** Programs repeat the name of the tool at its result; elsewhere a name tells speakers apart. */
 function readMessage(given: unknown, path: string): { readonly role: Role; readonly message: JsonObject } {
-  const role = wordAt(asObject(given) ?? {}, 'role', ROLES, `${path}.role`);
-  if (role === undefined) throw new NotTranslatable(`${path}.role`, 'is missing');
-  return { role, message: carriedMembers(given, role === 'tool' ? 'messages[tool]' : 'messages[]', path) };
+  const role = wordAt(asObject(given) ?? {}, 'role', ROLES, path);
+  return { role, message: RULES.carriedMembers(given, role === 'tool' ? 'messages[tool]' : 'messages[]', path) };
 }
 
 function readAnswer(message: JsonObject, path: string): readonly Part[] {
@@ -74,9 +74,7 @@ function readAnswer(message: JsonObject, path: string): readonly Part[] {
   return [
     ...readContent(message, path),
     ...(refusal === undefined ? [] : [{ is: 'refusal', text: refusal } as const]),
-    ...listAt(message, 'tool_calls', `${path}.tool_calls`).map((call, at) =>
-      readToolCall(call, `${path}.tool_calls[${at}]`),
-    ),
+    ...listAt(message, 'tool_calls', path).map((call, at) => readToolCall(call, `${path}.tool_calls[${at}]`)),
   ];
 }
 
@@ -98,7 +96,7 @@ function readContent(message: JsonObject, path: string): readonly Part[] {
   const content = message['content'];
   if (content === undefined) return [];
   if (typeof content === 'string') return [{ is: 'text', text: content }];
-  return listAt(message, 'content', `${path}.content`).map((part, at) => readPart(part, `${path}.content[${at}]`));
+  return listAt(message, 'content', path).map((part, at) => readPart(part, `${path}.content[${at}]`));
 }
 
 const PARTS = ['text', 'refusal', 'image_url', 'file', 'input_audio'] as const;
@@ -108,7 +106,7 @@ function readPart(given: unknown, path: string): Part {
   const known = PARTS.find((each) => each === type);
   if (known === undefined)
     throw new NotTranslatable(`${path}.type`, `is ${JSON.stringify(type)}, which other dialects do not have`);
-  const part = carriedMembers(given, 'content[]', path);
+  const part = RULES.carriedMembers(given, 'content[]', path);
   switch (known) {
     case 'text':
       return { is: 'text', text: textAt(part, 'text', path) };

@@ -1,9 +1,10 @@
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
+import { booleanAt, integerAt, numberAt, optionalText, optionalWord, textAt } from '../checked';
 import type { ClientDialect } from '../client-dialect';
-import { booleanAt, carriedMembers, integerAt, numberAt, optionalText, textAt, wordAt } from './checked';
 import { readMessages } from './read-messages';
 import { readToolChoice, readTools } from './read-tools';
+import { RULES } from './rules';
 
 export const names: ClientDialect['names'] = {
   tools: 'tools',
@@ -37,7 +38,7 @@ const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as 
 
 /** @throws NotTranslatable */
 export function readRequest(body: JsonObject): Conversation {
-  const request = carriedMembers(body, '', '');
+  const request = RULES.carriedMembers(body);
   return {
     ...readMessages(request),
     tools: readTools(request),
@@ -50,9 +51,9 @@ export function readRequest(body: JsonObject): Conversation {
     stop: readStop(request['stop'] ?? []),
     ...readSampling(request),
     reasoning: readReasoning(request),
-    verbosity: wordAt(request, 'verbosity', ['low', 'medium', 'high']),
-    cacheKey: optionalText(request, 'prompt_cache_key', ''),
-    user: optionalText(request, 'safety_identifier', '') ?? optionalText(request, 'user', ''),
+    verbosity: optionalWord(request, 'verbosity', ['low', 'medium', 'high']),
+    cacheKey: optionalText(request, 'prompt_cache_key'),
+    user: optionalText(request, 'safety_identifier') ?? optionalText(request, 'user'),
   };
 }
 
@@ -85,7 +86,7 @@ function readStop(given: unknown): readonly string[] {
 }
 
 function readReasoning(request: JsonObject): Reasoning | undefined {
-  const effort = wordAt(request, 'reasoning_effort', EFFORTS);
+  const effort = optionalWord(request, 'reasoning_effort', EFFORTS);
   return effort === undefined ? undefined : { effort };
 }
 
@@ -94,18 +95,18 @@ const FORMATS = ['text', 'json_object', 'json_schema'] as const;
 function readFormat(request: JsonObject): OutputFormat | undefined {
   const given = request['response_format'];
   if (given === undefined) return undefined;
-  const format = carriedMembers(given, 'response_format', 'response_format');
-  const type = wordAt(format, 'type', FORMATS, 'response_format.type') ?? 'text';
+  const format = RULES.carriedMembers(given, 'response_format', 'response_format');
+  const type = optionalWord(format, 'type', FORMATS, 'response_format') ?? 'text';
   if (type === 'text') return undefined;
   if (type === 'json_object') return { is: 'json' };
   const path = 'response_format.json_schema';
-  const described = carriedMembers(format['json_schema'], path, path);
+  const described = RULES.carriedMembers(format['json_schema'], path, path);
   if (described['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
   return {
     is: 'schema',
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
     schema: described['schema'],
-    strict: booleanAt(described, 'strict', `${path}.strict`),
+    strict: booleanAt(described, 'strict', path),
   };
 }

@@ -1,13 +1,14 @@
 import { NotTranslatable, type Tool, type ToolCallPart, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { booleanAt, carriedMembers, listAt, optionalText, textAt } from './checked';
+import { booleanAt, listAt, optionalText, textAt } from '../checked';
+import { RULES } from './rules';
 
 /** @throws NotTranslatable */
 export function readTools(request: JsonObject): readonly Tool[] {
   return listAt(request, 'tools').map((given, at) => {
     const path = `tools[${at}]`;
     const type = typeOf(given, path);
-    const tool = carriedMembers(given, 'tools[]', path);
+    const tool = RULES.carriedMembers(given, 'tools[]', path);
     return type === 'custom'
       ? readCustom(tool['custom'], `${path}.custom`)
       : readFunction(tool['function'], `${path}.function`);
@@ -23,18 +24,18 @@ function typeOf(given: unknown, path: string): 'function' | 'custom' {
 }
 
 function readFunction(given: unknown, path: string): Tool {
-  const described = carriedMembers(given, 'tools[].function', path);
+  const described = RULES.carriedMembers(given, 'tools[].function', path);
   return {
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
     schema: described['parameters'],
-    strict: booleanAt(described, 'strict', `${path}.strict`),
+    strict: booleanAt(described, 'strict', path),
     input: 'json',
   };
 }
 
 function readCustom(given: unknown, path: string): Tool {
-  const described = carriedMembers(given, 'tools[].custom', path);
+  const described = RULES.carriedMembers(given, 'tools[].custom', path);
   return {
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
@@ -71,9 +72,9 @@ function nameIn(given: unknown, path: string): string {
 /** Reads a call in a message of the assistant. @throws NotTranslatable */
 export function readToolCall(given: unknown, path: string): ToolCallPart {
   const type = typeOf(given, path);
-  const call = carriedMembers(given, 'tool_calls[]', path);
+  const call = RULES.carriedMembers(given, 'tool_calls[]', path);
   const told = `${path}.${type}`;
-  const called = carriedMembers(call[type], `tool_calls[].${type}`, told);
+  const called = RULES.carriedMembers(call[type], `tool_calls[].${type}`, told);
   const [id, name] = [textAt(call, 'id', path), textAt(called, 'name', told)];
   return type === 'custom'
     ? { is: 'tool_call', id, name, input: textAt(called, 'input', told), isText: true }

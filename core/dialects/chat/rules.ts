@@ -1,26 +1,9 @@
-/** What becomes of one member of a request when it is carried to another dialect. */
-export interface Rule {
-  /** The member's name, with the place in which it stands where that is not the top level. */
-  readonly member: string;
-  /** `carried`: the upstream gets it, unless its dialect has no place for it and its writer refuses or drops it. */
-  readonly fate: 'carried' | 'dropped' | 'refused';
-  readonly why: string;
-  /** The values of a refused member that mean nothing special: they are dropped. */
-  readonly unless?: readonly unknown[];
-}
-
-const carried = (why: string, ...members: readonly string[]) => rules('carried', why, members);
-const dropped = (why: string, ...members: readonly string[]) => rules('dropped', why, members);
-const refused = (why: string, ...members: readonly string[]) => rules('refused', why, members);
-
-function rules(fate: Rule['fate'], why: string, members: readonly string[]): readonly Rule[] {
-  return members.map((member) => ({ member, fate, why }));
-}
+import { carried, dropped, Rules, refused, refusedUnless } from '../rule';
 
 const AT_VENDOR = 'names something that one vendor keeps';
 
-/** What becomes of each member of a Chat request. A member without a rule is refused; `null` always means that a member is absent. */
-export const RULES: readonly Rule[] = [
+/** What becomes of each member of a Chat request. */
+export const RULES = new Rules([
   ...carried('the upstream has its own name of the model', 'model'),
   ...carried('the conversation', 'messages'),
   ...carried('limits the answer; the smaller limit counts', 'max_tokens', 'max_completion_tokens'),
@@ -44,24 +27,14 @@ export const RULES: readonly Rule[] = [
   ...refused('is the form that came before `tools`; send `tools` instead', 'functions', 'function_call'),
   ...refused('has no place in other dialects', 'prediction', 'moderation'),
   ...refused('is no member of Chat; send a message with the role `system` instead', 'system'),
-  {
-    member: 'service_tier',
-    fate: 'refused',
-    why: 'asks for a tier with a price of its own',
-    unless: ['auto', 'default', 'standard_only'],
-  },
-  { member: 'speed', fate: 'refused', why: 'asks for a speed with a price of its own', unless: ['standard'] },
-  {
-    member: 'inference_geo',
-    fate: 'refused',
-    why: 'asks for a region that other vendors do not know',
-    unless: ['global'],
-  },
+  refusedUnless('service_tier', ['auto', 'default', 'standard_only'], 'asks for a tier with a price of its own'),
+  refusedUnless('speed', ['standard'], 'asks for a speed with a price of its own'),
+  refusedUnless('inference_geo', ['global'], 'asks for a region that other vendors do not know'),
   ...refused('asks for searches that run at one vendor', 'web_search_options'),
   ...refused('asks for a spoken answer', 'audio'),
-  { member: 'modalities', fate: 'refused', why: 'asks for more than text', unless: [['text'], []] },
+  refusedUnless('modalities', [['text'], []], 'asks for more than text'),
   ...refused(AT_VENDOR, 'previous_response_id', 'conversation', 'prompt', 'thread', 'container'),
-  { member: 'background', fate: 'refused', why: 'asks for an answer after the call', unless: [false] },
+  refusedUnless('background', [false], 'asks for an answer after the call'),
 
   ...carried('says which side speaks', 'messages[].role'),
   ...carried('what is said', 'messages[].content', 'messages[].refusal', 'messages[].tool_calls'),
@@ -78,7 +51,7 @@ export const RULES: readonly Rule[] = [
   ...carried('what the tool says', 'messages[tool].content', 'messages[tool].tool_call_id'),
   ...dropped('repeats the name of the tool', 'messages[tool].name'),
   ...dropped('a hint for the cache', 'messages[tool].cache_control'),
-  { member: 'messages[].prefix', fate: 'refused', why: 'asks to continue this message', unless: [false] },
+  refusedUnless('messages[].prefix', [false], 'asks to continue this message'),
 
   ...carried('the kind of the part', 'content[].type'),
   ...carried('the part itself', 'content[].text', 'content[].refusal', 'content[].image_url', 'content[].input_audio'),
@@ -107,11 +80,4 @@ export const RULES: readonly Rule[] = [
   ...carried('the form of the answer', 'response_format.type', 'response_format.json_schema'),
   ...carried('the form of the answer', 'response_format.json_schema.name', 'response_format.json_schema.description'),
   ...carried('the form of the answer', 'response_format.json_schema.schema', 'response_format.json_schema.strict'),
-];
-
-const RULE_OF: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.member, rule]));
-
-/** Returns the rule of a member; undefined for one that is unknown. */
-export function ruleOf(member: string): Rule | undefined {
-  return RULE_OF.get(member);
-}
+]);

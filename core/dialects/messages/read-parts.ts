@@ -10,9 +10,10 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import { asObject, asText, type JsonObject } from '../../json-values';
+import { booleanAt, listAt, objectAt, optionalText, textAt } from '../checked';
+import { pathOf } from '../rule';
 import { unseal } from '../seal';
-import { carriedOf } from './rules';
-import { flagAt, itemsAt, objectAt, optionalTextAt, textAt } from './values';
+import { RULES } from './rules';
 
 /** The types of content blocks that each side may have. */
 const BLOCKS = {
@@ -26,14 +27,14 @@ type Side = keyof typeof BLOCKS;
 type Block = (typeof BLOCKS)[Side][number];
 
 /** Returns the parts of one side's content: a list of blocks, or a text. */
-export function readParts(content: unknown, side: Turn['role'], place: string): readonly Part[] {
+export function readParts(object: JsonObject, name: string, side: Turn['role'], place = ''): readonly Part[] {
+  const content = object[name];
   if (typeof content === 'string') return [textPart(content)];
-  const blocks = itemsAt(content, place);
-  return blocks.flatMap(({ item, place: at }, index): Part[] => {
-    const [before, after] = [blocks[index - 1]?.item, blocks[index + 1]?.item];
-    if (signatureOfCall(item, after) !== undefined) return [];
-    const part = readBlock(item, side, at);
-    return part.is === 'tool_call' ? [{ ...part, signature: signatureOfCall(before, item) }] : [part];
+  const blocks = listAt(object, name, place);
+  return blocks.flatMap((block, at): Part[] => {
+    if (signatureOfCall(block, blocks[at + 1]) !== undefined) return [];
+    const part = readBlock(block, side, `${pathOf(place, name)}[${at}]`);
+    return part.is === 'tool_call' ? [{ ...part, signature: signatureOfCall(blocks[at - 1], block) }] : [part];
   });
 }
 
@@ -45,18 +46,16 @@ function signatureOfCall(block: unknown, after: unknown): Signature | undefined 
 }
 
 /** Returns the texts of instructions. */
-export function readTexts(content: unknown, place: string): readonly TextPart[] {
-  return readParts(content, 'system', place) as readonly TextPart[];
+export function readTexts(object: JsonObject, name: string, place = ''): readonly TextPart[] {
+  return readParts(object, name, 'system', place) as readonly TextPart[];
 }
 
 function readBlock(value: unknown, side: Side, place: string): Part {
-  const object = objectAt(value, place);
-  const type = textAt(object['type'], `${place}.type`);
+  const { type: _, ...members } = asObject(value) ?? {};
+  const type = textAt(asObject(value) ?? {}, 'type', place);
   if (!isOf(side, type))
     throw new NotTranslatable(`${place}.type`, `is \`${type}\`, which cannot be carried over here`);
-  const { type: _, ...members } = object;
-  const block = carriedOf(members, type === 'thinking' ? 'thinking_block' : type, place, side === 'assistant');
-  return READERS[type](block, place);
+  return READERS[type](RULES.carriedMembers(members, `content[${type}]`, place, side === 'assistant'), place);
 }
 
 function isOf(side: Side, type: string): type is Block {
@@ -64,14 +63,17 @@ function isOf(side: Side, type: string): type is Block {
 }
 
 const READERS: Readonly<Record<Block, (block: JsonObject, place: string) => Part>> = {
-  text: ({ text }, place) => textPart(textAt(text, `${place}.text`)),
-  image: ({ source }, place): ImagePart => ({ is: 'image', source: readImage(source, `${place}.source`) }),
+  text: (block, place) => textPart(textAt(block, 'text', place)),
+  image: (block, place): ImagePart => ({
+    is: 'image',
+    source: readImage(objectAt(block, 'source', place), `${place}.source`),
+  }),
   document: readDocument,
-  tool_use: ({ id, name, input }, place) => ({
+  tool_use: (block, place) => ({
     is: 'tool_call',
-    id: textAt(id, `${place}.id`),
-    name: textAt(name, `${place}.name`),
-    input: JSON.stringify(input === undefined ? {} : objectAt(input, `${place}.input`)),
+    id: textAt(block, 'id', place),
+    name: textAt(block, 'name', place),
+    input: JSON.stringify(block['input'] === undefined ? {} : objectAt(block, 'input', place)),
   }),
   tool_result: readToolResult,
   thinking: ({ thinking, signature }) => ({ is: 'reasoning', text: asText(thinking), signature: unseal(signature) }),
@@ -85,25 +87,26 @@ function textPart(text: string): TextPart {
 function readToolResult(block: JsonObject, place: string): ToolResultPart {
   return {
     is: 'tool_result',
-    id: textAt(block['tool_use_id'], `${place}.tool_use_id`),
-    parts: readResult(block['content'], `${place}.content`),
-    isError: flagAt(block['is_error'], `${place}.is_error`),
+    id: textAt(block, 'tool_use_id', place),
+    parts: readResult(block, place),
+    isError: booleanAt(block, 'is_error', place),
   };
 }
 
-function readResult(content: unknown, place: string): ToolResultPart['parts'] {
+function readResult(result: JsonObject, place: string): ToolResultPart['parts'] {
+  const { content } = result;
   if (typeof content === 'string') return [textPart(content)];
-  const parts = itemsAt(content, place).map(({ item, place: at }) => readBlock(item, 'tool_result', at));
+  const blocks = listAt(result, 'content', place);
+  const parts = blocks.map((block, at) => readBlock(block, 'tool_result', `${place}.content[${at}]`));
   return parts as ToolResultPart['parts'];
 }
 
-function readImage(value: unknown, place: string): Source {
-  const source = objectAt(value, place);
+function readImage(source: JsonObject, place: string): Source {
   switch (source['type']) {
     case 'base64':
       return bytesOf(source, place);
     case 'url':
-      return { url: textAt(source['url'], `${place}.url`) };
+      return { url: textAt(source, 'url', place) };
     default:
       return isAtVendor(source, place);
   }
@@ -111,38 +114,36 @@ function readImage(value: unknown, place: string): Source {
 
 function bytesOf(source: JsonObject, place: string): Source {
   return {
-    base64: textAt(source['data'], `${place}.data`),
-    mediaType: textAt(source['media_type'], `${place}.media_type`),
+    base64: textAt(source, 'data', place),
+    mediaType: textAt(source, 'media_type', place),
   };
 }
 
-function readDocument({ source, title }: JsonObject, place: string): DocumentPart {
+function readDocument(block: JsonObject, place: string): DocumentPart {
   return {
     is: 'document',
-    source: readDocumentSource(source, `${place}.source`),
-    name: optionalTextAt(title, `${place}.title`),
+    source: readDocumentSource(objectAt(block, 'source', place), `${place}.source`),
+    name: optionalText(block, 'title', place),
   };
 }
 
-function readDocumentSource(value: unknown, place: string): DocumentPart['source'] {
-  const source = objectAt(value, place);
+function readDocumentSource(source: JsonObject, place: string): DocumentPart['source'] {
   switch (source['type']) {
     case 'text':
-      return { text: textAt(source['data'], `${place}.data`) };
+      return { text: textAt(source, 'data', place) };
     case 'content':
-      return { text: readContentSource(source['content'], `${place}.content`) };
+      return {
+        text: readTexts(source, 'content', place)
+          .map(({ text }) => text)
+          .join('\n'),
+      };
     case 'base64':
       return bytesOf(source, place);
     case 'url':
-      return { url: textAt(source['url'], `${place}.url`), mediaType: 'application/pdf' };
+      return { url: textAt(source, 'url', place), mediaType: 'application/pdf' };
     default:
       return isAtVendor(source, place);
   }
-}
-
-function readContentSource(content: unknown, place: string): string {
-  const parts = readTexts(content, place);
-  return parts.map(({ text }) => text).join('\n');
 }
 
 function isAtVendor({ type }: JsonObject, place: string): never {

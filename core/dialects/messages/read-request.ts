@@ -8,11 +8,11 @@ import {
   type ToolChoice,
   type Turn,
 } from '../../catalog/conversation';
-import type { JsonObject } from '../../json-values';
+import { asObject, type JsonObject } from '../../json-values';
+import { booleanAt, listAt, numberAt, objectAt, optionalText, optionalWord, textAt, textsAt, wordAt } from '../checked';
 import type { ClientDialect } from '../client-dialect';
 import { readParts, readTexts } from './read-parts';
-import { carriedOf } from './rules';
-import { flagAt, itemsAt, numberAt, objectAt, oneOf, optionalTextAt, textAt } from './values';
+import { RULES } from './rules';
 
 export const names: ClientDialect['names'] = {
   tools: 'tools',
@@ -36,48 +36,47 @@ export const names: ClientDialect['names'] = {
 
 /** Reads a whole request. @throws NotTranslatable */
 export function readRequest(body: JsonObject): Conversation {
-  const request = carriedOf(body, '', '');
-  const messages = itemsAt(request['messages'], 'messages').map(({ item, place }) => readMessage(item, place));
-  const output = carriedOf(objectAt(request['output_config'] ?? {}, 'output_config'), 'output_config', 'output_config');
-  const metadata = carriedOf(objectAt(request['metadata'] ?? {}, 'metadata'), 'metadata', 'metadata');
+  const request = RULES.carriedMembers(body);
+  const messages = listAt(request, 'messages').map((message, at) => readMessage(message, `messages[${at}]`));
+  const output = RULES.carriedMembers(request['output_config'] ?? {}, 'output_config', 'output_config');
+  const metadata = RULES.carriedMembers(request['metadata'] ?? {}, 'metadata', 'metadata');
   return {
-    ...readConversation(readTexts(request['system'], 'system'), messages),
-    tools: itemsAt(request['tools'], 'tools').map(({ item, place }) => readTool(item, place)),
+    ...readConversation(readTexts(request, 'system'), messages),
+    tools: listAt(request, 'tools').map((tool, at) => readTool(tool, `tools[${at}]`)),
     ...readToolChoice(request['tool_choice']),
     outputFormat: readFormat(output['format'] ?? request['output_format']),
-    maxTokens: numberAt(request['max_tokens'], 'max_tokens'),
+    maxTokens: numberAt(request, 'max_tokens'),
     choices: 1,
-    stream: flagAt(request['stream'], 'stream') ?? false,
-    stop: itemsAt(request['stop_sequences'], 'stop_sequences').map(({ item, place }) => textAt(item, place)),
-    temperature: numberAt(request['temperature'], 'temperature'),
-    topP: numberAt(request['top_p'], 'top_p'),
-    topK: numberAt(request['top_k'], 'top_k'),
-    reasoning: readReasoning(request['thinking'], effortOf(messages) ?? output['effort']),
-    user: optionalTextAt(metadata['user_id'], 'metadata.user_id'),
+    stream: booleanAt(request, 'stream') ?? false,
+    stop: textsAt(request, 'stop_sequences'),
+    temperature: numberAt(request, 'temperature'),
+    topP: numberAt(request, 'top_p'),
+    topK: numberAt(request, 'top_k'),
+    reasoning: readReasoning(request['thinking'], effortOf(messages) ?? readEffort(output, 'output_config')),
+    user: optionalText(metadata, 'user_id', 'metadata'),
   };
 }
 
 interface Message extends Turn {
   /** The effort of reasoning from this message on. */
-  readonly effort: unknown;
+  readonly effort: Reasoning['effort'];
   /** The vendor stops showing it after the next message of the user. */
   readonly isForOneTurn: boolean;
 }
 
 function readMessage(value: unknown, place: string): Message {
-  const message = carriedOf(objectAt(value, place), 'messages', place);
-  const role = oneOf(message['role'], ['user', 'assistant', 'system'], `${place}.role`);
-  const config = objectAt(message['output_config'] ?? {}, `${place}.output_config`);
-  const clearAt = oneOf(message['clear_at'] ?? 'never', ['never', 'next_user_message'], `${place}.clear_at`);
+  const message = RULES.carriedMembers(value, 'messages[]', place);
+  const role = wordAt(message, 'role', ['user', 'assistant', 'system'], place);
+  const config = `${place}.output_config`;
   return {
     role,
-    parts: readParts(message['content'], role, `${place}.content`),
-    effort: carriedOf(config, 'output_config', `${place}.output_config`)['effort'],
-    isForOneTurn: clearAt === 'next_user_message',
+    parts: readParts(message, 'content', role, place),
+    effort: readEffort(RULES.carriedMembers(message['output_config'] ?? {}, 'output_config', config), config),
+    isForOneTurn: optionalWord(message, 'clear_at', ['never', 'next_user_message'], place) === 'next_user_message',
   };
 }
 
-function effortOf(messages: readonly Message[]): unknown {
+function effortOf(messages: readonly Message[]): Reasoning['effort'] {
   return messages.findLast(({ effort }) => effort !== undefined)?.effort;
 }
 
@@ -101,58 +100,52 @@ function readConversation(
 }
 
 function readTool(value: unknown, place: string): Tool {
-  const object = objectAt(value, place);
-  const type = object['type'] ?? 'custom';
+  const type = asObject(value)?.['type'] ?? 'custom';
   if (type !== 'custom') throw new NotTranslatable(`${place}.type`, `is \`${String(type)}\`, a tool of its vendor`);
-  const tool = carriedOf(object, 'tools', place);
+  const tool = RULES.carriedMembers(value, 'tools[]', place);
   return {
-    name: textAt(tool['name'], `${place}.name`),
-    description: optionalTextAt(tool['description'], `${place}.description`),
-    schema: objectAt(tool['input_schema'], `${place}.input_schema`),
-    strict: flagAt(tool['strict'], `${place}.strict`),
+    name: textAt(tool, 'name', place),
+    description: optionalText(tool, 'description', place),
+    schema: objectAt(tool, 'input_schema', place),
+    strict: booleanAt(tool, 'strict', place),
     input: 'json',
   };
 }
 
 function readToolChoice(value: unknown): Pick<Conversation, 'toolChoice' | 'parallelTools'> {
   if (value === undefined) return {};
-  const choice = carriedOf(objectAt(value, 'tool_choice'), 'tool_choice', 'tool_choice');
-  const single = flagAt(choice['disable_parallel_tool_use'], 'tool_choice.disable_parallel_tool_use');
+  const choice = RULES.carriedMembers(value, 'tool_choice', 'tool_choice');
+  const single = booleanAt(choice, 'disable_parallel_tool_use', 'tool_choice');
   return { toolChoice: readChoice(choice), parallelTools: single === undefined ? undefined : !single };
 }
 
-function readChoice({ type, name }: JsonObject): ToolChoice {
-  const word = oneOf(type, ['auto', 'any', 'none', 'tool'], 'tool_choice.type');
-  if (word === 'tool') return { tool: textAt(name, 'tool_choice.name') };
+function readChoice(choice: JsonObject): ToolChoice {
+  const word = wordAt(choice, 'type', ['auto', 'any', 'none', 'tool'], 'tool_choice');
+  if (word === 'tool') return { tool: textAt(choice, 'name', 'tool_choice') };
   return word === 'any' ? 'required' : word;
 }
 
 function readFormat(value: unknown): OutputFormat | undefined {
   if (value === undefined) return undefined;
-  const { type, schema, ...others } = objectAt(value, names.outputFormat as string);
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
-    throw new NotTranslatable(`output_config.format.${unknown}`, 'is not known to the gateway');
-  oneOf(type, ['json_schema'], 'output_config.format.type');
-  return { is: 'schema', schema: objectAt(schema, 'output_config.format.schema') };
+  const place = 'output_config.format';
+  const format = RULES.carriedMembers(value, place, place);
+  wordAt(format, 'type', ['json_schema'], place);
+  return { is: 'schema', schema: objectAt(format, 'schema', place) };
 }
 
-const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+function readEffort(config: JsonObject, place: string): Reasoning['effort'] {
+  return optionalWord(config, 'effort', ['low', 'medium', 'high', 'xhigh', 'max'], place);
+}
 
-function readReasoning(value: unknown, effort: unknown): Reasoning | undefined {
-  if (value === undefined && effort === undefined) return undefined;
-  const told = effort === undefined ? undefined : oneOf(effort, EFFORTS, 'output_config.effort');
-  if (value === undefined) return { effort: told };
-  const thinking = carriedOf(objectAt(value, 'thinking'), 'thinking', 'thinking');
-  const type = oneOf(thinking['type'], ['adaptive', 'enabled', 'between_tools', 'disabled'], 'thinking.type');
+function readReasoning(value: unknown, effort: Reasoning['effort']): Reasoning | undefined {
+  if (value === undefined) return effort && { effort };
+  const thinking = RULES.carriedMembers(value, 'thinking', 'thinking');
+  const type = wordAt(thinking, 'type', ['adaptive', 'enabled', 'between_tools', 'disabled'], 'thinking');
   if (type === 'disabled') return { effort: 'none' };
-  const { display } = thinking;
+  const display = optionalWord(thinking, 'display', ['summarized', 'omitted'], 'thinking');
   return {
-    effort: told,
-    budgetTokens: numberAt(thinking['budget_tokens'], 'thinking.budget_tokens'),
-    isShown:
-      display === undefined
-        ? undefined
-        : oneOf(display, ['summarized', 'omitted'], 'thinking.display') === 'summarized',
+    effort,
+    budgetTokens: numberAt(thinking, 'budget_tokens', 'thinking'),
+    isShown: display && display === 'summarized',
   };
 }

@@ -1,143 +1,97 @@
-import { isDeepStrictEqual } from 'node:util';
-import { NotTranslatable } from '../../catalog/conversation';
-import type { JsonObject } from '../../json-values';
-
-/** What becomes of one member of a request when it is carried to another dialect. */
-export interface TranslationRule {
-  /** A member of the request, or of a message, tool or content block: `tools.strict`, `image.source`. */
-  readonly member: string;
-  readonly fate: 'carried' | 'dropped' | 'refused';
-  readonly why: string;
-  /** The values of a refused member that mean the same as its absence: they are dropped. */
-  readonly unless?: readonly unknown[];
-}
-
-const carried = (member: string, why: string): TranslationRule => ({ member, fate: 'carried', why });
-const dropped = (member: string, why: string): TranslationRule => ({ member, fate: 'dropped', why });
-const refused = (member: string, why: string, unless: readonly unknown[] = []): TranslationRule => ({
-  member,
-  fate: 'refused',
-  why,
-  ...(unless.length > 0 && { unless }),
-});
+import { carried, dropped, Rules, refused, refusedUnless } from '../rule';
 
 const CACHE = 'is a hint for the cache of its vendor';
 
-/** What becomes of each member of a Messages request. A member without a rule is refused; `null` always means that a member is absent. */
-export const RULES: readonly TranslationRule[] = [
-  carried('model', 'becomes the name that the upstream has for it'),
-  carried('messages', 'is the conversation'),
-  carried('system', 'is the instructions'),
-  carried('max_tokens', 'is the limit of the answer'),
-  carried('stop_sequences', 'are the stop sequences'),
-  carried('stream', 'says how the answer is sent'),
-  carried('temperature', 'is the same in all dialects'),
-  carried('top_p', 'is the same in all dialects'),
-  carried('top_k', 'goes to dialects that have it'),
-  carried('tools', 'are the tools'),
-  carried('tool_choice', 'is the choice of tools, and whether several may be called at once'),
-  carried('thinking', 'goes to models that are told how much to reason'),
-  carried('output_config', 'has the effort of reasoning and the schema of the answer'),
-  carried('output_format', 'is the schema of the answer'),
-  carried('metadata', 'names the person behind the call to dialects that have a place for it'),
-  dropped('cache_control', CACHE),
-  dropped('context_management', 'lets its vendor shorten the conversation'),
-  dropped('diagnostics', 'compares prompts at its vendor'),
-  dropped('fallback_credit_token', 'is good at its vendor alone'),
-  dropped('priority', 'is for the gateway'),
-  dropped('betas', 'are those of its vendor'),
-  refused('service_tier', 'asks for a tier of its vendor', ['auto', 'default', 'standard_only']),
-  refused('speed', 'asks for a speed of its vendor', ['standard']),
-  refused('inference_geo', 'asks for a region of its vendor', ['global']),
-  refused('fallbacks', 'asks for other models of its vendor', [[]]),
-  refused('billing_policy', 'is good at its vendor alone'),
-  refused('web_search_options', 'asks for searches at its vendor'),
-  refused('compaction', 'asks its vendor for a summary'),
-  refused('mcp_servers', 'are asked by its vendor', [[]]),
-  refused('thread', 'names a conversation at its vendor'),
-  refused('container', 'names files at its vendor'),
-  refused('previous_response_id', 'names an answer at its vendor'),
-  refused('conversation', 'names a conversation at its vendor'),
-  refused('prompt', 'names a prompt at its vendor'),
-  refused('background', 'asks for an answer after the call', [false]),
+/** What becomes of each member of a Messages request. */
+export const RULES = new Rules([
+  ...carried('becomes the name that the upstream has for it', 'model'),
+  ...carried('is the conversation', 'messages'),
+  ...carried('is the instructions', 'system'),
+  ...carried('is the limit of the answer', 'max_tokens'),
+  ...carried('are the stop sequences', 'stop_sequences'),
+  ...carried('says how the answer is sent', 'stream'),
+  ...carried('is the same in all dialects', 'temperature', 'top_p'),
+  ...carried('goes to dialects that have it', 'top_k'),
+  ...carried('are the tools', 'tools'),
+  ...carried('is the choice of tools, and whether several may be called at once', 'tool_choice'),
+  ...carried('goes to models that are told how much to reason', 'thinking'),
+  ...carried('has the effort of reasoning and the schema of the answer', 'output_config'),
+  ...carried('is the schema of the answer', 'output_format'),
+  ...carried('names the person behind the call to dialects that have a place for it', 'metadata'),
+  ...dropped(CACHE, 'cache_control'),
+  ...dropped('lets its vendor shorten the conversation', 'context_management'),
+  ...dropped('compares prompts at its vendor', 'diagnostics'),
+  ...dropped('is good at its vendor alone', 'fallback_credit_token'),
+  ...dropped('is for the gateway', 'priority'),
+  ...dropped('are those of its vendor', 'betas'),
+  refusedUnless('service_tier', ['auto', 'default', 'standard_only'], 'asks for a tier of its vendor'),
+  refusedUnless('speed', ['standard'], 'asks for a speed of its vendor'),
+  refusedUnless('inference_geo', ['global'], 'asks for a region of its vendor'),
+  refusedUnless('fallbacks', [[]], 'asks for other models of its vendor'),
+  ...refused('is good at its vendor alone', 'billing_policy'),
+  ...refused('asks for searches at its vendor', 'web_search_options'),
+  ...refused('asks its vendor for a summary', 'compaction'),
+  refusedUnless('mcp_servers', [[]], 'are asked by its vendor'),
+  ...refused('names a conversation at its vendor', 'thread'),
+  ...refused('names files at its vendor', 'container'),
+  ...refused('names an answer at its vendor', 'previous_response_id'),
+  ...refused('names a conversation at its vendor', 'conversation'),
+  ...refused('names a prompt at its vendor', 'prompt'),
+  refusedUnless('background', [false], 'asks for an answer after the call'),
 
-  carried('messages.role', 'is the side that speaks, or `system` for instructions inside the conversation'),
-  carried('messages.content', 'is what it says'),
-  carried('messages.output_config', 'has the effort of reasoning from there on'),
-  carried('messages.clear_at', 'leaves instructions out of later turns'),
-  carried('output_config.effort', 'is the effort of reasoning'),
-  carried('output_config.format', 'is the schema of the answer'),
-  refused('output_config.task_budget', 'is counted by its vendor'),
-  carried('thinking.type', 'says whether the model reasons'),
-  carried('thinking.budget_tokens', 'is how much it reasons'),
-  carried('thinking.display', 'says whether its reasoning is shown'),
-  carried('metadata.user_id', 'names the person behind the call'),
-  carried('tool_choice.type', 'is the choice of tools'),
-  carried('tool_choice.name', 'is the tool that is called'),
-  carried('tool_choice.disable_parallel_tool_use', 'says whether several may be called at once'),
+  ...carried('is the side that speaks, or `system` for instructions inside the conversation', 'messages[].role'),
+  ...carried('is what it says', 'messages[].content'),
+  ...carried('has the effort of reasoning from there on', 'messages[].output_config'),
+  ...carried('leaves instructions out of later turns', 'messages[].clear_at'),
+  ...carried('is the effort of reasoning', 'output_config.effort'),
+  ...carried('is the schema of the answer', 'output_config.format'),
+  ...carried('is the schema of the answer', 'output_config.format.type', 'output_config.format.schema'),
+  ...refused('is counted by its vendor', 'output_config.task_budget'),
+  ...carried('says whether the model reasons', 'thinking.type'),
+  ...carried('is how much it reasons', 'thinking.budget_tokens'),
+  ...carried('says whether its reasoning is shown', 'thinking.display'),
+  ...carried('names the person behind the call', 'metadata.user_id'),
+  ...carried('is the choice of tools', 'tool_choice.type'),
+  ...carried('is the tool that is called', 'tool_choice.name'),
+  ...carried('says whether several may be called at once', 'tool_choice.disable_parallel_tool_use'),
 
-  carried('tools.type', 'is `custom` for tools that run at the client'),
-  carried('tools.name', 'is its name'),
-  carried('tools.description', 'describes it'),
-  carried('tools.input_schema', 'is the schema of its input'),
-  carried('tools.strict', 'holds its input to the schema'),
-  dropped('tools.cache_control', CACHE),
-  dropped('tools.eager_input_streaming', 'is how its vendor streams'),
-  refused('tools.defer_loading', 'lets its vendor search for tools', [false]),
-  refused('tools.allowed_callers', 'lets code at its vendor call tools', [[], ['direct']]),
-  refused('tools.input_examples', 'has no place in other dialects', [[]]),
+  ...carried('is `custom` for tools that run at the client', 'tools[].type'),
+  ...carried('is its name', 'tools[].name'),
+  ...carried('describes it', 'tools[].description'),
+  ...carried('is the schema of its input', 'tools[].input_schema'),
+  ...carried('holds its input to the schema', 'tools[].strict'),
+  ...dropped(CACHE, 'tools[].cache_control'),
+  ...dropped('is how its vendor streams', 'tools[].eager_input_streaming'),
+  refusedUnless('tools[].defer_loading', [false], 'lets its vendor search for tools'),
+  refusedUnless('tools[].allowed_callers', [[], ['direct']], 'lets code at its vendor call tools'),
+  refusedUnless('tools[].input_examples', [[]], 'has no place in other dialects'),
 
-  carried('text.text', 'is the text'),
-  dropped('text.citations', 'are those of earlier turns'),
-  dropped('text.cache_control', CACHE),
-  carried('image.source', 'is the image: its bytes or its address'),
-  dropped('image.cache_control', CACHE),
-  refused('image.transformations', 'asks its vendor to refuse large images', [{}, { oversized_image: 'downsize' }]),
-  carried('document.source', 'is the document: its bytes, its address or its text'),
-  carried('document.title', 'is its name'),
-  dropped('document.cache_control', CACHE),
-  refused('document.context', 'has no place in other dialects'),
-  refused('document.citations', 'asks its vendor for citations', [{}, { enabled: false }]),
-  carried('tool_use.id', 'is the id of the call'),
-  carried('tool_use.name', 'is the tool that was called'),
-  carried('tool_use.input', 'is what it was called with'),
-  dropped('tool_use.caller', 'says who called it'),
-  dropped('tool_use.cache_control', CACHE),
-  refused('tool_use.toolset_name', 'names a toolset of its vendor'),
-  carried('tool_result.tool_use_id', 'is the id of the call'),
-  carried('tool_result.content', 'is what the tool gave back'),
-  carried('tool_result.is_error', 'says that it failed'),
-  dropped('tool_result.cache_control', CACHE),
-  refused('tool_result.toolset_name', 'names a toolset of its vendor'),
-  carried('thinking_block.thinking', 'goes back to where it came from'),
-  carried('thinking_block.signature', 'goes back to where it came from'),
-  carried('redacted_thinking.data', 'goes back to where it came from'),
-];
-
-const BY_MEMBER: ReadonlyMap<string, TranslationRule> = new Map(RULES.map((rule) => [rule.member, rule]));
-
-/**
- * Returns the members of an object that are carried.
- * @param kind what stands before the members in the table, empty for the request's own
- * @param place where the object stands in the request, for errors
- * @param isEcho whether the client repeats an earlier answer: its unknown members are dropped
- * @throws NotTranslatable for a member that is refused, or that the table does not have
- */
-export function carriedOf(object: JsonObject, kind: string, place: string, isEcho = false): JsonObject {
-  const isCarried = ([name, value]: [string, unknown]) => {
-    if (value === null || value === undefined) return false;
-    const rule = BY_MEMBER.get(join(kind, name));
-    if (rule === undefined && !isEcho) throw new NotTranslatable(join(place, name), 'is not known to the gateway');
-    if (rule?.fate === 'refused' && !saysNothing(rule, value)) throw new NotTranslatable(join(place, name), rule.why);
-    return rule?.fate === 'carried';
-  };
-  return Object.fromEntries(Object.entries(object).filter(isCarried));
-}
-
-function saysNothing({ unless = [] }: TranslationRule, value: unknown): boolean {
-  return unless.some((each) => isDeepStrictEqual(each, value));
-}
-
-function join(place: string, name: string): string {
-  return place === '' ? name : `${place}.${name}`;
-}
+  ...carried('is the text', 'content[text].text'),
+  ...dropped('are those of earlier turns', 'content[text].citations'),
+  ...dropped(CACHE, 'content[text].cache_control'),
+  ...carried('is the image: its bytes or its address', 'content[image].source'),
+  ...dropped(CACHE, 'content[image].cache_control'),
+  refusedUnless(
+    'content[image].transformations',
+    [{}, { oversized_image: 'downsize' }],
+    'asks its vendor to refuse large images',
+  ),
+  ...carried('is the document: its bytes, its address or its text', 'content[document].source'),
+  ...carried('is its name', 'content[document].title'),
+  ...dropped(CACHE, 'content[document].cache_control'),
+  ...refused('has no place in other dialects', 'content[document].context'),
+  refusedUnless('content[document].citations', [{}, { enabled: false }], 'asks its vendor for citations'),
+  ...carried('is the id of the call', 'content[tool_use].id'),
+  ...carried('is the tool that was called', 'content[tool_use].name'),
+  ...carried('is what it was called with', 'content[tool_use].input'),
+  ...dropped('says who called it', 'content[tool_use].caller'),
+  ...dropped(CACHE, 'content[tool_use].cache_control'),
+  ...refused('names a toolset of its vendor', 'content[tool_use].toolset_name'),
+  ...carried('is the id of the call', 'content[tool_result].tool_use_id'),
+  ...carried('is what the tool gave back', 'content[tool_result].content'),
+  ...carried('says that it failed', 'content[tool_result].is_error'),
+  ...dropped(CACHE, 'content[tool_result].cache_control'),
+  ...refused('names a toolset of its vendor', 'content[tool_result].toolset_name'),
+  ...carried('goes back to where it came from', 'content[thinking].thinking', 'content[thinking].signature'),
+  ...carried('goes back to where it came from', 'content[redacted_thinking].data'),
+]);

@@ -9,16 +9,17 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { listAt, optionalText, textAt, wordAt } from '../checked';
 import { unseal } from '../seal';
-import { carriedMembers, carriedType, listAt, optionalText, textAt, wordAt } from './checked';
 import { readContent } from './read-parts';
 import { atClient, type ToolReader } from './read-tools';
+import { RULES } from './rules';
 import { flatName, SEARCH } from './tool-names';
 
 /** @throws NotTranslatable */
 export function readInput(request: JsonObject, tools: ToolReader): Pick<Conversation, 'instructions' | 'turns'> {
   const turns = new Turns();
-  const instructions = optionalText(request, 'instructions', '');
+  const instructions = optionalText(request, 'instructions');
   if (instructions) turns.instruct([{ is: 'text', text: instructions }]);
   const input = request['input'];
   if (typeof input === 'string') turns.add('user', [{ is: 'text', text: input }]);
@@ -59,9 +60,9 @@ class Turns {
 const ECHOES: ReadonlySet<string> = new Set(['reasoning', 'function_call', 'custom_tool_call', 'tool_search_call']);
 
 function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader): void {
-  const type = carriedType(given, 'input', path, 'message');
+  const type = RULES.carriedType(given, 'input', path, 'message');
   const isEcho = ECHOES.has(type) || asObject(given)?.['role'] === 'assistant';
-  const item = carriedMembers(given, `input[${type}]`, path, isEcho);
+  const item = RULES.carriedMembers(given, `input[${type}]`, path, isEcho);
   switch (type) {
     case 'message':
       readMessage(item, path, turns);
@@ -84,16 +85,15 @@ function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader)
       turns.answer(readFound(item, path, tools));
       break;
     default:
-      tools.readList(item, `${path}.tools`);
+      tools.readList(item, path);
   }
 }
 
 const ROLES = ['user', 'assistant', 'system', 'developer'] as const;
 
 function readMessage(item: JsonObject, path: string, turns: Turns): void {
-  const role = wordAt(item, 'role', ROLES, `${path}.role`);
+  const role = wordAt(item, 'role', ROLES, path);
   const parts = readContent(item, 'content', path);
-  if (role === undefined) throw new NotTranslatable(`${path}.role`, 'is missing');
   if (role === 'assistant') turns.say(...parts);
   else if (role === 'user') turns.add('user', parts);
   else turns.instruct(parts.map((part) => onlyText(part, path)));
@@ -133,7 +133,7 @@ function readSearch(item: JsonObject, path: string): ToolCallPart {
 /** The tools that were found are tools of the request like all others. */
 function readFound(item: JsonObject, path: string, tools: ToolReader): ToolResultPart {
   atClient(item, path);
-  const names = tools.readList(item, `${path}.tools`);
+  const names = tools.readList(item, path);
   const text = names.length === 0 ? 'No tools were found.' : `These tools can be called now: ${names.join(', ')}`;
   return { is: 'tool_result', id: textAt(item, 'call_id', path), parts: [{ is: 'text', text }] };
 }

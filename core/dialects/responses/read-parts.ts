@@ -7,19 +7,20 @@ import {
   type Source,
 } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
-import { carriedMembers, carriedType, listAt, optionalText, textAt, wordAt } from './checked';
+import { listAt, optionalText, optionalWord, textAt } from '../checked';
+import { RULES } from './rules';
 
 /** Reads text, or a list of parts. Empty text is no part. @throws NotTranslatable */
 export function readContent(item: JsonObject, name: string, path: string): readonly Part[] {
   const content = item[name];
   if (typeof content === 'string') return content === '' ? [] : [{ is: 'text', text: content }];
-  return listAt(item, name, `${path}.${name}`).map((part, at) => readPart(part, `${path}.${name}[${at}]`));
+  return listAt(item, name, path).map((part, at) => readPart(part, `${path}.${name}[${at}]`));
 }
 
 function readPart(given: unknown, path: string): Part {
-  const type = carriedType(given, 'content', path);
+  const type = RULES.carriedType(given, 'content', path);
   const isEcho = type === 'output_text' || type === 'refusal';
-  const part = carriedMembers(given, `content[${type}]`, path, isEcho);
+  const part = RULES.carriedMembers(given, `content[${type}]`, path, isEcho);
   switch (type) {
     case 'input_image':
       return readImage(part, path);
@@ -37,7 +38,7 @@ function readPart(given: unknown, path: string): Part {
 const DETAILS = ['low', 'high', 'auto', 'original'] as const;
 
 function readImage(part: JsonObject, path: string): ImagePart {
-  const detail = wordAt(part, 'detail', DETAILS, `${path}.detail`);
+  const detail = optionalWord(part, 'detail', DETAILS, path);
   const source = sourceOf(textAt(part, 'image_url', path), `${path}.image_url`);
   return { is: 'image', source, ...(detail !== undefined && detail !== 'original' && { detail }) };
 }
@@ -56,7 +57,7 @@ function readDocument(part: JsonObject, path: string): DocumentPart {
 }
 
 function readAudio(part: JsonObject, path: string): AudioPart {
-  const audio = carriedMembers(part['input_audio'], 'input_audio', `${path}.input_audio`);
+  const audio = RULES.carriedMembers(part['input_audio'], 'input_audio', `${path}.input_audio`);
   const textOf = (name: string) => textAt(audio, name, `${path}.input_audio`);
   return { is: 'audio', base64: textOf('data'), format: textOf('format') };
 }

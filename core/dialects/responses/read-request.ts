@@ -1,9 +1,10 @@
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
+import { booleanAt, integerAt, numberAt, optionalText, optionalWord, textAt } from '../checked';
 import type { ClientDialect } from '../client-dialect';
-import { booleanAt, carriedMembers, integerAt, numberAt, optionalText, textAt, wordAt } from './checked';
 import { readInput } from './read-items';
 import { ToolReader } from './read-tools';
+import { RULES } from './rules';
 
 export const names: ClientDialect['names'] = {
   tools: 'tools',
@@ -29,11 +30,11 @@ export const names: ClientDialect['names'] = {
 
 /** @throws NotTranslatable */
 export function readRequest(body: JsonObject): Conversation {
-  const request = carriedMembers(body, '', '');
+  const request = RULES.carriedMembers(body);
   const reader = new ToolReader();
-  reader.readList(request, 'tools');
+  reader.readList(request);
   const { instructions, turns } = readInput(request, reader);
-  const text = carriedMembers(request['text'] ?? {}, 'text', 'text');
+  const text = RULES.carriedMembers(request['text'] ?? {}, 'text', 'text');
   return {
     instructions,
     turns,
@@ -48,9 +49,9 @@ export function readRequest(body: JsonObject): Conversation {
     temperature: numberAt(request, 'temperature'),
     topP: numberAt(request, 'top_p'),
     reasoning: readReasoning(request),
-    verbosity: wordAt(text, 'verbosity', ['low', 'medium', 'high'], 'text.verbosity'),
-    cacheKey: optionalText(request, 'prompt_cache_key', ''),
-    user: optionalText(request, 'safety_identifier', '') ?? optionalText(request, 'user', ''),
+    verbosity: optionalWord(text, 'verbosity', ['low', 'medium', 'high'], 'text'),
+    cacheKey: optionalText(request, 'prompt_cache_key'),
+    user: optionalText(request, 'safety_identifier') ?? optionalText(request, 'user'),
   };
 }
 
@@ -59,8 +60,8 @@ const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as 
 /** It is shown to those who ask for it. */
 function readReasoning(request: JsonObject): Reasoning | undefined {
   if (request['reasoning'] === undefined) return undefined;
-  const given = carriedMembers(request['reasoning'], 'reasoning', 'reasoning');
-  const effort = wordAt(given, 'effort', EFFORTS, 'reasoning.effort');
+  const given = RULES.carriedMembers(request['reasoning'], 'reasoning', 'reasoning');
+  const effort = optionalWord(given, 'effort', EFFORTS, 'reasoning');
   const summary = given['summary'] ?? given['generate_summary'];
   if (effort === undefined && summary === undefined) return undefined;
   return { ...(effort !== undefined && { effort }), isShown: summary !== undefined };
@@ -70,8 +71,8 @@ const FORMATS = ['text', 'json_object', 'json_schema'] as const;
 
 function readFormat(text: JsonObject): OutputFormat | undefined {
   const path = 'text.format';
-  const format = carriedMembers(text['format'] ?? {}, path, path);
-  const type = wordAt(format, 'type', FORMATS, `${path}.type`) ?? 'text';
+  const format = RULES.carriedMembers(text['format'] ?? {}, path, path);
+  const type = optionalWord(format, 'type', FORMATS, path) ?? 'text';
   if (type === 'text') return undefined;
   if (type === 'json_object') return { is: 'json' };
   if (format['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
@@ -80,6 +81,6 @@ function readFormat(text: JsonObject): OutputFormat | undefined {
     name: textAt(format, 'name', path),
     description: optionalText(format, 'description', path),
     schema: format['schema'],
-    strict: booleanAt(format, 'strict', `${path}.strict`),
+    strict: booleanAt(format, 'strict', path),
   };
 }

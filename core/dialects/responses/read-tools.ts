@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { NotTranslatable, type Tool, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { booleanAt, carriedMembers, carriedType, listAt, optionalText, textAt } from './checked';
+import { booleanAt, listAt, optionalText, textAt } from '../checked';
+import { pathOf } from '../rule';
+import { RULES } from './rules';
 import { flatName, SEARCH } from './tool-names';
 
 const CHOICES = 'must be "auto", "none", "required" or one of the functions and custom tools';
@@ -21,8 +23,8 @@ export class ToolReader {
   }
 
   /** Returns the names under which other dialects know the tools of a list. @throws NotTranslatable */
-  readList(object: JsonObject, path: string): readonly string[] {
-    return listAt(object, 'tools', path).flatMap((given, at) => this.#read(given, `${path}[${at}]`));
+  readList(object: JsonObject, path = ''): readonly string[] {
+    return listAt(object, 'tools', path).flatMap((given, at) => this.#read(given, `${pathOf(path, 'tools')}[${at}]`));
   }
 
   /** @throws NotTranslatable */
@@ -31,27 +33,27 @@ export class ToolReader {
     if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
     const type = asObject(given)?.['type'];
     if (type !== 'function' && type !== 'custom') throw new NotTranslatable('tool_choice', CHOICES);
-    const { name } = carriedMembers(given, 'tool_choice', 'tool_choice');
+    const { name } = RULES.carriedMembers(given, 'tool_choice', 'tool_choice');
     const [only, ...others] = [...this.#tools.values()].filter((each) => each.name === name);
     if (only === undefined || others.length > 0) throw new NotTranslatable('tool_choice', CHOICES);
     return { tool: only.tool.name, input: only.tool.input };
   }
 
   #read(given: unknown, path: string): readonly string[] {
-    const type = carriedType(given, 'tools', path);
-    const tool = carriedMembers(given, `tools[${type}]`, path);
+    const type = RULES.carriedType(given, 'tools', path);
+    const tool = RULES.carriedMembers(given, `tools[${type}]`, path);
     if (type === 'namespace') return this.#readNamespace(tool, path);
     return [type === SEARCH ? this.#add(search(tool, path), SEARCH, path) : this.#readOne(tool, path)];
   }
 
   #readNamespace(given: JsonObject, path: string): readonly string[] {
     const namespace = { name: textAt(given, 'name', path), about: optionalText(given, 'description', path) };
-    return listAt(given, 'tools', `${path}.tools`).map((each, at) => {
+    return listAt(given, 'tools', path).map((each, at) => {
       const place = `${path}.tools[${at}]`;
-      const type = carriedType(each, 'tools', place);
+      const type = RULES.carriedType(each, 'tools', place);
       if (type !== 'function' && type !== 'custom')
         throw new NotTranslatable(`${place}.type`, 'must be function or custom');
-      return this.#readOne(carriedMembers(each, `tools[${type}]`, place), place, namespace);
+      return this.#readOne(RULES.carriedMembers(each, `tools[${type}]`, place), place, namespace);
     });
   }
 
@@ -71,7 +73,7 @@ export class ToolReader {
             ...common,
             input: 'json',
             schema: given['parameters'],
-            strict: booleanAt(given, 'strict', `${path}.strict`),
+            strict: booleanAt(given, 'strict', path),
           };
     return this.#add(tool, name, path);
   }

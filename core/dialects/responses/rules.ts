@@ -1,30 +1,4 @@
-/** What becomes of one member, item, content part or tool of a request when it is carried to another dialect. */
-export interface Rule {
-  /** The member's name, with the place in which it stands where that is not the top level; or the type of what stands in a place. */
-  readonly member: string;
-  /** `carried`: the upstream gets it, unless its dialect has no place for it and its writer refuses or drops it. */
-  readonly fate: 'carried' | 'dropped' | 'refused';
-  readonly why: string;
-  /** The values of a refused member that mean nothing special: they are dropped. */
-  readonly unless?: readonly unknown[];
-}
-
-const carried = (why: string, ...members: readonly string[]) => rules('carried', why, members);
-const dropped = (why: string, ...members: readonly string[]) => rules('dropped', why, members);
-const refused = (why: string, ...members: readonly string[]) => rules('refused', why, members);
-
-function rules(fate: Rule['fate'], why: string, members: readonly string[]): readonly Rule[] {
-  return members.map((member) => ({ member, fate, why }));
-}
-
-function refusedUnless(member: string, unless: readonly unknown[], why: string): Rule {
-  return { member, fate: 'refused', why, unless };
-}
-
-/** The names of some members of one place. */
-function inside(place: string, ...names: readonly string[]): readonly string[] {
-  return names.map((name) => `${place}.${name}`);
-}
+import { carried, dropped, inside, type Rule, Rules, refused, refusedUnless } from '../rule';
 
 const KEPT = 'names something that its vendor keeps';
 const AT_VENDOR = 'is a tool that runs at its vendor';
@@ -176,15 +150,7 @@ const SETTINGS: readonly Rule[] = [
 ];
 
 /**
- * What becomes of everything in a Responses request. What has no rule is refused, but for members of earlier answers that a client
- * repeats: those are dropped. `null` always means that a member is absent. A function without `strict` stays as it is: the vendor tries to
- * hold the model to such a schema, and promises nothing.
+ * What becomes of everything in a Responses request. Unknown members of earlier answers that a client repeats are dropped. A function without
+ * `strict` stays as it is: the vendor tries to hold the model to such a schema, and promises nothing.
  */
-export const RULES: readonly Rule[] = [...TOP_LEVEL, ...ITEMS, ...IN_ITEMS, ...PARTS, ...TOOLS, ...SETTINGS];
-
-const RULE_OF: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.member, rule]));
-
-/** Returns the rule of a member; undefined for one that is unknown. */
-export function ruleOf(member: string): Rule | undefined {
-  return RULE_OF.get(member);
-}
+export const RULES = new Rules([...TOP_LEVEL, ...ITEMS, ...IN_ITEMS, ...PARTS, ...TOOLS, ...SETTINGS]);

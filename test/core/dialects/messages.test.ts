@@ -23,14 +23,14 @@ const INPUT = fc.dictionary(fc.string(), fc.jsonValue()).map((input) => JSON.str
 
 describe('the dialect messages', () => {
   it('has a rule for every member that its requests may have', () => {
-    const named = new Set(RULES.map(({ member }) => member));
+    const named = new Set(RULES.all.map(({ member }) => member));
     expect(Object.keys(MESSAGES_DIALECT.members).filter((member) => !named.has(member))).to.deep.equal([]);
-    expect(named.size).to.equal(RULES.length);
+    expect(named.size).to.equal(RULES.all.length);
   });
 
   it('refuses or drops what the rules say, and each refused member by its name', () => {
     const given = { model: 'm', messages: [] };
-    for (const { member, fate } of RULES.filter((rule) => !rule.member.includes('.'))) {
+    for (const { member, fate } of RULES.all.filter((rule) => !rule.member.includes('.'))) {
       const read = () => MESSAGES.readRequest({ ...given, [member]: { of: 'the vendor' } });
       if (fate === 'refused') expect(read, member).to.throw(`\`${member}\``);
       if (fate === 'dropped') expect(read(), member).to.deep.equal(MESSAGES.readRequest(given));
@@ -47,7 +47,7 @@ describe('the dialect messages', () => {
   });
 
   it('refuses a request of any other form, and never fails', () => {
-    const names = [...RULES.map(({ member }) => member.split('.').at(-1) as string), 'type', 'schema', 'data'];
+    const names = [...RULES.all.map(({ member }) => member.split('.').at(-1) as string), 'type', 'schema', 'data'];
     const words = fc.constantFrom('user', 'assistant', 'system', 'text', 'tool_use', 'thinking', 'base64', 'auto');
     const { node } = fc.letrec((tie) => ({
       node: fc.oneof(

@@ -1,0 +1,81 @@
+import { isDeepStrictEqual } from 'node:util';
+import { NotTranslatable } from '../catalog/conversation';
+import { asObject, type JsonObject } from '../json-values';
+
+/** What becomes of one member, item, content part or tool of a request when it is carried to another dialect. */
+export interface Rule {
+  /** The member's name, with the place in which it stands where that is not the top level; or the type of what stands in a place. */
+  readonly member: string;
+  /** `carried`: the upstream gets it, unless its dialect has no place for it and its writer refuses or drops it. */
+  readonly fate: 'carried' | 'dropped' | 'refused';
+  readonly why: string;
+  /** The values of a refused member that mean nothing special: they are dropped. */
+  readonly unless?: readonly unknown[];
+}
+
+export const carried = (why: string, ...members: readonly string[]) => rules('carried', why, members);
+export const dropped = (why: string, ...members: readonly string[]) => rules('dropped', why, members);
+export const refused = (why: string, ...members: readonly string[]) => rules('refused', why, members);
+
+function rules(fate: Rule['fate'], why: string, members: readonly string[]): readonly Rule[] {
+  return members.map((member) => ({ member, fate, why }));
+}
+
+export function refusedUnless(member: string, unless: readonly unknown[], why: string): Rule {
+  return { member, fate: 'refused', why, unless };
+}
+
+/** The names of some members of one place. */
+export function inside(place: string, ...names: readonly string[]): readonly string[] {
+  return names.map((name) => `${place}.${name}`);
+}
+
+/** Where a member stands that is in the object at `path`; the request itself has an empty path. */
+export function pathOf(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
+}
+
+const UNKNOWN = 'is unknown, so it cannot be carried to another dialect';
+
+/** The rules of a dialect's requests. What has no rule is refused; `null` always means that a member is absent. */
+export class Rules {
+  readonly #rules: ReadonlyMap<string, Rule>;
+
+  constructor(readonly all: readonly Rule[]) {
+    this.#rules = new Map(all.map((rule) => [rule.member, rule]));
+  }
+
+  /** Returns the rule of a member; undefined for one that is unknown. */
+  of(member: string): Rule | undefined {
+    return this.#rules.get(member);
+  }
+
+  /**
+   * Returns the members of an object that are carried. `place` is the object's name in the rules, `path` the one that the client is told.
+   * Where `isEcho`, the client repeats an earlier answer, and its unknown members are dropped.
+   * @throws NotTranslatable for a member that is refused or unknown
+   */
+  carriedMembers(given: unknown, place = '', path = '', isEcho = false): JsonObject {
+    const object = asObject(given);
+    if (object === undefined) throw new NotTranslatable(path, 'must be an object');
+    const isCarried = ([name, value]: [string, unknown]) =>
+      value !== null && value !== undefined && this.#isCarried(pathOf(place, name), value, pathOf(path, name), isEcho);
+    return Object.fromEntries(Object.entries(object).filter(isCarried));
+  }
+
+  #isCarried(member: string, value: unknown, path: string, isEcho: boolean): boolean {
+    const rule = this.of(member);
+    if (rule === undefined && !isEcho) throw new NotTranslatable(path, UNKNOWN);
+    if (rule?.fate === 'refused' && !rule.unless?.some((free) => isDeepStrictEqual(free, value)))
+      throw new NotTranslatable(path, rule.why);
+    return rule?.fate === 'carried';
+  }
+
+  /** Returns the `type` of what stands in a place. @throws NotTranslatable for one that is refused or unknown */
+  carriedType(given: unknown, place: string, path: string, usual?: string): string {
+    const type = asObject(given)?.['type'] ?? usual;
+    const rule = typeof type === 'string' ? this.of(`${place}[${type}]`) : undefined;
+    if (typeof type === 'string' && rule?.fate === 'carried') return type;
+    throw new NotTranslatable(`${path}.type`, `is ${JSON.stringify(type)}, which ${rule?.why ?? UNKNOWN}`);
+  }
+}
