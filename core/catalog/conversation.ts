@@ -3,6 +3,8 @@ export interface Conversation {
   /** What stands before the conversation: text alone. Empty where there is nothing. */
   readonly instructions: readonly TextPart[];
   readonly turns: readonly Turn[];
+  /** The last turn is the beginning of the answer, and the model goes on from there. Absent: it is whole, and another answer follows. */
+  readonly isBegun?: boolean | undefined;
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice | undefined;
   /** Whether the model may call several tools at once; undefined: as the dialect assumes. */

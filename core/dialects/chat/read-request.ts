@@ -32,6 +32,7 @@ export const names: ClientDialect['names'] = {
   tool_result: 'messages[].tool_call_id',
   refusal: 'messages[].refusal',
   system: 'messages[].role',
+  isBegun: 'messages',
 };
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;

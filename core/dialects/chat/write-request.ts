@@ -1,21 +1,16 @@
-import { type Conversation, NotTranslatable, type OutputFormat, type Tool } from '../../catalog/conversation';
+import type { Conversation, OutputFormat, Tool } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
 import { asObject, type JsonObject } from '../../json-values';
 import { effortOf } from '../effort';
+import { refuseLacking } from '../lacks';
+import { LACKS } from './lacks';
 import { writeMessages } from './write-messages';
 
-/** The most stop sequences that vendors take. */
-const MOST_STOPS = 4;
-
-/**
- * Writes a request. Names of persons and caches, `verbosity` and `top_k` are left out: upstreams that speak Chat may refuse a member
- * that they do not know. @throws NotTranslatable
- */
+/** Writes a request. @throws NotTranslatable */
 export function writeRequest(call: TranslatedCall): JsonObject {
   const { conversation, model } = call;
   const { maxTokens, choices, stop, stream } = conversation;
-  if (stop.length > MOST_STOPS)
-    throw new NotTranslatable('stop', `may have ${MOST_STOPS} texts at most at this upstream`);
+  refuseLacking(conversation, LACKS);
   return present({
     model,
     messages: writeMessages(conversation),
@@ -40,10 +35,7 @@ function effortFor({ conversation, reasoning }: TranslatedCall): string | undefi
 
 /** Vendors refuse what is said about tools where there are none. */
 function writeTools({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
-  if (tools.length === 0) {
-    if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none') return {};
-    throw new NotTranslatable('toolChoice', 'asks for a tool, and there is none');
-  }
+  if (tools.length === 0) return {};
   return {
     tools: tools.map(writeTool),
     tool_choice: typeof toolChoice === 'object' ? chosenTool(toolChoice.tool, tools) : toolChoice,

@@ -26,6 +26,7 @@ export const names: ClientDialect['names'] = {
   topK: 'top_k',
   reasoning: 'thinking',
   user: 'metadata.user_id',
+  isBegun: 'messages',
   system: 'messages',
   text: 'text',
   image: 'image',
@@ -84,7 +85,7 @@ function effortOf(messages: readonly Message[]): Reasoning['effort'] {
 function readConversation(
   system: readonly TextPart[],
   messages: readonly Message[],
-): Pick<Conversation, 'instructions' | 'turns'> {
+): Pick<Conversation, 'instructions' | 'turns' | 'isBegun'> {
   const lastOfUser = messages.findLastIndex(({ role }) => role === 'user');
   const shown = messages.filter(
     ({ isForOneTurn, parts }, at) => !(isForOneTurn && at < lastOfUser) && parts.length > 0,
@@ -96,6 +97,7 @@ function readConversation(
       ({ text }) => text !== '',
     ),
     turns: shown.slice(before.length).map(({ role, parts }) => ({ role, parts })),
+    ...(shown.at(-1)?.role === 'assistant' && { isBegun: true }),
   };
 }
 

@@ -1,14 +1,16 @@
 import { type Conversation, NotTranslatable, type Tool, type ToolChoice, type Turn } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
 import { asObject, type JsonObject } from '../../json-values';
+import { refuseLacking } from '../lacks';
 import { schemaOf } from '../text-tools';
+import { LACKS, LONGEST_USER } from './lacks';
 import { writePart } from './write-parts';
 import { writeReasoningSettings } from './write-reasoning';
 
 /** Writes a whole request. @throws NotTranslatable that names a `Feature` */
 export function writeRequest(call: TranslatedCall): JsonObject {
   const { conversation, model, maxOutput } = call;
-  refuseWhatHasNoPlace(conversation);
+  refuseLacking(conversation, LACKS);
   const system = conversation.instructions.flatMap((part) => writePart(part, call));
   const messages = writeMessages(call);
   const { tools, stop, temperature, topP, topK, maxTokens, stream } = conversation;
@@ -32,17 +34,6 @@ export function writeRequest(call: TranslatedCall): JsonObject {
   };
 }
 
-function refuseWhatHasNoPlace(conversation: Conversation): void {
-  const { choices, temperature, outputFormat } = conversation;
-  if (choices > 1) throw new NotTranslatable('choices', 'is above 1, and Messages gives one answer');
-  if (temperature !== undefined && temperature > 1)
-    throw new NotTranslatable('temperature', 'is above 1, the most that Messages takes');
-  if (outputFormat?.is === 'json')
-    throw new NotTranslatable('outputFormat', 'asks for JSON without a schema, which Messages does not have');
-  for (const penalty of ['frequencyPenalty', 'presencePenalty'] as const)
-    if ((conversation[penalty] ?? 0) !== 0) throw new NotTranslatable(penalty, 'has no place in Messages');
-}
-
 interface Message {
   readonly role: Turn['role'];
   readonly content: readonly JsonObject[];
@@ -58,6 +49,8 @@ function writeMessages(call: TranslatedCall): readonly Message[] {
     if (last?.role === role) messages[messages.length - 1] = { role, content: [...last.content, ...content] };
     else messages.push({ role, content });
   }
+  if (messages.at(-1)?.role === 'assistant' && call.conversation.isBegun !== true)
+    throw new NotTranslatable('isBegun', 'ends with an answer, and Messages would continue it');
   return messages.map(({ role, content }) => ({ role, content: resultsFirst(content) }));
 }
 
@@ -77,10 +70,7 @@ function writeTool(tool: Tool): JsonObject {
 }
 
 function writeToolChoice({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
-  if (tools.length === 0) {
-    if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none') return {};
-    throw new NotTranslatable('toolChoice', 'asks for a tool, and there are none');
-  }
+  if (tools.length === 0) return {};
   if (toolChoice === 'none') return { tool_choice: { type: 'none' } };
   const isSingle = parallelTools === false;
   if (toolChoice === undefined && !isSingle) return {};
@@ -96,9 +86,6 @@ function writeFormat({ outputFormat }: Conversation): JsonObject | undefined {
   if (outputFormat?.is !== 'schema') return undefined;
   return { format: { type: 'json_schema', schema: outputFormat.schema } };
 }
-
-/** The vendor refuses a longer name. */
-const LONGEST_USER = 256;
 
 function writeUser({ user }: Conversation): JsonObject {
   return user !== undefined && user.length <= LONGEST_USER ? { metadata: { user_id: user } } : {};

@@ -26,6 +26,7 @@ export const names: ClientDialect['names'] = {
   tool_result: 'function_call_output',
   refusal: 'refusal',
   system: 'input[].role',
+  isBegun: 'input',
 };
 
 /** @throws NotTranslatable */

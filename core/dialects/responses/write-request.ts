@@ -1,20 +1,16 @@
-import {
-  type Conversation,
-  NotTranslatable,
-  type OutputFormat,
-  type Tool,
-  type ToolChoice,
-} from '../../catalog/conversation';
+import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
 import type { JsonObject } from '../../json-values';
 import { effortOf } from '../effort';
+import { refuseLacking } from '../lacks';
 import { schemaOf } from '../text-tools';
+import { LACKS, LONGEST_NAME } from './lacks';
 import { writeItems } from './write-items';
 
 /** Returns the body of a Responses call. @throws NotTranslatable */
 export function writeRequest(call: TranslatedCall): JsonObject {
   const { conversation } = call;
-  refuseWhatHasNoPlace(conversation);
+  refuseLacking(conversation, LACKS);
   const { instructions, tools, toolChoice, parallelTools, maxTokens, temperature, topP } = conversation;
   return present({
     model: call.model,
@@ -39,17 +35,6 @@ export function writeRequest(call: TranslatedCall): JsonObject {
 function present(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
-
-function refuseWhatHasNoPlace({ choices, stop, frequencyPenalty, presencePenalty }: Conversation): void {
-  if (choices > 1)
-    throw new NotTranslatable('choices', 'asks for several answers, and one is all that comes from there');
-  if (stop.length > 0) throw new NotTranslatable('stop', 'has no place there');
-  if (frequencyPenalty) throw new NotTranslatable('frequencyPenalty', 'has no place there');
-  if (presencePenalty) throw new NotTranslatable('presencePenalty', 'has no place there');
-}
-
-/** The vendor refuses longer ones. */
-const LONGEST_NAME = 64;
 
 function shortName(name: string | undefined): string | undefined {
   return name !== undefined && name.length <= LONGEST_NAME ? name : undefined;

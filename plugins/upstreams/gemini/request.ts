@@ -13,15 +13,18 @@ import {
 } from '../../../core/catalog/conversation';
 import type { TranslatedCall } from '../../../core/catalog/upstream';
 import { budgetOf, effortOf } from '../../../core/dialects/effort';
+import { refuseLacking } from '../../../core/dialects/lacks';
 import { goodAt } from '../../../core/dialects/seal';
 import { jsonInputOf, schemaOf } from '../../../core/dialects/text-tools';
 import { asObject, type JsonObject } from '../../../core/json-values';
 import { parseJson } from '../../../core/parse-json';
+import { LACKS } from './lacks';
 
 /** Returns the body of a generateContent call. @throws NotTranslatable */
 export function writeRequest(call: TranslatedCall): JsonObject {
   const { conversation } = call;
   const { instructions, tools } = conversation;
+  refuseLacking(conversation, LACKS);
   return {
     ...(instructions.length > 0 && { systemInstruction: { parts: instructions.map(({ text }) => ({ text })) } }),
     contents: contentsOf(call),
@@ -36,9 +39,7 @@ function declarationOf(tool: Tool): JsonObject {
   return { name, ...(description !== undefined && { description }), parametersJsonSchema: schemaOf(tool) };
 }
 
-function callingOf({ toolChoice = 'auto', parallelTools, tools }: Conversation): JsonObject {
-  if (parallelTools === false)
-    throw new NotTranslatable('parallelTools', 'has no place there: the model may call several tools at once');
+function callingOf({ toolChoice = 'auto', tools }: Conversation): JsonObject {
   if (typeof toolChoice === 'object') return { mode: 'ANY', allowedFunctionNames: [toolChoice.tool] };
   if (toolChoice === 'none') return { mode: 'NONE' };
   if (toolChoice === 'required') return { mode: 'ANY' };
@@ -48,8 +49,6 @@ function callingOf({ toolChoice = 'auto', parallelTools, tools }: Conversation):
 function generationOf(call: TranslatedCall): JsonObject {
   const { temperature, topP, topK, maxTokens, stop, seed, choices, presencePenalty, frequencyPenalty, outputFormat } =
     call.conversation;
-  if (stop.length > MOST_STOPS)
-    throw new NotTranslatable('stop', `has more than the ${MOST_STOPS} words that go there`);
   const thinkingConfig = thinkingOf(call);
   return {
     temperature,
@@ -65,8 +64,6 @@ function generationOf(call: TranslatedCall): JsonObject {
     ...(thinkingConfig !== undefined && { thinkingConfig }),
   };
 }
-
-const MOST_STOPS = 5;
 
 function formatOf(format: OutputFormat | undefined): JsonObject {
   if (format === undefined) return {};

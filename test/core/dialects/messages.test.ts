@@ -219,7 +219,7 @@ const TOOLS = fc.array(
 );
 
 const unit = { min: 0, max: 1, noNaN: true };
-const CONVERSATION = fc.record<Conversation>({
+const WHOLE = fc.record<Conversation>({
   instructions: fc.array(TEXT.map((text) => ({ is: 'text' as const, text }))),
   turns: fc.array(EXCHANGE, { minLength: 1, maxLength: 3 }).map((turns) => turns.flat()),
   tools: TOOLS,
@@ -236,6 +236,10 @@ const CONVERSATION = fc.record<Conversation>({
   temperature: fc.double(unit).map((value) => value + 0),
   topP: fc.double(unit).map((value) => value + 0),
   user: fc.option(ID, { nil: undefined }),
+});
+const CONVERSATION = WHOLE.map((conversation): Conversation => {
+  const isBegun = conversation.turns.at(-1)?.role === 'assistant';
+  return { ...conversation, ...(isBegun && { isBegun }) };
 });
 
 /** As JSON has it, without signatures: those of a vendor are good nowhere else. */

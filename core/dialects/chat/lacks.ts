@@ -1,0 +1,49 @@
+import { type Lack, NO_TOOL } from '../lacks';
+
+/** The most stop sequences that vendors take. */
+const MOST_STOPS = 4;
+
+const NOT_SAID = 'is left out, because upstreams that speak Chat may refuse a member that they do not know';
+const OF_ASSISTANT = {
+  fate: 'refused',
+  when: 'in a turn of the assistant',
+  why: 'cannot stand in a message of the assistant at this upstream',
+} as const;
+
+/** What Chat has no place for. */
+export const LACKS: readonly Lack[] = [
+  {
+    feature: 'stop',
+    fate: 'refused',
+    when: `more than ${MOST_STOPS}`,
+    why: `may have ${MOST_STOPS} texts at most at this upstream`,
+    isIn: ({ stop }) => stop.length > MOST_STOPS,
+  },
+  NO_TOOL,
+  { feature: 'isBegun', fate: 'refused', why: 'ends with the beginning of an answer, which Chat would not continue' },
+  { feature: 'image', ...OF_ASSISTANT },
+  { feature: 'document', ...OF_ASSISTANT },
+  { feature: 'audio', ...OF_ASSISTANT },
+  {
+    feature: 'document',
+    fate: 'refused',
+    when: 'at an address',
+    why: 'must stand in the request itself: this upstream fetches no documents',
+  },
+  {
+    feature: 'tool_result',
+    fate: 'dropped',
+    when: 'the mark that the tool failed',
+    why: 'says in its text what went wrong',
+  },
+  {
+    feature: 'reasoning',
+    fate: 'dropped',
+    when: 'the model is not told by a word how much to reason',
+    why: 'would be refused there',
+  },
+  { feature: 'topK', fate: 'dropped', why: NOT_SAID },
+  { feature: 'verbosity', fate: 'dropped', why: NOT_SAID },
+  { feature: 'cacheKey', fate: 'dropped', why: NOT_SAID },
+  { feature: 'user', fate: 'dropped', why: NOT_SAID },
+];

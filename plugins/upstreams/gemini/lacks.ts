@@ -1,0 +1,62 @@
+import { type Lack, NO_TOOL } from '../../../core/dialects/lacks';
+
+const MOST_STOPS = 5;
+
+const NO_PLACE = 'has no place there';
+const NO_TYPE = {
+  fate: 'refused',
+  when: 'at an address that does not tell its type',
+  why: 'has an address that does not tell its type, which must be told there',
+} as const;
+
+/** What the dialect of Gemini has no place for. */
+export const LACKS: readonly Lack[] = [
+  {
+    feature: 'stop',
+    fate: 'refused',
+    when: `more than ${MOST_STOPS}`,
+    why: `has more than the ${MOST_STOPS} words that go there`,
+    isIn: ({ stop }) => stop.length > MOST_STOPS,
+  },
+  {
+    feature: 'parallelTools',
+    fate: 'refused',
+    when: 'one at a time, and there are tools',
+    why: 'has no place there: the model may call several tools at once',
+    isIn: ({ parallelTools, tools }) => parallelTools === false && tools.length > 0,
+  },
+  NO_TOOL,
+  { feature: 'isBegun', fate: 'refused', why: 'ends with the beginning of an answer, which has no place there' },
+  { feature: 'audio', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
+  { feature: 'image', ...NO_TYPE },
+  { feature: 'document', ...NO_TYPE },
+  {
+    feature: 'tool_call',
+    fate: 'refused',
+    when: 'its input is no JSON object',
+    why: 'has an input that is no JSON object',
+  },
+  {
+    feature: 'tool_result',
+    fate: 'refused',
+    when: 'its call is not in the conversation',
+    why: 'answers what is no call of this conversation',
+  },
+  {
+    feature: 'outputFormat',
+    fate: 'dropped',
+    when: 'the name, the description and `strict` of a schema',
+    why: 'has the schema alone there, and the answer is always held to it',
+  },
+  { feature: 'image', fate: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
+  { feature: 'document', fate: 'dropped', when: 'its name', why: 'has no name there' },
+  {
+    feature: 'reasoning',
+    fate: 'dropped',
+    when: 'the model is not told how much to reason',
+    why: 'would be refused there',
+  },
+  { feature: 'verbosity', fate: 'dropped', why: NO_PLACE },
+  { feature: 'cacheKey', fate: 'dropped', why: NO_PLACE },
+  { feature: 'user', fate: 'dropped', why: NO_PLACE },
+];
