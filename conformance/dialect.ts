@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AnswerEvent, AnswerReader } from '../core/catalog/answer';
-import type { Conversation } from '../core/catalog/conversation';
+import { type Conversation, NotTranslatable, type Turn } from '../core/catalog/conversation';
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
 import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
 import type { Schema, Settings } from '../core/settings';
@@ -84,6 +84,17 @@ function callOf(conversation: Conversation): TranslatedCall {
   return { conversation, model: 'model-1', maxOutput: 4_000, upstream: 'upstream-1' };
 }
 
+const SAID: Turn = { role: 'assistant', parts: [{ is: 'text', text: 'The weather is' }] };
+
+function orRefusal(write: () => unknown): unknown {
+  try {
+    return write();
+  } catch (error) {
+    if (error instanceof NotTranslatable) return error.what;
+    throw error;
+  }
+}
+
 function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S>): DialectCheck[] {
   const request = (conversation: Conversation) => adapter.request(callOf(conversation), settings);
   return [
@@ -106,6 +117,14 @@ function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S
         const before = structuredClone(TALK);
         assert.deepEqual(request(TALK), request(TALK));
         assert.deepEqual(TALK, before);
+      },
+    },
+    {
+      name: 'request: tells the beginning of an answer from a whole one, or refuses one of them',
+      run: () => {
+        const answered: Conversation = { ...TALK, turns: TALK.turns.slice(0, 1).concat(SAID) };
+        const [begun, whole] = [{ ...answered, isBegun: true }, answered].map((each) => orRefusal(() => request(each)));
+        assert.notDeepEqual(begun, whole);
       },
     },
     {

@@ -4,7 +4,7 @@ import type { Reasoning } from '../catalog/conversation';
 export type Effort = NonNullable<Reasoning['effort']>;
 
 /** The words from least to most, each with the tokens that it means in a dialect with numbers. */
-const TOKENS: Readonly<Record<Effort, number>> = {
+export const TOKENS: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 1_024,
   low: 2_048,

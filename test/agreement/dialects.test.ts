@@ -1,11 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { CHAT } from '../../core/dialects/chat';
 import { CHAT_DIALECT } from '../../core/dialects/chat/members';
+import { RULES as CHAT_RULES } from '../../core/dialects/chat/rules';
+import type { ClientDialect } from '../../core/dialects/client-dialect';
 import type { Dialect } from '../../core/dialects/dialect';
 import { toolRule } from '../../core/dialects/dialects';
 import { EMBEDDINGS_DIALECT } from '../../core/dialects/embeddings';
+import { MESSAGES } from '../../core/dialects/messages';
 import { MESSAGES_DIALECT } from '../../core/dialects/messages/members';
+import { RULES as MESSAGES_RULES } from '../../core/dialects/messages/rules';
+import { RESPONSES } from '../../core/dialects/responses';
 import { RESPONSES_DIALECT } from '../../core/dialects/responses/members';
+import { RULES as RESPONSES_RULES } from '../../core/dialects/responses/rules';
+import type { Rules } from '../../core/dialects/rule';
+import { dialectsPage } from '../support/dialects-page';
 import { requestMembersPage } from '../support/request-members-page';
 import { PROJECT, textOf } from '../support/sources';
 
@@ -103,5 +112,54 @@ describe("the tables of request members and the vendors' published types", () =>
 
   it('are what docs/request-members.md shows; `npm run members > docs/request-members.md` renews it', () => {
     expect(textOf('docs/request-members.md')).to.equal(requestMembersPage());
+  });
+});
+
+interface Translated {
+  readonly dialect: ClientDialect;
+  readonly members: Dialect;
+  readonly rules: Rules;
+}
+
+const TRANSLATED: Readonly<Record<string, Translated>> = {
+  messages: { dialect: MESSAGES, members: MESSAGES_DIALECT, rules: MESSAGES_RULES },
+  chat: { dialect: CHAT, members: CHAT_DIALECT, rules: CHAT_RULES },
+  responses: { dialect: RESPONSES, members: RESPONSES_DIALECT, rules: RESPONSES_RULES },
+};
+
+/** Types that have no rule, because they stand in an item whose own reader knows them. */
+const INSIDE = ['summary_text', 'reasoning_text'];
+
+describe('the rules of translation and the tables of request members', () => {
+  for (const [name, { dialect, members, rules }] of Object.entries(TRANSLATED)) {
+    it(`agree on every member of a ${name} request, in both directions`, () => {
+      const ruled = rules.all.map(({ member }) => member);
+      expect(new Set(ruled)).to.have.property('size', ruled.length);
+      expect(ruled.filter((member) => !/[.[]/.test(member))).to.have.members(Object.keys(members.members));
+    });
+
+    it(`agree on every part and tool of a ${name} request, in both directions`, () => {
+      const typesOf = (place: string) =>
+        rules.all.flatMap(({ member }) => {
+          const [, at, type = ''] = /^(\w+)\[([^\]]+)\]$/.exec(member) ?? [];
+          return at === place ? [type] : [];
+        });
+      const parts = Object.keys(members.parts).filter((type) => !INSIDE.includes(type));
+      expect([...typesOf('content'), ...typesOf('input')]).to.have.members(parts);
+      const tools = Object.entries(members.tools).flatMap(([type, tool]) =>
+        'forms' in tool && rules.of(`tools[${type}]`) === undefined ? Object.keys(tool.forms) : [type],
+      );
+      expect(typesOf('tools')).to.have.members(tools);
+    });
+
+    it(`name everything of a ${name} request as it is in the table`, () => {
+      const named = Object.values(dialect.names).map((each) => each.split(/[.[]/)[0] ?? '');
+      const known = [...Object.keys(members.members), ...Object.keys(members.parts)];
+      expect(named.filter((each) => !known.includes(each))).to.deep.equal([]);
+    });
+  }
+
+  it('are what docs/dialects.md shows; `npm run --silent dialects > docs/dialects.md` renews it', () => {
+    expect(textOf('docs/dialects.md')).to.equal(dialectsPage());
   });
 });

@@ -290,6 +290,26 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       expect(await gateway.balance(key)).to.deep.equal(before);
     });
 
+    it('does not take the beginning of an answer for a whole one', async () => {
+      const talk = [
+        { role: 'user', content: 'Name a town.' },
+        { role: 'assistant', content: 'The town is' },
+      ];
+      const ways = [
+        ['messages', 'chat'],
+        ['messages', 'responses'],
+        ['messages', 'gemini'],
+        ['chat', 'messages'],
+      ] as const;
+      for (const [from, to] of ways) {
+        const body = askIn(from, { model: `${to}-model`, messages: talk });
+        const refused = await gateway.call(PATH[from], { key, body });
+        expect(refused.status, `${from} to ${to}`).to.equal(400);
+        expect(refused.text).to.contain('`messages` ends with').and.to.contain('NOT_TRANSLATABLE');
+      }
+      expect(upstream.calls).to.have.length(0);
+    });
+
     it('answers a call that one upstream takes and the translation for another does not', async () => {
       upstream.always(failureOf['messages'](503));
       other.next(answerOf['chat']());

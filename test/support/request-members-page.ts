@@ -1,6 +1,7 @@
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
 import type { Dialect, EventPaths } from '../../core/dialects/dialect';
 import { DIALECTS, type DialectRow, dialectRows } from '../../core/dialects/dialects';
+import { tableOf } from './markdown-table';
 
 const CLASSES = [
   ['class', 'means', 'the [hold](money.md#the-hold)'],
@@ -24,7 +25,7 @@ const HEAD = `# Request members
 \`npm run members\` writes this page from the tables in [\`core/dialects\`](../core/dialects/dialects.ts). The gateway itself uses the same tables, and
 \`tollgate dialects show messages\`, \`chat\`, \`responses\` or \`embeddings\` prints them.
 
-${lines(CLASSES)}
+${tableOf(CLASSES)}
 \`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is
 refused unless the setting \`sharedObjects\` of \`model-request\` has that word. Objects that answers make
 are open to the account that got them ([things that the vendor keeps](money.md#things-that-the-vendor-keeps)). \`*\` stands for a version. A word in
@@ -50,7 +51,7 @@ function table(rows: readonly DialectRow[]): string {
     row.names === null ? '' : `\`${row.names}\``,
     row.meter === null ? '' : `\`${row.meter}\``,
   ]);
-  return lines([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`', '`pieces`'], ...cells]);
+  return tableOf([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`', '`pieces`'], ...cells]);
 }
 
 /** The kinds of objects that answers make, and where they name them. */
@@ -62,18 +63,11 @@ function keptTable({ kept }: Dialect): string {
       : [[`\`${items.kind}\``, 'as long', `\`${items.answer.join('.')}[].id\``, inEvents(items.events, '.id')]]),
   ]);
   if (rows.length === 0) return '';
-  return `\n${lines([['answers make', 'kept by the vendor for', 'its id in an answer', 'in a stream'], ...rows])}`;
+  return `\n${tableOf([['answers make', 'kept by the vendor for', 'its id in an answer', 'in a stream'], ...rows])}`;
 }
 
 function inEvents(events: EventPaths, after = ''): string {
   return Object.entries(events)
     .map(([event, path]) => `\`${path.join('.')}${after}\` of \`${event}\``)
     .join(', ');
-}
-
-/** Returns a table in which all cells of a column have the same width; the first row is its head. */
-function lines(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  const [head, ...rest] = rows.map((row) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`);
-  return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |\n`, ...rest].join('');
 }

@@ -35,6 +35,7 @@ export const CHAT_DIALECT: Dialect = {
     tool_choice: free('says which tools are used'),
     top_logprobs: free('says what is shown'),
     top_p: free('sampling'),
+    top_k: free('sampling, at upstreams that have it'),
     user: free('is not read by the model'),
     verbosity: free('counts towards the limit'),
     priority: free('reserved for the gateway and not forwarded'),

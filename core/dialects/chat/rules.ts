@@ -53,6 +53,8 @@ export const RULES = new Rules([
   ...dropped('a hint for the cache', 'messages[tool].cache_control'),
   refusedUnless('messages[].prefix', [false], 'asks to continue this message'),
 
+  ...carried('what is said', 'content[text]', 'content[refusal]'),
+  ...carried('what is shown or heard', 'content[image_url]', 'content[file]', 'content[input_audio]'),
   ...carried('the kind of the part', 'content[].type'),
   ...carried('the part itself', 'content[].text', 'content[].refusal', 'content[].image_url', 'content[].input_audio'),
   ...carried('the part itself', 'content[].file'),
@@ -70,6 +72,7 @@ export const RULES = new Rules([
   ...dropped('programs add it to answers that they send back', 'tool_calls[].function.parsed_arguments'),
   ...carried('the call', 'tool_calls[].custom.name', 'tool_calls[].custom.input'),
 
+  ...carried('a tool', 'tools[function]', 'tools[custom]'),
   ...carried('the tool', 'tools[].type', 'tools[].function', 'tools[].custom'),
   ...dropped('a hint for the cache', 'tools[].cache_control'),
   ...carried('the tool', 'tools[].function.name', 'tools[].function.description', 'tools[].function.parameters'),

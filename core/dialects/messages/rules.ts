@@ -1,5 +1,8 @@
 import { carried, dropped, Rules, refused, refusedUnless } from '../rule';
 
+const AT_VENDOR = 'is a tool that runs at its vendor';
+const VENDORS_OWN = 'is a tool that its vendor defines';
+const OF_VENDOR_TOOL = 'belongs to a tool that other dialects do not have';
 const CACHE = 'is a hint for the cache of its vendor';
 
 /** What becomes of each member of a Messages request. */
@@ -23,7 +26,6 @@ export const RULES = new Rules([
   ...dropped('compares prompts at its vendor', 'diagnostics'),
   ...dropped('is good at its vendor alone', 'fallback_credit_token'),
   ...dropped('is for the gateway', 'priority'),
-  ...dropped('are those of its vendor', 'betas'),
   refusedUnless('service_tier', ['auto', 'default', 'standard_only'], 'asks for a tier of its vendor'),
   refusedUnless('speed', ['standard'], 'asks for a speed of its vendor'),
   refusedUnless('inference_geo', ['global'], 'asks for a region of its vendor'),
@@ -55,6 +57,12 @@ export const RULES = new Rules([
   ...carried('is the tool that is called', 'tool_choice.name'),
   ...carried('says whether several may be called at once', 'tool_choice.disable_parallel_tool_use'),
 
+  ...carried('is a tool that runs at the client', 'tools[custom]'),
+  ...refused(VENDORS_OWN, 'tools[bash_*]', 'tools[text_editor_*]', 'tools[computer_*]', 'tools[memory_*]'),
+  ...refused(VENDORS_OWN, 'tools[computer_toolset_*]', 'tools[browser_toolset_*]'),
+  ...refused(AT_VENDOR, 'tools[mcp_toolset]', 'tools[tool_search_tool_regex_*]', 'tools[tool_search_tool_bm25_*]'),
+  ...refused(AT_VENDOR, 'tools[web_search_20250305]', 'tools[web_search_*]', 'tools[web_fetch_20250910]'),
+  ...refused(AT_VENDOR, 'tools[web_fetch_*]', 'tools[code_execution_*]', 'tools[advisor_*]'),
   ...carried('is `custom` for tools that run at the client', 'tools[].type'),
   ...carried('is its name', 'tools[].name'),
   ...carried('describes it', 'tools[].description'),
@@ -66,6 +74,24 @@ export const RULES = new Rules([
   refusedUnless('tools[].allowed_callers', [[], ['direct']], 'lets code at its vendor call tools'),
   refusedUnless('tools[].input_examples', [[]], 'has no place in other dialects'),
 
+  ...carried('is what a side says', 'content[text]', 'content[image]', 'content[document]'),
+  ...carried('is a call of a tool, or its result', 'content[tool_use]', 'content[tool_result]'),
+  ...carried('goes back to where it came from', 'content[thinking]', 'content[redacted_thinking]'),
+  ...refused('has no place in other dialects', 'content[search_result]', 'content[browser_state]'),
+  ...refused('names a file at its vendor', 'content[container_upload]'),
+  ...refused(
+    OF_VENDOR_TOOL,
+    'content[server_tool_use]',
+    'content[web_search_tool_result]',
+    'content[web_search_result]',
+  ),
+  ...refused(OF_VENDOR_TOOL, 'content[web_fetch_tool_result]', 'content[advisor_tool_result]'),
+  ...refused(OF_VENDOR_TOOL, 'content[code_execution_tool_result]', 'content[bash_code_execution_tool_result]'),
+  ...refused(OF_VENDOR_TOOL, 'content[text_editor_code_execution_tool_result]', 'content[tool_search_tool_result]'),
+  ...refused(OF_VENDOR_TOOL, 'content[mcp_tool_use]', 'content[mcp_tool_result]', 'content[mcp_tool_listing]'),
+  ...refused(OF_VENDOR_TOOL, 'content[tool_removal]', 'content[tool_addition]', 'content[tool_reference]'),
+  ...refused('is a summary that its vendor alone can read or make', 'content[compaction]'),
+  ...refused('is good at its vendor alone', 'content[fallback]'),
   ...carried('is the text', 'content[text].text'),
   ...dropped('are those of earlier turns', 'content[text].citations'),
   ...dropped(CACHE, 'content[text].cache_control'),

@@ -4,8 +4,6 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 import type { AnswerEvent, FinishReason } from '../../../core/catalog/answer';
 import type { Conversation, Part, Turn } from '../../../core/catalog/conversation';
 import { CHAT } from '../../../core/dialects/chat';
-import { CHAT_DIALECT } from '../../../core/dialects/chat/members';
-import { RULES } from '../../../core/dialects/chat/rules';
 import { callOf, writtenCall } from '../../support/golden';
 
 const text = fc.string({ minLength: 1, maxLength: 20 });
@@ -13,12 +11,6 @@ const name = fc.stringMatching(/^[a-z]{1,8}$/);
 const json = fc.jsonValue({ maxDepth: 1 }).map((value) => JSON.stringify({ value }));
 
 describe('the dialect chat', () => {
-  it('has a rule for every member that Chat requests are known to have', () => {
-    const ruled = new Set(RULES.all.map(({ member }) => member));
-    expect(Object.keys(CHAT_DIALECT.members).filter((member) => !ruled.has(member))).to.deep.equal([]);
-    expect(ruled.size).to.equal(RULES.all.length);
-  });
-
   it('reads the conversation that it has written', () => {
     void fc.assert(
       fc.property(conversations(), (conversation) => {

@@ -7,7 +7,6 @@ import { UNKNOWN_USAGE, usageOf } from '../../../core/catalog/usage';
 import { MESSAGES } from '../../../core/dialects/messages';
 import { RESPONSES } from '../../../core/dialects/responses';
 import { RESPONSES_DIALECT } from '../../../core/dialects/responses/members';
-import { RULES } from '../../../core/dialects/responses/rules';
 import { seal, unseal } from '../../../core/dialects/seal';
 import { asObject, asText, type JsonObject } from '../../../core/json-values';
 import { callOf, writtenCall } from '../../support/golden';
@@ -190,17 +189,6 @@ describe('the dialect responses', () => {
     };
     expect(said('up-1')).to.deep.equal({ role: 'assistant', content });
     expect(said('up-2')).to.deep.equal({ role: 'assistant', content: content.slice(2) });
-  });
-
-  it('has a fate for every member, item, content part and tool of a request', () => {
-    const { members, parts, tools } = RESPONSES_DIALECT;
-    const inReasoning = ['summary_text', 'reasoning_text'];
-    expect(Object.keys(members).filter((name) => RULES.of(name) === undefined)).to.deep.equal([]);
-    const types = Object.keys(parts).filter((type) => !inReasoning.includes(type));
-    expect(
-      types.filter((type) => (RULES.of(`input[${type}]`) ?? RULES.of(`content[${type}]`)) === undefined),
-    ).to.deep.equal([]);
-    expect(Object.keys(tools).filter((type) => RULES.of(`tools[${type}]`) === undefined)).to.deep.equal([]);
   });
 
   it('refuses requests whose members have another shape than they should, and never fails otherwise', () => {

@@ -1,0 +1,3 @@
+import { dialectsPage } from './dialects-page';
+
+process.stdout.write(dialectsPage());
