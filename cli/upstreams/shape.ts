@@ -3,6 +3,7 @@ import type { Columns } from '../output';
 /** What /admin/v1/upstreams answers, as far as a table shows it. */
 export interface UpstreamShape {
   readonly name: string;
+  readonly adapters: readonly string[];
   readonly tier: string;
   readonly state: string;
   readonly disabledReason: string | null;
@@ -23,6 +24,7 @@ export interface UpstreamShape {
 
 export const UPSTREAM_COLUMNS: Columns<UpstreamShape> = {
   name: ({ name }) => name,
+  adapters: ({ adapters }) => adapters.join(', '),
   tier: ({ tier }) => tier,
   state: ({ state }) => state,
   // Nobody who was never asked has a success to show.

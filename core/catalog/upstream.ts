@@ -144,7 +144,8 @@ export interface TranslatedCall {
 }
 
 /** `effort`: by a word. `budget`: by a number of tokens. */
-export type ReasoningSetting = 'effort' | 'budget';
+export type ReasoningSetting = (typeof REASONING_SETTINGS)[number];
+export const REASONING_SETTINGS = ['effort', 'budget'] as const;
 
 export interface TranslatedRequest {
   /** Path and query below the upstream's base URL. */

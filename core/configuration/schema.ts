@@ -1,5 +1,6 @@
 import { TRANSLATE } from '../catalog/catalog';
 import { PROTOCOL_NAMES } from '../catalog/protocols';
+import { REASONING_SETTINGS } from '../catalog/upstream';
 import { LEASE_SECONDS } from '../ledger/lease-times';
 import { DURATION, type Settings } from '../settings';
 
@@ -121,7 +122,7 @@ const MODEL = {
     reasoning: {
       description:
         'How it is told how much to reason where a call of another protocol says so: by a word (`effort`) or by a number of tokens (`budget`). Default: it is not told.',
-      enum: ['effort', 'budget'],
+      enum: REASONING_SETTINGS,
     },
     estimatedMaxTokens: {
       description:

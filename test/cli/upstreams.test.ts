@@ -30,7 +30,10 @@ describe('tollgate upstreams', function () {
   }
 
   it('lists, ejects and restores', async () => {
-    assert.match((await tollgate('list')).out, /^acme +standard +available +- +- +- +0\/0 +2 +1 \/ 5 +1 +-$/m);
+    assert.match(
+      (await tollgate('list')).out,
+      /^acme +messages +standard +available +- +- +- +0\/0 +2 +1 \/ 5 +1 +-$/m,
+    );
     assert.match((await tollgate('eject', 'acme', '--reason', 'maintenance')).out, /^state +taken-out$/m);
     assert.match((await tollgate('list')).out, /taken-out.*maintenance$/m);
     assert.match((await tollgate('restore', 'acme')).out, /^state +available$/m);

@@ -27,7 +27,7 @@ describe("the operator's upstreams", function () {
     const catalog = buildCatalog([
       at('acme', `${real.url}/base`),
       at('gone', await closedPort()),
-      at('off', real.url, { disabled: 'KEY is not set' }),
+      at('off', real.url, { disabled: 'KEY is not set', translate: 'never' }),
     ]);
     desk = await openDesk('Postgres', { catalog, egress });
   });
@@ -52,6 +52,9 @@ describe("the operator's upstreams", function () {
     assert.equal(acme.successRate, 1);
     assert.equal(acme.firstTokenMs, null);
     assert.equal(acme.models[0].pricePerMillion.input, '1.00000000');
+    assert.deepEqual(acme.models[0].protocols, ['messages']);
+    assert.deepEqual(acme.models[0].translated, ['responses', 'chat']);
+    assert.deepEqual(body.items[2].models[0].translated, []);
     assert.equal(body.items[2].disabledReason, 'KEY is not set');
     assert.equal((await desk.admin('GET', '/upstreams/acme')).body.name, 'acme');
   });

@@ -1,6 +1,8 @@
 import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
-import { TIERS, type Upstream } from '../../../core/catalog/catalog';
+import { callableIn, type ModelEntry, protocolsOf, TIERS, type Upstream } from '../../../core/catalog/catalog';
 import type { Credential } from '../../../core/catalog/credential';
+import { PROTOCOL_NAMES, TRANSLATED } from '../../../core/catalog/protocols';
+import { REASONING_SETTINGS } from '../../../core/catalog/upstream';
 import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { type CredentialGauge, RATE_LIMITED } from '../../../core/health/credential-gauge';
@@ -51,6 +53,8 @@ export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOu
     models: upstream.models.map((model) => ({
       name: model.name,
       aliases: model.aliases,
+      ...protocolsIn(upstream, model),
+      reasoning: model.reasoning ?? null,
       context: model.context,
       maxOutput: model.maxOutput,
       firstTokenMs: rounded(gauge.models.get(model.name)?.latencies.stream.value),
@@ -85,6 +89,12 @@ function credentialState(
   if (known.refusedWith === undefined) return 'available';
   if (known.refusedWith !== RATE_LIMITED) return 'refused';
   return known.restsUntilMs > nowMs ? 'rate-limited' : 'available';
+}
+
+/** In which protocols clients reach a model: as they are, and translated. */
+function protocolsIn(upstream: Upstream, model: ModelEntry): object {
+  const protocols = protocolsOf({ upstream, model });
+  return { protocols, translated: callableIn({ upstream, model }).filter((each) => !protocols.includes(each)) };
 }
 
 function failuresOf({ failures }: UpstreamGauge): number {
@@ -130,6 +140,9 @@ export const UPSTREAM = object({
     object({
       name: shape.text,
       aliases: shape.texts,
+      protocols: listOf(oneOf(...PROTOCOL_NAMES)),
+      translated: listOf(oneOf(...TRANSLATED)),
+      reasoning: orNull(oneOf(...REASONING_SETTINGS)),
       context: shape.integer,
       maxOutput: shape.integer,
       firstTokenMs: orNull(shape.number),

@@ -75,7 +75,7 @@ const USUAL: Readonly<Record<Feature, Trial>> = {
   user: { with: { user: 'person' } },
   isBegun: {
     with: { turns: [turnOf(text), answerOf(text)], isBegun: true },
-    without: { turns: [turnOf(text)] },
+    without: { turns: [turnOf(text), answerOf(text)] },
   },
   text: asked(text),
   image: asked(IMAGE),
@@ -141,18 +141,19 @@ function isUsual({ feature, when }: Lack): boolean {
   return when === undefined || SPECIAL[`${feature} ${when}`] === USUAL[feature];
 }
 
-type Fate = Lack['fate'] | 'carried';
-
-function fateOf(write: Subject['writeRequest'], feature: Feature, trial: Trial): Fate | string {
+function fateOf(write: Subject['writeRequest'], feature: Feature, trial: Trial): string {
   const reasoning = trial.told === 'not' ? {} : { reasoning: trial.told ?? 'effort' };
-  const written = (conversation: Partial<Conversation>) =>
-    JSON.stringify(write(callOf({ turns: [turnOf(text)], ...conversation } as Conversation, reasoning)));
-  try {
-    return written(trial.with) === written(trial.without ?? {}) ? 'dropped' : 'carried';
-  } catch (error) {
-    if (!(error instanceof NotTranslatable)) throw error;
-    return error.what === feature ? 'refused' : `refused for ${error.what}`;
-  }
+  const written = (conversation: Partial<Conversation>) => {
+    try {
+      return JSON.stringify(write(callOf({ turns: [turnOf(text)], ...conversation } as Conversation, reasoning)));
+    } catch (error) {
+      if (error instanceof NotTranslatable) return error;
+      throw error;
+    }
+  };
+  const outcome = written(trial.with);
+  if (outcome instanceof NotTranslatable) return outcome.what === feature ? 'refused' : `refused for ${outcome.what}`;
+  return outcome === written(trial.without ?? {}) ? 'dropped' : 'carried';
 }
 
 for (const [dialect, { writeRequest: write, lacks }] of Object.entries(TARGETS)) {
