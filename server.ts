@@ -233,10 +233,9 @@ function socketSettings({ webSockets, clientIdle }: Files['system']): SocketSett
 
 /** Lets clients in, reloads the configuration when it changes, and stops when the process is told to. */
 async function listen(files: Files, stores: Stores, money: Money, gateway: Gateway, { keep, close }: Resources) {
-  const { system, plugins, proxies, configFolder, watchdog } = files;
+  const { system, manifests, proxies, configFolder, watchdog } = files;
   const { live, database } = stores;
   const { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken } = gateway;
-  const manifests = plugins.map(({ manifest }) => manifest);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
   keep(servers, async ({ http, admin }) => {
     for (const server of [http, admin]) {

@@ -410,15 +410,80 @@ export const ERRORS = {
   },
 } as const satisfies Record<string, ErrorKind>;
 
-interface ErrorKind {
+/** What a code means to clients. */
+export interface ErrorKind {
+  /** HTTP status, 400 to 599. */
   readonly status: number;
+  /** One of the types that the catalogue has: the SDKs know them. */
   readonly type: string;
+  /** The same again can succeed. */
   readonly retryable: boolean;
+  /** What the caller is told where the one who throws says nothing better. */
   readonly summary: string;
 }
 
+/** A code of the catalogue. */
 export type ErrorCode = keyof typeof ERRORS;
 
+/** A code that a package has declared; only `declareErrors` makes one. */
+export type DeclaredCode = string & { readonly declared: unique symbol };
+
+const declared = new Map<string, ErrorKind>();
+
+/** The errors of a package. */
+export interface DeclaredErrors<Code extends string> {
+  /** Makes one of them: `throw fail('OFFICE_CLOSED')`. */
+  fail(code: Code, options?: ErrorOptions): GatewayError;
+  /** For `errors` of a route that answers with them. */
+  readonly codes: readonly DeclaredCode[];
+}
+
+/**
+ * Adds the errors of a package to the catalogue, and so to the OpenAPI documents:
+ * `const { fail } = declareErrors({ OFFICE_CLOSED: { status: 403, … } })`.
+ *
+ * @throws when a code is taken, or cannot be one
+ */
+export function declareErrors<const Code extends string>(
+  errors: Readonly<Record<Code, ErrorKind>>,
+): DeclaredErrors<Code> {
+  for (const [code, kind] of Object.entries<ErrorKind>(errors)) {
+    const objection = objectionTo(code, kind);
+    if (objection !== undefined) throw new Error(`the error ${code} cannot be declared: ${objection}`);
+  }
+  for (const [code, kind] of Object.entries<ErrorKind>(errors)) declared.set(code, kind);
+  return {
+    fail: (code, options) => fail(code as string as DeclaredCode, options),
+    codes: Object.keys(errors) as DeclaredCode[],
+  };
+}
+
+const CODE = /^[A-Z][A-Z0-9_]{2,63}$/;
+
+function objectionTo(code: string, { status, type, retryable, summary }: ErrorKind): string | undefined {
+  if (!CODE.test(code)) return 'a code is 3 to 64 capital letters, digits and underscores, a letter first';
+  if (Object.hasOwn(ERRORS, code) || declared.has(code)) return 'the code is taken; give it another name';
+  if (!Number.isInteger(status) || status < 400 || status > 599) return '`status` is 400 to 599';
+  const types = [...new Set(Object.values(ERRORS).map((kind) => kind.type))];
+  if (!types.some((known) => known === type)) return `\`type\` is one of ${types.join(', ')}`;
+  if (typeof retryable !== 'boolean') return '`retryable` is true or false';
+  if (typeof summary !== 'string' || summary === '') return '`summary` has the words for the caller';
+  return undefined;
+}
+
+/** All errors there are by now: the catalogue, and what packages have declared. */
+export function allErrors(): ReadonlyMap<string, ErrorKind> {
+  return new Map<string, ErrorKind>([...Object.entries(ERRORS), ...declared]);
+}
+
+/** @throws when nobody has declared the code */
+export function kindOf(code: ErrorCode | DeclaredCode): ErrorKind {
+  const kind = declared.get(code) ?? ERRORS[code as ErrorCode];
+  if (kind === undefined) throw new Error(`there is no error ${code}: declare it with declareErrors`);
+  return kind;
+}
+
+/** What one occurrence of an error says beside its kind. */
 export interface ErrorOptions {
   /** What to tell the caller; the catalogue's summary unless given. Never a secret, never content of the call. */
   readonly message?: string;
@@ -442,10 +507,10 @@ export class GatewayError extends Error {
   readonly retryable: boolean;
 
   constructor(
-    readonly code: ErrorCode,
+    readonly code: ErrorCode | DeclaredCode,
     readonly options: ErrorOptions = {},
   ) {
-    const kind = ERRORS[code];
+    const kind = kindOf(code);
     super(options.message ?? kind.summary, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'GatewayError';
     this.status = options.status ?? kind.status;
@@ -454,7 +519,8 @@ export class GatewayError extends Error {
   }
 }
 
-export function fail(code: ErrorCode, options: ErrorOptions = {}): GatewayError {
+/** Makes an error of the catalogue: `throw fail('FORBIDDEN', { message: '…' })`. */
+export function fail(code: ErrorCode | DeclaredCode, options: ErrorOptions = {}): GatewayError {
   return new GatewayError(code, options);
 }
 

@@ -1,2 +1,12 @@
 /** `tollgate/errors`: the errors that clients are told of. */
-export { ERRORS, type ErrorCode, type ErrorOptions, fail, GatewayError } from '../core/errors';
+export {
+  type DeclaredCode,
+  type DeclaredErrors,
+  declareErrors,
+  ERRORS,
+  type ErrorCode,
+  type ErrorKind,
+  type ErrorOptions,
+  fail,
+  GatewayError,
+} from '../core/errors';

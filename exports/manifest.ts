@@ -1,2 +1,2 @@
 /** `tollgate/manifest`: what the file that system.config.yml names exports. */
-export { type Manifest, pluginManifest, policiesManifest } from '../core/gateway/manifest';
+export { type Brought, type Manifest, manifest, pluginManifest, policiesManifest } from '../core/gateway/manifest';

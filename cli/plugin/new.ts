@@ -65,6 +65,7 @@ const { object, shape } = require('tollgate/shape');
 
 module.exports = pluginManifest(
   definePlugin({
+    contract: 'plugin/1',
     name: '${name}',
     summary: 'Says hello.',
     // Its settings in system.config.yml.

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { CallKey } from '../accounts/identify';
-import type { ErrorCode } from '../errors';
+import type { DeclaredCode, ErrorCode } from '../errors';
 import type { BodyOwner } from '../http/buffered-bytes';
 import type { Reader } from '../http/query';
 import type { Schema } from '../settings';
 import type { Session } from '../sign-in/sessions';
 
+/** Of HTTP; `*` is any. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
 /** What a route's handler is given beside Node's request and response. */
@@ -19,6 +20,7 @@ export interface Visit extends Pick<BodyOwner, 'onEnd'> {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** Answers a request, or throws. */
 export type Handler = (visit: Visit, request: IncomingMessage, response: ServerResponse) => Promise<void>;
 /** Of a route that shows or changes what an account owns, whoever of the account asks. */
 export type AccountHandler = (
@@ -26,11 +28,13 @@ export type AccountHandler = (
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
+/** Of a route that needs an API key. */
 export type KeyHandler = (
   visit: Visit & { readonly accountId: string; readonly key: CallKey },
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
+/** Of a route that needs a session of the console. */
 export type SessionHandler = (
   visit: Visit & { readonly accountId: string; readonly session: Session },
   request: IncomingMessage,
@@ -84,7 +88,7 @@ export type Route = {
   /** What it answers when all is well, by status; none where it only refuses. */
   readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** Errors of its own, beside those that every route of its kind may have. */
-  readonly errors?: readonly ErrorCode[];
+  readonly errors?: readonly (ErrorCode | DeclaredCode)[];
   /** Who pays for it how; default: it is free. */
   readonly billing?: { readonly type: string; readonly [detail: string]: unknown };
   /** It is there at the direct addresses of upstreams too. */
@@ -110,6 +114,7 @@ export type Route = {
 /** A route whose handler needs to know no more than the account. */
 export type AccountRoute = Omit<Extract<Route, { auth: 'key' }>, 'handle'> & { readonly handle: AccountHandler };
 
+/** What a route answers with one status. */
 export interface RouteAnswer {
   readonly description: string;
   /** Of a JSON body, with `shape` of core/http/shape.ts; absent where there is no body. */

@@ -38,6 +38,11 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly inputs?: number | undefined;
   /** Where the objects are that the call names; undefined where it names none. */
   readonly kept?: KeptPlace | undefined;
+  /**
+   * The body, parsed; undefined where it is larger than 1 MiB, for to parse it would hold up every other call. It is parsed
+   * once; what is changed in it reaches nobody.
+   */
+  read(): unknown;
   /** The kinds of objects that its answer may make; undefined where it makes none. */
   readonly makes?: readonly SharedObject[] | undefined;
 }
@@ -196,7 +201,10 @@ export interface BrokenStream {
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The fields policies leave for each other; each has the one policy that writes it. */
+/**
+ * The fields policies leave for each other; each has the one policy that writes it. A package adds its own:
+ * `declare module 'tollgate/policy' { interface CallFields { tenant: Tenant } }`.
+ */
 export interface CallFields {
   key: CallKey;
   request: ModelRequest;
@@ -206,7 +214,42 @@ export interface CallFields {
   answer: Answer;
 }
 
+/** The name of a field that policies leave for each other. */
 export type CallField = keyof CallFields;
+
+/** What every call has of its own: no field that a package adds may take its place. */
+const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
+  id: true,
+  createdAt: true,
+  startedMs: true,
+  protocol: true,
+  path: true,
+  facts: true,
+  foretold: true,
+  mirror: true,
+  upstreamSocket: true,
+  newIds: true,
+  hasLeft: true,
+  left: true,
+  leftAtMs: true,
+  cutOff: true,
+  cutOffBy: true,
+  isCutOff: true,
+  isOutOfMoney: true,
+  onCutOff: true,
+  onLeave: true,
+  onRefusal: true,
+  refusal: true,
+  onEnd: true,
+  end: true,
+  beginStep: true,
+  endStep: true,
+};
+
+/** Whether a policy may leave a field of this name for the next. */
+export function mayBeField(name: string): boolean {
+  return !Object.hasOwn(OWN_MEMBERS, name) && !(name in Object.prototype);
+}
 
 /** What later steps of a pipeline may do, for those before them; as it is configured. */
 export interface Foretold {

@@ -1,5 +1,6 @@
+import { type Contract, requireContract } from '../contracts';
 import { guardAdapter } from './guarded-adapter';
-import type { AnyAdapter, Framing, TranslatingAdapter, UpstreamAdapter } from './upstream';
+import type { AnyAdapter, TranslatingAdapter, UpstreamAdapter } from './upstream';
 import { fromTokenCounts } from './usage';
 
 interface Registered {
@@ -7,45 +8,43 @@ interface Registered {
   readonly guarded: UpstreamAdapter;
 }
 
-/** Contracts that this version understands. */
-const CONTRACTS: readonly unknown[] = ['upstream/1', 'upstream/2'];
+const NATIVE: Contract = {
+  kind: 'adapter',
+  versions: ['upstream/1', 'upstream/2'],
+  functions: ['request', 'authorize', 'judge', 'readEvent', 'readBody'],
+  optional: ['sign'],
+};
+
+/** Of an adapter with a dialect of its own. */
+const TRANSLATING: Contract = {
+  ...NATIVE,
+  versions: ['upstream/2'],
+  functions: ['request', 'authorize', 'judge', 'answer'],
+  optional: ['sign', 'readError'],
+};
 
 const adapters = new Map<string, Registered>();
 
-/** Each function that the gateway calls, of a native adapter and of one with a dialect of its own. */
-const NATIVE = ['request', 'authorize', 'judge', 'readEvent', 'readBody'];
-const TRANSLATING = ['request', 'authorize', 'judge', 'answer'];
-
 /** Returns what removes it again. @throws when it is not of this contract, or another adapter has the name already. */
 export function registerAdapter(adapter: AnyAdapter): () => void {
-  refuseOtherContracts(adapter);
-  const known = adapters.get(adapter.name);
-  if (known !== undefined && known.given !== adapter) throw new Error(`two adapters are named "${adapter.name}"`);
-  adapters.set(adapter.name, { given: adapter, guarded: guardAdapter(toCurrent(adapter)) });
-  return () => void adapters.delete(adapter.name);
-}
-
-/** Packages are written outside, and without a compiler perhaps. */
-function refuseOtherContracts(adapter: AnyAdapter): void {
-  const { name, contract } = adapter;
-  if (!CONTRACTS.includes(contract))
+  const isOfOwnDialect = isTranslating(adapter);
+  requireContract(adapter, isOfOwnDialect ? TRANSLATING : NATIVE);
+  const { name, framing } = adapter;
+  if (framing !== undefined && typeof framing.open !== 'function')
+    throw new Error(`the adapter "${name}" has a \`framing\` without the function \`open\`: its contract asks for it`);
+  if (!isOfOwnDialect && !(Array.isArray(adapter.protocols) && adapter.protocols.length > 0))
     throw new Error(
-      `the adapter "${name}" is written for the contract ${contract}; this version of Tollgate has ${CONTRACTS.join(' and ')}`,
+      `the adapter "${name}" names no protocols: write those that clients may speak to it, or a \`dialect\` of its own`,
     );
-  const given: Readonly<Record<string, unknown>> = { ...adapter };
-  const missing = (isTranslating(adapter) ? TRANSLATING : NATIVE).filter((each) => typeof given[each] !== 'function');
-  if (missing.length > 0) throw new Error(`the adapter "${name}" lacks ${missing.join(', ')}`);
-  const { sign, framing } = given;
-  if (sign !== undefined && typeof sign !== 'function')
-    throw new Error(`the adapter "${name}" has a \`sign\` that is no function`);
-  if (framing !== undefined && typeof (framing as Partial<Framing>).open !== 'function')
-    throw new Error(`the adapter "${name}" has a \`framing\` without the function \`open\``);
-  if (!isTranslating(adapter) && !(Array.isArray(adapter.protocols) && adapter.protocols.length > 0))
-    throw new Error(`the adapter "${name}" names no protocols, and no dialect of its own`);
+  const known = adapters.get(name);
+  if (known !== undefined && known.given !== adapter)
+    throw new Error(`two adapters are named "${name}": give this one another name`);
+  adapters.set(name, { given: adapter, guarded: guardAdapter(toCurrent(adapter)) });
+  return () => void adapters.delete(name);
 }
 
 function isTranslating(adapter: AnyAdapter): adapter is TranslatingAdapter {
-  return 'dialect' in adapter;
+  return typeof adapter === 'object' && adapter !== null && 'dialect' in adapter;
 }
 
 /** Returns an adapter of an earlier contract, or of a dialect of its own, in the form that the gateway uses. */

@@ -33,6 +33,7 @@ export interface ProtocolFacts {
   readonly webSocket?: true;
 }
 
+/** A protocol that clients speak. */
 export type Protocol = keyof typeof PROTOCOLS;
 
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly Protocol[] as readonly [Protocol, ...Protocol[]];

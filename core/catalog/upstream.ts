@@ -31,6 +31,7 @@ export type BodyEdit =
   | { readonly member: string; readonly push: string /* JSON text of one more item of the array that is there */ }
   | { readonly member: string; readonly drop: true };
 
+/** What an adapter asks its upstream with. */
 export interface UpstreamRequest {
   /** Path and query below the upstream's base URL, for example `/v1/messages?beta=true`. */
   readonly path: string;
@@ -205,6 +206,7 @@ export interface Continuation {
   follow(): StreamFollower;
 }
 
+/** What a caller has been given of an answer that broke off. */
 export interface AnswerBeginning {
   /** Not empty, and without white space at its end, which some upstreams refuse. */
   readonly text: string;
@@ -212,6 +214,7 @@ export interface AnswerBeginning {
   readonly outputTokensLeft: number | undefined;
 }
 
+/** Follows one caller's stream, and knows what was said. */
 export interface StreamFollower {
   /** An event as the caller was given it. */
   note(event: SseEvent): void;

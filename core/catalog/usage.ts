@@ -2,6 +2,7 @@
 export const FRESH_METERS = ['input', 'audioInput', 'imageInput'] as const;
 export const CACHE_READ_METERS = ['cacheRead', 'audioCacheRead'] as const;
 export const CACHE_WRITE_METERS = ['cacheWrite', 'cacheWrite1h'] as const;
+/** Tokens that go in. */
 export const INPUT_METERS = [...FRESH_METERS, ...CACHE_READ_METERS, ...CACHE_WRITE_METERS] as const;
 /** Tokens that come out. */
 export const OUTPUT_METERS = ['output', 'audioOutput', 'imageOutput'] as const;
@@ -34,6 +35,7 @@ export interface Usage {
   readonly unknown?: readonly string[];
 }
 
+/** Nothing was reported. */
 export const UNKNOWN_USAGE: Usage = { passes: [] };
 
 /** Leaves out what is undefined. */
@@ -68,6 +70,7 @@ export function totalInputTokens(usage: Usage): number {
   return tokensOf(usage, INPUT_METERS) ?? 0;
 }
 
+/** All tokens that came out; undefined where none were reported. */
 export function outputTokens(usage: Usage): number | undefined {
   return tokensOf(usage, OUTPUT_METERS);
 }

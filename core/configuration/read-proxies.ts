@@ -11,7 +11,7 @@ type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** A plugin's name and its checked settings. */
 interface SettledPlugin {
-  readonly manifest: { readonly name: string };
+  readonly plugin: { readonly name: string };
   readonly settings: unknown;
 }
 
@@ -21,7 +21,7 @@ export function readProxies(
   plugins: readonly SettledPlugin[],
   problems: LocatedProblem[],
 ): Proxies {
-  const ofConsole = plugins.find(({ manifest }) => manifest.name === 'console')?.settings;
+  const ofConsole = plugins.find(({ plugin }) => plugin.name === 'console')?.settings;
   const { proxies: oldCount } = (ofConsole ?? {}) as { readonly proxies?: number };
   const { value: count = 0 } = either(
     { path: ['proxies', 'count'], value: proxies.count },

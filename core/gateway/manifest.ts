@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { UpstreamAdapter, UpstreamAdapter1 } from '../catalog/upstream';
+import type { Schema } from '../settings';
 import type { Plugin } from './plugin';
 import type { Policy } from './policy';
 
@@ -15,7 +17,14 @@ export interface ExpressGatewayPolicy {
   readonly policy: (action: Record<string, unknown>) => Middleware;
 }
 
-/** What a plugin's `manifest.ts` exports. */
+/** All that one package brings. */
+export interface Brought {
+  readonly plugins: readonly Plugin[];
+  readonly policies: readonly Policy[];
+  readonly adapters: readonly (UpstreamAdapter | UpstreamAdapter1)[];
+}
+
+/** What the file that system.config.yml names exports. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -23,7 +32,10 @@ export interface Manifest {
   readonly policies: readonly string[];
   readonly init: (context: PluginContext) => void;
   /** Ours, beside what Express Gateway reads. */
-  readonly tollgate: { readonly plugin?: Plugin; readonly policies?: readonly Policy[] };
+  readonly tollgate: Brought & {
+    /** The file of Tollgate that has made it: that of another copy registers what nobody asks. */
+    readonly madeBy: string;
+  };
 }
 
 type Initialise = (manifest: Manifest, context: PluginContext) => void;
@@ -37,33 +49,47 @@ export function initialiseWith(work: Initialise): void {
   initialise = work;
 }
 
-/** Returns the manifest of a plugin, for its `manifest.ts` to export. */
-export function pluginManifest(plugin: Plugin): Manifest {
-  return manifestOf(plugin.name, [], { plugin });
-}
-
-/** Returns the manifest of a set of policies. */
-export function policiesManifest(name: string, policies: readonly Policy[]): Manifest {
-  return manifestOf(
-    name,
-    policies.map((policy) => policy.name),
-    { policies },
-  );
-}
-
 /** Express Gateway's plugin engine; a manifest must not ask for a newer one. */
 const ENGINE_VERSION = '1.2.0';
 
-function manifestOf(name: string, policies: readonly string[], tollgate: Manifest['tollgate']): Manifest {
-  const manifest: Manifest = {
-    name,
+/** This file, as every manifest of this copy of Tollgate says it. */
+export const OWN_MANIFESTS = __filename;
+
+/**
+ * Returns the manifest of a package: its plugins, policies and adapters together. Its name, which stands in system.config.yml, is that of
+ * the first it brings unless another is given.
+ */
+export function manifest({ name, ...brought }: Partial<Brought> & { readonly name?: string }): Manifest {
+  const { plugins = [], policies = [], adapters = [] } = brought;
+  const [first] = [...plugins, ...policies, ...adapters];
+  const own = name ?? first?.name ?? '';
+  const made: Manifest = {
+    name: own,
     version: ENGINE_VERSION,
-    schema: openSchema(`plugins/${name}`),
-    policies,
-    init: (context) => initialise(manifest, context),
-    tollgate,
+    schema: openSchema(`plugins/${own}`),
+    policies: policies.map((policy) => policy.name),
+    init: (context) => initialise(made, context),
+    tollgate: { plugins, policies, adapters, madeBy: OWN_MANIFESTS },
   };
-  return manifest;
+  return made;
+}
+
+/** Returns the manifest of a package that brings one plugin. */
+export function pluginManifest(plugin: Plugin): Manifest {
+  return manifest({ plugins: [plugin] });
+}
+
+/** Returns the manifest of a package that brings policies. */
+export function policiesManifest(name: string, policies: readonly Policy[]): Manifest {
+  return manifest({ name, policies });
+}
+
+/** The settings of a package in system.config.yml: those of its plugin; of several, each one's under its name. */
+export function settingsSchema({ plugins }: Pick<Brought, 'plugins'>): Schema {
+  const [only, ...others] = plugins;
+  if (only !== undefined && others.length === 0) return { additionalProperties: false, ...only.schema };
+  const each = plugins.map(({ name, schema }) => [name, { additionalProperties: false, default: {}, ...schema }]);
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(each) as object };
 }
 
 /** Settings are checked by us, strictly, before Express Gateway sees them; its own check would coerce. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Call, CallField, CallFields, Foretold } from '../calls/call';
 import type { PolicyShape } from '../configuration/policy-shape';
+import type { Contract } from '../contracts';
 import type { Schema, Settings } from '../settings';
 import type { Gateway } from './gateway';
 
@@ -17,9 +18,20 @@ export type Step<N extends CallField, P extends CallField> = (
   response: ServerResponse,
 ) => MaybeLater<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
 
+/** At once or by a promise. */
 export type MaybeLater<T> = T | Promise<T>;
 
+/** What is checked of each policy when its package is loaded. */
+export const POLICY_CONTRACT: Contract = {
+  kind: 'policy',
+  versions: ['policy/1'],
+  functions: ['prepare'],
+  optional: ['foretells'],
+};
+
+/** One question about each call of a pipeline. */
 export interface PolicyDefinition<S extends Schema, N extends CallField, P extends CallField> {
+  readonly contract: 'policy/1';
   /** Its folder under `policies/` and its name in gateway.config.yml. */
   readonly name: string;
   /** The question it answers, for documents and the configuration schema. */
@@ -40,6 +52,7 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
 
 /** A policy with its types forgotten, as pipelines hold it. */
 export interface Policy extends PolicyShape {
+  readonly contract: 'policy/1';
   prepare(settings: unknown, gateway: Gateway): AnyStep;
 }
 
@@ -49,6 +62,7 @@ export type AnyStep = (
   response: ServerResponse,
 ) => MaybeLater<Partial<CallFields> | undefined>;
 
+/** Helps TypeScript check a policy: its settings, what it needs, and what it provides. */
 export function definePolicy<
   const S extends Schema,
   const N extends CallField = never,

@@ -8,6 +8,7 @@ import { JsonScanner } from './json-scanner';
 import { answerEarly } from './lingering-close';
 import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, saysJson } from './read-body';
 
+/** Answers with JSON. */
 export function sendJson(
   response: ServerResponse,
   status: number,

@@ -10,6 +10,7 @@ export type Reader<T> = ((text: string) => T) & {
   readonly isRequired?: true;
 };
 
+/** Makes a reader of a function and the schema that the OpenAPI documents show. */
 export function reader<T>(schema: Schema, read: (text: string) => T): Reader<T> {
   return Object.assign((text: string) => read(text), { schema });
 }
@@ -31,6 +32,7 @@ function readWord<W extends string>(text: string, words: readonly W[]): W {
   return word;
 }
 
+/** `true` or `false`. */
 export function flagReader(standard: boolean): Reader<boolean> {
   return reader(
     { type: 'boolean', default: standard },
@@ -38,6 +40,7 @@ export function flagReader(standard: boolean): Reader<boolean> {
   );
 }
 
+/** What `readQuery` gives for its readers. */
 export type Filters<R extends Record<string, Reader<unknown>>> = {
   readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
 };
@@ -74,15 +77,18 @@ function wrong(name: string, message: string) {
 const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 100;
 
+/** `limit` and `cursor`, which every list takes. */
 export const PAGE_READERS = {
   limit: integerReader(1, MAX_LIMIT, { default: DEFAULT_LIMIT }),
   cursor: reader({ type: 'string', description: 'The nextCursor of the answer before.' }, (text) => text),
 };
 
+/** The page that a list is asked for. */
 export function pageOf(filters: Filters<typeof PAGE_READERS>): PageRequest {
   return { limit: filters.limit ?? DEFAULT_LIMIT, cursor: filters.cursor };
 }
 
+/** A whole number within bounds. */
 export function integerReader(minimum: number, maximum: number, more: Schema = {}): Reader<number> {
   return reader({ type: 'integer', minimum, maximum, ...more }, (text) => readInteger(text, minimum, maximum));
 }
@@ -101,6 +107,7 @@ export const readText = reader({ type: 'string', minLength: 1, maxLength: 500 },
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
+/** A UUID. */
 export const readUuid = reader({ type: 'string', format: 'uuid' }, (text) => {
   if (!UUID.test(text)) throw new RangeError('expected an id such as 019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d');
   return text.toLowerCase();

@@ -4,6 +4,7 @@ import type { Schema } from '../settings';
 
 const TEXT = { type: 'string' } as const;
 
+/** The schemas of single values. */
 export const shape = {
   text: TEXT,
   uuid: { type: 'string', format: 'uuid', example: '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d' },
@@ -17,6 +18,7 @@ export const shape = {
   any: {},
 } as const satisfies Record<string, Schema>;
 
+/** One of some words. */
 export function oneOf(...words: readonly string[]): Schema {
   return { type: 'string', enum: words };
 }
@@ -27,6 +29,7 @@ export function orNull(schema: Schema): Schema {
   return { ...schema, ...(words !== undefined && { enum: [...words, null] }), nullable: true };
 }
 
+/** An array. */
 export function listOf(items: Schema): Schema {
   return { type: 'array', items };
 }
@@ -44,10 +47,12 @@ export function objectWith(
   return { ...object(properties), properties: { ...properties, ...optional } };
 }
 
+/** An object whose names are data. */
 export function mapOf(values: Schema): Schema {
   return { type: 'object', additionalProperties: values };
 }
 
+/** What a list answers: `items` and `nextCursor`. */
 export function pageOf(items: Schema): Schema {
   return object({ items: listOf(items), nextCursor: orNull(TEXT) });
 }

@@ -29,7 +29,7 @@ interface ExpressApp extends Listener {
 /** Manifests whose `init` Express Gateway has run: it swallows the errors of those it could not load. */
 const initialised = new Set<string>();
 
-initialiseWith(({ name, tollgate: { policies = [] } }, context) => {
+initialiseWith(({ name, tollgate: { policies } }, context) => {
   initialised.add(name);
   for (const policy of policies) context.registerPolicy(toExpressGateway(policy));
 });

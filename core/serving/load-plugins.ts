@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, isAbsolute, join } from 'node:path';
+import { mayBeField } from '../calls/call';
+import { registerAdapter } from '../catalog/adapters';
 import type { Loaded } from '../configuration/configuration';
 import { type LocatedProblem, locate, withHint } from '../configuration/problems';
 import { readProxies } from '../configuration/read-proxies';
@@ -7,17 +9,19 @@ import { GATEWAY_SCHEMA, type SystemSettings } from '../configuration/schema';
 import type { Section } from '../configuration/section';
 import { readSystemSettings } from '../configuration/system-settings';
 import { ConfigurationError } from '../configuration/yaml-file';
-import type { Manifest } from '../gateway/manifest';
-import type { Policy } from '../gateway/policy';
+import { requireContract } from '../contracts';
+import { type Manifest, OWN_MANIFESTS, settingsSchema } from '../gateway/manifest';
+import { PLUGIN_CONTRACT, type Plugin } from '../gateway/plugin';
+import { POLICY_CONTRACT, type Policy } from '../gateway/policy';
 import type { Proxies } from '../http/proxies';
 import { leavesNothing } from '../left-open';
 import { compileCheck } from '../settings';
 import { ownerNumber, watchPlugin, within } from '../watchdog';
 
 export interface LoadedPlugin {
-  /** As system.config.yml names it, or with its full path where it was found. */
+  /** Its package, as system.config.yml names it, or with its full path where it was found. */
   readonly package: string;
-  readonly manifest: Manifest;
+  readonly plugin: Plugin;
   /** As its schema let them pass, with their defaults. */
   readonly settings: unknown;
 }
@@ -26,6 +30,7 @@ export interface LoadedPlugin {
 export interface LoadedPlugins extends Loaded<Policy> {
   /** Packages stand in it with full paths where they were found. */
   readonly system: SystemSettings;
+  readonly manifests: readonly Manifest[];
   readonly plugins: readonly LoadedPlugin[];
   readonly proxies: Proxies;
 }
@@ -41,19 +46,21 @@ export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): Loade
   const { settings, file } = readSystemSettings(configFolder, { ...env, EG_APP_ROOT: OWN_FOLDER });
   const system = locatePlugins(settings, configFolder);
   const problems: LocatedProblem[] = [];
-  const plugins = Object.entries(system.plugins).flatMap(([name, { package: packageName, ...own }]) => {
+  const packages = Object.entries(system.plugins).flatMap(([name, { package: packageName, ...own }]) => {
     watchPlugin(name, packageName);
-    const loaded = within(ownerNumber(`plugin ${name}`), () => loadPlugin(packageName, own));
+    const loaded = within(ownerNumber(`plugin ${name}`), () => loadPackage(name, packageName, own));
     if ('manifest' in loaded) return [loaded];
     problems.push(...loaded.problems.map((each) => ({ ...each, path: ['plugins', name, ...each.path] })));
     return [];
   });
-  refuseTwins(plugins, problems);
+  const plugins = packages.flatMap(pluginsOf);
+  refuseTwins(packages, problems);
   const sections = sectionsOf(plugins, problems);
   const proxies = readProxies(system, plugins, problems);
   if (problems.length > 0) throw new ConfigurationError(locate(file, problems));
-  const policies = plugins.flatMap(({ manifest }) => manifest.tollgate.policies ?? []);
-  return { system, plugins, policies, sections, proxies };
+  const manifests = packages.map(({ manifest }) => manifest);
+  const policies = manifests.flatMap(({ tollgate }) => tollgate.policies);
+  return { system, manifests, plugins, policies, sections, proxies };
 }
 
 /** Packages are looked for from the configuration's folder, then from Tollgate's own. Express Gateway is given full paths. */
@@ -69,69 +76,124 @@ function locatePlugins(system: SystemSettings, configFolder: string): SystemSett
   return { ...system, plugins: Object.fromEntries(plugins) as SystemSettings['plugins'] };
 }
 
+interface LoadedPackage {
+  readonly package: string;
+  readonly manifest: Manifest;
+  readonly settings: unknown;
+}
+
 /** Required here first, because Express Gateway swallows what goes wrong at import. */
-function loadPlugin(packageName: string, settings: object): LoadedPlugin | { problems: LocatedProblem[] } {
-  const required = requireManifest(packageName);
-  if (typeof required === 'string') return { problems: [{ path: ['package'], message: required }] };
-  const { plugin } = required.tollgate;
-  try {
-    plugin?.register?.();
-  } catch (cause) {
-    const place = cause instanceof Error ? cause.stack?.split('\n')[1]?.trim() : undefined;
-    return {
-      problems: [
-        { path: ['package'], message: `${packageName} failed in \`register\`: ${reasonOf(cause)} ${place ?? ''}` },
-      ],
-    };
+function loadPackage(
+  name: string,
+  packageName: string,
+  settings: object,
+): LoadedPackage | { problems: readonly LocatedProblem[] } {
+  const manifest = requireManifest(packageName);
+  if (typeof manifest === 'string') return { problems: [{ path: ['package'], message: manifest }] };
+  if (manifest.name !== name) {
+    const message = `${packageName} brings "${manifest.name}" and not "${name}": write ${manifest.name}: in place of ${name}:`;
+    return { problems: [{ path: [], message }] };
   }
-  if (plugin === undefined) return { package: packageName, manifest: required, settings };
-  const checked = compileCheck({ additionalProperties: false, ...plugin.schema })(settings);
+  try {
+    takeIn(manifest.tollgate);
+  } catch (cause) {
+    return { problems: [{ path: ['package'], message: `${packageName}: ${reasonOf(cause)}${placeOf(cause)}` }] };
+  }
+  const checked = compileCheck(settingsSchema(manifest.tollgate))(settings);
   if ('problems' in checked) return { problems: checked.problems.map(withHint) };
-  return { package: packageName, manifest: required, settings: checked.value };
+  return { package: packageName, manifest, settings: checked.value };
+}
+
+/** Registers what a package brings. @throws when something of it does not hold its contract, or is there already */
+function takeIn({ plugins, policies, adapters }: Manifest['tollgate']): void {
+  for (const plugin of plugins) requireContract(plugin, PLUGIN_CONTRACT);
+  for (const policy of policies) requirePolicy(policy);
+  for (const adapter of adapters) registerAdapter(adapter);
+  for (const { name, register } of plugins) {
+    try {
+      register?.();
+    } catch (cause) {
+      throw new Error(`the plugin "${name}" failed in \`register\`: ${reasonOf(cause)}`, { cause });
+    }
+  }
+}
+
+function requirePolicy(policy: Policy): void {
+  requireContract(policy, POLICY_CONTRACT);
+  const { name, needs, provides } = policy;
+  if (![needs, provides].every((fields) => Array.isArray(fields)))
+    throw new Error(`the policy "${name}" lacks \`needs\` or \`provides\`: write \`[]\` where there are none`);
+  const taken = provides.find((field) => !mayBeField(field));
+  if (taken !== undefined)
+    throw new Error(`the policy "${name}" provides \`${taken}\`, which every call has: give the field another name`);
+}
+
+/** Several plugins of one package have their settings under their names. */
+function pluginsOf({ package: packageName, manifest, settings }: LoadedPackage): LoadedPlugin[] {
+  const { plugins } = manifest.tollgate;
+  const own = settings as Readonly<Record<string, unknown>>;
+  const settingsOf = ({ name }: Plugin) => (plugins.length === 1 ? settings : own[name]);
+  return plugins.map((plugin) => ({ package: packageName, plugin, settings: settingsOf(plugin) }));
 }
 
 /** The manifest, or what is wrong with it. */
 function requireManifest(packageName: string): Manifest | string {
+  let manifest: Partial<Manifest>;
   try {
-    const manifest = require(packageName) as Partial<Manifest>;
-    if (manifest.tollgate !== undefined) return manifest as Manifest;
+    manifest = require(packageName) as Partial<Manifest>;
   } catch (cause) {
     const reason = reasonOf(cause);
     const isAbsent = reason === `Cannot find module '${packageName}'` && !isAbsolute(packageName);
     const next = isAbsent ? `; install it, or write ./${packageName} when it is a folder beside this file` : '';
     return `${packageName} cannot be loaded: ${reason}${next}`;
   }
-  return `${packageName} is not a Tollgate plugin: its manifest must be made with pluginManifest or policiesManifest`;
+  const { madeBy } = manifest.tollgate ?? {};
+  if (madeBy === OWN_MANIFESTS) return manifest as Manifest;
+  if (madeBy === undefined)
+    return `${packageName} is not a Tollgate plugin: what it exports must be made with \`manifest\` of tollgate/manifest`;
+  return `${packageName} is made with another copy of Tollgate (${madeBy}) than the one that serves (${OWN_MANIFESTS}): make tollgate a peer dependency of it, and install it once`;
 }
 
 function reasonOf(cause: unknown): string {
   return cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
 }
 
-/** Two plugins of one name would take each other's settings, metrics and log lines. */
-function refuseTwins(plugins: readonly LoadedPlugin[], problems: LocatedProblem[]): void {
+/** Where a package has thrown something by itself. */
+function placeOf(thrown: unknown): string {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  const place = cause instanceof Error ? cause.stack?.split('\n')[1]?.trim() : undefined;
+  return place === undefined ? '' : ` (${place})`;
+}
+
+/** Two plugins of one name would take each other's settings, metrics and log lines; of two policies only one could be meant. */
+function refuseTwins(packages: readonly LoadedPackage[], problems: LocatedProblem[]): void {
   const known = new Map<string, string>();
-  for (const { manifest, package: packageName } of plugins) {
-    const { name } = manifest;
-    const other = known.get(name);
-    if (other !== undefined)
-      problems.push({
-        path: ['plugins', name],
-        message: `two packages bring a plugin named "${name}": ${other} and ${packageName}`,
-      });
-    known.set(name, packageName);
+  for (const { manifest, package: packageName } of packages) {
+    const { plugins, policies } = manifest.tollgate;
+    for (const what of [
+      ...plugins.map(({ name }) => `plugin named "${name}"`),
+      ...policies.map(({ name }) => `policy named "${name}"`),
+    ]) {
+      const other = known.get(what);
+      if (other !== undefined)
+        problems.push({
+          path: ['plugins', manifest.name],
+          message: `two packages bring a ${what}: ${other} and ${packageName}; take one of them out, or give it another name`,
+        });
+      known.set(what, packageName);
+    }
   }
 }
 
 function sectionsOf(plugins: readonly LoadedPlugin[], problems: LocatedProblem[]): ReadonlyMap<string, Section> {
   const sections = new Map<string, Section>();
-  for (const { manifest } of plugins) {
-    for (const [name, section] of Object.entries(manifest.tollgate.plugin?.sections ?? {})) {
+  for (const { plugin } of plugins) {
+    for (const [name, section] of Object.entries(plugin.sections ?? {})) {
       if (sections.has(name) || Object.hasOwn(GATEWAY_SCHEMA.properties, name)) {
         const message = `its section "${name}" of gateway.config.yml is already taken`;
-        problems.push({ path: ['plugins', manifest.name], message });
+        problems.push({ path: ['plugins', plugin.name], message });
       }
-      sections.set(name, watched(section, `plugin ${manifest.name}`));
+      sections.set(name, watched(section, `plugin ${plugin.name}`));
     }
   }
   return sections;

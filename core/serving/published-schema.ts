@@ -1,6 +1,7 @@
 import { adapterNames, findAdapter } from '../catalog/adapters';
 import { gatewaySchema, type Loaded } from '../configuration/configuration';
 import { type GATEWAY_SCHEMA, SYSTEM_SCHEMA } from '../configuration/schema';
+import { settingsSchema } from '../gateway/manifest';
 import type { Schema } from '../settings';
 import type { LoadedPlugins } from './load-plugins';
 
@@ -31,12 +32,12 @@ export function publishedGatewaySchema({ policies, sections }: Loaded): JsonSche
   });
 }
 
-/** The JSON Schema of system.config.yml: with the settings of every plugin that is loaded. */
-export function publishedSystemSchema({ plugins }: Pick<LoadedPlugins, 'plugins'>): JsonSchema {
+/** The JSON Schema of system.config.yml: with the settings of every package that is loaded. */
+export function publishedSystemSchema({ manifests }: Pick<LoadedPlugins, 'manifests'>): JsonSchema {
   const { additionalProperties: anyPlugin } = SYSTEM_SCHEMA.properties.plugins;
-  const known = plugins.map(({ manifest: { name, tollgate } }) => {
-    const own = (tollgate.plugin?.schema ?? {}) as { properties?: object; required?: readonly string[] };
-    const summary = tollgate.plugin?.summary ?? 'The policies of a call.';
+  const known = manifests.map(({ name, tollgate }) => {
+    const own = settingsSchema(tollgate) as { properties?: object; required?: readonly string[] };
+    const summary = tollgate.plugins.map((plugin) => plugin.summary).join(' ') || 'The policies of a call.';
     const properties = { ...anyPlugin.properties, ...own.properties };
     const required = [...anyPlugin.required, ...(own.required ?? [])];
     return [name, { description: summary, type: 'object', additionalProperties: false, required, properties }] as const;

@@ -19,8 +19,8 @@ const STARTS_WITHIN_MS = 60_000;
 export function routesOf(plugins: readonly LoadedPlugin[], gateway: PluginGateway): readonly Route[] {
   const owners = new Map<Route, LoadedPlugin>();
   for (const loaded of plugins) {
-    const { manifest, settings } = loaded;
-    const own = ask(loaded, 'routes', () => manifest.tollgate.plugin?.routes?.(settings, gateway) ?? []);
+    const { plugin, settings } = loaded;
+    const own = ask(loaded, 'routes', () => plugin.routes?.(settings, gateway) ?? []);
     for (const route of own) owners.set(route, loaded);
   }
   refuseTwins(owners);
@@ -31,9 +31,7 @@ export function routesOf(plugins: readonly LoadedPlugin[], gateway: PluginGatewa
 
 /** The hosts that plugins answer for. @throws StartFailure that names the plugin when it throws */
 export function hostsOf(plugins: readonly LoadedPlugin[], gateway: PluginGateway): readonly OwnHosts[] {
-  return plugins.flatMap((loaded) =>
-    ask(loaded, 'hosts', () => loaded.manifest.tollgate.plugin?.hosts?.(loaded.settings, gateway) ?? []),
-  );
+  return plugins.flatMap((loaded) => ask(loaded, 'hosts', () => loaded.plugin.hosts?.(loaded.settings, gateway) ?? []));
 }
 
 /**
@@ -48,8 +46,8 @@ export async function startPlugins(
 ): Promise<Stop> {
   const stops: (() => Promise<void>)[] = [];
   for (const loaded of plugins) {
-    const { manifest, settings } = loaded;
-    const stop = await startInTime(loaded, withinMs, async () => manifest.tollgate.plugin?.start?.(settings, gateway));
+    const { plugin, settings } = loaded;
+    const stop = await startInTime(loaded, withinMs, async () => plugin.start?.(settings, gateway));
     if (stop !== undefined) stops.unshift(stop);
   }
   return async () => {
@@ -57,23 +55,23 @@ export async function startPlugins(
   };
 }
 
-function ask<T>(plugin: LoadedPlugin, place: string, work: () => T): T {
+function ask<T>(loaded: LoadedPlugin, place: string, work: () => T): T {
   try {
-    return within(ownerNumber(`plugin ${plugin.manifest.name}`), work);
+    return within(ownerNumber(`plugin ${loaded.plugin.name}`), work);
   } catch (cause) {
-    throw fault(plugin, place, cause);
+    throw fault(loaded, place, cause);
   }
 }
 
-async function startInTime<T>(plugin: LoadedPlugin, withinMs: number, start: () => Promise<T>): Promise<T> {
+async function startInTime<T>(loaded: LoadedPlugin, withinMs: number, start: () => Promise<T>): Promise<T> {
   const late = () =>
     new StartFailure(
-      `The plugin ${placeOf(plugin)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve once its work has begun.`,
+      `The plugin ${placeOf(loaded)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve once its work has begun.`,
     );
   try {
-    return await inTime(within(ownerNumber(`plugin ${plugin.manifest.name}`), start), withinMs, late);
+    return await inTime(within(ownerNumber(`plugin ${loaded.plugin.name}`), start), withinMs, late);
   } catch (cause) {
-    throw fault(plugin, 'start', cause);
+    throw fault(loaded, 'start', cause);
   }
 }
 
@@ -85,7 +83,7 @@ function fault(plugin: LoadedPlugin, place: string, cause: unknown): StartFailur
 }
 
 /** Its name, its package, and where both stand. */
-function placeOf({ manifest: { name }, package: packageName }: LoadedPlugin): string {
+function placeOf({ plugin: { name }, package: packageName }: LoadedPlugin): string {
   return `"${name}" (${packageName} in system.config.yml)`;
 }
 

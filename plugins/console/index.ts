@@ -9,6 +9,7 @@ const NO_WAY_IN =
 
 /** The console for account owners: docs/console.md. What other plugins show in it they serve themselves. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'console',
   summary: 'The web page under /console, signing in to it, and what it shows.',
   schema: {

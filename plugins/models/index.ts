@@ -3,6 +3,7 @@ import { modelRoutes } from './routes';
 
 /** Which models can be called; docs/contract.md, section 1.2. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'models',
   summary: 'The list of models that can be routed now, with prices.',
   schema: { type: 'object', additionalProperties: false, properties: {} },

@@ -1,6 +1,6 @@
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { mapValues } from '../../core/map-values';
-import { CALL_ERROR_SCHEMA, ERROR_CATALOGUE, ERROR_CODES, ERROR_SCHEMA } from './errors';
+import { CALL_ERROR_SCHEMA, ERROR_SCHEMA, errorCatalogue, errorCodes } from './errors';
 import { header } from './header';
 import { modelPaths } from './model-calls';
 import { CHAT_REQUEST, EMBEDDINGS_REQUEST, MESSAGES_REQUEST, RESPONSES_REQUEST } from './model-requests';
@@ -11,7 +11,8 @@ import { tagsOf } from './tags';
 
 const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
-const ERROR_SCHEMAS = { Error: ERROR_SCHEMA, ErrorCode: ERROR_CODES };
+/** Made with each document: packages may have declared codes since this file was read. */
+const errorSchemas = () => ({ Error: ERROR_SCHEMA, ErrorCode: errorCodes() });
 
 const PLATFORM_HEADERS = {
   Source: header('`platform`: the gateway made this answer; `provider`: an upstream did.', 'string'),
@@ -49,7 +50,7 @@ export function publicDocument(gateway: PluginGateway): object {
       },
       schemas: mapValues(
         {
-          ...ERROR_SCHEMAS,
+          ...errorSchemas(),
           CallError: CALL_ERROR_SCHEMA,
           MessagesRequest: MESSAGES_REQUEST,
           ChatRequest: CHAT_REQUEST,
@@ -74,7 +75,7 @@ export function adminDocument(gateway: PluginGateway): object {
     components: {
       securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' } },
       headers: PLATFORM_HEADERS,
-      schemas: mapValues(ERROR_SCHEMAS, toOpenApi),
+      schemas: mapValues(errorSchemas(), toOpenApi),
     },
   };
 }
@@ -83,6 +84,6 @@ function head(title: string, description: string, { configRevision }: PluginGate
   return {
     openapi: '3.0.3',
     info: { title, version: '1', description, license: LICENSE, 'x-config-revision': configRevision },
-    'x-errors': ERROR_CATALOGUE,
+    'x-errors': errorCatalogue(),
   };
 }

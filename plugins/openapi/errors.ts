@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '../../core/errors';
+import { allErrors, type DeclaredCode, type ErrorCode, kindOf } from '../../core/errors';
 import { object, oneOf, orNull, shape } from '../../core/http/shape';
 
 /** The envelope of docs/contract.md, section 3. */
@@ -23,30 +23,39 @@ export const CALL_ERROR_SCHEMA = {
   ],
 };
 
-export const ERROR_CODES = { type: 'string', enum: Object.keys(ERRORS) };
+/** Every code there is, those of packages too. */
+export function errorCodes() {
+  return { type: 'string', enum: [...allErrors().keys()] };
+}
 
 /** The whole catalogue, for programs that decide by code. */
-export const ERROR_CATALOGUE = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
+export function errorCatalogue() {
+  return [...allErrors()].map(([code, kind]) => ({ code, ...kind }));
+}
+
+type AnyCode = ErrorCode | DeclaredCode;
 
 /**
  * One answer for each status, which says what codes it may carry.
  * @param badRequests codes that are 400 here, whatever the catalogue says
  */
 export function errorResponses(
-  codes: readonly ErrorCode[],
+  codes: readonly AnyCode[],
   schema: 'Error' | 'CallError' = 'Error',
-  badRequests: readonly ErrorCode[] = [],
+  badRequests: readonly AnyCode[] = [],
 ): Record<string, object> {
-  const byStatus = new Map<number, ErrorCode[]>(badRequests.length > 0 ? [[400, [...badRequests]]] : []);
-  for (const code of new Set(codes))
-    byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
+  const byStatus = new Map<number, AnyCode[]>(badRequests.length > 0 ? [[400, [...badRequests]]] : []);
+  for (const code of new Set(codes)) {
+    const { status } = kindOf(code);
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
   return Object.fromEntries(
     [...byStatus].map(([status, each]) => [String(status), errorResponse(summaries(each), schema)]),
   );
 }
 
-function summaries(codes: readonly ErrorCode[]): string {
-  return codes.map((code) => `\`${code}\`: ${ERRORS[code].summary}`).join('\n\n');
+function summaries(codes: readonly AnyCode[]): string {
+  return codes.map((code) => `\`${code}\`: ${kindOf(code).summary}`).join('\n\n');
 }
 
 export function errorResponse(description: string, schema: string): object {

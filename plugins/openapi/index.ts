@@ -3,6 +3,7 @@ import { documentRoutes } from './routes';
 
 /** The OpenAPI documents of what is loaded; docs/contract.md, section 1.3. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'openapi',
   summary: 'The OpenAPI documents of both listeners, as the configuration in force makes them.',
   schema: { type: 'object', additionalProperties: false, properties: {} },

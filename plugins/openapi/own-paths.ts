@@ -1,5 +1,5 @@
 import type { Route, RouteAnswer } from '../../core/api/route';
-import type { ErrorCode } from '../../core/errors';
+import type { DeclaredCode, ErrorCode } from '../../core/errors';
 import { mapValues } from '../../core/map-values';
 import { errorResponses } from './errors';
 import { header } from './header';
@@ -86,7 +86,7 @@ function response({ description, schema, mediaType = JSON_TYPE, orAs = {}, heade
   };
 }
 
-function errorsOf(route: Route): readonly ErrorCode[] {
+function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
   const needsKey = route.listener === 'admin' || route.auth === 'key';
   const isPublic = route.listener === 'public' && route.auth === 'key';
   return [

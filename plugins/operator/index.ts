@@ -7,6 +7,7 @@ import { operatorRoutes } from './routes';
 
 /** The operator's API under /admin/v1; docs/contract.md, section 7. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'operator',
   summary: 'Accounts, keys, credits and users for whoever runs the gateway, and a watch over the ledger.',
   schema: {

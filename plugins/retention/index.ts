@@ -5,6 +5,7 @@ import { startLoop } from '../../core/loop';
 const LOOK_EVERY_MS = 3_600_000;
 
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'retention',
   summary: 'Makes the months of the tables that grow with every call ahead of time, and drops those that are past.',
   schema: {

@@ -13,6 +13,7 @@ const engines = new WeakMap<PluginGateway, Engine>();
 
 /** Changes that go out in stages; docs/rollouts.md. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'rollouts',
   summary: 'Changes that go out in stages, are watched, and come back by themselves.',
   schema: { type: 'object', additionalProperties: false, properties: {} },

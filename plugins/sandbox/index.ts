@@ -35,6 +35,7 @@ function servicesOf(gateway: PluginGateway): Services {
 
 /** Sandboxes; docs/contract.md, section 8. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'sandbox',
   summary: 'Sandboxes: instances that run at suppliers and are billed by the second.',
   schema: {

@@ -3,6 +3,7 @@ import { storedResponseRoutes } from './routes';
 
 /** Answers of the Responses protocol that a vendor keeps; docs/contract.md, section 4.6. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'stored-responses',
   summary: 'Shows, cancels and deletes the responses that a vendor keeps, for the account that made them.',
   schema: { type: 'object', additionalProperties: false, properties: {} },

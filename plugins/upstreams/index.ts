@@ -9,6 +9,7 @@ import responses from './responses';
 import vertex from './vertex';
 
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'upstreams',
   summary: 'The wire dialects upstreams speak; one file each.',
   schema: { type: 'object', properties: {} },

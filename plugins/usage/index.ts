@@ -3,6 +3,7 @@ import { usageRoutes } from './routes';
 
 /** What calls used and cost; docs/contract.md, sections 6 and 7. */
 export default definePlugin({
+  contract: 'plugin/1',
   name: 'usage',
   summary: 'Balance, usage records and their CSV export.',
   schema: { type: 'object', additionalProperties: false, properties: {} },

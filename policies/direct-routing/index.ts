@@ -11,6 +11,7 @@ import { definePolicy } from '../../core/gateway/policy';
 import { hostOf } from '../../core/http/request-target';
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'direct-routing',
   summary: 'Which upstream does the address name?',
   schema: { type: 'object', properties: {} },

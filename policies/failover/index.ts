@@ -19,6 +19,7 @@ const BUDGET = new RetryBudget();
 const SLOTS = new UpstreamSlots();
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'failover',
   summary: 'Which upstream answers? Its first content is seen, nothing is sent yet.',
   schema: {

@@ -9,6 +9,7 @@ import { ConcurrentCalls } from './concurrent-calls';
 const CONCURRENT = new ConcurrentCalls();
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'key-auth',
   summary: 'Who is calling?',
   schema: {

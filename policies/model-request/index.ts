@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ModelRequest } from '../../core/calls/call';
+import { readOnce } from '../../core/calls/read-once';
 import { agentOf, sessionInMetadata, sessionOf } from '../../core/calls/session-ids';
 import type { CacheWrites } from '../../core/catalog/price';
 import { operationOf, type Protocol } from '../../core/catalog/protocols';
@@ -35,6 +36,7 @@ export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
 };
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'model-request',
   summary: 'What is asked?',
   schema: {
@@ -161,6 +163,7 @@ async function readRequest(
     makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
     sealed: observer.parts.sealed,
     body: { chunks, byteLength, members: observer.members.places },
+    read: readOnce(chunks, byteLength),
     modelRequested: fields.modelRequested,
     stream: fields.stream,
     // A vendor's compaction takes no limit: one that a body names bounds nothing.

@@ -21,6 +21,7 @@ import { answerKeeper, sendStored } from './stored-answer';
 import { withUnreported } from './unreported';
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'reserve-settle',
   summary: 'Can they pay for it? Settles when the call ends.',
   schema: {

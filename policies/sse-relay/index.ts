@@ -7,6 +7,7 @@ import { sendRelay } from './relay';
 import { sendStream } from './stream';
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'sse-relay',
   summary: 'Gives the answer to the caller and feeds the meter.',
   schema: {

@@ -28,6 +28,7 @@ const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', { alone: Strateg
 };
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'strategy-routing',
   summary: 'Where may it go, best first?',
   schema: {

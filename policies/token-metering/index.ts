@@ -2,6 +2,7 @@ import { definePolicy } from '../../core/gateway/policy';
 import { TokenMeter } from './token-meter';
 
 export default definePolicy({
+  contract: 'policy/1',
   name: 'token-metering',
   summary: 'What will it have used?',
   schema: { type: 'object', properties: {} },

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { expect } from 'chai';
 import { filesUnder, textOf } from '../support/sources';
 
@@ -7,6 +8,14 @@ const SUITES: Readonly<Record<string, string>> = {
   './dialect-conformance': './dist/conformance/dialect.js',
   './supplier-conformance': './dist/conformance/supplier.js',
 };
+
+/** Where the source only passes a type on, the file that declares it is asked. */
+function hasDocstring(source: string, name: string): boolean {
+  const text = textOf(`${source}.ts`);
+  const passedOn = new RegExp(`export type \\{[^}]*\\b${name}\\b[^}]*\\} from '\\./([^']+)'`).exec(text)?.[1];
+  if (passedOn !== undefined) return hasDocstring(posix.join(posix.dirname(source), passedOn), name);
+  return new RegExp(`\\*/\\nexport (const|function|interface|type|class|abstract class) ${name}\\b`).test(text);
+}
 
 describe('what the package exports', () => {
   it('is the files of exports/ and the conformance suites', () => {
@@ -18,6 +27,20 @@ describe('what the package exports', () => {
       './package.json': './package.json',
     };
     expect(published, 'name each file of exports/ under "exports" of package.json').to.deep.equal(expected);
+  });
+
+  it('says of each name what it is', () => {
+    const silent = filesUnder('exports').flatMap((path) =>
+      [...textOf(path).matchAll(/export (?:type )?\{([^}]*)\} from '\.\.\/([^']+)'/g)].flatMap(
+        ([, names = '', source = '']) =>
+          names
+            .split(',')
+            .map((name) => name.trim().replace('type ', ''))
+            .filter((name) => name !== '' && !hasDocstring(source, name))
+            .map((name) => `${name} of ${source}.ts`),
+      ),
+    );
+    expect(silent, 'write a comment that begins with /** before the declaration').to.deep.equal([]);
   });
 
   it('names each thing: a file of exports/ re-exports nothing as a whole', () => {

@@ -30,6 +30,7 @@ const route = (path, work) => ({
   },
 });
 module.exports = pluginManifest(definePlugin({
+  contract: 'plugin/1',
   name: 'blocking',
   summary: 'Blocks.',
   schema: { type: 'object', properties: {} },
@@ -47,6 +48,7 @@ const { definePolicy } = require('${dist}/exports/policy.js');
 const { policiesManifest } = require('${dist}/exports/manifest.js');
 ${BLOCK}
 module.exports = policiesManifest('slow-policies', [definePolicy({
+  contract: 'policy/1',
   name: 'blocking-policy',
   summary: 'Blocks.',
   schema: { type: 'object', properties: {} },

@@ -40,6 +40,7 @@ const faults = {
   telling: { readBody: (body) => ({ ...chat.readBody(body), ...(body.ok === false && { error: { body } }) }) },
 };
 module.exports = pluginManifest(definePlugin({
+  contract: 'plugin/1',
   name: 'faulty',
   summary: 'Adapters that throw.',
   schema: { type: 'object', properties: {} },
@@ -182,6 +183,7 @@ const { registerAdapter } = require('${dist}/exports/upstream.js');
 const { definePlugin } = require('${dist}/exports/plugin.js');
 const { pluginManifest } = require('${dist}/exports/manifest.js');
 module.exports = pluginManifest(definePlugin({
+  contract: 'plugin/1',
   name: 'outside',
   summary: 'An adapter.',
   schema: { type: 'object', properties: {} },

@@ -19,9 +19,12 @@ async function packaged(made: string): Promise<{ readonly folder: string; readon
     'index.js': `
 const { definePlugin } = require('${dist}/exports/plugin.js');
 const { definePolicy } = require('${dist}/exports/policy.js');
-const { pluginManifest, policiesManifest } = require('${dist}/exports/manifest.js');
+const { manifest, pluginManifest, policiesManifest } = require('${dist}/exports/manifest.js');
+const { defineAdapter, registerAdapter } = require('${dist}/exports/upstream.js');
+const { registerSupplier } = require('${dist}/exports/supplier.js');
+const { declareErrors } = require('${dist}/exports/errors.js');
 const schema = { type: 'object', properties: {} };
-const plugin = (name, own) => pluginManifest(definePlugin({ name, summary: 'Of a test.', schema, ...own }));
+const plugin = (name, own) => pluginManifest(definePlugin({ contract: 'plugin/1', name, summary: 'Of a test.', schema, ...own }));
 module.exports = ${made};
 `,
   });
@@ -30,13 +33,73 @@ module.exports = ${made};
 
 const SHIPPED = parse(textOf('system.config.yml')).plugins as Record<string, object>;
 
+/** The manifest of a policy with a mistake. */
+const policy = (mistake: string) =>
+  `manifest({ name: 'bad', policies: [{ ...definePolicy({
+    contract: 'policy/1', name: 'odd', summary: 'S', schema, needs: [], provides: [], prepare: () => () => undefined,
+  }), ${mistake} }] })`;
+
 describe('A plugin with a mistake', function () {
   this.timeout(60_000);
 
   for (const [mistake, made, words] of [
     ['throws in its start', `plugin('bad', { start: async () => { throw new Error('no port'); } })`, 'no port'],
     ['throws in its routes', `plugin('bad', { routes: () => { throw new Error('no table'); } })`, 'no table'],
-    ['has the name of another', `plugin('usage', {})`, 'two packages bring a plugin named "usage"'],
+    [
+      'has the name of another',
+      `manifest({ name: 'bad', plugins: [definePlugin({ contract: 'plugin/1', name: 'usage', summary: 'S', schema })] })`,
+      'two packages bring a plugin named "usage"',
+    ],
+    [
+      'has another name than its key',
+      `plugin('good', {})`,
+      'brings "good" and not "bad": write good: in place of bad:',
+    ],
+    ['is written for another contract', `plugin('bad', { contract: 'plugin/9' })`, 'has plugin/1: install a release'],
+    ['names no contract', `plugin('bad', { contract: undefined })`, "write `contract: 'plugin/1'` in it"],
+    ['has something else for a function', `plugin('bad', { routes: [] })`, 'has routes, and not as a function'],
+    ['has no schema', `plugin('bad', { schema: undefined })`, 'the plugin "bad" has no schema'],
+    [
+      'throws in its register',
+      `plugin('bad', { register: () => { throw new Error('no card'); } })`,
+      'in `register`: no card',
+    ],
+    ['brings a policy of another contract', policy(`contract: 'policy/9'`), 'the contract policy/9'],
+    ['brings a policy without prepare', policy('prepare: undefined'), 'the policy "odd" lacks prepare'],
+    ['brings a policy without needs', policy('needs: undefined'), 'lacks `needs` or `provides`'],
+    ['brings a policy that is there', policy(`name: 'failover'`), 'two packages bring a policy named "failover"'],
+    ['takes a member of every call', policy(`provides: ['cutOff']`), 'provides `cutOff`, which every call has'],
+    [
+      'brings an adapter of another contract',
+      `manifest({ name: 'bad', adapters: [{ contract: 'upstream/9', name: 'odd', protocols: ['chat'], schema }] })`,
+      'the contract upstream/9; this version of Tollgate has upstream/1 and upstream/2',
+    ],
+    [
+      'brings an adapter without functions',
+      `manifest({ name: 'bad', adapters: [{ contract: 'upstream/2', name: 'odd', protocols: ['chat'], schema }] })`,
+      'lacks request, authorize, judge, readEvent, readBody',
+    ],
+    [
+      'brings a driver of another contract',
+      `plugin('bad', { register: () => registerSupplier({ contract: 'supplier/9', name: 'odd', schema, offeringSchema: schema }) })`,
+      'the driver "odd" is written for the contract supplier/9',
+    ],
+    [
+      'brings a driver without open',
+      `plugin('bad', { register: () => registerSupplier({ contract: 'supplier/1', name: 'odd', schema, offeringSchema: schema }) })`,
+      'the driver "odd" lacks open',
+    ],
+    [
+      'declares an error that is there',
+      `void declareErrors({ FORBIDDEN: {} })`,
+      'FORBIDDEN cannot be declared: the code is taken',
+    ],
+    [
+      'is made with another copy of Tollgate',
+      `{ ...plugin('bad', {}), tollgate: { plugins: [], policies: [], adapters: [], madeBy: '/elsewhere/manifest.js' } }`,
+      'made with another copy of Tollgate (/elsewhere/manifest.js)',
+    ],
+    ['exports something else', `{}`, 'must be made with `manifest` of tollgate/manifest'],
     [
       'takes the address of a model call',
       `plugin('bad', { routes: () => [
@@ -67,6 +130,7 @@ describe('A policy that never resolves', function () {
     upstream = await startUpstream();
     upstream.always(messagesAnswer());
     const never = await packaged(`policiesManifest('never', [definePolicy({
+  contract: 'policy/1',
       name: 'never', summary: 'Waits.', schema, needs: [], provides: [], prepare: () => () => new Promise(() => {}),
     })])`);
     gateway = await startGateway({

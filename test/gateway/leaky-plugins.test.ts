@@ -13,6 +13,7 @@ const net = require('node:net');
 const { definePolicy } = require('${dist}/exports/policy.js');
 const { policiesManifest } = require('${dist}/exports/manifest.js');
 const policy = (name, prepare) => definePolicy({
+  contract: 'policy/1',
   name, summary: 'Does nothing.', schema: { type: 'object', properties: {} }, needs: [], provides: [], prepare,
 });
 const server = net.createServer().listen(0).unref();
@@ -35,6 +36,7 @@ const PLUGIN = (dist: string) => `
 const { definePlugin } = require('${dist}/exports/plugin.js');
 const { pluginManifest } = require('${dist}/exports/manifest.js');
 module.exports = pluginManifest(definePlugin({
+  contract: 'plugin/1',
   name: 'leaky-section',
   summary: 'Checks its section.',
   schema: { type: 'object', properties: {} },

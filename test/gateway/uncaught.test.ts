@@ -21,6 +21,7 @@ const faults = {
 };
 
 module.exports = pluginManifest(definePlugin({
+  contract: 'plugin/1',
   name: 'faulty',
   summary: 'Fails when it is asked to.',
   schema: { type: 'object', properties: {} },

@@ -16,6 +16,7 @@ export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelReque
     inputTokensEstimate: 1_000,
     reading: textReading(rest.inputTokensEstimate ?? 1_000),
     body: { chunks: [], byteLength: 0, members: new Map() },
+    read: () => undefined,
     ...rest,
   };
 }

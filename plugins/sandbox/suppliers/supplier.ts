@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
+import { type Contract, requireContract } from '../../../core/contracts';
 import type { Schema, Settings } from '../../../core/settings';
 
 /**
@@ -88,6 +89,7 @@ export const WORK_FOLDER = '/workspace';
 /** The most entries of one list. */
 export const LIST_LIMIT = 10_000;
 
+/** What the supplier can do. */
 export interface SupplierCapabilities {
   /** A second create under one name is refused with the first: after a lost answer the same create may be repeated. */
   readonly uniqueName: boolean;
@@ -116,6 +118,7 @@ export interface InstanceReference {
 /** Labels an instance carries at its supplier for life. */
 export type Tags = Readonly<Record<string, string>>;
 
+/** What an instance is to have. */
 export interface InstanceSpec {
   /** Virtual CPUs; parts of one are possible. */
   readonly cpu: number;
@@ -129,6 +132,7 @@ export interface InstanceSpec {
   readonly settings: unknown;
 }
 
+/** What an instance is made with, beside what it has. */
 export interface CreateOptions {
   /** Made of our id and a number; the same for every repetition. Letters, digits and hyphens, at most 63. */
   readonly name: string;
@@ -137,8 +141,10 @@ export interface CreateOptions {
   readonly birthTtlSeconds: number;
 }
 
+/** What the supplier says of an instance. */
 export type Inspection = Found | Gone;
 
+/** The supplier has the instance. */
 export interface Found extends InstanceSummary {
   readonly kind: 'found';
   /** Changes when it was started anew, so that what was in its memory is lost. Empty until it runs. */
@@ -147,6 +153,7 @@ export interface Found extends InstanceSummary {
   readonly endedAt: Date | undefined;
 }
 
+/** The supplier says that there is no such instance. */
 export interface Gone {
   readonly kind: 'gone';
   /** When it ended, where the supplier still knows. */
@@ -156,6 +163,7 @@ export interface Gone {
 /** `ended`: it is still there, does not run and was not asked to stop. */
 export type InstanceState = 'starting' | 'running' | 'suspended' | 'ended';
 
+/** What a list says of an instance. */
 export interface InstanceSummary {
   readonly reference: InstanceReference;
   readonly state: InstanceState;
@@ -163,6 +171,7 @@ export interface InstanceSummary {
   readonly createdAt: Date;
 }
 
+/** A command that is to be run. */
 export interface CommandSpec {
   /** Chosen by us, a UUID; names the command for `signal` and `inspectCommand`, in other processes too. */
   readonly id: string;
@@ -175,6 +184,7 @@ export interface CommandSpec {
   readonly stdin?: Buffer | undefined;
 }
 
+/** A command that has been started. */
 export interface RunningCommand {
   /** What it prints, as it comes; ends when the command has ended. Whoever reads slowly slows the command. */
   readonly output: AsyncIterable<OutputFrame>;
@@ -182,11 +192,13 @@ export interface RunningCommand {
   readonly exit: Promise<CommandExit>;
 }
 
+/** A piece of what a command prints. */
 export interface OutputFrame {
   readonly stream: 'stdout' | 'stderr';
   readonly bytes: Buffer;
 }
 
+/** How a command ended. */
 export interface CommandExit {
   /** 128 + the signal's number when a signal ended it. */
   readonly exitCode: number;
@@ -195,6 +207,7 @@ export interface CommandExit {
 /** `lost`: the supplier knows nothing of it any more. */
 export type CommandState = { readonly is: 'running' | 'lost' } | ({ readonly is: 'ended' } & CommandExit);
 
+/** The signals that a command can be sent. */
 export const COMMAND_SIGNALS = [
   'SIGHUP',
   'SIGINT',
@@ -207,13 +220,16 @@ export const COMMAND_SIGNALS = [
   'SIGSTOP',
 ] as const;
 
+/** One of them. */
 export type CommandSignal = (typeof COMMAND_SIGNALS)[number];
 
+/** A file, read as it arrives. */
 export interface FileContent {
   readonly byteLength: number;
   readonly content: Readable;
 }
 
+/** One entry of a folder. */
 export interface FileEntry {
   /** Relative below `WORK_FOLDER`, without a leading `./`; absolute elsewhere. */
   readonly path: string;
@@ -222,6 +238,7 @@ export interface FileEntry {
   readonly modifiedAt: Date;
 }
 
+/** Where a port of an instance is reached. */
 export interface PortAddress {
   /** `http://host:port` without a path. */
   readonly url: string;
@@ -327,10 +344,14 @@ export function defineSupplier<const S extends Schema, const O extends Schema>(
 
 const kinds = new Map<string, SupplierKind>();
 
-/** @throws when another driver has the name already. */
+const CONTRACT: Contract = { kind: 'driver', versions: ['supplier/1'], functions: ['open'] };
+
+/** @throws when it is not of this contract, or another driver has the name already. */
 export function registerSupplier(kind: SupplierKind): void {
+  requireContract(kind, CONTRACT);
   const known = kinds.get(kind.name);
-  if (known !== undefined && known !== kind) throw new Error(`two supplier drivers are named "${kind.name}"`);
+  if (known !== undefined && known !== kind)
+    throw new Error(`two supplier drivers are named "${kind.name}": give this one another name`);
   kinds.set(kind.name, kind);
 }
 

@@ -28,8 +28,17 @@ const unused = async () => {
 
 /** Stand-ins for the real policies: what matters here is their names, settings, needs and provisions. */
 const POLICIES = [
-  definePolicy({ name: 'who', summary: '', schema: nothing, needs: [], provides: ['key'], prepare: () => unused }),
   definePolicy({
+    contract: 'policy/1',
+    name: 'who',
+    summary: '',
+    schema: nothing,
+    needs: [],
+    provides: ['key'],
+    prepare: () => unused,
+  }),
+  definePolicy({
+    contract: 'policy/1',
     name: 'what',
     summary: '',
     schema: { type: 'object', properties: { prefixes: { type: 'array', items: { type: 'string' }, default: ['x-'] } } },
@@ -38,6 +47,7 @@ const POLICIES = [
     prepare: () => unused,
   }),
   definePolicy({
+    contract: 'policy/1',
     name: 'where',
     summary: '',
     schema: {
@@ -53,6 +63,7 @@ const POLICIES = [
     prepare: () => unused,
   }),
   definePolicy({
+    contract: 'policy/1',
     name: 'reply',
     summary: '',
     schema: nothing,

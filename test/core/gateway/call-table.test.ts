@@ -9,6 +9,7 @@ import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exch
 /** A pipeline that answers with its own name. */
 function pipeline(name: string, endpoints: readonly Partial<EndpointSettings>[]): PipelineSettings<Policy> {
   const policy = definePolicy({
+    contract: 'policy/1',
     name: 'answer',
     summary: '',
     schema: { type: 'object', properties: {} },

@@ -17,6 +17,7 @@ function pipelineOf(steps: readonly AnyStep[]): PipelineSettings<Policy> {
     endpoints: [],
     steps: steps.map((step, index) => {
       const policy: Policy = {
+        contract: 'policy/1',
         name: `step-${index}`,
         summary: '',
         schema: {},

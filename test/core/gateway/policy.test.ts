@@ -8,6 +8,7 @@ const schema = { type: 'object', properties: {} } as const;
 describe('definePolicy', () => {
   it('closes the schema: an unknown setting is refused', () => {
     const policy = definePolicy({
+      contract: 'policy/1',
       name: 'p',
       summary: '',
       schema,
@@ -23,6 +24,7 @@ describe('definePolicy', () => {
   it('gives the settings to prepare as they were checked', () => {
     let given: unknown;
     const policy = definePolicy({
+      contract: 'policy/1',
       name: 'p',
       summary: '',
       schema: { type: 'object', properties: { attempts: { type: 'integer', default: 4 } } },
@@ -43,6 +45,7 @@ describe('definePolicy', () => {
     const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
 
     definePolicy({
+      contract: 'policy/1',
       name: 'uses-what-it-needs',
       summary: '',
       schema,
@@ -52,6 +55,7 @@ describe('definePolicy', () => {
     });
 
     definePolicy({
+      contract: 'policy/1',
       name: 'uses-what-it-does-not-need',
       summary: '',
       schema,
@@ -62,6 +66,7 @@ describe('definePolicy', () => {
     });
 
     definePolicy({
+      contract: 'policy/1',
       name: 'returns-what-it-provides',
       summary: '',
       schema,
@@ -71,6 +76,7 @@ describe('definePolicy', () => {
     });
 
     definePolicy({
+      contract: 'policy/1',
       name: 'returns-nothing',
       summary: '',
       schema,
@@ -81,6 +87,7 @@ describe('definePolicy', () => {
     });
 
     definePolicy({
+      contract: 'policy/1',
       name: 'returns-the-wrong-thing',
       summary: '',
       schema,
@@ -91,6 +98,7 @@ describe('definePolicy', () => {
     });
 
     definePolicy({
+      contract: 'policy/1',
       name: 'needs-what-nobody-has',
       summary: '',
       schema,
@@ -101,6 +109,7 @@ describe('definePolicy', () => {
     });
 
     definePolicy({
+      contract: 'policy/1',
       name: 'takes-a-setting-for-what-it-is-not',
       summary: '',
       schema: { type: 'object', properties: { attempts: { type: 'integer' } } },
@@ -111,6 +120,7 @@ describe('definePolicy', () => {
     });
 
     definePolicy({
+      contract: 'policy/1',
       name: 'writes-a-field-of-the-call',
       summary: '',
       schema,

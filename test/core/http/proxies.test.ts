@@ -4,10 +4,9 @@ import type { Server } from 'node:http';
 import { pino } from 'pino';
 import type { LocatedProblem } from '../../../core/configuration/problems';
 import { readProxies } from '../../../core/configuration/read-proxies';
-import type { Manifest } from '../../../core/gateway/manifest';
 import { warnOfUnnamedProxies } from '../../../core/http/proxies';
 
-const pluginOf = (name: string, settings: object) => ({ manifest: { name } as Manifest, settings });
+const pluginOf = (name: string, settings: object) => ({ plugin: { name }, settings });
 
 function read({ system = {}, connections = {}, plugins = {} }: Record<string, object>) {
   const problems: LocatedProblem[] = [];

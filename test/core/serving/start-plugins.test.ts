@@ -20,7 +20,7 @@ const route = (method: string, path: string, listener = 'public') => ({ listener
 function plugin(name: string, own: object): LoadedPlugin {
   return {
     package: `./${name}`,
-    manifest: { name, tollgate: { plugin: own } },
+    plugin: { name, ...own },
     settings: {},
   } as unknown as LoadedPlugin;
 }

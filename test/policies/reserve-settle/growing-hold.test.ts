@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { ErrorCode, GatewayError } from '../../../core/errors';
+import type { GatewayError } from '../../../core/errors';
 import { LedgerUnavailable, type RenewOutcome } from '../../../core/ledger/ledger';
 import { AHEAD_SECONDS, GROWTH_TIMES, GrowingHold, mayGrow } from '../../../policies/reserve-settle/growing-hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
@@ -15,7 +15,7 @@ const request = sampleModelRequest({ stream: true });
 
 describe('A hold that grows', () => {
   let asked: bigint[];
-  let cutOffBy: ErrorCode[];
+  let cutOffBy: string[];
   let hold: GrowingHold;
 
   function grow(renew: () => Promise<RenewOutcome>): void {

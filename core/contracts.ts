@@ -1,0 +1,42 @@
+/** What packages outside bring to the gateway. */
+export type Brought = 'adapter' | 'driver' | 'plugin' | 'policy';
+
+/** What a contract asks of a value, whatever its types say: packages may be written without a compiler. */
+export interface Contract {
+  readonly kind: Brought;
+  /** Those that this version of Tollgate understands, the newest last. */
+  readonly versions: readonly string[];
+  /** Each function that the gateway calls. */
+  readonly functions: readonly string[];
+  /** Functions that may be left out. */
+  readonly optional?: readonly string[];
+}
+
+/** @throws Error that says what is wrong and what to do, when a value does not hold its contract */
+export function requireContract(value: unknown, contract: Contract): void {
+  const { kind, versions, functions, optional = [] } = contract;
+  const members = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
+  const { name, contract: written, schema } = members;
+  if (typeof name !== 'string' || name === '')
+    throw new Error(`${articleOf(kind)} ${kind} has no name: give it the word that configurations use`);
+  const who = `the ${kind} "${name}"`;
+  if (typeof written !== 'string')
+    throw new Error(`${who} names no contract: write \`contract: '${versions.at(-1)}'\` in it`);
+  if (!versions.includes(written))
+    throw new Error(
+      `${who} is written for the contract ${written}; this version of Tollgate has ${versions.join(' and ')}: install a release of its package for one of them`,
+    );
+  const missing = functions.filter((each) => typeof members[each] !== 'function');
+  if (missing.length > 0) throw new Error(`${who} lacks ${missing.join(', ')}: ${written} asks for each as a function`);
+  const odd = optional.filter((each) => members[each] !== undefined && typeof members[each] !== 'function');
+  if (odd.length > 0)
+    throw new Error(`${who} has ${odd.join(', ')}, and not as a function: leave it out, or make it one`);
+  if (typeof schema !== 'object' || schema === null)
+    throw new Error(
+      `${who} has no schema: write \`schema: { type: 'object', properties: {} }\` where it has no settings`,
+    );
+}
+
+function articleOf(kind: Brought): string {
+  return kind === 'adapter' ? 'an' : 'a';
+}
