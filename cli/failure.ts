@@ -18,3 +18,12 @@ export class Refusal extends Failure {
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
+
+/** A program that this one ran has ended, and said itself what there was to say. */
+export class Ended extends Error {
+  override readonly name = 'Ended';
+
+  constructor(readonly status: number) {
+    super(`ended with status ${status}`);
+  }
+}

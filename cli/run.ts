@@ -23,7 +23,8 @@ import validateConfig from './config/validate';
 import addCredit from './credits/add';
 import addDebit from './debits/add';
 import showDialect from './dialects/show';
-import { Failure, UsageError } from './failure';
+import { Ended, Failure, UsageError } from './failure';
+import init from './init/init';
 import compareInvoice from './invoices/compare';
 import fetchInvoice from './invoices/fetch';
 import createKey from './keys/create';
@@ -43,6 +44,7 @@ import listSandboxes from './sandboxes/list';
 import losePlace from './sandboxes/lose';
 import listOrphans from './sandboxes/orphans';
 import listPlaces from './sandboxes/places';
+import start from './start/start';
 import ejectUpstream from './upstreams/eject';
 import listUpstreams from './upstreams/list';
 import restoreUpstream from './upstreams/restore';
@@ -126,6 +128,7 @@ export async function run(
   } catch (error) {
     // Commander has written its own message; its status is 0 after --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    if (error instanceof Ended) return error.status;
     if (!(error instanceof Failure || error instanceof UsageError)) throw error;
     output.note(`tollgate: ${error.message}`);
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
@@ -149,6 +152,8 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
     const noun = root.command(name).description(summary);
     for (const verb of verbs) verb(noun, open);
   }
+  init(root, open);
+  start(root, open);
   showBalance(root, open);
   showCompletion(root, open);
   return root;

@@ -1,4 +1,4 @@
-import { parseJson } from '../wire/read-answer';
+import { parseJson } from '../parse-json';
 
 /** Parsing holds up every other call: 1 MiB takes about 10 ms. */
 const LARGEST_PARSED_BYTES = 1_024 * 1_024;

@@ -6,6 +6,8 @@ const SOURCES = ['core', 'policies', 'plugins', 'migrations', 'cli', 'console', 
 
 /** Installs and builds, each only when it is missing or older than what it is made from. */
 export async function prepare(root, say) {
+  // A package that npm has installed is complete, and has no lock file.
+  if (!existsSync(join(root, 'package-lock.json'))) return;
   if (needsInstall(root)) {
     say('Installing packages (npm ci) …');
     await npm(root, ['ci', '--no-audit', '--no-fund']);

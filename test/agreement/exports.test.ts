@@ -1,12 +1,13 @@
 import { posix } from 'node:path';
 import { expect } from 'chai';
+import { mapValues } from '../../core/map-values';
 import { filesUnder, textOf } from '../support/sources';
 
 /** Suites that are published under a name of their own. */
 const SUITES: Readonly<Record<string, string>> = {
-  './conformance': './dist/conformance/upstream.js',
-  './dialect-conformance': './dist/conformance/dialect.js',
-  './supplier-conformance': './dist/conformance/supplier.js',
+  './conformance': './dist/conformance/upstream',
+  './dialect-conformance': './dist/conformance/dialect',
+  './supplier-conformance': './dist/conformance/supplier',
 };
 
 /** Where the source only passes a type on, the file that declares it is asked. */
@@ -19,11 +20,11 @@ function hasDocstring(source: string, name: string): boolean {
 
 describe('what the package exports', () => {
   it('is the files of exports/ and the conformance suites', () => {
-    const { exports: published } = JSON.parse(textOf('package.json')) as { exports: Record<string, string> };
+    const { exports: published } = JSON.parse(textOf('package.json')) as { exports: Record<string, unknown> };
     const files = filesUnder('exports').map((path) => path.slice('exports/'.length, -'.ts'.length));
+    const doors = { ...Object.fromEntries(files.map((name) => [`./${name}`, `./dist/exports/${name}`])), ...SUITES };
     const expected = {
-      ...Object.fromEntries(files.map((name) => [`./${name}`, `./dist/exports/${name}.js`])),
-      ...SUITES,
+      ...mapValues(doors, (path) => ({ types: `${path}.d.ts`, default: `${path}.js` })),
       './package.json': './package.json',
     };
     expect(published, 'name each file of exports/ under "exports" of package.json').to.deep.equal(expected);

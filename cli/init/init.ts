@@ -1,0 +1,67 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import type { Verb } from '../command';
+import { makeFolder } from '../make-folder';
+import { showText } from '../output';
+import { OWN_FOLDER } from '../own-folder';
+
+const CONFIGURATION = ['gateway.config.yml', 'system.config.yml'];
+
+const init: Verb = (root, open) => {
+  root
+    .command('init <folder>')
+    .description('begin a gateway of your own: a folder with both configuration files and a package.json')
+    .action(async (given: string, _options: object, command) => {
+      const { output } = open(command);
+      const folder = resolve(given);
+      await makeFolder(folder);
+      const files: Record<string, string> = {
+        'package.json': await packageOf(basename(folder)),
+        '.gitignore': 'node_modules\n.tollgate\n',
+      };
+      for (const name of CONFIGURATION) files[name] = await shipped(name);
+      for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+      await showText(output, { folder, files: Object.keys(files) }, nextSteps(given));
+    });
+};
+
+/** The shipped file, with its schema where npm puts it. */
+async function shipped(name: string): Promise<string> {
+  const text = await readFile(join(OWN_FOLDER, name), 'utf8');
+  return text.replace('$schema=./schemas/', '$schema=./node_modules/tollgate/schemas/');
+}
+
+async function packageOf(folder: string): Promise<string> {
+  const { version, engines } = JSON.parse(await readFile(join(OWN_FOLDER, 'package.json'), 'utf8')) as {
+    readonly version: string;
+    readonly engines: object;
+  };
+  const own = {
+    name:
+      folder
+        .toLowerCase()
+        .replace(/[^a-z0-9._-]+/g, '-')
+        .replace(/^[._-]+/, '') || 'my-gateway',
+    version: '1.0.0',
+    private: true,
+    engines,
+    scripts: { start: 'tollgate start', demo: 'tollgate start --demo', check: 'tollgate config validate' },
+    dependencies: { tollgate: `^${version}` },
+  };
+  return `${JSON.stringify(own, null, 2)}\n`;
+}
+
+function nextSteps(folder: string): string[] {
+  return [
+    `${folder} has a gateway. To try it with a demo upstream, an account and a key:`,
+    '',
+    `  cd ${folder}`,
+    '  npm install',
+    '  npx tollgate start --demo',
+    '',
+    'For real models set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name your upstreams in gateway.config.yml; then',
+    '`npx tollgate config validate` says what is wrong, and `npx tollgate start` serves.',
+  ];
+}
+
+export default init;

@@ -1,0 +1,13 @@
+import { mkdir } from 'node:fs/promises';
+import { Failure } from './failure';
+
+/** Makes a folder that is not there yet. @throws Failure where it is, or cannot be made */
+export async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === 'EEXIST' ? 'is there already: choose another name' : `cannot be made (${code})`;
+    throw new Failure(`${folder} ${why}.`, { cause });
+  }
+}

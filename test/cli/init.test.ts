@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runTollgate } from '../support/command-line';
+import { temporaryFolder } from '../support/databases';
+import { textOf } from '../support/sources';
+
+describe('a gateway of one’s own', () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  before(async () => {
+    folder = await temporaryFolder();
+  });
+  after(() => folder.remove());
+
+  it('is begun with the shipped configuration, whose schemas are where npm puts them', async () => {
+    const path = join(folder.path, 'My Gateway');
+    const { status, out } = await runTollgate(['init', path]);
+    assert.equal(status, 0);
+    assert.match(out, /npx tollgate start --demo/);
+    for (const name of ['gateway.config.yml', 'system.config.yml']) {
+      const [first, ...rest] = (await readFile(join(path, name), 'utf8')).split('\n');
+      assert.match(first ?? '', /\$schema=\.\/node_modules\/tollgate\/schemas\//);
+      assert.deepEqual(rest, textOf(name).split('\n').slice(1));
+    }
+    assert.equal(JSON.parse(await readFile(join(path, 'package.json'), 'utf8')).name, 'my-gateway');
+  });
+
+  it('is not begun over what is there', async () => {
+    await runTollgate(['init', join(folder.path, 'kept')]);
+    const again = await runTollgate(['init', join(folder.path, 'kept')]);
+    assert.equal(again.status, 1);
+    assert.match(again.notes, /is there already/);
+  });
+
+  it('is not started from a folder without a configuration', async () => {
+    const { status, notes } = await runTollgate(['start', folder.path]);
+    assert.equal(status, 1);
+    assert.match(notes, /has no system\.config\.yml\. `tollgate init <folder>` begins/);
+  });
+});
