@@ -9,7 +9,6 @@ import type {
   UpstreamAdapter,
   UpstreamAdapter1,
   UpstreamFailure,
-  Verdict,
 } from '../core/catalog/upstream';
 import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
 import { annotateCost } from '../core/wire/annotate-cost';
@@ -17,52 +16,36 @@ import { applyBodyEdits } from '../core/wire/body-edits';
 import { FinishTracker } from '../core/wire/finish-tracker';
 import { findMembers, sliceChunks } from '../core/wire/json-members';
 import { type SseFrame, SseSplitter } from '../core/wire/sse';
+import type { ExpectedCounts, RecordedBody, RecordedFailure, RecordedStream, Recordings } from './recordings';
 
-export type ExpectedCounts = Readonly<Partial<Record<Meter, number>>>;
+export {
+  type ExpectedCounts,
+  type RecordedBody,
+  type RecordedFailure,
+  type RecordedStream,
+  type Recordings,
+  readRecordings,
+  sampleRecordings,
+} from './recordings';
 
-/** A recorded stream and what the adapter has to make of it. */
-export interface RecordedStream {
-  readonly name: string;
-  readonly bytes: Buffer;
-  /** The same stream as the vendor frames it, for an adapter with `framing`; `bytes` are what becomes of it. */
-  readonly framed?: Buffer;
-  /** The known counts of all passes, by meter; what is left out must stay unknown. */
-  readonly usage: ExpectedCounts;
-  /** UTF-8 bytes of text, reasoning and tool arguments. */
-  readonly contentBytes: number;
-  readonly ends: 'done' | 'error';
-  /** What is to be done about the error it ends with, had nothing been said before. */
-  readonly verdict?: Verdict;
-  readonly choices?: number;
-}
-
-export interface RecordedBody {
-  readonly name: string;
-  readonly bytes: Buffer;
-  readonly usage: ExpectedCounts;
-  readonly contentBytes: number;
-}
-
-export interface RecordedFailure {
-  readonly status: number;
-  readonly body: unknown;
-  readonly verdict: Verdict;
-}
-
-export interface ConformanceSubject {
+/** An adapter, and what was recorded of the upstream that it is for. */
+export interface ConformanceSubject extends Recordings {
   readonly adapter: UpstreamAdapter | UpstreamAdapter1;
   /** Its own settings, as its schema lets them pass. */
   readonly settings: unknown;
   /** The protocol the recordings were made in. */
   readonly protocol: Protocol;
-  readonly streams: readonly RecordedStream[];
-  readonly bodies: readonly RecordedBody[];
-  readonly failures: readonly RecordedFailure[];
+  /** The members of an answer that lead to what it reports of usage; `['usage']` unless it says otherwise. */
+  readonly usageAt?: readonly string[];
+  /** Where an upstream is told of the model: in a member of the body, in the path, or not at all. */
+  readonly modelIn?: { readonly member: string } | 'path' | 'nowhere';
 }
 
 /** With an adapter of the current contract. */
-type Subject = ConformanceSubject & { readonly adapter: UpstreamAdapter };
+type Subject = ConformanceSubject &
+  Required<Pick<ConformanceSubject, 'usageAt' | 'modelIn'>> & { readonly adapter: UpstreamAdapter };
 
+/** One thing that an adapter has to hold. */
 export interface ConformanceCheck {
   readonly name: string;
   /** @throws AssertionError */
@@ -74,7 +57,7 @@ export interface ConformanceCheck {
  * `for (const { name, run } of upstreamConformance(subject)) it(name, run);`
  */
 export function upstreamConformance(given: ConformanceSubject): ConformanceCheck[] {
-  const subject = { ...given, adapter: toCurrent(given.adapter) };
+  const subject = { usageAt: ['usage'], modelIn: { member: 'model' }, ...given, adapter: toCurrent(given.adapter) };
   return [
     ...subject.streams.flatMap((stream) => streamChecks(subject, stream)),
     ...subject.bodies.flatMap((body) => bodyChecks(subject, body)),
@@ -84,9 +67,22 @@ export function upstreamConformance(given: ConformanceSubject): ConformanceCheck
   ];
 }
 
-function streamChecks({ adapter, protocol }: Subject, stream: RecordedStream): ConformanceCheck[] {
+function streamChecks(subject: Subject, stream: RecordedStream): ConformanceCheck[] {
   const frames = split(stream.bytes, [stream.bytes]);
-  const notes = frames.map((frame) => adapter.readEvent(frame));
+  try {
+    const notes = frames.map((frame) => subject.adapter.readEvent(frame));
+    return readStreamChecks(subject, stream, frames, notes);
+  } catch (error) {
+    return [{ name: `stream ${stream.name}: is read`, run: () => assert.ifError(error) }];
+  }
+}
+
+function readStreamChecks(
+  { adapter, protocol }: Subject,
+  stream: RecordedStream,
+  frames: readonly SseFrame[],
+  notes: readonly EventNote[],
+): ConformanceCheck[] {
   const check = (name: string, run: () => void): ConformanceCheck => ({ name: `stream ${stream.name}: ${name}`, run });
   const checks = [
     check('the same notes at every byte split', () => {
@@ -200,9 +196,10 @@ function errorCheck(
   });
 }
 
-function bodyChecks({ adapter }: Subject, { name, bytes, usage, contentBytes }: RecordedBody): ConformanceCheck[] {
-  const body = JSON.parse(bytes.toString()) as Record<string, unknown>;
-  return [
+function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedBody): ConformanceCheck[] {
+  const { name, bytes, usage, contentBytes, verdict } = recorded;
+  const body: unknown = JSON.parse(bytes.toString());
+  const checks: ConformanceCheck[] = [
     {
       name: `answer ${name}: usage, content and price as expected`,
       run: () => {
@@ -215,11 +212,23 @@ function bodyChecks({ adapter }: Subject, { name, bytes, usage, contentBytes }: 
     {
       name: `answer ${name}: counts that are no counts are unknown, never 0`,
       run: () => {
-        assert.deepEqual(countsIn(adapter.readBody({ ...body, usage: undefined }).usage), {});
+        assert.deepEqual(countsIn(adapter.readBody(changedAt(body, usageAt, () => undefined)).usage), {});
         for (const nonsense of [-1, 1.5, 1e308, '7', null, {}, []]) {
-          const spoiled = spoilNumbers(body['usage'], nonsense);
-          assert.deepEqual(countsIn(adapter.readBody({ ...body, usage: spoiled }).usage), {}, JSON.stringify(nonsense));
+          const spoiled = changedAt(body, usageAt, (reported) => spoilNumbers(reported, nonsense));
+          assert.deepEqual(countsIn(adapter.readBody(spoiled).usage), {}, JSON.stringify(nonsense));
         }
+      },
+    },
+  ];
+  if (verdict === undefined) return checks;
+  return [
+    ...checks,
+    {
+      name: `answer ${name}: the error is told, and judged`,
+      run: () => {
+        const { error } = adapter.readBody(body);
+        assert(error, 'readBody tells of no error');
+        assert.equal(adapter.judge({ protocol, status: 200, headers: {}, body: error.body }), verdict);
       },
     },
   ];
@@ -281,7 +290,7 @@ const CREDENTIAL = 'credential-of-the-platform';
 const SAMPLE = ` {"stream" :true,"seed": 123456789012345678901234567890,
   "mod\\u0065l":"as the client says", "priority":5,"messages":[{"role":"user","content":"\\u00e9\\/ 1.0"}] ,"max_tokens":7} `;
 
-function requestChecks({ adapter, protocol, settings }: Subject): ConformanceCheck[] {
+function requestChecks({ adapter, protocol, settings, modelIn }: Subject): ConformanceCheck[] {
   const members = findMembers([Buffer.from(SAMPLE)]) ?? assert.fail('the sample is no JSON');
   const texts = new Map([...members].map(([key, place]) => [key, SAMPLE.slice(place.valueStart, place.end)]));
   const call: ModelCall = {
@@ -305,8 +314,8 @@ function requestChecks({ adapter, protocol, settings }: Subject): ConformanceChe
           const place = after.get(key);
           return place && sliceChunks(edited, place.valueStart, place.end).toString();
         };
-        const isInPath = decodeURIComponent(path).includes(call.model);
-        if (after.has('model') || !isInPath) assert.equal(JSON.parse(textOf('model') ?? ''), call.model);
+        if (modelIn === 'path') assert(decodeURIComponent(path).includes(call.model), `${path} has no model`);
+        else if (modelIn !== 'nowhere') assert.equal(JSON.parse(textOf(modelIn.member) ?? ''), call.model);
         assert(!after.has('priority'));
         const named = new Set(edits.map((edit) => edit.member));
         for (const [key, text] of texts) if (!named.has(key)) assert.equal(textOf(key), text);
@@ -317,7 +326,8 @@ function requestChecks({ adapter, protocol, settings }: Subject): ConformanceChe
       run: () => {
         const { path, headers } = adapter.request(call, settings);
         assert(path.startsWith('/') && !path.startsWith('//'));
-        assert(path.endsWith(call.query) || !path.includes('?'), 'the query is passed on, or none is there');
+        const { search, searchParams } = new URL(path, 'http://upstream');
+        assert(search === '' || searchParams.get('beta') === 'true', 'the query is passed on, or none is there');
         for (const name of Object.keys(headers)) assert.equal(name, name.toLowerCase());
         assert.equal(headers['content-type'], undefined);
         const shown = adapter.authorize(CREDENTIAL, settings);
@@ -372,6 +382,15 @@ function usageTold(notes: readonly EventNote[]): Usage {
 
 function bytesOf(notes: readonly EventNote[]): number {
   return notes.reduce((sum, note) => sum + (note.contentBytes ?? 0), 0);
+}
+
+/** The same value with what is at a path changed; as it is where nothing is there. */
+function changedAt(value: unknown, path: readonly string[], change: (old: unknown) => unknown): unknown {
+  const [name, ...rest] = path;
+  if (name === undefined) return change(value);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = value as Readonly<Record<string, unknown>>;
+  return { ...members, [name]: changedAt(members[name], rest, change) };
 }
 
 /** The same value with every number in it replaced. */

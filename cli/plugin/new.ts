@@ -1,93 +1,94 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { Argument } from 'commander';
 import type { Verb } from '../command';
 import { folderOf } from '../config/folder';
-import { Failure, UsageError } from '../failure';
+import { UsageError } from '../failure';
+import { makeFolder } from '../make-folder';
 import { showText } from '../output';
+import { OWN_FOLDER } from '../own-folder';
 
 const NAME = /^[a-z][a-z0-9-]{0,61}$/;
 
+/** What can be begun, each with the lines that use it. */
+const KINDS: Readonly<Record<string, (name: string) => readonly string[]>> = {
+  upstream: (name) => [
+    'and at an upstream in gateway.config.yml:',
+    '',
+    'serviceEndpoints:',
+    '  my-upstream:',
+    `    adapter: ${name}`,
+    '    # url, credential, tier, timeouts, models',
+  ],
+  policy: (name) => [
+    'and in gateway.config.yml, under `policies:` and in a pipeline after model-request:',
+    '',
+    `      - ${name}:`,
+    '          - action: { words: [falcon] }',
+  ],
+  plugin: (name) => ['and, where it is to say more than hello, in gateway.config.yml:', '', `${name}:`, '  it: ciao'],
+  supplier: (name) => [
+    'and name it as the driver of a supplier there:',
+    '',
+    '  sandbox:',
+    '    suppliers:',
+    `      my-supplier: { driver: ${name}, url: "https://…", token: "\${MY_TOKEN}" }`,
+  ],
+};
+
 const newPlugin: Verb = (noun, open) => {
   noun
-    .command('new <name>')
-    .description('begin a plugin of your own beside system.config.yml: a package with settings and an endpoint')
-    .action(async (name: string, _options: object, command) => {
-      if (!NAME.test(name)) throw new UsageError(`"${name}" is no name for a plugin; write it as my-plugin.`);
+    .command('new')
+    .addArgument(new Argument('<kind>', 'what it brings').choices(Object.keys(KINDS)))
+    .argument('<name>')
+    .description('begin a package of your own beside system.config.yml, with tests that pass')
+    .action(async (kind: string, name: string, _options: object, command) => {
+      if (!NAME.test(name)) throw new UsageError(`"${name}" is no name for a package; write it as my-plugin.`);
       const { output, environment } = open(command);
       const folder = resolve(folderOf(undefined, environment), name);
-      const files = { 'package.json': packageOf(name), 'index.js': pluginOf(name) };
       await makeFolder(folder);
-      for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
-      // It must register what it brings in the very modules that serve: those of this program.
-      await mkdir(join(folder, 'node_modules'));
-      await symlink(
-        dirname(require.resolve('tollgate/package.json')),
-        join(folder, 'node_modules/tollgate'),
-        'junction',
-      );
-      await showText(output, { name, folder, files: Object.keys(files) }, nextSteps(name, folder));
+      const files = await copyExample(kind, name, folder);
+      await findTollgate(folder);
+      await showText(output, { name, folder, files }, nextSteps(kind, name, folder));
     });
 };
 
-async function makeFolder(folder: string): Promise<void> {
+/** Copies the example of a kind under another name. Returns its files. */
+async function copyExample(kind: string, name: string, folder: string): Promise<string[]> {
+  const example = join(OWN_FOLDER, 'examples', kind);
+  await cp(example, folder, { recursive: true, filter: (path) => !path.includes('node_modules', example.length) });
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((each) => each.isFile()).map(({ parentPath, name: file }) => join(parentPath, file));
+  for (const file of files) {
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, text.replaceAll(`example-${kind}`, name));
+  }
+  return files.map((file) => file.slice(folder.length + 1)).sort();
+}
+
+/** It must use the very modules that serve: those of this program, where npm has not put them in reach. */
+async function findTollgate(folder: string): Promise<void> {
   try {
-    await mkdir(folder);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const why = code === 'EEXIST' ? 'is there already: choose another name' : `cannot be made (${code})`;
-    throw new Failure(`${folder} ${why}.`, { cause });
+    createRequire(join(folder, 'index.js')).resolve('tollgate/package.json');
+  } catch {
+    await mkdir(join(folder, 'node_modules'));
+    await symlink(OWN_FOLDER, join(folder, 'node_modules/tollgate'), 'junction');
   }
 }
 
-function nextSteps(name: string, folder: string): string[] {
+function nextSteps(kind: string, name: string, folder: string): string[] {
   return [
-    `${folder} has a plugin that answers GET /${name}. Name it in system.config.yml:`,
+    `${folder} has a package whose tests pass: run \`npm test\` there. Name it in system.config.yml:`,
     '',
     'plugins:',
     `  ${name}:`,
     `    package: ./${name}`,
-    '    greeting: hello',
     '',
-    'Then check it with `tollgate config validate`, and start the gateway again.',
+    ...(KINDS[kind]?.(name) ?? []),
+    '',
+    'Then check both with `tollgate config validate`, and start the gateway again.',
   ];
-}
-
-function packageOf(name: string): string {
-  return `${JSON.stringify({ name, version: '0.1.0', private: true, main: 'index.js' }, null, 2)}\n`;
-}
-
-function pluginOf(name: string): string {
-  return `// What a plugin can bring stands in docs/writing-a-plugin.md and in \`Plugin\` of Tollgate's core/gateway/plugin.ts.
-const { definePlugin } = require('tollgate/plugin');
-const { pluginManifest } = require('tollgate/manifest');
-const { sendJson } = require('tollgate/http');
-const { object, shape } = require('tollgate/shape');
-
-module.exports = pluginManifest(
-  definePlugin({
-    contract: 'plugin/1',
-    name: '${name}',
-    summary: 'Says hello.',
-    // Its settings in system.config.yml.
-    schema: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { greeting: { type: 'string', minLength: 1, default: 'hello' } },
-    },
-    routes: ({ greeting }) => [
-      {
-        listener: 'public',
-        auth: 'none',
-        method: 'GET',
-        path: '/${name}',
-        summary: 'Says hello.',
-        answers: { 200: { description: 'A greeting.', schema: object({ greeting: shape.text }) } },
-        handle: async (_visit, _request, response) => sendJson(response, 200, { greeting }),
-      },
-    ],
-  }),
-);
-`;
 }
 
 export default newPlugin;

@@ -1,33 +1,69 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { runTollgate } from '../support/command-line';
 import { temporaryFolder } from '../support/databases';
 import { startGateway } from '../support/gateway';
-import { textOf } from '../support/sources';
+import { builtServer } from '../support/shared';
+import { PROJECT, textOf } from '../support/sources';
 
-describe('a plugin of one’s own', () => {
+const run = promisify(execFile);
+
+const KINDS = ['upstream', 'policy', 'plugin', 'supplier'] as const;
+
+describe('a package of one’s own', function () {
+  this.timeout(120_000);
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   before(async () => {
     folder = await temporaryFolder();
+    await builtServer();
+    for (const kind of KINDS) assert.equal((await begin(kind, `my-${kind}`)).status, 0);
   });
   after(() => folder.remove());
 
-  function begin(name: string) {
-    return runTollgate(['plugin', 'new', name], { TOLLGATE_CONFIG_DIR: folder.path });
+  function begin(kind: string, name: string) {
+    return runTollgate(['plugin', 'new', kind, name], { TOLLGATE_CONFIG_DIR: folder.path });
   }
 
-  it('is begun with one command, and serves as it is', async () => {
-    const { status, out } = await begin('greeter');
-    assert.equal(status, 0);
-    const lines = parse(out.slice(out.indexOf('plugins:'), out.indexOf('Then')));
-    assert.deepEqual(lines, { plugins: { greeter: { package: './greeter', greeting: 'hello' } } });
+  for (const kind of KINDS) {
+    it(`passes its own tests as soon as it is begun: ${kind}`, async () => {
+      const { stdout } = await run('npm', ['test'], { cwd: join(folder.path, `my-${kind}`) });
+      assert.match(stdout, /pass [1-9]/);
+      assert.match(stdout, /fail 0/);
+      assert.match(stdout, new RegExp(`my-${kind}`));
+    });
+  }
+
+  it('has the types of what it is given', async () => {
+    const options = { strict: true, allowJs: true, checkJs: true, noEmit: true, module: 'nodenext', target: 'es2023' };
+    const include = KINDS.flatMap((kind) => [`my-${kind}/*.js`, `my-${kind}/*.ts`]);
+    await symlink(join(PROJECT, 'node_modules/@types'), join(folder.path, 'types'));
+    const compilerOptions = { ...options, types: ['node'], typeRoots: ['types'] };
+    await writeFile(join(folder.path, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));
+    const compiler = join(PROJECT, 'node_modules/typescript/bin/tsc');
+    const compiled = await run(process.execPath, [compiler, '-p', folder.path]).catch((error: object) => error);
+    assert.equal((compiled as { stdout: string }).stdout, '');
+  });
+
+  it('serves as it is, with what the command prints', async () => {
+    const { out } = await begin('plugin', 'greeter');
+    const lines = parse(out.slice(out.indexOf('plugins:'), out.indexOf('and, where')));
+    assert.deepEqual(lines, { plugins: { greeter: { package: './greeter' } } });
     const { plugins } = parse(textOf('system.config.yml'));
-    const greeter = { package: join(folder.path, 'greeter'), greeting: 'good day' };
-    const gateway = await startGateway({ upstreams: {}, system: { plugins: { ...plugins, greeter } } });
+    const greeter = { package: join(folder.path, 'greeter'), otherwise: 'good day' };
+    const gateway = await startGateway({
+      upstreams: {},
+      system: { plugins: { ...plugins, greeter } },
+      configure: (config) => {
+        Object.assign(config, parse(out.slice(out.indexOf('\ngreeter:'), out.indexOf('Then'))));
+      },
+    });
     try {
       assert.deepEqual((await gateway.call('/greeter', { method: 'GET' })).json, { greeting: 'good day' });
+      assert.deepEqual((await gateway.call('/greeter?language=it', { method: 'GET' })).json, { greeting: 'ciao' });
       const { json } = await gateway.call('/openapi.json', { method: 'GET' });
       assert.equal(json.paths['/greeter'].get.summary, 'Says hello.');
     } finally {
@@ -35,13 +71,16 @@ describe('a plugin of one’s own', () => {
     }
   });
 
-  it('is not begun over what is there, nor under a name that cannot be one', async () => {
-    await begin('kept');
+  it('is not begun over what is there, nor under a name or of a kind that cannot be one', async () => {
+    await begin('plugin', 'kept');
     const before = await readFile(join(folder.path, 'kept/index.js'), 'utf8');
-    const again = await begin('kept');
+    const again = await begin('plugin', 'kept');
     assert.equal(again.status, 1);
     assert.match(again.notes, /is there already/);
     assert.equal(await readFile(join(folder.path, 'kept/index.js'), 'utf8'), before);
-    for (const name of ['../x', 'Greeter', 'a b', '.']) assert.equal((await begin(name)).status, 2);
+    for (const name of ['../x', 'Greeter', 'a b', '.']) assert.equal((await begin('plugin', name)).status, 2);
+    const unknown = await begin('adapter', 'x');
+    assert.equal(unknown.status, 2);
+    assert.match(unknown.notes, /upstream, policy, plugin, supplier/);
   });
 });

@@ -1,4 +1,4 @@
-import { upstreamConformance } from '../../conformance/upstream';
+import { sampleRecordings, upstreamConformance } from '../../conformance/upstream';
 import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import bedrock from '../../plugins/upstreams/bedrock';
 import chat from '../../plugins/upstreams/chat';
@@ -7,7 +7,6 @@ import messages from '../../plugins/upstreams/messages';
 import responses from '../../plugins/upstreams/responses';
 import vertex from '../../plugins/upstreams/vertex';
 import { asEventStream } from '../support/event-stream';
-import { readRecordings } from './recordings';
 
 const OURS: readonly [Protocol, UpstreamAdapter][] = [
   ['messages', messages],
@@ -24,19 +23,24 @@ const ELSEWHERE: readonly (readonly [UpstreamAdapter, object, (bytes: Buffer) =>
 
 for (const [adapter, settings, frame] of ELSEWHERE) {
   describe(`the adapter "${adapter.name}" conforms`, () => {
-    const { streams, ...rest } = readRecordings('messages');
+    const { streams, ...rest } = sampleRecordings('messages');
     const framed = streams.map((stream) => {
       const bytes = frame(stream.bytes);
       return bytes === undefined ? stream : { ...stream, framed: bytes };
     });
-    const subject = { adapter, settings, protocol: 'messages', streams: framed, ...rest } as const;
+    const subject = { adapter, settings, protocol: 'messages', modelIn: 'path', streams: framed, ...rest } as const;
     for (const { name, run } of upstreamConformance(subject)) it(name, run);
   });
 }
 
 for (const [protocol, adapter] of OURS) {
   describe(`the adapter "${adapter.name}" conforms`, () => {
-    for (const { name, run } of upstreamConformance({ adapter, settings: {}, protocol, ...readRecordings(protocol) })) {
+    for (const { name, run } of upstreamConformance({
+      adapter,
+      settings: {},
+      protocol,
+      ...sampleRecordings(protocol),
+    })) {
       it(name, run);
     }
   });

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
 import { cp, readdir, rm } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
+import { PROTOCOLS } from '../../core/catalog/protocols';
 import { run } from '../preparation/run';
+
+const RECORDINGS = 'conformance/recordings/';
 
 const PROJECT = resolve(__dirname, '../..');
 
@@ -11,6 +14,7 @@ export async function buildServer(report: (line: string) => void = () => {}): Pr
   await removeStale();
   await run(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { report, cwd: PROJECT });
   await copyScripts('core/ledger/redis');
+  await copyRecordings();
   return join(PROJECT, 'dist/server.js');
 }
 
@@ -20,6 +24,14 @@ async function copyScripts(folder: string): Promise<void> {
   await Promise.all(scripts.map((name) => cp(join(PROJECT, folder, name), join(PROJECT, 'dist', folder, name))));
 }
 
+/** The samples of the conformance suite, one folder for each protocol. */
+async function copyRecordings(): Promise<void> {
+  const copies = Object.keys(PROTOCOLS).map((protocol) =>
+    cp(join(PROJECT, 'test/fixtures', protocol), join(PROJECT, 'dist', RECORDINGS, protocol), { recursive: true }),
+  );
+  await Promise.all(copies);
+}
+
 /** Removes what was compiled from files that are gone: a folder that took the place of a file would not be found beside it. */
 async function removeStale(): Promise<void> {
   const dist = join(PROJECT, 'dist');
@@ -27,8 +39,14 @@ async function removeStale(): Promise<void> {
   for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
     const path = relative(dist, join(entry.parentPath, entry.name));
     const source = path.replace(/(\.js(\.map)?|\.d\.ts)$/, '.ts');
-    // The console's page is built by itself.
-    if (source === path || path.startsWith('console/') || existsSync(join(PROJECT, source))) continue;
+    // The console's page is built by itself, and recordings are copied.
+    if (
+      source === path ||
+      path.startsWith('console/') ||
+      path.startsWith(RECORDINGS) ||
+      existsSync(join(PROJECT, source))
+    )
+      continue;
     await rm(join(dist, path));
   }
 }
