@@ -1,14 +1,18 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
 import { freePort } from '../support/free-port';
 import { packPackage } from '../support/packed-package';
-import { textOf } from '../support/sources';
+import { PROJECT, textOf } from '../support/sources';
 import { until } from '../support/until';
+import { respond, startUpstream, type TestUpstream } from '../support/upstream';
 
 const run = promisify(execFile);
 
@@ -55,6 +59,39 @@ function locked(): Tree {
 
 /** Without what comes after the first number of the version: npm takes the newest that package.json allows. */
 const majors = (tree: Tree) => new Set([...tree].map((each) => each.replace(/(@\d+)\..*$/, '$1')));
+
+const EXAMPLES = ['upstream', 'policy', 'plugin', 'supplier'];
+const PAGES = ['writing-an-adapter', 'writing-a-policy', 'writing-a-plugin', 'writing-a-driver'].map(
+  (name) => `docs/${name}.md`,
+);
+
+/** What a page says of one of the files, in its block of YAML. */
+function fragment(page: string, file: string): unknown {
+  const [, block = ''] = /^```yaml\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  const parts = block.split(/^# (?=\w+\.config\.yml)/m);
+  const [, text = ''] = parts.find((part) => part.startsWith(file))?.match(/^.*\n([\s\S]*)$/) ?? [];
+  return parse(text) ?? {};
+}
+
+/** What is there, with what is new: of a list, each item behind the one it follows in the page. */
+function merged(there: unknown, more: unknown): unknown {
+  if (Array.isArray(there) && Array.isArray(more)) return mergedLists(there, more);
+  if (!isObject(there) || !isObject(more)) return more;
+  const both = Object.entries(more).map(([name, value]) => [name, name in there ? merged(there[name], value) : value]);
+  return { ...there, ...Object.fromEntries(both) };
+}
+
+function mergedLists(there: readonly unknown[], more: readonly unknown[]): unknown[] {
+  const whole = [...there];
+  const placeOf = (item: unknown) => whole.findIndex((each) => JSON.stringify(each) === JSON.stringify(item));
+  for (const [index, item] of more.entries())
+    if (placeOf(item) === -1) whole.splice(index === 0 ? whole.length : placeOf(more[index - 1]) + 1, 0, item);
+  return whole;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
 
 describe('The packed package, installed by npm in an empty folder', function () {
   this.timeout(600_000);
@@ -142,6 +179,128 @@ describe('The packed package, installed by npm in an empty folder', function () 
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       expect((await ended)[0]).to.equal(0);
+    });
+
+    describe('the examples, installed from tarballs', () => {
+      const token = 'token-of-the-operator';
+      let upstream: TestUpstream;
+      let supplier: Server;
+      let url: string;
+      let adminUrl: string;
+      let key: string;
+
+      before(async () => {
+        upstream = await startUpstream();
+        await install(gateway, ...(await Promise.all(EXAMPLES.map(packExample))));
+        supplier = require(join(gateway, 'node_modules/example-supplier/test/server.js')).exampleServer('secret');
+        await once(supplier.listen(0, '127.0.0.1'), 'listening');
+        await configure();
+        const [port, adminPort] = await Promise.all([freePort(), freePort()]);
+        [url, adminUrl] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`];
+        const secrets = { ADMIN_TOKEN: token, EXAMPLE_API_KEY: 'ours', EXAMPLE_TOKEN: 'secret' };
+        const ports = { PORT: String(port), ADMIN_PORT: String(adminPort), LOG_LEVEL: 'warn' };
+        child = spawn(join(gateway, 'node_modules/.bin/tollgate'), ['start'], {
+          cwd: gateway,
+          env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...ports, ...secrets },
+          stdio: ['ignore', 'inherit', 'inherit'],
+        });
+        await until(
+          'it serves',
+          () =>
+            fetch(`${url}/readyz`).then(
+              ({ ok }) => ok,
+              () => false,
+            ),
+          60_000,
+        );
+        const { id } = await admin('/accounts', { name: 'customer' });
+        await admin(`/accounts/${id}/credits`, { amountUsd: '5', idempotencyKey: 'first' });
+        ({ key } = await admin(`/accounts/${id}/keys`, { name: 'key' }));
+      });
+      after(async () => {
+        const ended = child && once(child, 'exit');
+        child?.kill('SIGTERM');
+        await ended;
+        await upstream?.stop();
+        supplier?.closeAllConnections();
+        supplier?.close();
+      });
+
+      async function packExample(kind: string): Promise<string> {
+        const packed = await npm(join(PROJECT, 'examples', kind), 'pack', '--json', '--pack-destination', folder);
+        const [{ filename = '' } = {}] = JSON.parse(packed) as { filename?: string }[];
+        return join(folder, filename);
+      }
+
+      /** Both files as the pages for authors tell to write them, but for where the upstream and the supplier are. */
+      async function configure(): Promise<void> {
+        const addresses = { example: { url: upstream.url, allowPrivate: true } };
+        const suppliers = { 'example-eu': { url: `http://127.0.0.1:${(supplier.address() as AddressInfo).port}` } };
+        const local: Readonly<Record<string, object>> = {
+          'gateway.config.yml': { serviceEndpoints: addresses },
+          'system.config.yml': { plugins: { sandbox: { suppliers } } },
+        };
+        for (const [name, ours] of Object.entries(local)) {
+          const file = join(gateway, name);
+          const told = PAGES.map((page) => fragment(textOf(page), name));
+          const whole = [...told, ours].reduce(merged, parse(await readFile(file, 'utf8')) as unknown);
+          await writeFile(file, stringify(whole));
+        }
+      }
+
+      async function ask(base: string, path: string, credential: string, body?: object) {
+        const response = await fetch(`${base}${path}`, {
+          method: body === undefined ? 'GET' : 'POST',
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${credential}` },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        return { status: response.status, headers: response.headers, text: await response.text() };
+      }
+
+      async function admin(path: string, body: object) {
+        const { status, text } = await ask(adminUrl, `/admin/v1${path}`, token, body);
+        expect(status, text).to.equal(201);
+        return JSON.parse(text);
+      }
+
+      const call = (content: string) =>
+        ask(url, '/v1/chat/completions', key, { model: 'large', messages: [{ role: 'user', content }] });
+
+      it('ask the upstream in its own way, and bill to the unit', async () => {
+        upstream.always(respond({ body: JSON.parse(textOf('examples/upstream/recordings/text.json')) }));
+        const answer = await call('Hello');
+        expect(answer.status, answer.text).to.equal(200);
+        const { path, headers, body } = upstream.calls.at(-1) ?? expect.fail('the upstream was not asked');
+        expect(path).to.equal('/v2/models/large/chat');
+        expect(headers['x-example-key']).to.equal('ours');
+        expect(body).not.to.have.any.keys('model', 'priority');
+        // 20 fresh at 3, 10 from the cache at 0.3, 2 out at 15, each for a million.
+        expect(answer.headers.get('x-ai-cost')).to.equal('0.00009300');
+      });
+
+      it('refuse with an error of their own', async () => {
+        const { status, text } = await call('the falcon flies at noon');
+        expect([status, JSON.parse(text).error.code]).to.deep.equal([403, 'WORD_REFUSED']);
+      });
+
+      it('answer at an endpoint, with settings and a section', async () => {
+        const greetings = await Promise.all(
+          ['it', 'fr'].map((each) => ask(url, `/example-plugin?language=${each}`, '')),
+        );
+        expect(greetings.map(({ text }) => JSON.parse(text).greeting)).to.deep.equal(['ciao', 'good day']);
+      });
+
+      it('run sandboxes at their supplier', async () => {
+        const offerings = JSON.parse((await ask(url, '/v1/offerings', key)).text) as { id: string; name: string }[];
+        const offering = offerings.find(({ name }) => name === 'example-small');
+        const selection = { offeringId: offering?.id };
+        const made = await ask(url, '/v1/sandboxes', key, { selection, idempotencyKey: 'one' });
+        expect(made.status, made.text).to.equal(202);
+        const { id } = JSON.parse(made.text);
+        const { text } = await ask(url, `/v1/sandboxes/${id}?waitFor=RUNNING&waitSeconds=30`, key);
+        expect(JSON.parse(text)).to.include({ observedState: 'RUNNING', offeringName: 'example-small' });
+        expect((await ask(url, `/v1/sandboxes/${id}/terminate`, key, {})).status).to.equal(202);
+      });
     });
   });
 });
