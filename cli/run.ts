@@ -47,6 +47,7 @@ import listPlaces from './sandboxes/places';
 import start from './start/start';
 import ejectUpstream from './upstreams/eject';
 import listUpstreams from './upstreams/list';
+import recordUpstream from './upstreams/record';
 import restoreUpstream from './upstreams/restore';
 import testUpstream from './upstreams/test';
 import listAttempts from './usage/attempts';
@@ -80,7 +81,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   },
   upstreams: {
     summary: 'where calls may go',
-    verbs: [listUpstreams, testUpstream, ejectUpstream, restoreUpstream],
+    verbs: [listUpstreams, testUpstream, recordUpstream, ejectUpstream, restoreUpstream],
   },
   rollout: {
     summary: 'changes that go out in stages',

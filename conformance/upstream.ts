@@ -10,13 +10,13 @@ import type {
   UpstreamAdapter1,
   UpstreamFailure,
 } from '../core/catalog/upstream';
-import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
+import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
 import { annotateCost } from '../core/wire/annotate-cost';
 import { applyBodyEdits } from '../core/wire/body-edits';
 import { FinishTracker } from '../core/wire/finish-tracker';
 import { findMembers, sliceChunks } from '../core/wire/json-members';
 import { type SseFrame, SseSplitter } from '../core/wire/sse';
-import type { ExpectedCounts, RecordedBody, RecordedFailure, RecordedStream, Recordings } from './recordings';
+import type { RecordedBody, RecordedFailure, RecordedStream, Recordings } from './recordings';
 
 export {
   type ExpectedCounts,
@@ -335,14 +335,6 @@ function requestChecks({ adapter, protocol, settings, modelIn }: Subject): Confo
       },
     },
   ];
-}
-
-/** The known counts of all passes, by meter. */
-function countsIn({ passes }: Usage): ExpectedCounts {
-  const sums: Partial<Record<Meter, number>> = {};
-  for (const { counts } of passes)
-    for (const [meter, count] of counts) if (count !== undefined) sums[meter] = (sums[meter] ?? 0) + count;
-  return sums;
 }
 
 /** Distinct prices, so that a count in the wrong place shows in the cost. */

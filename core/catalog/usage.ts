@@ -75,6 +75,14 @@ export function outputTokens(usage: Usage): number | undefined {
   return tokensOf(usage, OUTPUT_METERS);
 }
 
+/** The known counts of all passes, by meter. */
+export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, number>>> {
+  const sums: Partial<Record<Meter, number>> = {};
+  for (const { counts } of passes)
+    for (const [meter, count] of counts) if (count !== undefined) sums[meter] = (sums[meter] ?? 0) + count;
+  return sums;
+}
+
 /** What is newly reported wins; what is not reported stays. Streams report input first and output last. */
 export function mergeUsage(before: Usage, now: Usage): Usage {
   if (now.passes.length === 0) return before;

@@ -1,5 +1,5 @@
 import { beginAttempt, type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
-import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
+import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
 import { roughPrice } from '../../core/catalog/price';
 import type { Protocol, TranslatedCall, UpstreamAdapter } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
@@ -51,58 +51,73 @@ export async function callUpstream(
   egress: Egress,
   upstream: Upstream,
   model: ModelEntry,
-  { adapter, protocol }: { readonly adapter: UpstreamAdapter; readonly protocol: Protocol },
+  { adapter, protocol }: Speaking,
 ): Promise<MadeTest> {
-  const made = beginAttempt({ upstream, model }, 'test');
-  const startedMs = performance.now();
   const asked = question(protocol, model.name);
-  const candidate = {
+  const candidate: Candidate = {
     upstream,
     model,
     adapter,
     rough: roughPrice(model.price),
-    dialect: adapter.own && ('own' as const),
+    dialect: adapter.own && 'own',
   };
   const translated = adapter.own === undefined ? undefined : await inOtherWords(candidate, asked);
+  const heard = await hear(egress, candidate, translated?.call ?? asked);
+  const { made, status, text } = heard;
+  const body = parseJson(text);
+  const isFine = status !== null && status < 300 && isAnswer(body);
+  if (isFine) noteUsage(made, usageOf(adapter, translated?.asked, body));
+  else if (status !== null) made.outcome = 'status';
+  const problem = isFine ? null : problemOf(heard);
+  const { ms } = made;
+  return {
+    made,
+    result: { upstream: upstream.name, model: model.name, protocol, ok: isFine, status, ms, problem },
+  };
+}
+
+/** How an upstream is spoken to. */
+export interface Speaking {
+  readonly adapter: UpstreamAdapter;
+  readonly protocol: Protocol;
+}
+
+/** All that an upstream answered. */
+export interface Heard {
+  readonly made: MadeAttempt & { ms: number };
+  /** null when there was no answer; `text` says then what there was. */
+  readonly status: number | null;
+  /** Without the credential: some upstreams repeat the key they were shown. */
+  readonly text: string;
+}
+
+/** Makes one call to an upstream and listens to the end. */
+export async function hear(
+  egress: Egress,
+  asked: { readonly upstream: Upstream; readonly model: ModelEntry; readonly adapter: UpstreamAdapter },
+  call: UpstreamCall,
+): Promise<Heard> {
+  const { upstream } = asked;
+  const made = Object.assign(beginAttempt(asked, 'test'), { ms: 0 });
+  const startedMs = performance.now();
   let exchange: UpstreamExchange | undefined;
   const patience = setTimeout(
     () => exchange?.cancel(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)),
     PATIENCE_MS,
   );
-  const result = (status: number | null, problem: string | null): MadeTest => {
-    const ms = Math.round(performance.now() - startedMs);
-    made.status = status ?? undefined;
-    made.ms = ms;
-    return {
-      made,
-      result: {
-        upstream: upstream.name,
-        model: model.name,
-        protocol,
-        ok: problem === null,
-        status,
-        ms,
-        problem,
-      },
-    };
-  };
   try {
-    exchange = await askUpstream(candidate, translated?.call ?? asked, egress.pool(upstream));
+    exchange = await askUpstream(asked, call, egress.pool(upstream));
     const head = await exchange.head;
     const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
     made.upstreamRequestId = upstreamRequestId(head.headers);
-    const body = parseJson(text);
-    const isFine = head.status < 300 && isAnswer(body);
-    made.outcome = isFine ? 'answered' : 'status';
-    if (isFine) noteUsage(made, usageOf(adapter, translated?.asked, body));
-    return result(
-      head.status,
-      isFine ? null : `it answered ${head.status}: ${without(upstream.credential.value, text).slice(0, SHOWN_AT_MOST)}`,
-    );
+    made.status = head.status;
+    made.outcome = head.status < 300 ? 'answered' : 'status';
+    return { made, status: head.status, text: without(upstream.credential.value, text) };
   } catch (error) {
     made.outcome = classifyDialFailure(error);
-    return result(null, `${made.outcome}: ${error instanceof Error ? error.message : String(error)}`);
+    return { made, status: null, text: `${made.outcome}: ${error instanceof Error ? error.message : String(error)}` };
   } finally {
+    made.ms = Math.round(performance.now() - startedMs);
     clearTimeout(patience);
     exchange?.cancel();
   }
@@ -114,25 +129,31 @@ function usageOf(adapter: UpstreamAdapter, asked: TranslatedCall | undefined, bo
   return said.reduce((usage, event) => (event.is === 'usage' ? mergeUsage(usage, event.usage) : usage), UNKNOWN_USAGE);
 }
 
-function noteUsage(made: MadeAttempt, usage: Usage): void {
+/** In words, for whoever has to mend it. */
+export function problemOf({ status, text }: Heard): string {
+  return status === null ? text : `it answered ${status}: ${text.slice(0, SHOWN_AT_MOST)}`;
+}
+
+/** Notes what the upstream charges for. */
+export function noteUsage(made: MadeAttempt, usage: Usage): void {
   made.usage = usage;
   made.isReported = usage.passes.length > 0;
 }
 
-/** Some upstreams repeat the key they were shown, and what they answer is written into the audit log. */
+/** What they answer is written into the audit log. */
 function without(credential: string | undefined, text: string): string {
   return credential === undefined || credential === '' ? text : text.replaceAll(credential, '[credential]');
 }
 
 /** The question as a client would have sent it. */
-function question(protocol: Protocol, model: string): UpstreamCall {
-  const bytes = Buffer.from(JSON.stringify({ model, ...QUESTION[protocol] }));
+export function question(protocol: Protocol, model: string, stream = false): UpstreamCall {
+  const bytes = Buffer.from(JSON.stringify({ model, ...QUESTION[protocol], ...(stream && { stream }) }));
   const places = findMembers([bytes]) ?? new Map<string, MemberPlace>();
   return {
     protocol,
-    stream: false,
+    stream,
     query: '',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    headers: { 'content-type': 'application/json', accept: stream ? 'text/event-stream' : 'application/json' },
     members: new Map([...places].map(([name, { valueStart, end }]) => [name, bytes.toString('utf8', valueStart, end)])),
     body: { chunks: [bytes], byteLength: bytes.length, members: places },
   };

@@ -19,6 +19,7 @@ import { listKeysRoute } from './list-keys';
 import { listUpstreamsRoute } from './list-upstreams';
 import { listUsersRoute } from './list-users';
 import { makeSignInLinkRoute } from './make-sign-in-link';
+import { recordUpstreamRoute } from './record-upstream';
 import { reloadConfigRoute } from './reload-config';
 import { repairLedgerRoute } from './repair-ledger';
 import { restoreUpstreamRoute } from './restore-upstream';
@@ -70,6 +71,7 @@ export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
     ejectUpstreamRoute(gateway),
     restoreUpstreamRoute(gateway),
     testUpstreamRoute(gateway),
+    recordUpstreamRoute(gateway),
     fetchInvoiceRoute(gateway),
     compareInvoiceRoute(gateway),
   ];

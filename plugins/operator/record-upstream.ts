@@ -1,0 +1,95 @@
+import type { MadeAttempt } from '../../core/calls/made-attempt';
+import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
+import { hasOutput } from '../../core/catalog/protocols';
+import type { EventNote, Verdict } from '../../core/catalog/upstream';
+import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import type { Egress } from '../../core/wire/egress';
+import { parseJson } from '../../core/wire/read-answer';
+import { SseSplitter } from '../../core/wire/sse';
+import { type Heard, hear, noteUsage, problemOf, question, type Speaking } from './call-upstream';
+import { sanitise } from './sanitise';
+
+/** Recordings as `readRecordings` of tollgate/conformance takes them. */
+export interface Recorded {
+  readonly made: readonly MadeAttempt[];
+  readonly files: readonly { readonly name: string; readonly content: string }[];
+  /** In words, why there are none; null when there are. */
+  readonly problem: string | null;
+}
+
+interface Read {
+  readonly usage: Usage;
+  readonly contentBytes: number;
+  readonly ends?: 'done' | 'error';
+  readonly verdict?: Verdict | undefined;
+}
+
+/** A name that no upstream has a model of. */
+const NO_MODEL = 'there-is-no-such-model';
+
+/** Makes real calls to an upstream: one in one piece, one streamed, and one that it has to refuse. */
+export async function recordUpstream(
+  egress: Egress,
+  upstream: Upstream,
+  model: ModelEntry,
+  speaking: Speaking,
+): Promise<Recorded> {
+  const { adapter, protocol } = speaking;
+  const ask = (named: ModelEntry, stream: boolean) =>
+    hear(egress, { upstream, model: named, adapter }, question(protocol, named.name, stream));
+  const answers = [await ask(model, false), ...(hasOutput(protocol) ? [await ask(model, true)] : [])];
+  const failed = answers.find(({ status }) => status === null || status >= 300);
+  const made = answers.map((each) => each.made);
+  if (failed !== undefined) return { made, files: [], problem: problemOf(failed) };
+  const refused = await ask({ ...model, name: NO_MODEL }, false);
+  const [body = '', ...rest] = sanitise([...answers, refused].map(({ text }) => text));
+  const stream = rest.length === 2 ? rest[0] : undefined;
+  const files = [
+    { name: 'answer.json', content: body, read: readBody(body, speaking) },
+    ...(stream === undefined ? [] : [{ name: 'stream.sse', content: stream, read: readStream(stream, speaking) }]),
+  ];
+  for (const [index, { read }] of files.entries()) if (made[index] !== undefined) noteUsage(made[index], read.usage);
+  const expected = {
+    answers: Object.fromEntries(files.map(({ name, read }) => [name, { ...read, usage: countsIn(read.usage) }])),
+    failures: failureOf(refused, rest.at(-1) ?? '', speaking),
+  };
+  return {
+    made: [...made, refused.made],
+    files: [
+      ...files.map(({ name, content }) => ({ name, content })),
+      { name: 'expected.json', content: `${JSON.stringify(expected, null, 2)}\n` },
+    ],
+    problem: null,
+  };
+}
+
+function readBody(text: string, { adapter, protocol }: Speaking): Read {
+  const { usage, contentBytes, error } = adapter.readBody(parseJson(text));
+  return { usage, contentBytes, ...(error && { verdict: judged(error.body, { adapter, protocol }) }) };
+}
+
+function readStream(text: string, { adapter, protocol }: Speaking): Read {
+  const splitter = new SseSplitter();
+  const frames = splitter.push(Buffer.from(text));
+  const last = splitter.end();
+  if (last !== undefined) frames.push(last);
+  const notes: EventNote[] = frames.map((frame) => adapter.readEvent(frame));
+  const { error } = notes.at(-1) ?? {};
+  return {
+    usage: notes.reduce((sum, { usage }) => (usage === undefined ? sum : mergeUsage(sum, usage)), UNKNOWN_USAGE),
+    contentBytes: notes.reduce((sum, note) => sum + (note.contentBytes ?? 0), 0),
+    ends: error === undefined ? 'done' : 'error',
+    ...(error && { verdict: judged(error.body, { adapter, protocol }) }),
+  };
+}
+
+function judged(body: unknown, { adapter, protocol }: Speaking): Verdict {
+  return adapter.judge({ protocol, status: 200, headers: {}, body });
+}
+
+/** Some upstreams answer with another model instead: then nothing was refused. */
+function failureOf({ status }: Heard, text: string, { adapter, protocol }: Speaking): readonly object[] {
+  if (status === null || status < 300) return [];
+  const body = parseJson(text);
+  return [{ status, body, verdict: adapter.judge({ protocol, status, headers: {}, body }) }];
+}
