@@ -1,5 +1,6 @@
 import type { MadeAttempt } from '../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
+import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import { hasOutput } from '../../core/catalog/protocols';
 import type { EventNote, Verdict } from '../../core/catalog/upstream';
 import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
@@ -44,9 +45,10 @@ export async function recordUpstream(
   const refused = await ask({ ...model, name: NO_MODEL }, false);
   const [body = '', ...rest] = sanitise([...answers, refused].map(({ text }) => text));
   const stream = rest.length === 2 ? rest[0] : undefined;
+  const readOf = (events: string) => asFarAsRead(() => readStream(events, speaking), { ends: 'done' });
   const files = [
-    { name: 'answer.json', content: body, read: readBody(body, speaking) },
-    ...(stream === undefined ? [] : [{ name: 'stream.sse', content: stream, read: readStream(stream, speaking) }]),
+    { name: 'answer.json', content: body, read: asFarAsRead(() => readBody(body, speaking)) },
+    ...(stream === undefined ? [] : [{ name: 'stream.sse', content: stream, read: readOf(stream) }]),
   ];
   for (const [index, { read }] of files.entries()) if (made[index] !== undefined) noteUsage(made[index], read.usage);
   const expected = {
@@ -66,6 +68,16 @@ export async function recordUpstream(
 function readBody(text: string, { adapter, protocol }: Speaking): Read {
   const { usage, contentBytes, error } = adapter.readBody(parseJson(text));
   return { usage, contentBytes, ...(error && { verdict: judged(error.body, { adapter, protocol }) }) };
+}
+
+/** Nothing where the adapter throws: recordings are made for adapters that are not ready, too. */
+function asFarAsRead(read: () => Read, otherwise: Pick<Read, 'ends'> = {}): Read {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof AdapterFault)) throw error;
+    return { usage: UNKNOWN_USAGE, contentBytes: 0, ...otherwise };
+  }
 }
 
 function readStream(text: string, { adapter, protocol }: Speaking): Read {

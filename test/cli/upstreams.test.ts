@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readRecordings, upstreamConformance } from '../../conformance/upstream';
 import { buildCatalog } from '../../core/catalog/catalog';
+import { guardAdapter } from '../../core/catalog/guarded-adapter';
 import { openEgress } from '../../core/wire/egress';
 import messages from '../../plugins/upstreams/messages';
 import { sampleModel, sampleUpstream } from '../support/catalog-samples';
@@ -21,6 +22,11 @@ const ANSWER = {
   usage: { input_tokens: 12, output_tokens: 2 },
 };
 
+const fault = () => {
+  throw new TypeError('a mistake of its author');
+};
+const UNREADY = guardAdapter({ ...messages, name: 'unready', readBody: fault, readEvent: fault });
+
 describe('tollgate upstreams', function () {
   this.timeout(30_000);
   let desk: TestDesk;
@@ -30,7 +36,10 @@ describe('tollgate upstreams', function () {
   before(async () => {
     upstream = await startUpstream();
     const place = { url: new URL(upstream.url), adapters: [messages], allowPrivate: true };
-    const catalog = buildCatalog([sampleUpstream('acme', [sampleModel('small'), sampleModel('large')], place)]);
+    const catalog = buildCatalog([
+      sampleUpstream('acme', [sampleModel('small'), sampleModel('large')], place),
+      sampleUpstream('unready', [sampleModel('other')], { ...place, adapters: [UNREADY] }),
+    ]);
     desk = await openDesk('Postgres', { catalog, egress });
   });
   after(async () => {
@@ -100,6 +109,19 @@ describe('tollgate upstreams', function () {
     for (const { run } of upstreamConformance(subject)) run();
     const again = await tollgate('record', 'acme', '--to', folder);
     assert.equal(again.status, 1);
+    await remove();
+  });
+
+  it('records for an adapter that cannot read the answers yet', async () => {
+    const { path, remove } = await temporaryFolder();
+    const folder = join(path, 'recordings');
+    upstream.next(messagesAnswer(), messagesStream(), respond({ body: {} }));
+    assert.equal((await tollgate('record', 'unready', '--to', folder)).status, 0);
+    const { answers } = JSON.parse(await readFile(join(folder, 'expected.json'), 'utf8'));
+    assert.deepEqual(answers, {
+      'answer.json': { usage: {}, contentBytes: 0 },
+      'stream.sse': { usage: {}, contentBytes: 0, ends: 'done' },
+    });
     await remove();
   });
 

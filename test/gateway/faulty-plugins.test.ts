@@ -60,6 +60,13 @@ describe('A plugin with a mistake', function () {
     ['has something else for a function', `plugin('bad', { routes: [] })`, 'has routes, and not as a function'],
     ['has no schema', `plugin('bad', { schema: undefined })`, 'the plugin "bad" has no schema'],
     [
+      'takes an address of ours',
+      `plugin('bad', { routes: () => [
+        { listener: 'public', auth: 'none', method: 'GET', path: '/v1/usage/{any}', summary: 'S', answers: {}, handle: async () => {} },
+      ] })`,
+      'both answer GET /v1/usage/{any} (public listener)',
+    ],
+    [
       'throws in its register',
       `plugin('bad', { register: () => { throw new Error('no card'); } })`,
       'in `register`: no card',
