@@ -36,9 +36,11 @@ export async function recordUpstream(
   speaking: Speaking,
 ): Promise<Recorded> {
   const { adapter, protocol } = speaking;
+  // A stream in the vendor's own framing is no text that could be sanitised.
+  const isStreamed = hasOutput(protocol) && adapter.framing === undefined;
   const ask = (named: ModelEntry, stream: boolean) =>
     hear(egress, { upstream, model: named, adapter }, question(protocol, named.name, stream));
-  const answers = [await ask(model, false), ...(hasOutput(protocol) ? [await ask(model, true)] : [])];
+  const answers = [await ask(model, false), ...(isStreamed ? [await ask(model, true)] : [])];
   const failed = answers.find(({ status }) => status === null || status >= 300);
   const made = answers.map((each) => each.made);
   if (failed !== undefined) return { made, files: [], problem: problemOf(failed) };
