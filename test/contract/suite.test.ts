@@ -56,7 +56,7 @@ describe('the conformance suite for adapters', () => {
     expect(failing({ adapter: inPath, modelIn: 'path' })).to.deep.equal([]);
     expect(failing({ adapter: inPath, modelIn: 'nowhere' })).to.deep.equal([]);
     expect(failing({ adapter: inPath })).to.deep.equal([
-      'request: the model is named, priority stays here, every other byte is kept',
+      'request: the model is named in body or path, priority stays here, every other byte is kept',
     ]);
   });
 

@@ -82,7 +82,7 @@ describe('an adapter that signs', () => {
 
   it('is refused when sign or framing is no function', () => {
     const refused: readonly (readonly [object, RegExp])[] = [
-      [{ sign: 'x' }, /has a `sign` that is no function/],
+      [{ sign: 'x' }, /has sign, and not as a function/],
       [{ framing: { mediaType: 'x' } }, /has a `framing` without the function `open`/],
     ];
     for (const [wrong, message] of refused)
