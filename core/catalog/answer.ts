@@ -27,12 +27,14 @@ export type AnswerEvent =
   | { readonly is: 'end' }
   | { readonly is: 'error'; readonly error: AnswerError };
 
+/** A part of an answer that begins, by what it is. */
 export type OpenPart =
   | { readonly is: 'text' }
   | { readonly is: 'reasoning' }
   | { readonly is: 'refusal' }
   | { readonly is: 'tool_call'; readonly id: string; readonly name: string; readonly isText?: boolean | undefined };
 
+/** Where a part of text has something from; what is not known is absent. */
 export interface Citation {
   readonly url?: string | undefined;
   readonly title?: string | undefined;

@@ -39,6 +39,7 @@ export interface Turn {
   readonly parts: readonly Part[];
 }
 
+/** A part of a turn, told by its member `is`. */
 export type Part =
   | TextPart
   | ImagePart
@@ -49,6 +50,7 @@ export type Part =
   | ReasoningPart
   | RefusalPart;
 
+/** Text of either side. */
 export interface TextPart {
   readonly is: 'text';
   readonly text: string;
@@ -59,18 +61,21 @@ export type Source =
   | { readonly base64: string; readonly mediaType: string }
   | { readonly url: string; readonly mediaType?: string | undefined };
 
+/** An image. */
 export interface ImagePart {
   readonly is: 'image';
   readonly source: Source;
   readonly detail?: 'low' | 'high' | 'auto' | undefined;
 }
 
+/** A document, such as a PDF, or the text of one. */
 export interface DocumentPart {
   readonly is: 'document';
   readonly source: Source | { readonly text: string };
   readonly name?: string | undefined;
 }
 
+/** Sound in a turn of the user. */
 export interface AudioPart {
   readonly is: 'audio';
   readonly base64: string;
@@ -109,6 +114,7 @@ export interface ReasoningPart {
   readonly signature?: Signature | undefined;
 }
 
+/** Why the model would not answer, in a turn of the assistant. */
 export interface RefusalPart {
   readonly is: 'refusal';
   readonly text: string;
@@ -124,6 +130,7 @@ export interface Signature {
   readonly value: string;
 }
 
+/** A tool that runs at the client. */
 export interface Tool {
   readonly name: string;
   readonly description?: string | undefined;
@@ -140,6 +147,7 @@ export interface Tool {
 /** `auto`: the model decides; `required`: it calls at least one; or the tool that it calls. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string; readonly input?: Tool['input'] };
 
+/** The form that the answer must have: any JSON, or JSON of a schema. */
 export type OutputFormat =
   | { readonly is: 'json' }
   | {
@@ -150,6 +158,7 @@ export type OutputFormat =
       readonly strict?: boolean | undefined;
     };
 
+/** How much the model is to think, in words or tokens, as the call says it. */
 export interface Reasoning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
   readonly budgetTokens?: number | undefined;

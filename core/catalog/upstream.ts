@@ -148,6 +148,7 @@ export interface TranslatedCall {
 export type ReasoningSetting = (typeof REASONING_SETTINGS)[number];
 export const REASONING_SETTINGS = ['effort', 'budget'] as const;
 
+/** What a translating adapter has written. */
 export interface TranslatedRequest {
   /** Path and query below the upstream's base URL. */
   readonly path: string;
