@@ -33,10 +33,10 @@ function blocks(language: string): string[] {
 /** The page's modules, as they stand but for where `tollgate` is. */
 async function writePackage(folder: string): Promise<void> {
   const dist = dirname(await builtServer());
-  const { exports } = JSON.parse(textOf('package.json')) as { exports: Readonly<Record<string, string>> };
+  const { exports } = JSON.parse(textOf('package.json')) as { exports: Readonly<Record<string, { default: string }>> };
   const placed = (text: string) =>
     text.replace(/'tollgate(\/[a-z-]+)'/g, (_, name: string) =>
-      JSON.stringify(join(dist, (exports[`.${name}`] ?? '').replace('./dist/', ''))),
+      JSON.stringify(join(dist, (exports[`.${name}`]?.default ?? '').replace('./dist/', ''))),
     );
   await writeFile(join(folder, 'index.js'), placed(ADAPTER));
   await writeFile(join(folder, 'test.js'), placed(CHECKS));
