@@ -49,7 +49,7 @@ const REASONING = [
 
 const HEAD = `# Dialects
 
-\`npm run dialects > docs/dialects.md\` writes this page from the tables in \`core/dialects\` and \`plugins/upstreams/gemini\`, which the gateway itself uses.
+\`npm run --silent dialects > docs/dialects.md\` writes this page from the tables in \`core/dialects\` and \`plugins/upstreams/gemini\`, which the gateway itself uses.
 
 A call can be answered by an upstream that does not speak its protocol: the gateway translates the request, and the answer back, streamed and not. Clients speak Messages, Chat and Responses;
 upstreams speak these, Gemini, and what [an adapter of your own](writing-a-dialect.md) speaks. Embeddings are not translated, and neither are direct addresses, operations such as \`/v1/responses/compact\`. A call to an upstream that speaks its protocol goes through untouched, as always.
@@ -64,8 +64,8 @@ the same as that of the same usage without a translation. The [hold](money.md#th
 
 ## What becomes of a request
 
-Nothing changes its meaning silently. A member is **carried** to the upstream, **dropped** by a rule below, or **refused**. What has no rule is refused, and \`null\` is as good as absent. No value is made to fit: a temperature of
-1.5 does not become 1. An upstream for which a call is refused is not asked. When it cannot be translated for any of those that are left, the answer is 400 NOT_TRANSLATABLE, whose \`param\` is the member by the
+Nothing changes its meaning silently. A member is **carried** to the upstream, **dropped** by a rule below, or **refused**. What has no rule is refused, unless it stands in an earlier answer that the client repeats: there it is dropped.
+\`null\` is as good as absent. No value is made to fit: a temperature of 1.5 does not become 1. An upstream for which a call is refused is not asked. When it cannot be translated for any of those that are left, the answer is 400 NOT_TRANSLATABLE, whose \`param\` is the member by the
 client's name for it. It costs nothing.
 
 What a dialect says in another way is told in its way. A refusal becomes text in Messages and Gemini; instructions inside the conversation become words of the user in Gemini, and of the developer in Responses; tools that take free text become
