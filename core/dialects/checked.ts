@@ -63,6 +63,10 @@ export function objectAt(object: JsonObject, name: string, path = ''): JsonObjec
   return asObject(object[name]) ?? mustBe('an object', name, path);
 }
 
+export function optionalObject(object: JsonObject, name: string, path = ''): JsonObject | undefined {
+  return object[name] === undefined ? undefined : objectAt(object, name, path);
+}
+
 /** Returns a list; an absent one is empty. @throws NotTranslatable for anything but a list */
 export function listAt(object: JsonObject, name: string, path = ''): readonly unknown[] {
   const value = object[name] ?? [];

@@ -1,6 +1,6 @@
 import { NotTranslatable, type Tool, type ToolCallPart, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { booleanAt, listAt, optionalText, textAt } from '../checked';
+import { booleanAt, listAt, optionalObject, optionalText, textAt } from '../checked';
 import { RULES } from './rules';
 
 /** @throws NotTranslatable */
@@ -28,7 +28,7 @@ function readFunction(given: unknown, path: string): Tool {
   return {
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
-    schema: described['parameters'],
+    schema: optionalObject(described, 'parameters', path),
     strict: booleanAt(described, 'strict', path),
     input: 'json',
   };
@@ -46,27 +46,25 @@ function readCustom(given: unknown, path: string): Tool {
 
 /** Chat has a grammar one level deeper than Responses, whose form is that of the model. */
 function flatFormat(given: unknown): unknown {
-  const format = asObject(given);
-  const grammar = asObject(format?.['grammar']);
-  return format?.['type'] === 'grammar' && grammar !== undefined ? { type: 'grammar', ...grammar } : given;
+  const { type, grammar, ...others } = asObject(given) ?? {};
+  const inner = asObject(grammar);
+  return type === 'grammar' && inner !== undefined ? { type, ...others, ...inner } : given;
 }
 
 /** @throws NotTranslatable */
 export function readToolChoice(request: JsonObject): ToolChoice | undefined {
   const given = request['tool_choice'];
   if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
-  const choice = asObject(given) ?? {};
-  const type = choice['type'];
-  if (type === 'function') return { tool: nameIn(choice['function'], 'tool_choice.function'), input: 'json' };
-  if (type === 'custom') return { tool: nameIn(choice['custom'], 'tool_choice.custom'), input: 'text' };
+  const type = asObject(given)?.['type'];
+  if (type === 'function' || type === 'custom') {
+    const path = `tool_choice.${type}`;
+    const chosen = RULES.carriedMembers(RULES.carriedMembers(given, 'tool_choice', 'tool_choice')[type], path, path);
+    return { tool: textAt(chosen, 'name', path), input: type === 'custom' ? 'text' : 'json' };
+  }
   throw new NotTranslatable(
     'tool_choice',
     'must be "auto", "none", "required" or one tool of the type function or custom',
   );
-}
-
-function nameIn(given: unknown, path: string): string {
-  return textAt(asObject(given) ?? {}, 'name', path);
 }
 
 /** Reads a call in a message of the assistant. @throws NotTranslatable */

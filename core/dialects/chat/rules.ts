@@ -80,6 +80,9 @@ export const RULES = new Rules([
   ...dropped('a hint for the cache', 'tools[].function.cache_control'),
   ...carried('the tool', 'tools[].custom.name', 'tools[].custom.description', 'tools[].custom.format'),
 
+  ...carried('says how tools are used', 'tool_choice.type', 'tool_choice.function', 'tool_choice.custom'),
+  ...carried('says how tools are used', 'tool_choice.function.name', 'tool_choice.custom.name'),
+
   ...carried('the form of the answer', 'response_format.type', 'response_format.json_schema'),
   ...carried('the form of the answer', 'response_format.json_schema.name', 'response_format.json_schema.description'),
   ...carried('the form of the answer', 'response_format.json_schema.schema', 'response_format.json_schema.strict'),

@@ -10,7 +10,7 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import { asObject, asText, type JsonObject } from '../../json-values';
-import { booleanAt, listAt, objectAt, optionalText, textAt } from '../checked';
+import { booleanAt, listAt, objectAt, optionalObject, optionalText, textAt } from '../checked';
 import { pathOf } from '../rule';
 import { unseal } from '../seal';
 import { RULES } from './rules';
@@ -66,14 +66,14 @@ const READERS: Readonly<Record<Block, (block: JsonObject, place: string) => Part
   text: (block, place) => textPart(textAt(block, 'text', place)),
   image: (block, place): ImagePart => ({
     is: 'image',
-    source: readImage(objectAt(block, 'source', place), `${place}.source`),
+    source: readImage(sourceAt(block, place), `${place}.source`),
   }),
   document: readDocument,
   tool_use: (block, place) => ({
     is: 'tool_call',
     id: textAt(block, 'id', place),
     name: textAt(block, 'name', place),
-    input: JSON.stringify(block['input'] === undefined ? {} : objectAt(block, 'input', place)),
+    input: JSON.stringify(optionalObject(block, 'input', place) ?? {}),
   }),
   tool_result: readToolResult,
   thinking: ({ thinking, signature }) => ({ is: 'reasoning', text: asText(thinking), signature: unseal(signature) }),
@@ -108,7 +108,7 @@ function readImage(source: JsonObject, place: string): Source {
     case 'url':
       return { url: textAt(source, 'url', place) };
     default:
-      return isAtVendor(source, place);
+      throw ofUnknownType(place);
   }
 }
 
@@ -122,7 +122,7 @@ function bytesOf(source: JsonObject, place: string): Source {
 function readDocument(block: JsonObject, place: string): DocumentPart {
   return {
     is: 'document',
-    source: readDocumentSource(objectAt(block, 'source', place), `${place}.source`),
+    source: readDocumentSource(sourceAt(block, place), `${place}.source`),
     name: optionalText(block, 'title', place),
   };
 }
@@ -142,11 +142,17 @@ function readDocumentSource(source: JsonObject, place: string): DocumentPart['so
     case 'url':
       return { url: textAt(source, 'url', place), mediaType: 'application/pdf' };
     default:
-      return isAtVendor(source, place);
+      throw ofUnknownType(place);
   }
 }
 
-function isAtVendor({ type }: JsonObject, place: string): never {
-  const why = type === 'file' ? 'is a file at its vendor' : 'has a type that is not known to the gateway';
-  throw new NotTranslatable(place, why);
+/** Members that stand beside those of its type would be lost. */
+function sourceAt(block: JsonObject, place: string): JsonObject {
+  const source = objectAt(block, 'source', place);
+  if (source['type'] === 'file') throw new NotTranslatable(`${place}.source`, 'is a file at its vendor');
+  return RULES.carriedMembers(source, 'source', `${place}.source`);
+}
+
+function ofUnknownType(place: string): NotTranslatable {
+  return new NotTranslatable(place, 'has a type that is not known to the gateway');
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { NotTranslatable, type Tool, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { booleanAt, listAt, optionalText, textAt } from '../checked';
+import { booleanAt, listAt, optionalObject, optionalText, textAt } from '../checked';
 import { pathOf } from '../rule';
 import { RULES } from './rules';
 import { flatName, SEARCH } from './tool-names';
@@ -72,7 +72,7 @@ export class ToolReader {
         : {
             ...common,
             input: 'json',
-            schema: given['parameters'],
+            schema: optionalObject(given, 'parameters', path),
             strict: booleanAt(given, 'strict', path),
           };
     return this.#add(tool, name, path);
@@ -91,7 +91,7 @@ export class ToolReader {
 function search(given: JsonObject, path: string): Tool {
   atClient(given, path);
   const description = optionalText(given, 'description', path) ?? 'Searches for more tools.';
-  return { name: SEARCH, description, input: 'json', schema: given['parameters'] };
+  return { name: SEARCH, description, input: 'json', schema: optionalObject(given, 'parameters', path) };
 }
 
 /** @throws NotTranslatable for a search that runs at the vendor: so it does where nothing is said */
