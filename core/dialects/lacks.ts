@@ -21,6 +21,16 @@ export const NO_TOOL: Lack = {
   isIn: ({ tools, toolChoice }) => tools.length === 0 && (toolChoice === 'required' || typeof toolChoice === 'object'),
 };
 
+/** A body that is deeper is refused. An input that comes as text is not looked into before it is written. */
+export const MOST_LEVELS = 256;
+
+export const DEEP_INPUT = {
+  feature: 'tool_call',
+  fate: 'refused',
+  when: `its input has more than ${MOST_LEVELS} levels`,
+  why: `has an input of more than ${MOST_LEVELS} levels`,
+} as const satisfies Lack;
+
 /** @throws NotTranslatable for the first thing in a request that its new dialect refuses */
 export function refuseLacking(conversation: Conversation, lacks: readonly Lack[]): void {
   for (const lack of lacks)

@@ -1,7 +1,8 @@
 import type { AnswerEvent } from '../catalog/answer';
-import type { Conversation, Tool, ToolCallPart } from '../catalog/conversation';
-import { asObject, asText } from '../json-values';
+import { type Conversation, NotTranslatable, type Tool, type ToolCallPart } from '../catalog/conversation';
+import { asObject, asText, type JsonObject } from '../json-values';
 import { parseJson } from '../parse-json';
+import { DEEP_INPUT, MOST_LEVELS } from './lacks';
 
 /**
  * Tools whose input is free text, in dialects that only have tools with JSON: the text becomes the one member of an object, and comes out
@@ -25,6 +26,21 @@ export function schemaOf(tool: Tool): unknown {
 export function jsonInputOf({ input, isText }: ToolCallPart): string {
   if (isText === true) return JSON.stringify({ [MEMBER]: input });
   return input.trim() === '' ? '{}' : input;
+}
+
+/**
+ * The input of a call for an upstream that takes it as an object; undefined where it is none.
+ * @throws NotTranslatable for one that is too deep to be written
+ */
+export function inputObjectOf(part: ToolCallPart): JsonObject | undefined {
+  const input = asObject(parseJson(jsonInputOf(part)));
+  if (!isDeeper(input, MOST_LEVELS)) return input;
+  throw new NotTranslatable(DEEP_INPUT.feature, DEEP_INPUT.why);
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1));
 }
 
 /** Takes the text out of the objects in which such an upstream calls these tools. */

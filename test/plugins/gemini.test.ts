@@ -190,6 +190,13 @@ describe('The adapter gemini', () => {
     });
   });
 
+  it('gives up an answer that goes on behind its stop reason', () => {
+    const reader = new GeminiReader();
+    reader.event({ name: undefined, data: JSON.stringify(chunk([{ text: 'Hi' }], {}, 'STOP')) });
+    const more = { name: undefined, data: JSON.stringify(chunk([{ text: 'there' }])) };
+    expect(() => reader.event(more)).to.throw('a choice goes on behind its stop reason');
+  });
+
   it('sends a signature back in the part that follows it, and only where it was made', () => {
     const said = [...new GeminiReader().body(chunk([CALL], LAST, 'STOP'))];
     const signed = said.flatMap((event) => (event.is === 'sign' ? [event.value] : []));
@@ -222,7 +229,10 @@ describe('The adapter gemini', () => {
   const REFUSED: readonly (readonly [what: string, more: Partial<Conversation>])[] = [
     ['parallelTools', { parallelTools: false }],
     ['stop', { stop: ['a', 'b', 'c', 'd', 'e', 'f'] }],
-    ['image', { turns: [{ role: 'user', parts: [{ is: 'image', source: { url: 'https://a.example/picture' } }] }] }],
+    [
+      'image',
+      { turns: [{ role: 'user', parts: [{ is: 'image', source: { url: 'https://a.example/picture.constructor' } }] }] },
+    ],
     ['tool_result', { turns: [{ role: 'user', parts: [{ is: 'tool_result', id: 'unknown', parts: [] }] }] }],
   ];
   for (const [what, more] of REFUSED)

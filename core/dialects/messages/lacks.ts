@@ -1,4 +1,4 @@
-import { type Lack, NO_TOOL } from '../lacks';
+import { DEEP_INPUT, type Lack, NO_TOOL } from '../lacks';
 
 /** The vendor refuses a longer name of a person. */
 export const LONGEST_USER = 256;
@@ -48,6 +48,7 @@ export const LACKS: readonly Lack[] = [
     when: 'its input is no JSON object',
     why: 'has an input that is no JSON object',
   },
+  DEEP_INPUT,
   {
     feature: 'outputFormat',
     fate: 'dropped',

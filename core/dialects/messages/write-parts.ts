@@ -12,7 +12,7 @@ import type { TranslatedCall } from '../../catalog/upstream';
 import { asObject, asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 import { goodAt } from '../seal';
-import { jsonInputOf } from '../text-tools';
+import { inputObjectOf } from '../text-tools';
 
 /** Returns a part as a content block, or nothing for an empty text or foreign reasoning. */
 export function writePart(part: Part, call: TranslatedCall): readonly JsonObject[] {
@@ -74,7 +74,7 @@ function plainText(data: string): JsonObject {
 }
 
 function writeToolCall(part: ToolCallPart): JsonObject {
-  const input = asObject(parseJson(jsonInputOf(part)));
+  const input = inputObjectOf(part);
   if (input === undefined) throw new NotTranslatable('tool_call', 'has an input that is no JSON object');
   return { type: 'tool_use', id: idOf(part.id), name: part.name, input };
 }

@@ -1,4 +1,4 @@
-import { type Lack, NO_TOOL } from '../../../core/dialects/lacks';
+import { DEEP_INPUT, type Lack, NO_TOOL } from '../../../core/dialects/lacks';
 
 const MOST_STOPS = 5;
 
@@ -36,6 +36,7 @@ export const LACKS: readonly Lack[] = [
     when: 'its input is no JSON object',
     why: 'has an input that is no JSON object',
   },
+  DEEP_INPUT,
   {
     feature: 'tool_result',
     fate: 'refused',

@@ -15,9 +15,8 @@ import type { TranslatedCall } from '../../../core/catalog/upstream';
 import { budgetOf, effortOf } from '../../../core/dialects/effort';
 import { refuseLacking } from '../../../core/dialects/lacks';
 import { goodAt } from '../../../core/dialects/seal';
-import { jsonInputOf, schemaOf } from '../../../core/dialects/text-tools';
-import { asObject, type JsonObject } from '../../../core/json-values';
-import { parseJson } from '../../../core/parse-json';
+import { inputObjectOf, schemaOf } from '../../../core/dialects/text-tools';
+import type { JsonObject } from '../../../core/json-values';
 import { LACKS } from './lacks';
 
 /** Returns the body of a generateContent call. @throws NotTranslatable */
@@ -152,7 +151,7 @@ function modelPart(part: Part): readonly JsonObject[] {
 }
 
 function argumentsOf(part: ToolCallPart): JsonObject {
-  const args = asObject(parseJson(jsonInputOf(part)));
+  const args = inputObjectOf(part);
   if (args === undefined)
     throw new NotTranslatable('tool_call', `has an input that is no JSON object, of the tool "${part.name}"`);
   return args;
@@ -200,18 +199,18 @@ function mediaOf(part: ImagePart | DocumentPart): JsonObject {
   return { fileData: { mimeType, fileUri: source.url } };
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  webp: 'image/webp',
-  gif: 'image/gif',
-  heic: 'image/heic',
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-};
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['webp', 'image/webp'],
+  ['gif', 'image/gif'],
+  ['heic', 'image/heic'],
+  ['pdf', 'application/pdf'],
+  ['txt', 'text/plain'],
+]);
 
 function typeByName({ url }: Extract<Source, { url: string }>): string | undefined {
   const path = URL.canParse(url) ? new URL(url).pathname : '';
-  return TYPES[path.slice(path.lastIndexOf('.') + 1).toLowerCase()];
+  return TYPES.get(path.slice(path.lastIndexOf('.') + 1).toLowerCase());
 }

@@ -119,6 +119,10 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
   'document in a turn of the assistant': answered(PDF),
   'audio in a turn of the assistant': answered(WAV),
   'audio of another format than wav and mp3': asked({ ...WAV, format: 'flac' }),
+  'tool_call its input has more than 256 levels': answered({
+    ...CALL,
+    input: `{"a":${'['.repeat(256)}${']'.repeat(256)}}`,
+  }),
   'tool_call its input is no JSON object': answered({ ...CALL, input: '[1]' }),
   'tool_result its call is not in the conversation': asked(RESULT),
   'tool_result the mark that the tool failed': { with: loop({ ...RESULT, isError: true }), without: loop(RESULT) },
