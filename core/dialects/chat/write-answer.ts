@@ -30,13 +30,13 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 
 /** The status that an error inside a stream would have had, by the types of vendors; others are errors of servers. */
-const STATUSES: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  permission_error: 403,
-  not_found_error: 404,
-  rate_limit_error: 429,
-};
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+]);
 
 const REASONS: Readonly<Record<FinishReason, string>> = {
   end: 'stop',
@@ -145,7 +145,7 @@ class ChatWriter implements AnswerWriter {
   }
 
   #error(error: AnswerError): ClientEvent {
-    const status = (error.type !== undefined && STATUSES[error.type]) || 500;
+    const status = STATUSES.get(error.type ?? '') ?? 500;
     const { error: told } = writeError(error, status, this.#call.requestId);
     return { data: JSON.stringify({ error: told }) };
   }
