@@ -45,7 +45,11 @@ export class Translation {
   readonly #texts: TextTools;
   readonly #guard: ReturnType<typeof guardOf>;
   readonly #writer: AnswerWriter;
+  /** The choices whose stop reason has come. */
+  readonly #finished = new Set<number>();
   #hasEnded = false;
+  /** An event made its reader or its writer throw. */
+  #hasFailed = false;
 
   constructor(candidate: Candidate, call: TranslatedFor) {
     const { adapter, dialect, model, upstream } = candidate;
@@ -65,26 +69,39 @@ export class Translation {
   }
 
   event(event: SseEvent): TranslatedEvent {
-    return this.#guard('event', () => this.#event(event));
+    try {
+      return this.#guard('event', () => this.#event(event));
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
   }
 
   #event(event: SseEvent): TranslatedEvent {
     const { adapter } = this.#candidate;
     if (adapter.own !== undefined) {
       const said = this.#texts.unwrapped(this.#reader.event(event));
-      return { note: noteOf(said), written: this.#write(said) };
+      const note = noteOf(said);
+      if (note.error !== undefined && this.#isFinished) return NOTHING;
+      const written = this.#write(said);
+      if (note.done === true && this.#finished.size === 0) throw new Error('the answer ends without a stop reason');
+      return { note, written };
     }
     const note = adapter.readEvent(event);
+    if ((note.error ?? note.malformed) !== undefined && this.#isFinished) return NOTHING;
     if (note.error !== undefined)
       return { note, written: this.#write([{ is: 'error', error: this.#errorOf(note.error.body) }]) };
     if (note.malformed === true) return { note, written: [] };
     return { note, written: this.#write(withUsage(note.usage, this.#texts.unwrapped(this.#reader.event(event)))) };
   }
 
-  /** The stream is over: what the client is still given. */
+  /** The stream is over: what the client is still given. Behind a fault its reader and its writer may not agree on what is open. */
   end(): readonly ClientEvent[] {
     if (this.#hasEnded) return [];
-    return this.#guard('end', () => this.#write([...this.#texts.unwrapped(this.#reader.end()), END]));
+    return this.#guard('end', () => {
+      const last = this.#hasFailed ? [] : this.#texts.unwrapped(this.#reader.end());
+      return this.#write([...last, END]);
+    });
   }
 
   /** What an unstreamed answer means, and the body that the client is given for it. */
@@ -121,17 +138,29 @@ export class Translation {
     return this.#candidate.adapter.own?.readError?.(body) ?? readUsualError(body);
   }
 
+  /** The answer is whole, and paid: what goes wrong behind its stop reasons must not keep its end from the client. */
+  get #isFinished(): boolean {
+    return this.#finished.size >= this.#call.asked.conversation.choices;
+  }
+
   #write(said: readonly AnswerEvent[]): readonly ClientEvent[] {
     const written: ClientEvent[] = [];
     for (const event of said) {
       if (this.#hasEnded) break;
-      if (event.is === 'end') this.#hasEnded = true;
+      if (event.is === 'finish') this.#finished.add(event.choice);
+      if (event.is === 'end') {
+        this.#hasEnded = true;
+        // A protocol's own end stands for a stop reason that was not given.
+        if (this.#finished.size === 0) written.push(...this.#writer.write(UNSAID));
+      }
       written.push(...this.#writer.write(event));
     }
     return written;
   }
 }
 
+const NOTHING: TranslatedEvent = { note: {}, written: [] };
+const UNSAID: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
 const END: AnswerEvent = { is: 'end' };
 
 function ownReader({ adapter }: Candidate, { asked }: TranslatedFor): AnswerReader {

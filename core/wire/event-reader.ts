@@ -54,18 +54,21 @@ export class EventReader {
     return this.#finish.isWhole;
   }
 
-  /** What the upstream's event means goes with the first of the client's; its usage is final where the client is told of it. */
+  /**
+   * What the upstream's event means goes with the first of the client's, and an error with the last, which tells it: nothing is relayed
+   * behind it. The usage is final where the client is told of it.
+   */
   #translated(translation: Translation, frame: SseFrame): NotedEvent[] {
     const { note: noted, written } = translation.event(frame);
     const isWhole = this.#finish.note(noted);
-    const { content, contentBytes, usage, error, malformed } = noted;
-    const own: EventNote = withoutAbsent({ content, contentBytes, usage, error, malformed });
-    const [first, ...others] = written;
-    if (first === undefined) return [{ raw: NO_BYTES, event: NO_EVENT, note: own, isWhole }];
-    return [{ ...own, ...noteOf(first) }, ...others.map(noteOf)].map((note, at) => {
-      const event = written[at] as ClientEvent;
-      return { raw: bytesOf(event), event: { name: event.name, data: event.data }, note, isWhole };
-    });
+    if (written.length === 0) return [{ raw: NO_BYTES, event: NO_EVENT, note: meaningOf(noted, true, true), isWhole }];
+    const last = written.length - 1;
+    return written.map((event, at) => ({
+      raw: bytesOf(event),
+      event: { name: event.name, data: event.data },
+      note: { ...meaningOf(noted, at === 0, at === last), ...shownIn(event) },
+      isWhole,
+    }));
   }
 }
 
@@ -76,12 +79,23 @@ function bytesOf({ name, data }: ClientEvent): Buffer {
   return Buffer.from(name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`);
 }
 
-function noteOf({ finish, finalUsage, usageAt }: ClientEvent): EventNote {
-  return withoutAbsent({ finish, finalUsage, usageAt });
+type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/** What the upstream's event means beyond what the client is shown of it. It runs for every event of every translated stream. */
+function meaningOf({ content, contentBytes, usage, error, malformed }: EventNote, isFirst: boolean, isLast: boolean) {
+  const note: Changing<EventNote> = {};
+  if (isFirst && content !== undefined) note.content = content;
+  if (isFirst && contentBytes !== undefined) note.contentBytes = contentBytes;
+  if (isFirst && usage !== undefined) note.usage = usage;
+  if (isFirst && malformed !== undefined) note.malformed = malformed;
+  if (isLast && error !== undefined) note.error = error;
+  return note;
 }
 
-type Absent<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
-
-function withoutAbsent(note: Absent<EventNote>): EventNote {
-  return Object.fromEntries(Object.entries(note).filter(([, value]) => value !== undefined));
+function shownIn({ finish, finalUsage, usageAt }: ClientEvent): EventNote {
+  const note: Changing<EventNote> = {};
+  if (finish !== undefined) note.finish = finish;
+  if (finalUsage !== undefined) note.finalUsage = finalUsage;
+  if (usageAt !== undefined) note.usageAt = usageAt;
+  return note;
 }

@@ -250,13 +250,15 @@ describe('Calls in one protocol to upstreams that speak another', function () {
   } as const;
 
   it('relays an error that a vendor reports in the middle, in the form of the client', async () => {
-    upstream.next(errorStreamOf['messages']({ afterEvents: 5 }));
-    const broken = await gateway.call(PATH.chat, {
-      key,
-      body: askIn('chat', { model: 'messages-model', stream: true }),
-    });
-    expect(broken.text).to.match(ERROR_ENDS.chat);
-    expect(broken.text).to.include('Overloaded');
+    for (const from of ['chat', 'responses'] as const) {
+      upstream.next(errorStreamOf['messages']({ afterEvents: 5 }));
+      const broken = await gateway.call(PATH[from], {
+        key,
+        body: askIn(from, { model: 'messages-model', stream: true }),
+      });
+      expect(broken.text).to.match(ERROR_ENDS[from]);
+      expect(broken.text).to.include('Overloaded');
+    }
   });
 
   describe('routing', () => {
