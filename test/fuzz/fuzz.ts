@@ -12,10 +12,12 @@ import { bodies } from './targets/bodies';
 import { events } from './targets/events';
 import { heads } from './targets/heads';
 import { answers, frames } from './targets/ports';
+import { requests } from './targets/requests';
+import { streams } from './targets/streams';
 import type { Target } from './targets/target';
 import { yaml } from './targets/yaml';
 
-const TARGETS: readonly Target[] = [heads, bodies, events, answers, frames, yaml];
+const TARGETS: readonly Target[] = [heads, bodies, events, answers, frames, requests, streams, yaml];
 
 /** Cases of one target before its vitals are looked at. */
 const BATCH = 20;
