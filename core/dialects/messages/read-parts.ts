@@ -20,7 +20,7 @@ const BLOCKS = {
   system: ['text'],
   user: ['text', 'image', 'document', 'tool_result'],
   assistant: ['text', 'tool_use', 'thinking', 'redacted_thinking'],
-  tool_result: ['text', 'image', 'document'],
+  tool_result: ['text', 'image', 'document', 'tool_reference'],
 } as const;
 
 type Side = keyof typeof BLOCKS;
@@ -76,6 +76,7 @@ const READERS: Readonly<Record<Block, (block: JsonObject, place: string) => Part
     input: JSON.stringify(optionalObject(block, 'input', place) ?? {}),
   }),
   tool_result: readToolResult,
+  tool_reference: (block, place) => textPart(`This tool can be called now: ${textAt(block, 'tool_name', place)}`),
   thinking: ({ thinking, signature }) => ({ is: 'reasoning', text: asText(thinking), signature: unseal(signature) }),
   redacted_thinking: ({ data }) => ({ is: 'reasoning', text: '', signature: unseal(data) }),
 };

@@ -43,11 +43,15 @@ describe('the dialect messages', () => {
     for (const { member, fate } of RULES.all) {
       const [, place, type] = /^(content|tools)\[(.+)\]$/.exec(member) ?? [];
       if (type === undefined) continue;
-      const sides = ['user', 'assistant'].map((role) => ({ messages: [{ role, content: [{ type }] }] }));
+      const inResult = { type: 'tool_result', tool_use_id: 't', content: [{ type }] };
+      const sides = [
+        ...['user', 'assistant'].map((role) => ['', { role, content: [{ type }] }] as const),
+        ['.content[0]', { role: 'user', content: [inResult] }] as const,
+      ];
       const refused =
         place === 'tools'
           ? isRefused('tools[0]', { messages: [], tools: [{ type }] })
-          : sides.every((request) => isRefused('messages[0].content[0]', request));
+          : sides.every(([inside, message]) => isRefused(`messages[0].content[0]${inside}`, { messages: [message] }));
       expect(refused, member).to.equal(fate === 'refused');
     }
   });
