@@ -2,7 +2,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import { type ProgramEnd, runInEmptyHome } from '../support/agents';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
-import type { Client, Point } from './clients/client';
+import type { Client, Point, Upstream } from './clients/client';
 import { type Feature, NOTES } from './features';
 import { startVendor, type Vendor } from './vendor/vendor';
 
@@ -41,10 +41,17 @@ const UNTRIED = { calls: 0, vendorUsd: usd(0n), chargedUsd: usd(0n), seconds: 0 
 /** A key of the right form that no account has. */
 const UNKNOWN_KEY = 'sk-svc-0123456789012345678901234567890123456789000000';
 
-export async function openDesk(models: readonly string[]): Promise<Desk> {
+/** `speaks`: the protocol of the upstream; absent: all of them. */
+export async function openDesk(models: readonly string[], speaks?: Upstream): Promise<Desk> {
   const vendor = await startVendor();
   const gateway = await startGateway({
-    upstreams: { acme: { url: vendor.url, models: Object.fromEntries(models.map((name) => [name, MODEL])) } },
+    upstreams: {
+      acme: {
+        url: vendor.url,
+        models: Object.fromEntries(models.map((name) => [name, MODEL])),
+        ...(speaks !== undefined && { adapter: speaks }),
+      },
+    },
   });
   return {
     gateway,

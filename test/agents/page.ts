@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Cell } from './cell';
 import { CLIENTS } from './clients';
 import type { Client, Setup } from './clients/client';
+import { TRANSLATED } from './clients/translated';
 import { FEATURES } from './features';
 
 export const PAGE = resolve(__dirname, '../../docs/clients.md');
@@ -33,6 +34,9 @@ export function clientsPage(cells: readonly Cell[]): string {
     matrix(agents, cells),
     '### SDKs\n',
     matrix(sdks, cells),
+    '### Agents at upstreams that speak another protocol\n',
+    'The gateway [translates](dialects.md). Codex has `web_search = "disabled"`, because the search is one of its own vendor.\n',
+    matrix(TRANSLATED, cells),
     '### What the features mean\n',
     table([['feature', 'works when'], ...FEATURES.map(({ name, means }) => [name, means])]),
     ...reasons(cells),
@@ -54,7 +58,7 @@ export function promised(page: string): ReadonlySet<string> {
       .slice(1, -1)
       .map((cell) => cell.trim());
     if (first === 'client') features = cells;
-    const client = CLIENTS.find((each) => nameOf(each) === first);
+    const client = [...CLIENTS, ...TRANSLATED].find((each) => nameOf(each) === first);
     if (client === undefined) continue;
     for (const [index, cell] of cells.entries())
       if (cell === YES) found.add(cellName(client.id, features[index] ?? ''));
@@ -67,7 +71,7 @@ export function cellName(client: string, feature: string): string {
 }
 
 export function nameOf({ title, protocol }: Client): string {
-  const only = CLIENTS.filter((each) => each.title === title).length === 1;
+  const only = CLIENTS.filter((each) => each.title === title).length < 2;
   return only ? title : `${title}, ${protocol}`;
 }
 
@@ -109,7 +113,7 @@ function mark(cell: Cell | undefined): string {
 
 function reasons(cells: readonly Cell[]): readonly string[] {
   const told = (state: Cell['state']) =>
-    CLIENTS.flatMap((client) => {
+    [...CLIENTS, ...TRANSLATED].flatMap((client) => {
       const own = FEATURES.flatMap(({ name }) =>
         cells.filter((cell) => cell.client === client.id && cell.feature === name && cell.state === state),
       );

@@ -5,12 +5,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { installAgents } from '../support/agents';
 import { positive, runProgram } from '../support/program';
 import { type Cell, type Desk, openDesk, tryOut } from './cell';
 import { CLIENTS } from './clients';
-import type { Client } from './clients/client';
+import { type Client, UPSTREAMS, type Upstream } from './clients/client';
+import { clientAt, TRANSLATED } from './clients/translated';
 import { FEATURES, type Feature } from './features';
 import { node24 } from './node';
 import { cellName, clientsPage, PAGE, promised } from './page';
@@ -19,6 +20,7 @@ import { renewPins } from './renew';
 interface Options {
   readonly only?: string;
   readonly features?: string;
+  readonly upstream?: Upstream;
   readonly desks: number;
   readonly json: boolean;
   readonly write: boolean;
@@ -29,6 +31,11 @@ const command = new Command('npm run agents --')
   .description('Runs the programs that people use against a gateway with a scripted vendor.')
   .option('--only <names>', 'only clients whose id contains one of these, separated by commas')
   .option('--features <names>', 'only these features, separated by commas')
+  .addOption(
+    new Option('--upstream <protocol>', 'the upstream speaks this alone; clients of other protocols').choices(
+      UPSTREAMS,
+    ),
+  )
   .option('--desks <n>', 'how many programs run at a time, each with its own gateway', positive, 2)
   .option('--json', 'print JSON instead of a table', false)
   .option('--write', 'write docs/clients.md; needs all clients and features', false)
@@ -41,9 +48,10 @@ const INSIDE = 'AGENTS_WITHOUT_NETWORK';
 async function main(): Promise<void> {
   const options = command.parse().opts<Options>();
   if (options.renew) return renewPins();
-  const clients = chosen(CLIENTS, ({ id }) => parts(options.only).some((part) => id.includes(part)), options.only);
+  const all = clientsAt(options.upstream);
+  const clients = chosen(all, ({ id }) => parts(options.only).some((part) => id.includes(part)), options.only);
   const features = chosen(FEATURES, ({ name }) => parts(options.features).includes(name), options.features);
-  if (options.write && clients.length * features.length < CLIENTS.length * FEATURES.length)
+  if (options.write && (clients !== CLIENTS || features !== FEATURES))
     command.error('--write needs all clients and features');
   if (process.env[INSIDE] === undefined) {
     await installAgents((line) => process.stderr.write(`${line}\n`), 'all');
@@ -53,9 +61,14 @@ async function main(): Promise<void> {
   }
   process.env['STORES'] ??= 'embedded';
   const before = promised(readFileSync(PAGE, 'utf8'));
-  const cells = await tryAll(clients, features, options.desks);
+  const tried = options.write ? [...clients, ...TRANSLATED] : clients;
+  const cells: Cell[] = [];
+  for (const upstream of [undefined, ...UPSTREAMS]) {
+    const own = tried.filter((client) => client.upstream === upstream);
+    if (own.length > 0) cells.push(...(await tryAll(own, features, options.desks, upstream)));
+  }
   if (options.write) writeFileSync(PAGE, clientsPage(cells));
-  report(cells, options.json);
+  report(tried, cells, options.json);
   const broken = cells.filter((cell) => cell.state !== 'works' && before.has(cellName(cell.client, cell.feature)));
   if (broken.length > 0) {
     process.stderr.write(
@@ -63,6 +76,10 @@ async function main(): Promise<void> {
     );
     process.exitCode = 1;
   }
+}
+
+function clientsAt(upstream: Upstream | undefined): readonly Client[] {
+  return upstream === undefined ? CLIENTS : CLIENTS.flatMap((client) => clientAt(upstream, client) ?? []);
 }
 
 function chosen<T>(all: readonly T[], isChosen: (each: T) => boolean, names: string | undefined): readonly T[] {
@@ -107,6 +124,7 @@ async function tryAll(
   clients: readonly Client[],
   features: readonly Feature[],
   count: number,
+  upstream: Upstream | undefined,
 ): Promise<readonly Cell[]> {
   const left = clients.flatMap((client) => features.map((feature) => ({ client, feature })));
   const cells: Cell[] = [];
@@ -118,7 +136,7 @@ async function tryAll(
       tell(cell);
     }
   };
-  const desks = await Promise.all(Array.from({ length: count }, () => openDesk(models)));
+  const desks = await Promise.all(Array.from({ length: count }, () => openDesk(models, upstream)));
   try {
     await Promise.all(desks.map(work));
   } finally {
@@ -130,19 +148,19 @@ async function tryAll(
 function tell({ client, feature, state, seconds, reasons }: Cell): void {
   const word = state === 'lacks' ? '–' : state;
   process.stderr.write(
-    `  ${client.padEnd(24)}${feature.padEnd(18)}${word.padEnd(8)}${seconds} s  ${reasons.join('; ')}\n`,
+    `  ${client.padEnd(26)}${feature.padEnd(18)}${word.padEnd(8)}${seconds} s  ${reasons.join('; ')}\n`,
   );
 }
 
-function report(cells: readonly Cell[], asJson: boolean): void {
-  const ordered = CLIENTS.flatMap(({ id }) =>
+function report(clients: readonly Client[], cells: readonly Cell[], asJson: boolean): void {
+  const ordered = clients.flatMap(({ id }) =>
     FEATURES.flatMap(({ name }) => cells.filter(({ client, feature }) => client === id && feature === name)),
   );
   if (asJson) {
     process.stdout.write(`${JSON.stringify(ordered, null, 2)}\n`);
     return;
   }
-  for (const { id } of CLIENTS) {
+  for (const { id } of clients) {
     const own = ordered.filter(({ client }) => client === id);
     const named = (state: Cell['state']) => own.filter((cell) => cell.state === state).map(({ feature }) => feature);
     if (own.length === 0) continue;

@@ -1,6 +1,6 @@
 import { CLAUDE_CODE_QUIET, platformProgram } from '../../support/agents';
 import { type Json, object, objectsOf } from '../vendor/json';
-import { bodyText, type Client, call, jsonLines, type Outcome } from './client';
+import { bodyText, type Client, call, isFound, isTold, jsonLines, type Outcome } from './client';
 
 export const claudeCode: Client = {
   id: 'claude-code',
@@ -33,6 +33,7 @@ export const claudeCode: Client = {
       bodyText(calls[0]).includes('"defer_loading":true') ? undefined : 'no tool was deferred',
       bodyText(calls[1]).includes('"tool_reference"') ? undefined : 'no tool was loaded',
     ],
+    translated: { loaded: ([, second]) => [isTold(second, 'WebSearch'), isFound(second)] },
     search: call('WebSearch', { query: 'when are tolls due' }),
   },
   isConversation: ({ tools }) => tools.length > 0,

@@ -40,10 +40,16 @@ export interface Outcome {
   readonly models?: readonly string[];
 }
 
+/** The dialects of upstreams that all protocols of clients are translated to. */
+export const UPSTREAMS = ['messages', 'chat', 'responses'] as const;
+export type Upstream = (typeof UPSTREAMS)[number];
+
 export interface Ask {
   readonly feature: FeatureName;
   readonly prompt: string;
   readonly point: Point;
+  /** The upstream speaks another protocol, which has no tools that run at the client's vendor. */
+  readonly isTranslated?: boolean;
 }
 
 export interface Client {
@@ -55,6 +61,8 @@ export interface Client {
   readonly packages: readonly [string, ...string[]];
   readonly protocol: 'Messages' | 'Chat' | 'Responses';
   readonly model: string;
+  /** What the upstream speaks. Absent: the client's own protocol. */
+  readonly upstream?: Upstream;
   setup(point: Point): Setup;
   /** What its users should know, for the page. */
   readonly note?: string;
@@ -67,6 +75,8 @@ export interface Client {
     load?: readonly Part[];
     /** What shows that they are loaded; nothing is wrong when it gives nothing. */
     loaded?(calls: readonly VendorCall[]): readonly (string | undefined)[];
+    /** The same two where tools are told in another protocol, which cannot defer any. */
+    readonly translated?: Pick<Client['tools'], 'load' | 'loaded'>;
     /** Asks for a search that runs at the vendor in a call of its own. */
     search?: ToolCall;
     /** An image comes with the prompt, without a tool. */
@@ -87,6 +97,16 @@ export function call(name: string, input: Readonly<Record<string, unknown>>): To
 /** The body of a call as text. */
 export function bodyText(asked: VendorCall | undefined): string {
   return JSON.stringify(asked?.body ?? '');
+}
+
+/** What is wrong where a vendor was not told of a tool in full. */
+export function isTold(asked: VendorCall | undefined, tool: string): string | undefined {
+  return asked?.tools.includes(tool) === true ? undefined : `the tool ${tool} was not told`;
+}
+
+/** What is wrong where a vendor was not told what a search for tools has found. */
+export function isFound(asked: VendorCall | undefined): string | undefined {
+  return /can be called now: /.test(bodyText(asked)) ? undefined : 'what was found was not sent back';
 }
 
 /** The JSON values that a program printed, one a line. */

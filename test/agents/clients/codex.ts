@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { AGENT_PACKAGES, type ProgramEnd } from '../../support/agents';
 import { object } from '../vendor/json';
-import { bodyText, type Client, call, jsonLines, type Outcome } from './client';
+import { bodyText, type Client, call, isFound, isTold, jsonLines, type Outcome } from './client';
 
 export const codex: Client = {
   id: 'codex',
@@ -26,13 +26,14 @@ export const codex: Client = {
       ].join('\n'),
     },
   }),
-  command: ({ feature, prompt }) => ({
+  command: ({ feature, prompt, isTranslated = false }) => ({
     program: join(AGENT_PACKAGES, '@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex'),
     args: [
       'exec',
       '--json',
       '--skip-git-repo-check',
       '--dangerously-bypass-approvals-and-sandbox',
+      ...(isTranslated ? ['-c', 'web_search="disabled"'] : []),
       ...(feature === 'images' ? ['--image', 'image.png', '--'] : []),
       prompt,
     ],
@@ -46,6 +47,10 @@ export const codex: Client = {
     loaded: (calls) => [
       bodyText(calls[1]).includes('"tool_search_output"') ? undefined : 'what was found was not sent back',
     ],
+    translated: {
+      load: [call('tool_search', { query: 'agents' })],
+      loaded: ([first, second]) => [isTold(first, 'tool_search'), isFound(second)],
+    },
     seesByItself: true,
   },
   isConversation: ({ tools }) => tools.length > 0,
