@@ -9,7 +9,7 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import { asObject, type JsonObject } from '../../json-values';
+import { asArray, asObject, asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 import { goodAt } from '../seal';
 import { jsonInputOf } from '../text-tools';
@@ -41,8 +41,24 @@ function writeTurn({ role, parts }: Turn, upstream: string): readonly JsonObject
 function writeItem(part: Extract<Part, { is: 'tool_call' | 'tool_result' | 'reasoning' }>, upstream: string) {
   if (part.is === 'tool_call') return [writeCall(part)];
   if (part.is === 'tool_result') return [writeResult(part)];
-  const item = asObject(parseJson(goodAt(part.signature, upstream, 'responses') ?? ''));
-  return item === undefined ? [] : [{ type: 'reasoning', ...item }];
+  return writeReasoning(goodAt(part.signature, upstream, 'responses') ?? '');
+}
+
+/** A client may forge what is sealed: nothing goes to the vendor but what a reasoning item has, and none that names one kept there. */
+function writeReasoning(sealed: string): readonly JsonObject[] {
+  const item = asObject(parseJson(sealed));
+  const encrypted_content = asText(item?.['encrypted_content']);
+  if (encrypted_content === '') return [];
+  const id = asText(item?.['id']);
+  const summary = asArray(item?.['summary']).map((part) => asText(asObject(part)?.['text']));
+  return [
+    {
+      type: 'reasoning',
+      ...(id !== '' && { id }),
+      summary: summary.map((text) => ({ type: 'summary_text', text })),
+      encrypted_content,
+    },
+  ];
 }
 
 function writeCall(part: ToolCallPart): JsonObject {
