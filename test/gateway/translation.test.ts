@@ -1,42 +1,20 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import OpenAI from 'openai';
-import { askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
-import { answerOf, DIALECT, errorStreamOf, failureOf, streamOf } from '../support/dialects';
-import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import { askIn, PATH, type TestProtocol } from '../support/calls';
+import { answerOf, DIALECT, errorStreamOf, failureOf } from '../support/dialects';
 import {
-  geminiAnswer,
-  geminiFailure,
-  geminiStream,
-  type Said,
-  type Script,
-  type StreamOptions,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
-
-/** The dialects of upstreams; the last one no client speaks. */
-const DIALECTS = [...PROTOCOLS, 'gemini'] as const;
-type UpstreamDialect = (typeof DIALECTS)[number];
-
-/** Each client's protocol to each other dialect. */
-const DIRECTIONS = PROTOCOLS.flatMap((from) =>
-  DIALECTS.filter((to) => to !== from).map((to) => ({ from, to, model: `${to}-model`, name: `${from} to ${to}` })),
-);
+  answerIn,
+  DIRECTIONS,
+  failureIn,
+  streamIn,
+  UPSTREAM_DIALECTS,
+  type UpstreamDialect,
+} from '../support/directions';
+import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import { type Said, startUpstream, type TestUpstream } from '../support/upstream';
 
 const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
-
-function answer(dialect: UpstreamDialect, said?: Said): Script {
-  return dialect === 'gemini' ? geminiAnswer(said) : answerOf[dialect](said);
-}
-
-function stream(dialect: UpstreamDialect, said?: Said & StreamOptions): Script {
-  return dialect === 'gemini' ? geminiStream(said) : streamOf(dialect, said);
-}
-
-function failure(dialect: UpstreamDialect, status: number, message: string): Script {
-  return dialect === 'gemini' ? geminiFailure(status, { message }) : failureOf[dialect](status, { message });
-}
 
 /** Tokens that every dialect can report. */
 const USAGE = { input: 120, output: 30, cacheRead: 80 };
@@ -65,7 +43,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
     });
     gateway = await startGateway({
       upstreams: {
-        ...Object.fromEntries(DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect)])),
+        ...Object.fromEntries(UPSTREAM_DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect)])),
         'first-chat': both('official', other.url, 'chat', { 'never-model': { translate: 'never' } }),
         'second-messages': both('standard', upstream.url, 'messages'),
       },
@@ -157,7 +135,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
   for (const { from, to, model, name } of DIRECTIONS) {
     describe(name, () => {
       for (const isStream of [false, true]) {
-        const script = (said: Said) => (isStream ? stream(to, said) : answer(to, said));
+        const script = (said: Said) => (isStream ? streamIn(to, said) : answerIn(to, said));
         const how = isStream ? 'streamed' : 'in one piece';
 
         it(`gives an answer ${how}, with its usage`, async () => {
@@ -219,7 +197,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       }
 
       it("keeps the status and the words of a vendor's refusal", async () => {
-        upstream.next(failure(to, 400, 'No such thing.'));
+        upstream.next(failureIn(to, 400, 'No such thing.'));
         const refused = await gateway.call(PATH[from], { key, body: askIn(from, { model }) });
         expect(refused.status).to.equal(400);
         expect(refused.json.error.message).to.equal('No such thing.');
@@ -228,7 +206,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
 
       it('ends a stream that breaks off with the error event of the client', async () => {
         upstream.next(
-          stream(to, {
+          streamIn(to, {
             texts: ['Hi ', 'there'],
             cut: 'reset',
             cutAfter: to === 'gemini' ? 1 : DIALECT[to].preamble + 1,
