@@ -117,7 +117,8 @@ function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], se
     const costE8 = piecesCost(request, model);
     if (costE8 > pieces) pieces = costE8;
   }
-  return atMostCountable(dearestCost(input, output, cards, request.reading.cacheWrites) + pieces);
+  const writes = candidates.map((candidate) => cacheWritesAt(request, candidate)).find((each) => each !== 'none');
+  return atMostCountable(dearestCost(input, output, cards, writes ?? 'none') + pieces);
 }
 
 /** The most that tools cost that run at the vendor, beside tokens. */

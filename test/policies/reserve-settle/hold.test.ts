@@ -145,6 +145,16 @@ describe('the hold', () => {
       expect(holdFor(request, both)).to.equal(3_000n + 70n);
     });
 
+    it('covers what a vendor writes to its cache by itself, for a call that is translated', () => {
+      const price = samplePrice(3_000_000n, 1_000_000n, { cacheWrite: 4_000_000n });
+      const model = { ...simple, price, toolOverheadTokens: 0 };
+      const translated = { ...sampleCandidate('a', { model }), dialect: 'chat' as const };
+      const reading: Reading = { ...textReading(1_000), cacheWrites: 'none' };
+      const request = sampleModelRequest({ stream: true, maxOutputTokens: 7, reading });
+      expect(holdFor(request, [goesOn, translated])).to.equal(4_000n + 70n);
+      expect(holdFor(request, [goesOn, { ...translated, dialect: 'messages' }])).to.equal(3_000n + 70n);
+    });
+
     it('covers two answers when the caller names no limit that they could share', () => {
       expect(holdFor(sampleModelRequest({ stream: true }), both)).to.equal(3_000n + 8_000n);
     });
