@@ -1,0 +1,249 @@
+import { expect } from 'chai';
+import { askIn, PATH, type TestProtocol } from '../support/calls';
+import { DIALECT } from '../support/dialects';
+import { answerIn, DIRECTIONS, streamIn, UPSTREAM_DIALECTS, type UpstreamDialect } from '../support/directions';
+import { PRICE, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import { LeavingClient } from '../support/leaving-client';
+import { setPolicy } from '../support/policy-settings';
+import { thinking } from '../support/thinking';
+import { until } from '../support/until';
+import { type Said, type Script, type StreamOptions, startUpstream, type TestUpstream } from '../support/upstream';
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of four dialects
+type Body = any;
+
+const TEXTS = ['one ', 'two ', 'three ', 'four'];
+/** The limit of every call, and the tokens that a vendor adds to one with tools. */
+const LIMIT = 200;
+const TOOL_OVERHEAD = 700;
+
+const HELD: Readonly<Record<UpstreamDialect, string>> = {
+  messages: 'model-1',
+  chat: 'model-2',
+  responses: 'model-3',
+  gemini: 'model-4',
+};
+
+/** Where each dialect says how much may be answered. */
+const LIMIT_IN: Readonly<Record<UpstreamDialect, (body: Body) => unknown>> = {
+  messages: ({ max_tokens }) => max_tokens,
+  chat: ({ max_tokens }) => max_tokens,
+  responses: ({ max_output_tokens }) => max_output_tokens,
+  gemini: ({ generationConfig }) => generationConfig.maxOutputTokens,
+};
+
+describe('The bill of calls that are translated', function () {
+  this.timeout(60_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const only = (dialect: UpstreamDialect): TestEndpoint => ({
+      url: upstream.url,
+      adapter: dialect,
+      models: {
+        [`${dialect}-model`]: {},
+        // Names count, too: these are equally long.
+        [HELD[dialect]]: { toolOverheadTokens: TOOL_OVERHEAD },
+      },
+    });
+    gateway = await startGateway({
+      upstreams: Object.fromEntries(UPSTREAM_DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect)])),
+      configure: (config) => {
+        setPolicy(config, 'reserve-settle', { onClientAbort: 'drain' }, 'cost');
+        setPolicy(config, 'reserve-settle', { onInsufficient: 'clamp' }, 'quality');
+      },
+    });
+    ({ key } = await gateway.newCustomer('100'));
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+  beforeEach(() => upstream.reset());
+
+  /** What was charged, and for what. */
+  async function bill(id: string): Promise<Record<string, unknown>> {
+    const { requestId: _, ...record } = await gateway.record(key, id);
+    const told = ['cost', 'billing', 'inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'];
+    return Object.fromEntries(told.map((name) => [name, record[name]]));
+  }
+
+  async function charged(from: TestProtocol, model: string, stream: boolean, script: Script) {
+    upstream.next(script);
+    const answered = await gateway.call(PATH[from], { key, body: askIn(from, { model, stream }) });
+    expect(answered.status, answered.text).to.equal(200);
+    return { ...answered, bill: await bill(answered.headers['x-svc-request-id'] ?? '') };
+  }
+
+  /** All that a dialect can report. */
+  const USAGE: Readonly<Record<UpstreamDialect, Said['usage']>> = {
+    messages: { input: 1_000, output: 300, cacheRead: 500, cacheWrite: 200 },
+    responses: { input: 1_000, output: 300, cacheRead: 500, cacheWrite: 200 },
+    chat: { input: 1_000, output: 300, cacheRead: 500 },
+    gemini: { input: 1_000, output: 300, cacheRead: 500 },
+  };
+
+  function usd(usage: NonNullable<Said['usage']>): string {
+    const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = usage;
+    const cost = input * PRICE.input + output * PRICE.output + cacheRead * PRICE.cacheRead;
+    return ((cost + cacheWrite * PRICE.cacheWrite) / 1e6).toFixed(8);
+  }
+
+  for (const { from, to, model, name } of DIRECTIONS) {
+    describe(name, () => {
+      for (const stream of [false, true])
+        it(`is that of the native call for all tokens that the vendor reports, ${stream ? 'streamed' : 'in one piece'}`, async () => {
+          const usage = USAGE[to] ?? {};
+          const script = () => (stream ? streamIn(to, { texts: TEXTS, usage }) : answerIn(to, { texts: TEXTS, usage }));
+          const translated = await charged(from, model, stream, script());
+          expect(translated.headers['x-routing-translated']).to.equal('true');
+          expect(translated.bill).to.include({ billing: 'actual', cost: usd(usage) });
+          if (to !== 'gemini') expect(translated.bill).to.deep.equal((await charged(to, model, stream, script())).bill);
+        });
+
+      if (to !== 'chat')
+        it('has the reasoning in its output', async () => {
+          const said = { thought: 'Hm.', signature: 'sign', text: 'Yes.', reasoningTokens: 25 };
+          for (const stream of [false, true]) {
+            const { bill: told } = await charged(from, model, stream, thinking(to, said, stream));
+            expect(told).to.include({ billing: 'actual', outputTokens: 40, cost: usd({ input: 100, output: 40 }) });
+          }
+        });
+
+      it('is estimated as natively where a stream reports nothing', async () => {
+        const script = () => streamIn(to, { texts: TEXTS, rawUsage: null, edit: withoutCounts });
+        const translated = await charged(from, model, true, script());
+        expect(DIALECT[from].textOf(translated.text)).to.equal(TEXTS.join(''));
+        expect(translated.text).to.match(DIALECT[from].end);
+        expect(translated.bill).to.include({ billing: 'estimated' });
+        if (to === 'gemini') return;
+        const native = await charged(to, model, true, script());
+        expect(translated.bill).to.include({ outputTokens: native.bill['outputTokens'] });
+      });
+
+      for (const [how, prefix] of [
+        ['that leaves', ''],
+        ['that leaves a call which is drained', '/cost'],
+      ] as const)
+        it(`is that of the native call for a client ${how}`, async () => {
+          const leave = async (protocol: TestProtocol) => {
+            const gone = openGate();
+            const usage = { input: 100, output: 70 };
+            const waitFor: StreamOptions['waitFor'] = { before: at(to, 2), until: gone.passed };
+            upstream.next(streamIn(to, { texts: TEXTS, usage, waitFor }));
+            const customer = await gateway.newCustomer('10');
+            const body = askIn(protocol, { model, stream: true });
+            const client = new LeavingClient(gateway, `${prefix}${PATH[protocol]}`, customer.key, body);
+            await client.sees('one ');
+            client.leave();
+            gone.open();
+            const { items } = await until('the record is there', async () => {
+              const { json } = await gateway.call('/v1/usage', { method: 'GET', key: customer.key });
+              return json.items.length > 0 ? json : undefined;
+            });
+            const { heldUsd } = await gateway.balance(customer.key);
+            const { cost, billing, outputTokens } = items[0];
+            return { cost, billing, outputTokens, heldUsd };
+          };
+          const translated = await leave(from);
+          expect(translated).to.include({ billing: 'actual', cost: usd({ input: 100, output: 70 }) });
+          if (to !== 'gemini') expect(translated).to.deep.equal(await leave(to));
+        });
+
+      it("names the limit that money leaves in the upstream's own member", async () => {
+        const body = askIn(from, { model });
+        const input = await requiredE8(from, body);
+        const poor = await gateway.newCustomer(fromE8(input - (LIMIT - 7) * PRICE.output * 100));
+        upstream.next(answerIn(to, { usage: { input: 100_000, output: 7 } }));
+        const answered = await gateway.call(`/quality${PATH[from]}`, { key: poor.key, body });
+        expect(answered.status, answered.text).to.equal(200);
+        expect(LIMIT_IN[to](upstream.calls.at(-1)?.json)).to.equal(7);
+        await until('it is settled', async () => (await gateway.balance(poor.key)).heldUsd === '0.00000000');
+        expect((await gateway.balance(poor.key)).balanceUsd).to.equal('0.00000000');
+      });
+    });
+  }
+
+  it('knows a stream that ends before it has told its usage, as natively', async () => {
+    const script = () => streamIn('chat', { texts: TEXTS, cut: 'fin', cutAfter: 1 + TEXTS.length + 1 });
+    const native = await charged('chat', 'chat-model', true, script());
+    for (const from of ['messages', 'responses'] as const) {
+      const translated = await charged(from, 'chat-model', true, script());
+      expect(translated.text).to.match(DIALECT[from].end);
+      const { billing, outputTokens } = native.bill;
+      expect(translated.bill).to.include({ billing, outputTokens });
+    }
+  });
+
+  it('lowers the limit of a chat client that calls it by its newer name', async () => {
+    const { max_tokens, ...plain } = askIn('chat', { model: 'messages-model' });
+    const body = { ...plain, max_completion_tokens: max_tokens };
+    const input = await requiredE8('chat', body);
+    const poor = await gateway.newCustomer(fromE8(input - (LIMIT - 20) * PRICE.output * 100));
+    upstream.next(answerIn('messages'));
+    await gateway.call(`/quality${PATH.chat}`, { key: poor.key, body });
+    expect(upstream.calls.at(-1)?.json).to.include({ max_tokens: 20 });
+  });
+
+  describe('is never above the hold', () => {
+    const tools = [{ name: 'weather', description: 'Tells it.', input_schema: { type: 'object' } }];
+
+    for (const to of ['chat', 'responses', 'gemini'] as const)
+      it(`where the vendor of ${to} writes its cache by itself and adds words of its own about tools`, async () => {
+        const answerE8 = LIMIT * PRICE.output * 100;
+        for (const more of [{}, { tools }]) {
+          // The native call of this client writes no cache, so that its hold tells the tokens of the body.
+          const native = await requiredE8('messages', askIn('messages', { model: HELD.messages, ...more }));
+          const tokens = (native - answerE8) / (PRICE.input * 100);
+          const translated = await requiredE8('messages', askIn('messages', { model: HELD[to], ...more }));
+          const added = 'tools' in more ? TOOL_OVERHEAD : 0;
+          expect(translated).to.be.at.least((tokens + added) * PRICE.cacheWrite * 100 + answerE8);
+          const rich = await gateway.newCustomer('10');
+          upstream.next(
+            answerIn(to, {
+              usage:
+                to === 'responses' ? { input: 0, cacheWrite: tokens, output: LIMIT } : { input: tokens, output: LIMIT },
+            }),
+          );
+          const body = askIn('messages', { model: HELD[to], ...more });
+          const { headers } = await gateway.call(PATH.messages, { key: rich.key, body });
+          const record = await gateway.record(rich.key, headers['x-svc-request-id'] ?? '');
+          expect(Number(record['cost']) * 1e8).to.be.at.most(translated);
+          expect(record['flags']).to.deep.equal(['translated']);
+        }
+      });
+  });
+
+  /** What a call holds, in units of 1e-8 USD. */
+  async function requiredE8(protocol: TestProtocol, body: object): Promise<number> {
+    const { key: without } = await gateway.newCustomer('0');
+    const { status, json } = await gateway.call(PATH[protocol], { key: without, body });
+    expect(status).to.equal(402);
+    return Math.round(Number(json.error.details.requiredUsd) * 1e8);
+  }
+});
+
+function fromE8(units: number): string {
+  return (units / 1e8).toFixed(8);
+}
+
+/** The place of an event behind so many pieces of text. */
+function at(dialect: UpstreamDialect, texts: number): number {
+  return dialect === 'gemini' ? texts : DIALECT[dialect].preamble + texts;
+}
+
+/** Gemini's counts stand under another name. */
+function withoutCounts(events: readonly string[]): readonly string[] {
+  return events.map((event) => event.replace(/"usageMetadata":\{[^}]*\},?/, ''));
+}
+
+function openGate(): { readonly passed: Promise<void>; open(): void } {
+  let open = (): void => undefined;
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open: () => open() };
+}
