@@ -203,6 +203,7 @@ export class CallObserver implements JsonObserver {
       if (this.#toolRule !== undefined) this.#vendorTool(this.#toolRule, this.#item);
       return;
     }
+    if (!this.#itemsAreParts) this.parts.endMessage({ start: this.#itemStart, end });
     if (!this.#hasRole && !this.#itemsAreParts) this.#invalid('.role', 'is missing');
     const { objection, isReference } = this.parts;
     if (isReference) this.#reference(end);

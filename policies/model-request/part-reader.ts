@@ -139,6 +139,9 @@ export class PartReader {
   readonly #isShared: (rule: PartRule) => boolean;
   /** Items of this kind are bound to accounts. */
   readonly #ownItems: SharedObject | undefined;
+  /** Of the message that is under way: its parts, and how many sealed ones stood before it. */
+  #parts = 0;
+  #sealedBefore = 0;
   /** By depth; undefined where an array stands. */
   readonly #frames: Frame[] = [];
   readonly #isObject: boolean[] = [];
@@ -174,12 +177,21 @@ export class PartReader {
     }
     const frame = this.#frameAt(depth);
     if (depth === this.#places.part) this.isReference = false;
+    if (depth === this.#places.part) this.#parts += 1;
     if (frame?.isSealed === true && depth === this.#places.part) {
       this.sealed ??= [];
       this.sealed.push({ start: frame.start, end });
     }
     if (frame !== undefined) this.#end(frame, depth);
     this.#isObject[depth] = false;
+  }
+
+  /** Vendors refuse a message without content: one of sealed parts alone is cut as a whole. */
+  endMessage(place: ItemPlace): void {
+    const own = (this.sealed?.length ?? 0) - this.#sealedBefore;
+    if (own > 0 && own === this.#parts) this.sealed?.splice(this.#sealedBefore, own, place);
+    this.#parts = 0;
+    this.#sealedBefore = this.sealed?.length ?? 0;
   }
 
   key(depth: number, token: JsonToken): void {

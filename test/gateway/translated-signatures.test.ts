@@ -171,6 +171,21 @@ describe('Signatures of reasoning in calls that are translated', function () {
         expect(upstream.calls.at(-1)?.body.toString()).to.equal(untouched);
       });
 
+    it('with the message that has nothing else, for vendors refuse an empty one', async () => {
+      upstream.next(thinking('responses', { ...THOUGHT, calls: [] }, false));
+      const [asking, answer] = await FIRST.messages('responses-model', false);
+      const [first, last] = [JSON.stringify(asking), '{"role":"user","content":"Go on"}'];
+      const body = (messages: string) => `{"model":"messages-model","max_tokens":200,"messages":[ ${messages} ]}`;
+      for (const [given, kept] of [
+        [`${first}, ${JSON.stringify(answer)} ,${last}`, `${first}, ${last}`],
+        [`${first},${JSON.stringify(answer)}`, first],
+      ] as const) {
+        upstream.next(answerOf['messages']());
+        await gateway.call(PATH.messages, { key, body: body(given) });
+        expect(upstream.calls.at(-1)?.body.toString()).to.equal(body(kept));
+      }
+    });
+
     it('and leaves those that the vendor made itself', async () => {
       const own = `{"type":"thinking","thinking":"Hm.","signature":"${SIGNATURE}"},`;
       upstream.next(answerOf['messages']());
