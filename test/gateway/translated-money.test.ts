@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { askIn, PATH, type TestProtocol } from '../support/calls';
+import { askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { DIALECT } from '../support/dialects';
 import { answerIn, DIRECTIONS, streamIn, UPSTREAM_DIALECTS, type UpstreamDialect } from '../support/directions';
 import { PRICE, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
@@ -215,6 +215,24 @@ describe('The bill of calls that are translated', function () {
           expect(record['flags']).to.deep.equal(['translated']);
         }
       });
+  });
+
+  it('is not that of a text which is held as an image', async () => {
+    const data = Buffer.from('word '.repeat(2_000)).toString('base64');
+    const url = `data:text/plain;base64,${data}`;
+    const image: Readonly<Record<TestProtocol, object>> = {
+      messages: { type: 'image', source: { type: 'base64', media_type: 'text/plain', data } },
+      chat: { type: 'image_url', image_url: { url } },
+      responses: { type: 'input_image', detail: 'auto', image_url: url },
+    };
+    for (const from of PROTOCOLS) {
+      const messages = [{ role: 'user', content: [image[from]] }];
+      const body = askIn(from, { model: 'gemini-model', messages });
+      const refused = await gateway.call(PATH[from], { key, body });
+      expect(refused.status).to.equal(400);
+      expect(refused.json.error).to.include({ code: 'NOT_TRANSLATABLE' });
+    }
+    expect(upstream.calls).to.have.length(0);
   });
 
   /** What a call holds, in units of 1e-8 USD. */

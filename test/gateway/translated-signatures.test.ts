@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import OpenAI from 'openai';
-import { PATH, type TestProtocol } from '../support/calls';
+import { PATH } from '../support/calls';
 import { answerOf } from '../support/dialects';
 import { answerIn, UPSTREAM_DIALECTS, type UpstreamDialect } from '../support/directions';
 import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
@@ -243,7 +243,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
       ];
       upstream.next(answerIn('messages'));
       const got = JSON.stringify(await next('responses', 'messages-model', said));
-      expect(got).to.not.include('"redacted_thinking"}').and.to.not.include('"document"}');
+      expect(got).to.not.match(/"type":"(redacted_thinking|document)"/);
     });
 
     it('of another account are paid by who sends them', async () => {
@@ -266,16 +266,14 @@ describe('Signatures of reasoning in calls that are translated', function () {
   const text = (words: string) => ({ type: 'text', text: words });
 
   it('are never told to a chat client, who has no place for them', async () => {
-    const paths: readonly TestProtocol[] = ['chat'];
-    for (const from of paths)
-      for (const to of ['messages', 'responses', 'gemini'] as const) {
-        upstream.next(thinking(to, THOUGHT, false));
-        const body = { model: `${to}-model`, messages: [{ role: 'user', content: 'Hi' }] };
-        const answered = await gateway.call(PATH[from], { key, body });
-        expect(answered.text)
-          .to.include('weather')
-          .and.to.not.match(/tollgate\.|signature==|should look/);
-      }
+    for (const to of ['messages', 'responses', 'gemini'] as const) {
+      upstream.next(thinking(to, THOUGHT, false));
+      const body = { model: `${to}-model`, messages: [{ role: 'user', content: 'Hi' }] };
+      const answered = await gateway.call(PATH.chat, { key, body });
+      expect(answered.text)
+        .to.include('weather')
+        .and.to.not.match(/tollgate\.|signature==|should look/);
+    }
   });
 });
 

@@ -9,6 +9,12 @@ const NO_TYPE = {
   why: 'has an address that does not tell its type, which must be told there',
 } as const;
 
+const OTHER_TYPE = {
+  fate: 'refused',
+  when: 'of a type that is none of it',
+  why: 'has a type that would be read as something else there',
+} as const;
+
 /** What the dialect of Gemini has no place for. */
 export const LACKS: readonly Lack[] = [
   {
@@ -30,6 +36,8 @@ export const LACKS: readonly Lack[] = [
   { feature: 'audio', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
   { feature: 'image', ...NO_TYPE },
   { feature: 'document', ...NO_TYPE },
+  { feature: 'image', ...OTHER_TYPE },
+  { feature: 'document', ...OTHER_TYPE },
   {
     feature: 'tool_call',
     fate: 'refused',

@@ -192,12 +192,17 @@ function resultParts(
 function mediaOf(part: ImagePart | DocumentPart): JsonObject {
   const { source } = part;
   if ('text' in source) return { text: source.text };
-  if ('base64' in source) return { inlineData: { mimeType: source.mediaType, data: source.base64 } };
-  const mimeType = source.mediaType ?? typeByName(source);
+  const mimeType = 'base64' in source ? source.mediaType : (source.mediaType ?? typeByName(source));
   if (mimeType === undefined)
     throw new NotTranslatable(part.is, 'has an address that does not tell its type, which must be told there');
+  if (!MEDIA[part.is].test(mimeType))
+    throw new NotTranslatable(part.is, 'has a type that would be read as something else there');
+  if ('base64' in source) return { inlineData: { mimeType, data: source.base64 } };
   return { fileData: { mimeType, fileUri: source.url } };
 }
+
+/** The vendor goes by the type alone. An image is held as one, so it must not become a text, or a document a film. */
+const MEDIA = { image: /^image\/[\w.+-]+$/i, document: /^(?:application|text)\/[\w.+-]+$/i } as const;
 
 const TYPES: ReadonlyMap<string, string> = new Map([
   ['png', 'image/png'],

@@ -115,6 +115,11 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
     is: 'document',
     source: { url: 'https://example.com/a' },
   }),
+  'image of a type that is none of it': asked({ is: 'image', source: { ...PNG, mediaType: 'text/plain' } }),
+  'document of a type that is none of it': asked({
+    is: 'document',
+    source: { base64: 'YSxi', mediaType: 'audio/wav' },
+  }),
   'image in a turn of the assistant': answered(IMAGE),
   'document in a turn of the assistant': answered(PDF),
   'audio in a turn of the assistant': answered(WAV),
