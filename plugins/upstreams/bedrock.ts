@@ -1,8 +1,6 @@
-import { createHash, createHmac } from 'node:crypto';
 import { type BodyEdit, defineAdapter, type ModelCall } from '../../core/catalog/upstream';
-import { parseJson } from '../../core/parse-json';
+import { authorizeAmazon, REGION, signForAmazon } from './amazon-signature';
 import { EventStreamDecoder } from './event-stream';
-import { asObject, asText } from './json';
 import { judgeFailure } from './judge-failure';
 import messages from './messages';
 import { forwardedHeaders } from './standard-request';
@@ -32,11 +30,7 @@ export default defineAdapter({
     additionalProperties: false,
     required: ['region'],
     properties: {
-      region: {
-        description: 'The region of the address, such as `us-east-1`.',
-        type: 'string',
-        pattern: '^[a-z0-9-]+$',
-      },
+      region: REGION,
       betas: {
         description:
           'Values of `anthropic-beta` that are sent on; others are left out. Default: those that Amazon documents.',
@@ -60,23 +54,9 @@ export default defineAdapter({
     };
   },
 
-  authorize: (credential) => (isApiKey(credential) ? { authorization: `Bearer ${credential}` } : {}),
+  authorize: authorizeAmazon,
 
-  async sign({ method, url, headers, bodySha256 }, credential, { region }) {
-    if (isApiKey(credential)) return {};
-    const { SignatureV4 } = await import('@smithy/signature-v4');
-    const signer = new SignatureV4({ service: 'bedrock', region, credentials: readKeys(credential), sha256: Sha256 });
-    const signed = await signer.sign({
-      method,
-      protocol: url.protocol,
-      hostname: url.hostname,
-      path: url.pathname,
-      query: Object.fromEntries(url.searchParams),
-      headers: { ...headers, host: url.host, 'x-amz-content-sha256': bodySha256 },
-    });
-    const { host: _setByTheConnection, ...rest } = signed.headers;
-    return rest;
-  },
+  sign: (request, credential, { region }) => signForAmazon(request, credential, region),
 
   framing: { mediaType: 'application/vnd.amazon.eventstream', open: () => new EventStreamDecoder() },
 
@@ -93,53 +73,4 @@ function betasOf({ headers }: ModelCall, known: readonly string[]): BodyEdit[] {
   const asked = [headers['anthropic-beta'], headers['protoa-beta']].flatMap((each) => each?.split(',') ?? []);
   const sent = asked.map((each) => each.trim()).filter((each) => known.includes(each));
   return sent.length === 0 ? [] : [{ member: 'anthropic_beta', set: JSON.stringify([...new Set(sent)]) }];
-}
-
-interface Keys {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-}
-
-/** Amazon's keys for Bedrock alone are shown as they are; neither they nor access keys have the marks of the other. */
-function isApiKey(credential: string): boolean {
-  return !credential.startsWith('{') && !credential.includes(':');
-}
-
-/** `ID:SECRET` or `ID:SECRET:TOKEN`, or the JSON that programs print for `credential_process`. */
-function readKeys(credential: string): Keys {
-  const json = credential.startsWith('{') ? asObject(parseJson(credential)) : undefined;
-  const [id = '', secret = '', token = ''] =
-    json === undefined
-      ? credential.split(':')
-      : [json['AccessKeyId'], json['SecretAccessKey'], json['SessionToken']].map(asText);
-  if (id === '' || secret === '')
-    throw new Error('the credential is neither ID:SECRET nor JSON with AccessKeyId and SecretAccessKey');
-  return { accessKeyId: id, secretAccessKey: secret, ...(token !== '' && { sessionToken: token }) };
-}
-
-/** SHA-256, and with a key its HMAC, by Node instead of in JavaScript. */
-class Sha256 {
-  readonly #hash;
-
-  constructor(key?: string | ArrayBuffer | ArrayBufferView) {
-    this.#hash = key === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(key));
-  }
-
-  update(data: string | ArrayBuffer | ArrayBufferView): void {
-    this.#hash.update(bytesOf(data));
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
-
-  reset(): void {
-    throw new Error('one hash is made for each text');
-  }
-}
-
-function bytesOf(data: string | ArrayBuffer | ArrayBufferView): Buffer {
-  if (typeof data === 'string') return Buffer.from(data);
-  return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
 }

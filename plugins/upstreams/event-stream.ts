@@ -16,8 +16,14 @@ const CODEC = new EventStreamCodec(
 /** What `readEvent` calls malformed. */
 const UNREADABLE = 'data: not an event stream of Amazon\n\n';
 
-/** Amazon's event stream with the events of Messages in it, as server-sent events. */
+/** A message of Amazon's event stream: its headers and its body. */
+export type EventStreamMessage = ReturnType<EventStreamCodec['decode']>;
+
+/** Amazon's event stream as server-sent events. */
 export class EventStreamDecoder implements FrameDecoder {
+  /** @param eventOf returns the text of the server-sent event for a message, or nothing */
+  constructor(private readonly eventOf: (message: EventStreamMessage) => string = messagesEvent) {}
+
   #waiting: readonly Buffer[] = [];
   #waitingBytes = 0;
   #neededBytes = PRELUDE_BYTES;
@@ -43,7 +49,7 @@ export class EventStreamDecoder implements FrameDecoder {
     }
     this.#keep(bytes.subarray(length), PRELUDE_BYTES);
     try {
-      return eventOf(CODEC.decode(bytes.subarray(0, length)));
+      return this.eventOf(CODEC.decode(bytes.subarray(0, length)));
     } catch {
       return this.#break();
     }
@@ -62,16 +68,24 @@ export class EventStreamDecoder implements FrameDecoder {
   }
 }
 
-type Message = ReturnType<EventStreamCodec['decode']>;
-
-function eventOf({ headers, body }: Message): string {
-  const payload = asObject(parseJson(Buffer.from(body).toString('utf8')));
+/** What a message reports of a failure; undefined for an event. */
+export function exceptionIn({
+  headers,
+  body,
+}: EventStreamMessage): { readonly name: string; readonly message: string } | undefined {
   const type = asText(headers[':message-type']?.value);
-  if (type !== 'event') {
-    const name = asText(headers[type === 'exception' ? ':exception-type' : ':error-code']?.value);
-    const message = asText(payload?.['message']) || asText(headers[':error-message']?.value);
-    return errorEvent(name, message);
-  }
+  if (type === 'event') return undefined;
+  const payload = asObject(parseJson(Buffer.from(body).toString('utf8')));
+  const name = asText(headers[type === 'exception' ? ':exception-type' : ':error-code']?.value);
+  return { name, message: asText(payload?.['message']) || asText(headers[':error-message']?.value) };
+}
+
+/** The event of Messages that stands in a message. */
+function messagesEvent(streamed: EventStreamMessage): string {
+  const exception = exceptionIn(streamed);
+  if (exception !== undefined) return errorEvent(exception.name, exception.message);
+  const { headers, body } = streamed;
+  const payload = asObject(parseJson(Buffer.from(body).toString('utf8')));
   // Events of other kinds may be added; none of them says anything of the message.
   if (headers[':event-type']?.value !== 'chunk') return '';
   const data = Buffer.from(asText(payload?.['bytes']), 'base64').toString('utf8');

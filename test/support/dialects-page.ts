@@ -11,6 +11,7 @@ import { RESPONSES } from '../../core/dialects/responses';
 import { LACKS as RESPONSES_LACKS } from '../../core/dialects/responses/lacks';
 import { RULES as RESPONSES_RULES } from '../../core/dialects/responses/rules';
 import type { Rules } from '../../core/dialects/rule';
+import { LACKS as CONVERSE_LACKS } from '../../plugins/upstreams/converse/lacks';
 import { LACKS as GEMINI_LACKS } from '../../plugins/upstreams/gemini/lacks';
 import { tableOf } from './markdown-table';
 
@@ -25,6 +26,7 @@ const UPSTREAMS: Readonly<Record<string, readonly Lack[]>> = {
   Chat: CHAT_LACKS,
   Responses: RESPONSES_LACKS,
   Gemini: GEMINI_LACKS,
+  Converse: CONVERSE_LACKS,
 };
 
 const ROUTING = [
@@ -49,10 +51,10 @@ const REASONING = [
 
 const HEAD = `# Dialects
 
-\`npm run --silent dialects > docs/dialects.md\` writes this page from the tables in \`core/dialects\` and \`plugins/upstreams/gemini\`, which the gateway itself uses.
+\`npm run --silent dialects > docs/dialects.md\` writes this page from the tables in \`core/dialects\` and \`plugins/upstreams\`, which the gateway itself uses.
 
 A call can be answered by an upstream that does not speak its protocol: the gateway translates the request, and the answer back, streamed and not. Clients speak Messages, Chat and Responses;
-upstreams speak these, Gemini, and what [an adapter of your own](writing-a-dialect.md) speaks. Embeddings are not translated, and neither are direct addresses, operations such as \`/v1/responses/compact\`. A call to an upstream that speaks its protocol goes through untouched, as always.
+upstreams speak these, Gemini, Amazon's Converse, and what [an adapter of your own](writing-a-dialect.md) speaks. Embeddings are not translated, and neither are direct addresses, operations such as \`/v1/responses/compact\`. A call to an upstream that speaks its protocol goes through untouched, as always.
 
 ## Where calls go
 
@@ -68,7 +70,7 @@ Nothing changes its meaning silently. A member is **carried** to the upstream, *
 \`null\` is as good as absent. No value is made to fit: a temperature of 1.5 does not become 1. An upstream for which a call is refused is not asked. When it cannot be translated for any of those that are left, the answer is 400 NOT_TRANSLATABLE, whose \`param\` is the member by the
 client's name for it. It costs nothing.
 
-What a dialect says in another way is told in its way. A refusal becomes text in Messages and Gemini; instructions inside the conversation become words of the user in Gemini, and of the developer in Responses; tools that take free text become
+What a dialect says in another way is told in its way. A refusal becomes text in Messages, Gemini and Converse; instructions inside the conversation become words of the user in Gemini and Converse, and of the developer in Responses; tools that take free text become
 functions with one text, whose answers become free text again; images and documents of tool results stand behind the results in Chat. A call without a limit gets the model's \`maxOutput\` in Messages, which must have one. A function
 without \`strict\` gets \`strict: false\` in Responses, which would assume the opposite. Tools in a namespace of Responses get longer names, and their own ones again in answers.
 

@@ -14,6 +14,8 @@ import { MESSAGES } from '../../../core/dialects/messages';
 import { LACKS as MESSAGES_LACKS } from '../../../core/dialects/messages/lacks';
 import { RESPONSES } from '../../../core/dialects/responses';
 import { LACKS as RESPONSES_LACKS } from '../../../core/dialects/responses/lacks';
+import { LACKS as CONVERSE_LACKS } from '../../../plugins/upstreams/converse/lacks';
+import { writeRequest as writeConverse } from '../../../plugins/upstreams/converse/request';
 import { LACKS as GEMINI_LACKS } from '../../../plugins/upstreams/gemini/lacks';
 import { writeRequest } from '../../../plugins/upstreams/gemini/request';
 import { callOf, type Subject } from '../../support/golden';
@@ -23,6 +25,7 @@ const TARGETS: Readonly<Record<string, { writeRequest: Subject['writeRequest']; 
   chat: { writeRequest: CHAT.writeRequest, lacks: CHAT_LACKS },
   responses: { writeRequest: RESPONSES.writeRequest, lacks: RESPONSES_LACKS },
   gemini: { writeRequest, lacks: GEMINI_LACKS },
+  converse: { writeRequest: writeConverse, lacks: CONVERSE_LACKS },
 };
 
 /** What is tried with a feature, and the same without it. */
@@ -107,6 +110,18 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
     is: 'document',
     source: { base64: 'YSxi', mediaType: 'text/csv' },
   }),
+  'image at an address': asked({ is: 'image', source: { url: 'https://example.com/a.png' } }),
+  'document of another type than PDF, plain text, Markdown, HTML and CSV': asked({
+    is: 'document',
+    source: { base64: 'UEsD', mediaType: 'application/zip' },
+  }),
+  'toolChoice `none`, and there are tools': { with: { tools: TOOLS, toolChoice: 'none' }, without: { tools: TOOLS } },
+  'image in a turn of the assistant': answered(IMAGE),
+  'document in a turn of the assistant': answered(PDF),
+  'outputFormat `strict` of a schema': {
+    with: { outputFormat: { ...SCHEMA, strict: true } },
+    without: { outputFormat: SCHEMA },
+  },
   'document at an address': asked({ is: 'document', source: { url: 'https://example.com/a.pdf' } }),
   'document its name': either(PDF, { ...PDF, name: 'b' }),
   'image how closely it is looked at': either({ ...IMAGE, detail: 'high' }, IMAGE),
@@ -120,8 +135,6 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
     is: 'document',
     source: { base64: 'YSxi', mediaType: 'audio/wav' },
   }),
-  'image in a turn of the assistant': answered(IMAGE),
-  'document in a turn of the assistant': answered(PDF),
   'audio in a turn of the assistant': answered(WAV),
   'audio of another format than wav and mp3': asked({ ...WAV, format: 'flac' }),
   'tool_call its input has more than 256 levels': answered({

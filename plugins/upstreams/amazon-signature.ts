@@ -1,0 +1,85 @@
+import { createHash, createHmac } from 'node:crypto';
+import type { UnsignedRequest } from '../../core/catalog/upstream';
+import { parseJson } from '../../core/parse-json';
+import { asObject, asText } from './json';
+
+/** The setting of adapters for Amazon Bedrock. */
+export const REGION = {
+  description: 'The region of the address, such as `us-east-1`.',
+  type: 'string',
+  pattern: '^[a-z0-9-]+$',
+} as const;
+
+export function authorizeAmazon(credential: string): Record<string, string> {
+  return isApiKey(credential) ? { authorization: `Bearer ${credential}` } : {};
+}
+
+/** Signs a request with access keys (Signature Version 4), where the credential is a pair of them. */
+export async function signForAmazon(
+  { method, url, headers, bodySha256 }: UnsignedRequest,
+  credential: string,
+  region: string,
+): Promise<Record<string, string>> {
+  if (isApiKey(credential)) return {};
+  const { SignatureV4 } = await import('@smithy/signature-v4');
+  const signer = new SignatureV4({ service: 'bedrock', region, credentials: readKeys(credential), sha256: Sha256 });
+  const signed = await signer.sign({
+    method,
+    protocol: url.protocol,
+    hostname: url.hostname,
+    path: url.pathname,
+    query: Object.fromEntries(url.searchParams),
+    headers: { ...headers, host: url.host, 'x-amz-content-sha256': bodySha256 },
+  });
+  const { host: _setByTheConnection, ...rest } = signed.headers;
+  return rest;
+}
+
+interface Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** Amazon's keys for Bedrock alone are shown as they are; neither they nor access keys have the marks of the other. */
+function isApiKey(credential: string): boolean {
+  return !credential.startsWith('{') && !credential.includes(':');
+}
+
+/** `ID:SECRET` or `ID:SECRET:TOKEN`, or the JSON that programs print for `credential_process`. */
+function readKeys(credential: string): Keys {
+  const json = credential.startsWith('{') ? asObject(parseJson(credential)) : undefined;
+  const [id = '', secret = '', token = ''] =
+    json === undefined
+      ? credential.split(':')
+      : [json['AccessKeyId'], json['SecretAccessKey'], json['SessionToken']].map(asText);
+  if (id === '' || secret === '')
+    throw new Error('the credential is neither ID:SECRET nor JSON with AccessKeyId and SecretAccessKey');
+  return { accessKeyId: id, secretAccessKey: secret, ...(token !== '' && { sessionToken: token }) };
+}
+
+/** SHA-256, and with a key its HMAC, by Node instead of in JavaScript. */
+class Sha256 {
+  readonly #hash;
+
+  constructor(key?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash = key === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(key));
+  }
+
+  update(data: string | ArrayBuffer | ArrayBufferView): void {
+    this.#hash.update(bytesOf(data));
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest();
+  }
+
+  reset(): void {
+    throw new Error('one hash is made for each text');
+  }
+}
+
+function bytesOf(data: string | ArrayBuffer | ArrayBufferView): Buffer {
+  if (typeof data === 'string') return Buffer.from(data);
+  return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
+}

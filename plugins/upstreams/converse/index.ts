@@ -1,0 +1,42 @@
+import { defineAdapter } from '../../../core/catalog/upstream';
+import { authorizeAmazon, REGION, signForAmazon } from '../amazon-signature';
+import { EventStreamDecoder, type EventStreamMessage, exceptionIn } from '../event-stream';
+import { asText } from '../json';
+import { judgeFailure } from '../judge-failure';
+import { ConverseReader } from './answer';
+import { writeRequest } from './request';
+
+/** Amazon Bedrock's Converse, which serves models of all vendors alike. No client speaks it: calls are translated. */
+export default defineAdapter({
+  contract: 'upstream/2',
+  name: 'bedrock-converse',
+  dialect: 'converse',
+  schema: { type: 'object', additionalProperties: false, required: ['region'], properties: { region: REGION } },
+
+  request(call) {
+    const operation = call.conversation.stream ? 'converse-stream' : 'converse';
+    return { path: `/model/${encodeURIComponent(call.model)}/${operation}`, body: writeRequest(call) };
+  },
+
+  authorize: authorizeAmazon,
+  sign: (request, credential, { region }) => signForAmazon(request, credential, region),
+
+  framing: { mediaType: 'application/vnd.amazon.eventstream', open: () => new EventStreamDecoder(converseEvent) },
+
+  // 424 is a fault of the model's own servers.
+  judge: (failure) => (failure.status === 424 ? 'next' : judgeFailure(failure)),
+
+  answer: () => new ConverseReader(),
+});
+
+/** The kind of an event stands in a header, and its JSON in the body. */
+function converseEvent(streamed: EventStreamMessage): string {
+  const exception = exceptionIn(streamed);
+  if (exception !== undefined) {
+    const error = { type: exception.name, message: exception.message || exception.name };
+    return `event: exception\ndata: ${JSON.stringify({ error })}\n\n`;
+  }
+  const name = asText(streamed.headers[':event-type']?.value);
+  const data = Buffer.from(streamed.body).toString('utf8');
+  return `event: ${/^\w+$/.test(name) ? name : 'unknown'}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
+}

@@ -1,0 +1,73 @@
+import type { JWT } from 'google-auth-library';
+import { parseJson } from '../../core/parse-json';
+import { asObject, asText } from './json';
+
+/** Where a model stands in Google Cloud, as settings of an adapter. */
+export const GOOGLE_PLACE = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['project', 'region'],
+  properties: {
+    project: { ...place(), description: 'The id of the project in Google Cloud.' },
+    region: { ...place(), description: 'The region, such as `us-east5`, or `global`.' },
+  },
+} as const;
+
+function place() {
+  return { type: 'string', pattern: '^[a-z0-9:.-]+$', 'x-expected': 'lower case letters, digits and hyphens' } as const;
+}
+
+/** Returns the path of a model of Vertex AI, without what is asked of it. */
+export function googleModel(
+  { project, region }: { readonly project: string; readonly region: string },
+  publisher: 'anthropic' | 'google',
+  model: string,
+): string {
+  const name = encodeURIComponent(model).replaceAll('%40', '@');
+  return `/v1/projects/${project}/locations/${region}/publishers/${publisher}/models/${name}`;
+}
+
+export function authorizeGoogle(credential: string): Record<string, string> {
+  return isKey(credential) ? {} : { authorization: `Bearer ${credential}` };
+}
+
+/** Adds a token that is made of the key of a service account, where the credential is one. */
+export async function signForGoogle(credential: string): Promise<Record<string, string>> {
+  if (!isKey(credential)) return {};
+  const client = await clientOf(credential);
+  const authorization = (await client.getRequestHeaders()).get('authorization');
+  if (authorization === null) throw new Error('no token came of the key of the service account');
+  return { authorization };
+}
+
+/** The key of a service account, as Google gives it; otherwise it is an access token. */
+function isKey(credential: string): boolean {
+  return credential.startsWith('{');
+}
+
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
+
+/** Each keeps its token until shortly before it expires. */
+const CLIENTS = new Map<string, Promise<JWT>>();
+const MOST_CLIENTS = 100;
+
+function clientOf(credential: string): Promise<JWT> {
+  const known = CLIENTS.get(credential);
+  if (known !== undefined) return known;
+  if (CLIENTS.size >= MOST_CLIENTS) CLIENTS.clear();
+  const opened = openClient(credential);
+  CLIENTS.set(credential, opened);
+  opened.catch(() => CLIENTS.delete(credential));
+  return opened;
+}
+
+/** Signs its tokens itself, so that no call waits for Google's token server. */
+async function openClient(credential: string): Promise<JWT> {
+  const key = asObject(parseJson(credential)) ?? {};
+  const [email, pem] = [asText(key['client_email']), asText(key['private_key'])];
+  if (email === '' || pem === '') throw new Error('the credential is no key of a service account of Google');
+  const { JWT } = await import('google-auth-library');
+  const client = new JWT({ email, key: pem, keyId: asText(key['private_key_id']), scopes: [SCOPE] });
+  client.useJWTAccessWithScope = true;
+  return client;
+}

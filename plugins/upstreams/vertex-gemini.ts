@@ -1,0 +1,24 @@
+import { defineAdapter } from '../../core/catalog/upstream';
+import gemini from './gemini';
+import { writeRequest } from './gemini/request';
+import { authorizeGoogle, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
+
+/** Gemini as Google's Vertex AI serves it: the same dialect at another path, with the credentials of Google Cloud. */
+export default defineAdapter({
+  contract: 'upstream/2',
+  name: 'vertex-gemini',
+  dialect: gemini.dialect,
+  schema: GOOGLE_PLACE,
+
+  request(call, settings) {
+    const verb = call.conversation.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+    return { path: `${googleModel(settings, 'google', call.model)}:${verb}`, body: writeRequest(call) };
+  },
+
+  authorize: authorizeGoogle,
+  sign: (_request, credential) => signForGoogle(credential),
+
+  judge: gemini.judge,
+  answer: gemini.answer,
+  ...(gemini.readError !== undefined && { readError: gemini.readError }),
+});
