@@ -66,6 +66,7 @@ const CHANGES: Readonly<Record<string, Example>> = {
     after: ['POST /admin/v1/upstreams/{name}/eject'],
   },
   'POST /admin/v1/upstreams/{name}/test': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/upstreams/{name}/record': { body: {}, path: { name: 'one' } },
   // In the order of the routes each of these leaves what the next one changes.
   'POST /admin/v1/rollouts/{name}/pause': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/rollouts/{name}/resume': { body: {}, path: { name: 'one' } },

@@ -43,7 +43,7 @@ describe('A fault that nothing catches', function () {
 
   before(async () => {
     folder = await temporaryFolder();
-    await runTollgate(['plugin', 'new', 'faulty'], { TOLLGATE_CONFIG_DIR: folder.path });
+    await runTollgate(['plugin', 'new', 'plugin', 'faulty'], { TOLLGATE_CONFIG_DIR: folder.path });
     await writeFile(join(folder.path, 'faulty/index.js'), FAULTY);
     upstream = await startUpstream();
   });

@@ -31,8 +31,11 @@ function packagesIn({ dependencies = {} }: Listed): string[] {
   ]);
 }
 
+/** Settings of an npm that has started these tests, as `npx --package=node@24` has, are not those of a shell. */
+const SHELL = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
+
 async function npm(cwd: string, ...words: string[]): Promise<string> {
-  return (await run('npm', words, { cwd, maxBuffer: 64 * 1024 * 1024 })).stdout;
+  return (await run('npm', words, { cwd, env: SHELL, maxBuffer: 64 * 1024 * 1024 })).stdout;
 }
 
 /** From npm's cache where it has a package: the tests before have filled it. */
@@ -143,7 +146,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
     let child: ChildProcess | undefined;
 
     before(async () => {
-      await run('npx', ['--no-install', 'tollgate', 'init', 'my-gateway'], { cwd: empty });
+      await run('npx', ['--no-install', 'tollgate', 'init', 'my-gateway'], { cwd: empty, env: SHELL });
       gateway = join(empty, 'my-gateway');
     });
     after(() => void child?.kill('SIGKILL'));
@@ -156,7 +159,10 @@ describe('The packed package, installed by npm in an empty folder', function () 
 
     it('makes one that npm installs, whose configuration is sound, and that serves the demo call', async () => {
       await install(gateway, tarball);
-      const { stdout } = await run('npx', ['--no-install', 'tollgate', 'config', 'validate'], { cwd: gateway });
+      const { stdout } = await run('npx', ['--no-install', 'tollgate', 'config', 'validate'], {
+        cwd: gateway,
+        env: SHELL,
+      });
       expect(stdout).to.include('is sound');
       const [port, adminPort, demoPort] = await Promise.all([freePort(), freePort(), freePort()]);
       const ports = { PORT: String(port), ADMIN_PORT: String(adminPort), DEMO_PORT: String(demoPort) };
