@@ -28,6 +28,10 @@ const adapters = new Map<string, Registered>();
 /** Returns what removes it again. @throws when it is not of this contract, or another adapter has the name already. */
 export function registerAdapter(adapter: AnyAdapter): () => void {
   const isOfOwnDialect = isTranslating(adapter);
+  if (!isOfOwnDialect && typeof (adapter as { readonly answer?: unknown } | undefined)?.answer === 'function')
+    throw new Error(
+      `the adapter "${adapter.name}" has \`answer\` and no \`dialect\`: name the dialect that it translates`,
+    );
   requireContract(adapter, isOfOwnDialect ? TRANSLATING : NATIVE);
   const { name, framing } = adapter;
   if (framing !== undefined && typeof framing.open !== 'function')

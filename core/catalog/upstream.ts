@@ -241,6 +241,12 @@ export interface UpstreamAdapter1<S extends Schema = Schema>
 /** An adapter as it is registered. */
 export type AnyAdapter = UpstreamAdapter | UpstreamAdapter1 | TranslatingAdapter;
 
+/**
+ * An adapter as a package brings it. What else it must have is looked at when it is registered, so that compilers of authors need not
+ * compare adapters of all settings.
+ */
+export type BroughtAdapter = Pick<AnyAdapter, 'name' | 'contract'>;
+
 /** Helps TypeScript check an adapter against its own settings. */
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S>;
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter1<S>): UpstreamAdapter1<S>;

@@ -6,6 +6,7 @@ import type { EventNote, SseEvent, TranslatedCall } from '../catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../catalog/usage';
 import { readUsualError } from '../catalog/usual-error';
 import type { JsonObject } from '../json-values';
+import { parseJson } from '../parse-json';
 import { clientDialect } from './client-dialects';
 import { seal } from './seal';
 import { TextTools } from './text-tools';
@@ -81,7 +82,7 @@ export class Translation {
     const { adapter } = this.#candidate;
     if (adapter.own !== undefined) {
       const said = this.#texts.unwrapped(this.#reader.event(event));
-      const note = noteOf(said);
+      const note = withBody(noteOf(said), event);
       if (note.error !== undefined && this.#isFinished) return NOTHING;
       const written = this.#write(said);
       if (note.done === true && this.#finished.size === 0) throw new Error('the answer ends without a stop reason');
@@ -171,6 +172,12 @@ function ownReader({ adapter }: Candidate, { asked }: TranslatedFor): AnswerRead
 /** The adapter of the upstream's protocol has read the usage: readers of dialects need not. */
 function withUsage(usage: Usage | undefined, said: readonly AnswerEvent[]): readonly AnswerEvent[] {
   return usage === undefined || usage.passes.length === 0 ? said : [{ is: 'usage', usage }, ...said];
+}
+
+/** An error is judged by all that the upstream's event says. */
+function withBody(note: EventNote, { data }: SseEvent): EventNote {
+  const body = note.error === undefined || data === undefined ? undefined : parseJson(data);
+  return body === undefined ? note : { ...note, error: { body } };
 }
 
 /** What the events mean that an adapter with a dialect of its own has read. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AnyAdapter } from '../catalog/upstream';
+import type { BroughtAdapter } from '../catalog/upstream';
 import type { Schema } from '../settings';
 import type { Plugin } from './plugin';
 import type { Policy } from './policy';
@@ -21,7 +21,7 @@ export interface ExpressGatewayPolicy {
 export interface Brought {
   readonly plugins: readonly Plugin[];
   readonly policies: readonly Policy[];
-  readonly adapters: readonly AnyAdapter[];
+  readonly adapters: readonly BroughtAdapter[];
 }
 
 /** What the file that system.config.yml names exports. */

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { dirname, isAbsolute, join } from 'node:path';
 import { mayBeField } from '../calls/call';
 import { registerAdapter } from '../catalog/adapters';
+import type { AnyAdapter } from '../catalog/upstream';
 import type { Loaded } from '../configuration/configuration';
 import { type LocatedProblem, locate, withHint } from '../configuration/problems';
 import { readProxies } from '../configuration/read-proxies';
@@ -108,7 +109,7 @@ function loadPackage(
 function takeIn({ plugins, policies, adapters }: Manifest['tollgate']): void {
   for (const plugin of plugins) requireContract(plugin, PLUGIN_CONTRACT);
   for (const policy of policies) requirePolicy(policy);
-  for (const adapter of adapters) registerAdapter(adapter);
+  for (const adapter of adapters) registerAdapter(adapter as AnyAdapter);
   for (const { name, register } of plugins) {
     try {
       register?.();
@@ -144,14 +145,25 @@ function requireManifest(packageName: string): Manifest | string {
   } catch (cause) {
     const reason = reasonOf(cause);
     const isAbsent = reason === `Cannot find module '${packageName}'` && !isAbsolute(packageName);
-    const next = isAbsent ? `; install it, or write ./${packageName} when it is a folder beside this file` : '';
-    return `${packageName} cannot be loaded: ${reason}${next}`;
+    const next = isAbsent ? `; ${remedyFor(packageName)}` : '';
+    return `${packageName} cannot be loaded: ${reason}${lineOf(cause)}${next}`;
   }
   const { madeBy } = manifest.tollgate ?? {};
   if (madeBy === OWN_MANIFESTS) return manifest as Manifest;
   if (madeBy === undefined)
     return `${packageName} is not a Tollgate plugin: what it exports must be made with \`manifest\` of tollgate/manifest`;
   return `${packageName} is made with another copy of Tollgate (${madeBy}) than the one that serves (${OWN_MANIFESTS}): make tollgate a peer dependency of it, and install it once`;
+}
+
+function remedyFor(packageName: string): string {
+  if (packageName.startsWith('.')) return 'write the path of a folder or file, as seen from this file';
+  return `install it, or write ./${packageName} when it is a folder beside this file`;
+}
+
+/** Where a file is no JavaScript: Node writes it above the stack. */
+function lineOf(cause: unknown): string {
+  const place = cause instanceof SyntaxError ? cause.stack?.split('\n')[0] : undefined;
+  return place !== undefined && /:\d+$/.test(place) ? ` (${place})` : '';
 }
 
 function reasonOf(cause: unknown): string {

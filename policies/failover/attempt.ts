@@ -186,8 +186,10 @@ function relayOf(
 ): Answer & { kind: 'relay' } {
   if (translation === undefined) return { ...head, kind: 'relay', head: read, chunks };
   chunks.cancel();
-  const bytes = Buffer.from(JSON.stringify(translation.error(body, head.status)));
-  return { ...head, headers: asJson(head.headers), kind: 'relay', head: [bytes], chunks: NO_CHUNKS };
+  // An error may come with a status of success, which no client would take for one.
+  const status = Math.max(head.status, 400);
+  const bytes = Buffer.from(JSON.stringify(translation.error(body, status)));
+  return { ...head, status, headers: asJson(head.headers), kind: 'relay', head: [bytes], chunks: NO_CHUNKS };
 }
 
 function asJson(headers: UpstreamHeaders): UpstreamHeaders {
