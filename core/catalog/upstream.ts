@@ -248,9 +248,9 @@ export type AnyAdapter = UpstreamAdapter | UpstreamAdapter1 | TranslatingAdapter
 export type BroughtAdapter = Pick<AnyAdapter, 'name' | 'contract'>;
 
 /** Helps TypeScript check an adapter against its own settings. */
+export function defineAdapter<const S extends Schema>(adapter: TranslatingAdapter<S>): TranslatingAdapter<S>;
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S>;
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter1<S>): UpstreamAdapter1<S>;
-export function defineAdapter<const S extends Schema>(adapter: TranslatingAdapter<S>): TranslatingAdapter<S>;
 export function defineAdapter(adapter: AnyAdapter): AnyAdapter {
   return adapter;
 }

@@ -12,7 +12,7 @@ import {
   type UpstreamDialect,
 } from '../support/directions';
 import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import { type Said, startUpstream, type TestUpstream } from '../support/upstream';
+import { respond, type Said, startUpstream, type TestUpstream } from '../support/upstream';
 
 const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
@@ -237,6 +237,12 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       expect(broken.text).to.match(ERROR_ENDS[from]);
       expect(broken.text).to.include('Overloaded');
     }
+  });
+
+  it('gives an error that came with a status of success as 400, where nobody else would answer', async () => {
+    upstream.next(respond({ body: { error: { code: 'content_filter', message: 'Not that.' } } }));
+    const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'gemini-model' }) });
+    expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'Not that.']);
   });
 
   describe('routing', () => {
