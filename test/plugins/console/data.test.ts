@@ -337,7 +337,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         );
       }
       const { body: catalog } = await own.get('/catalog');
-      assert.deepEqual(Object.keys(catalog), ['publicUrl', 'models', 'upstreams']);
+      assert.deepEqual(Object.keys(catalog), ['publicUrl', 'strategies', 'models', 'upstreams']);
     });
   });
 }
