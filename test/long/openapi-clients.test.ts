@@ -2,6 +2,17 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import {
+  OPERATORS_WORK,
+  REFUSALS,
+  REFUSED,
+  SANDBOX_LIFE,
+  STORED_RESPONSES,
+  STREAMED_CALLS,
+  type Steps,
+  UNCALLED,
+  USAGE,
+} from '../clients/steps';
+import {
   CLIENT_MAKERS,
   CLIENTS,
   type ClientMaker,
@@ -30,17 +41,6 @@ import {
   startUpstream,
   type TestUpstream,
 } from '../support/upstream';
-import {
-  OPERATORS_WORK,
-  REFUSALS,
-  REFUSED,
-  SANDBOX_LIFE,
-  STORED_RESPONSES,
-  STREAMED_CALLS,
-  type Steps,
-  UNCALLED,
-  USAGE,
-} from './steps';
 
 const MODEL = 'demo-model';
 const LISTENERS = ['public', 'admin'] as const;
