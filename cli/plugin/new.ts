@@ -21,6 +21,14 @@ const KINDS: Readonly<Record<string, (name: string) => readonly string[]>> = {
     `    adapter: ${name}`,
     '    # url, credential, tier, timeouts, models',
   ],
+  dialect: (name) => [
+    'and at an upstream in gateway.config.yml:',
+    '',
+    'serviceEndpoints:',
+    '  my-upstream:',
+    `    adapter: ${name}`,
+    '    # url, credential, tier, timeouts, models',
+  ],
   policy: (name) => [
     'and in gateway.config.yml, under `policies:` and in a pipeline after model-request:',
     '',

@@ -1,9 +1,13 @@
 import { expect } from 'chai';
 import { filesUnder, textOf } from '../support/sources';
 
-const PAGES = ['writing-an-adapter', 'writing-a-policy', 'writing-a-plugin', 'writing-a-driver'].map(
-  (name) => `docs/${name}.md`,
-);
+const PAGES = [
+  'writing-an-adapter',
+  'writing-a-dialect',
+  'writing-a-policy',
+  'writing-a-plugin',
+  'writing-a-driver',
+].map((name) => `docs/${name}.md`);
 
 /** Blocks of code, each with the line of text before it. */
 function blocksOf(
@@ -35,7 +39,7 @@ describe('the pages for authors', () => {
   it('show the main file of each example', () => {
     const text = PAGES.map(textOf).join('\n');
     const mains = filesUnder('examples').filter((path) => /^examples\/\w+\/index\.js$/.test(path));
-    expect(mains).to.have.length(4);
+    expect(mains).to.have.length(5);
     expect(mains.filter((path) => !text.includes(textOf(path)))).to.deep.equal([]);
   });
 });

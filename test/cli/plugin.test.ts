@@ -12,7 +12,7 @@ import { PROJECT, textOf } from '../support/sources';
 
 const run = promisify(execFile);
 
-const KINDS = ['upstream', 'policy', 'plugin', 'supplier'] as const;
+const KINDS = ['upstream', 'dialect', 'policy', 'plugin', 'supplier'] as const;
 
 describe('a package of one’s own', function () {
   this.timeout(120_000);
@@ -81,6 +81,6 @@ describe('a package of one’s own', function () {
     for (const name of ['../x', 'Greeter', 'a b', '.']) assert.equal((await begin('plugin', name)).status, 2);
     const unknown = await begin('adapter', 'x');
     assert.equal(unknown.status, 2);
-    assert.match(unknown.notes, /upstream, policy, plugin, supplier/);
+    assert.match(unknown.notes, /upstream, dialect, policy, plugin, supplier/);
   });
 });

@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
@@ -23,7 +22,7 @@ import {
 } from '../support/upstream';
 
 const PAGE = textOf('docs/writing-a-dialect.md');
-const [ADAPTER = '', CHECKS = ''] = blocks('js');
+const [ADAPTER = ''] = blocks('js');
 const CONFIGURATION = blocks('yaml').map((text) => parse(text) as Configured);
 
 function blocks(language: string): string[] {
@@ -39,7 +38,6 @@ async function writePackage(folder: string): Promise<void> {
       JSON.stringify(join(dist, (exports[`.${name}`]?.default ?? '').replace('./dist/', ''))),
     );
   await writeFile(join(folder, 'index.js'), placed(ADAPTER));
-  await writeFile(join(folder, 'test.js'), placed(CHECKS));
 }
 
 const COUNTED = { read: 200, again: 80, said: 30 };
@@ -74,7 +72,12 @@ describe('An adapter for a dialect of its own, from the page that explains it', 
         chat: { url: other.url, adapter: 'chat', models: { both: {} } },
       },
       env: { ACME_KEY: 'the-key-of-acme' },
-      system: { plugins: { ...SHIPPED.plugins, acme: { ...system['plugins'].acme, package: folder } } },
+      system: {
+        plugins: {
+          ...SHIPPED.plugins,
+          'example-dialect': { ...system['plugins']['example-dialect'], package: folder },
+        },
+      },
     });
     ({ key } = await gateway.newCustomer('10'));
   });
@@ -88,24 +91,6 @@ describe('An adapter for a dialect of its own, from the page that explains it', 
   });
 
   const SHIPPED = parse(textOf('system.config.yml')) as { readonly plugins: object };
-
-  it('passes its conformance checks', () => {
-    const found: { readonly name: string; readonly run: () => void }[] = [];
-    const load = createRequire(__filename);
-    const names = globalThis as unknown as Record<string, unknown>;
-    const [describe, it] = [names['describe'], names['it']];
-    Object.assign(names, {
-      describe: (_: string, tell: () => void) => tell(),
-      it: (name: string, run: () => void) => found.push({ name, run }),
-    });
-    try {
-      load(join(folder, 'test.js'));
-    } finally {
-      Object.assign(names, { describe, it });
-    }
-    expect(found).to.have.length.above(15);
-    for (const { name, run } of found) expect(() => run(), name).to.not.throw();
-  });
 
   for (const protocol of PROTOCOLS) {
     const words = [

@@ -1,0 +1,213 @@
+// @ts-check
+// The upstream Acme speaks a dialect that no client has: its own body and events, cached tokens inside of those read, and errors
+// with status 200.
+const { manifest } = require('tollgate/manifest');
+const { defineAdapter, jsonInputOf, NotTranslatable, schemaOf } = require('tollgate/upstream');
+const { usageOf } = require('tollgate/usage');
+
+/**
+ * @typedef {import('tollgate/upstream').AnswerEvent} AnswerEvent
+ * @typedef {import('tollgate/upstream').AnswerReader} AnswerReader
+ * @typedef {import('tollgate/upstream').FinishReason} FinishReason
+ * @typedef {import('tollgate/upstream').Part} Part
+ */
+
+const WHO = { user: 'human', assistant: 'machine', system: 'rules' };
+
+/** A call that has one of these is not sent to Acme. */
+const NO_PLACE = /** @type {const} */ (['isBegun', 'outputFormat', 'topP', 'frequencyPenalty', 'presencePenalty']);
+
+/** @type {Readonly<Record<string, FinishReason>>} */
+const REASONS = { done: 'end', length: 'length', tool: 'tool_calls' };
+
+const adapter = defineAdapter({
+  contract: 'upstream/2',
+  name: 'example-dialect', // `adapter: example-dialect` in serviceEndpoints
+  dialect: 'acme',
+  schema: { type: 'object', properties: {} }, // of `adapterSettings`
+
+  request({ conversation, model }) {
+    const { instructions, turns, tools, maxTokens, stream, temperature, stop, choices } = conversation;
+    for (const name of NO_PLACE) if (conversation[name]) throw new NotTranslatable(name, 'has no place at Acme');
+    if (stop.length > 0) throw new NotTranslatable('stop', 'has no place at Acme');
+    if (choices > 1) throw new NotTranslatable('choices', 'is at most 1 at Acme');
+    const { toolChoice = 'auto', parallelTools } = conversation;
+    if (toolChoice !== 'auto') throw new NotTranslatable('toolChoice', 'is always auto at Acme');
+    if (parallelTools === false && tools.length > 0) throw new NotTranslatable('parallelTools', 'has no place at Acme');
+    const rules = instructions.map(({ text }) => ({ who: 'rules', words: text }));
+    const said = turns.flatMap(({ role, parts }) => parts.flatMap((part) => write(WHO[role], part)));
+    return {
+      path: `/talk/${encodeURIComponent(model)}`,
+      body: {
+        say: [...rules, ...said],
+        most: maxTokens,
+        heat: temperature,
+        live: stream,
+        tools: tools.map((tool) => ({ title: tool.name, about: tool.description, form: schemaOf(tool) })),
+      },
+    };
+  },
+
+  authorize: (credential) => ({ 'acme-key': credential }),
+
+  judge: ({ status }) => (status === 400 || status === 422 ? 'relay' : 'next'),
+
+  answer: () => new AcmeReader(),
+
+  readError: (body) => ({ message: textOf(objectOf(body)['trouble']) || 'Acme gives no reason.' }),
+});
+
+/**
+ * @param {string} who
+ * @param {Part} part
+ * @returns {object[]}
+ */
+function write(who, part) {
+  switch (part.is) {
+    case 'text':
+      return [{ who, words: part.text }];
+    case 'tool_call':
+      return [{ who, use: part.name, ticket: part.id, form: JSON.parse(jsonInputOf(part)) }];
+    case 'tool_result':
+      return [{ who, ticket: part.id, words: part.parts.map(wordsOf).join('\n') }];
+    case 'reasoning':
+      return []; // Acme signs none: it is good at another upstream alone
+    default:
+      throw new NotTranslatable(part.is, 'has no place at Acme');
+  }
+}
+
+/** @param {Part} part */
+function wordsOf(part) {
+  if (part.is !== 'text') throw new NotTranslatable(part.is, 'has no place at Acme');
+  return part.text;
+}
+
+/**
+ * Reads the answer of one attempt. Parts are numbered in the order in which they open.
+ * @implements {AnswerReader}
+ */
+class AcmeReader {
+  #parts = 0;
+  /** @type {number | undefined} the text that goes on */
+  #open;
+
+  /**
+   * @param {import('tollgate/upstream').SseEvent} event
+   * @returns {AnswerEvent[]}
+   */
+  event({ data }) {
+    return data === undefined ? [] : this.#read(objectOf(JSON.parse(data)));
+  }
+
+  /**
+   * @param {unknown} body
+   * @returns {AnswerEvent[]}
+   */
+  body(body) {
+    const answer = objectOf(body);
+    if (answer['trouble'] !== undefined) return this.#read({ ...answer, kind: 'trouble' });
+    const uses = arrayOf(answer['uses']).map((use) => ({ ...objectOf(use), kind: 'use' }));
+    const said = [{ kind: 'words', words: answer['words'] }, ...uses, { ...answer, kind: 'over' }];
+    return said.flatMap((each) => this.#read(each));
+  }
+
+  end() {
+    return this.#close();
+  }
+
+  /**
+   * @param {Readonly<Record<string, unknown>>} event
+   * @returns {AnswerEvent[]}
+   */
+  #read(event) {
+    switch (event['kind']) {
+      case 'words':
+        return this.#say(textOf(event['words']));
+      case 'use':
+        return this.#use(event);
+      case 'over':
+        return this.#finish(event);
+      case 'trouble':
+        return [{ is: 'error', error: { message: textOf(event['trouble']) } }];
+      default:
+        return []; // what Acme may add
+    }
+  }
+
+  /**
+   * @param {string} text
+   * @returns {AnswerEvent[]}
+   */
+  #say(text) {
+    if (text === '') return [];
+    if (this.#open !== undefined) return [{ is: 'add', at: this.#open, text }];
+    const at = this.#parts++;
+    this.#open = at;
+    return [
+      { is: 'open', at, choice: 0, part: { is: 'text' } },
+      { is: 'add', at, text },
+    ];
+  }
+
+  /**
+   * @param {Readonly<Record<string, unknown>>} event
+   * @returns {AnswerEvent[]}
+   */
+  #use({ ticket, use, form }) {
+    const closed = this.#close();
+    const at = this.#parts++;
+    return [
+      ...closed,
+      { is: 'open', at, choice: 0, part: { is: 'tool_call', id: textOf(ticket), name: textOf(use) } },
+      { is: 'add', at, text: JSON.stringify(form ?? {}) },
+      { is: 'close', at },
+    ];
+  }
+
+  /**
+   * @param {Readonly<Record<string, unknown>>} event
+   * @returns {AnswerEvent[]}
+   */
+  #finish({ why, counted }) {
+    const { read, again, said } = objectOf(counted);
+    const input = Number(read) - Number(again);
+    return [
+      ...this.#close(),
+      { is: 'finish', choice: 0, reason: REASONS[textOf(why)] ?? 'end' },
+      { is: 'usage', usage: usageOf({ input, cacheRead: Number(again), output: Number(said) }) },
+      { is: 'end' },
+    ];
+  }
+
+  /** @returns {AnswerEvent[]} */
+  #close() {
+    const at = this.#open;
+    this.#open = undefined;
+    return at === undefined ? [] : [{ is: 'close', at }];
+  }
+}
+
+/**
+ * What an upstream sends may be anything.
+ * @param {unknown} value
+ * @returns {Readonly<Record<string, unknown>>}
+ */
+function objectOf(value) {
+  return typeof value === 'object' && value !== null ? /** @type {Readonly<Record<string, unknown>>} */ (value) : {};
+}
+
+/**
+ * @param {unknown} value
+ * @returns {readonly unknown[]}
+ */
+function arrayOf(value) {
+  return Array.isArray(value) ? value : [];
+}
+
+/** @param {unknown} value */
+function textOf(value) {
+  return typeof value === 'string' ? value : '';
+}
+
+module.exports = { ...manifest({ adapters: [adapter] }), adapter };
