@@ -13,22 +13,8 @@ const NAME = /^[a-z][a-z0-9-]{0,61}$/;
 
 /** What can be begun, each with the lines that use it. */
 const KINDS: Readonly<Record<string, (name: string) => readonly string[]>> = {
-  upstream: (name) => [
-    'and at an upstream in gateway.config.yml:',
-    '',
-    'serviceEndpoints:',
-    '  my-upstream:',
-    `    adapter: ${name}`,
-    '    # url, credential, tier, timeouts, models',
-  ],
-  dialect: (name) => [
-    'and at an upstream in gateway.config.yml:',
-    '',
-    'serviceEndpoints:',
-    '  my-upstream:',
-    `    adapter: ${name}`,
-    '    # url, credential, tier, timeouts, models',
-  ],
+  upstream: adapterLines,
+  dialect: adapterLines,
   policy: (name) => [
     'and in gateway.config.yml, under `policies:` and in a pipeline after model-request:',
     '',
@@ -44,6 +30,17 @@ const KINDS: Readonly<Record<string, (name: string) => readonly string[]>> = {
     `      my-supplier: { driver: ${name}, url: "https://…", token: "\${MY_TOKEN}" }`,
   ],
 };
+
+function adapterLines(name: string): readonly string[] {
+  return [
+    'and at an upstream in gateway.config.yml:',
+    '',
+    'serviceEndpoints:',
+    '  my-upstream:',
+    `    adapter: ${name}`,
+    '    # url, credential, tier, timeouts, models',
+  ];
+}
 
 const newPlugin: Verb = (noun, open) => {
   noun

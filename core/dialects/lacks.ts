@@ -31,6 +31,22 @@ export const DEEP_INPUT = {
   why: `has an input of more than ${MOST_LEVELS} levels`,
 } as const satisfies Lack;
 
+/** Where results of tools have no place for it. */
+export const FAILED_RESULT: Lack = {
+  feature: 'tool_result',
+  fate: 'dropped',
+  when: 'the mark that the tool failed',
+  why: 'says in its text what went wrong',
+};
+
+/** Where words say how much to reason. */
+export const UNTOLD_EFFORT: Lack = {
+  feature: 'reasoning',
+  fate: 'dropped',
+  when: 'the model is not told by a word how much to reason',
+  why: 'would be refused there',
+};
+
 /** @throws NotTranslatable for the first thing in a request that its new dialect refuses */
 export function refuseLacking(conversation: Conversation, lacks: readonly Lack[]): void {
   for (const lack of lacks)

@@ -1,4 +1,4 @@
-import { type Lack, NO_TOOL } from '../lacks';
+import { FAILED_RESULT, type Lack, NO_TOOL, UNTOLD_EFFORT } from '../lacks';
 
 /** The most stop sequences that vendors take. */
 const MOST_STOPS = 4;
@@ -30,18 +30,8 @@ export const LACKS: readonly Lack[] = [
     when: 'at an address',
     why: 'must stand in the request itself: this upstream fetches no documents',
   },
-  {
-    feature: 'tool_result',
-    fate: 'dropped',
-    when: 'the mark that the tool failed',
-    why: 'says in its text what went wrong',
-  },
-  {
-    feature: 'reasoning',
-    fate: 'dropped',
-    when: 'the model is not told by a word how much to reason',
-    why: 'would be refused there',
-  },
+  FAILED_RESULT,
+  UNTOLD_EFFORT,
   { feature: 'topK', fate: 'dropped', why: NOT_SAID },
   { feature: 'verbosity', fate: 'dropped', why: NOT_SAID },
   { feature: 'cacheKey', fate: 'dropped', why: NOT_SAID },

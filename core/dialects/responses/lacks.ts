@@ -1,4 +1,4 @@
-import type { Lack } from '../lacks';
+import { FAILED_RESULT, type Lack, UNTOLD_EFFORT } from '../lacks';
 
 /** The vendor refuses longer names of persons and caches. */
 export const LONGEST_NAME = 64;
@@ -35,18 +35,8 @@ export const LACKS: readonly Lack[] = [
     when: 'of another format than wav and mp3',
     why: 'has a format that does not go there',
   },
-  {
-    feature: 'tool_result',
-    fate: 'dropped',
-    when: 'the mark that the tool failed',
-    why: 'says in its text what went wrong',
-  },
-  {
-    feature: 'reasoning',
-    fate: 'dropped',
-    when: 'the model is not told by a word how much to reason',
-    why: 'would be refused there',
-  },
+  FAILED_RESULT,
+  UNTOLD_EFFORT,
   { feature: 'topK', fate: 'dropped', why: NO_PLACE },
   { feature: 'seed', fate: 'dropped', why: NO_PLACE },
   { feature: 'cacheKey', ...TOO_LONG },
