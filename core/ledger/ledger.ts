@@ -6,6 +6,7 @@
  * refuses has written nothing. When the store cannot be asked in time, operations reject with `LedgerUnavailable`. An id
  * that is used for two payers is a defect of the caller and rejects with `WrongPayer`.
  */
+import type { ReportedCall } from './allowances/reported-calls';
 import type { Inspection } from './inspection';
 import type { AccountState, AccountStatus, Payer } from './payer';
 
@@ -223,6 +224,8 @@ export interface OutboxEntry {
   readonly shortfallE8: bigint;
   /** JSON of the usage record but for its cost; undefined where there is none (credits, sandbox holds). */
   readonly record: string | undefined;
+  /** Of a report: the calls that its charge pays for, with a usage record each. `rid` is the report's own then. */
+  readonly calls?: readonly ReportedCall[] | undefined;
 }
 
 /** What recovery writes back of one account: the sums of Postgres. */

@@ -1,3 +1,4 @@
+import { readCalls } from '../allowances/reported-calls';
 import type { EntryKind, OutboxEntry } from '../ledger';
 
 /** An entry as XRANGE answers it: its id, then field, value, field, value. */
@@ -18,6 +19,7 @@ export function readEntry([id, fields]: StreamEntry): OutboxEntry {
     postedE8: BigInt(value['posted'] ?? ''),
     shortfallE8: BigInt(value['shortfall'] ?? ''),
     record: value['record'] || undefined,
+    calls: value['calls'] === undefined ? undefined : readCalls(value['calls'], value['shortfalls']),
   };
 }
 
