@@ -104,14 +104,13 @@ describe('The bill of calls that are translated', function () {
           if (to !== 'gemini') expect(translated.bill).to.deep.equal((await charged(to, model, stream, script())).bill);
         });
 
-      if (to !== 'chat')
-        it('has the reasoning in its output', async () => {
-          const said = { thought: 'Hm.', signature: 'sign', text: 'Yes.', reasoningTokens: 25 };
-          for (const stream of [false, true]) {
-            const { bill: told } = await charged(from, model, stream, thinking(to, said, stream));
-            expect(told).to.include({ billing: 'actual', outputTokens: 40, cost: usd({ input: 100, output: 40 }) });
-          }
-        });
+      it('has the reasoning in its output', async () => {
+        const said = { thought: 'Hm.', signature: 'sign', text: 'Yes.', reasoningTokens: 25 };
+        for (const stream of [false, true]) {
+          const { bill: told } = await charged(from, model, stream, thinking(to, said, stream));
+          expect(told).to.include({ billing: 'actual', outputTokens: 40, cost: usd({ input: 100, output: 40 }) });
+        }
+      });
 
       it('is estimated as natively where a stream reports nothing', async () => {
         const script = () => streamIn(to, { texts: TEXTS, rawUsage: null, edit: withoutCounts });

@@ -15,9 +15,9 @@ const CALL = { id: 'call_1', name: 'weather', input: { city: 'Łódź' } };
 const THOUGHT = { thought: 'I should look.', signature: SIGNATURE, calls: [CALL] };
 const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } } };
 
-/** Clients that have a place for signatures, and the upstreams of other dialects that give some. */
+/** Clients that have a place for signatures, and the upstreams of other dialects that want their reasoning back. */
 const DIRECTIONS = (['messages', 'responses'] as const).flatMap((from) =>
-  (['messages', 'responses', 'gemini'] as const).filter((to) => to !== from).map((to) => ({ from, to })),
+  UPSTREAM_DIALECTS.filter((to) => to !== from).map((to) => ({ from, to })),
 );
 type Client = (typeof DIRECTIONS)[number]['from'];
 
@@ -29,6 +29,14 @@ const RESTORED: Readonly<Record<(typeof DIRECTIONS)[number]['to'], unknown>> = {
     id: 'rs_1',
     summary: [{ type: 'summary_text', text: THOUGHT.thought }],
     encrypted_content: SIGNATURE,
+  },
+  chat: {
+    role: 'assistant',
+    content: null,
+    reasoning_content: THOUGHT.thought,
+    tool_calls: [
+      { id: CALL.id, type: 'function', function: { name: CALL.name, arguments: JSON.stringify(CALL.input) } },
+    ],
   },
   gemini: { functionCall: { id: CALL.id, name: CALL.name, args: CALL.input }, thoughtSignature: SIGNATURE },
 };
@@ -136,10 +144,10 @@ describe('Signatures of reasoning in calls that are translated', function () {
         const elsewhere = JSON.stringify(await next(from, `${to}-other`, said));
         expect(elsewhere)
           .to.include('Rain.')
-          .and.to.not.match(/tollgate\.|signature==|thinking|"reasoning"/);
+          .and.to.not.match(/tollgate\.|signature==|should look|thinking|"reasoning"/);
 
         upstream.always(answerIn('chat'));
-        const atChat = JSON.stringify(await next(from, 'chat-model', said));
+        const atChat = JSON.stringify(await next(from, 'chat-other', said));
         expect(atChat)
           .to.include('Rain.')
           .and.to.not.match(/tollgate\.|signature==|should look/);
@@ -213,6 +221,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
         'responses',
       ),
       'a kept item by its id alone': inOne(JSON.stringify({ id: 'rs_of_another', summary: [] }), 'responses'),
+      'a member of a message that is no reasoning': inOne('content', 'chat'),
       'an item with a prototype': inOne(
         '{"__proto__":{"type":"item_reference"},"encrypted_content":{"a":1}}',
         'responses',

@@ -83,7 +83,8 @@ The words mean ${Object.entries(TOKENS)
 
 **Signatures.** What a model thought goes back to it in the next call with its signature, which other vendors refuse. Clients get signatures of a translated answer sealed with the upstream's name (\`tollgate.…\`) and send them
 back as they are. The upstream that made one gets it as it was; for all others the reasoning is left out. From a call that is not translated the gateway cuts sealed parts, and messages that have nothing else, with every other byte as it came. Reasoning never becomes text:
-Chat clients and upstreams are shown none.
+Chat clients are shown none. An upstream that speaks Chat signs nothing, but some such vendors refuse the results of tools without the reasoning before the calls: what one gave in \`reasoning_content\` or \`reasoning\` goes back to it
+in the same member.
 
 ## What becomes of an answer
 

@@ -14,15 +14,15 @@ export interface Thought {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Returns the answer in the words of a dialect that has a place for such reasoning. */
-export function thinking(dialect: Exclude<UpstreamDialect, 'chat'>, said: Thought, isStream: boolean): Script {
+/** Returns the answer in the words of a dialect. Chat has a place for the reasoning, and none for its signature. */
+export function thinking(dialect: UpstreamDialect, said: Thought, isStream: boolean): Script {
   const { body, events } = WRITERS[dialect](said);
   return isStream ? stream(events, 0) : respond({ body });
 }
 
 type Writer = (said: Thought) => { readonly body: Json; readonly events: readonly string[] };
 
-const WRITERS: Readonly<Record<Exclude<UpstreamDialect, 'chat'>, Writer>> = {
+const WRITERS: Readonly<Record<UpstreamDialect, Writer>> = {
   messages: ({ thought, signature, text, calls = [] }) => {
     const content: Json[] = [
       { type: 'thinking', thinking: thought, signature },
@@ -45,6 +45,38 @@ const WRITERS: Readonly<Record<Exclude<UpstreamDialect, 'chat'>, Writer>> = {
         named('message_delta', { delta: stop, usage }),
         named('message_stop', {}),
       ],
+    };
+  },
+
+  chat: ({ thought, text, calls = [], reasoningTokens = 10 }) => {
+    const tool_calls = calls.map(({ id, name, input }, index) => ({
+      index,
+      id,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(input) },
+    }));
+    const message = { content: text ?? null, ...(calls.length > 0 && { tool_calls }) };
+    const head = { id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'c' };
+    const usage = {
+      prompt_tokens: 100,
+      completion_tokens: 40,
+      total_tokens: 140,
+      completion_tokens_details: { reasoning_tokens: reasoningTokens },
+    };
+    const finish_reason = calls.length > 0 ? 'tool_calls' : 'stop';
+    const whole = { role: 'assistant', reasoning_content: thought, ...message };
+    const chunk = (delta: Json, more: Json = {}) => ({ ...head, choices: [{ index: 0, delta, ...more }] });
+    return {
+      body: { ...head, choices: [{ index: 0, message: whole, finish_reason }], usage },
+      events: [
+        chunk({ role: 'assistant', reasoning_content: thought.slice(0, 1) }),
+        chunk({ reasoning_content: thought.slice(1) }),
+        chunk(message),
+        chunk({}, { finish_reason }),
+        { ...head, choices: [], usage },
+      ]
+        .map((each) => sseEvent(each))
+        .concat('data: [DONE]\n\n'),
     };
   },
 

@@ -19,12 +19,15 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 /** Reasons by which vendors say that they broke off. */
 const BROKEN: ReadonlySet<string> = new Set(['error', 'network_error', 'insufficient_system_resource']);
 
+/** The members in which vendors give what the model thought. Some of them refuse the next call without it. */
+export const REASONING_MEMBERS = ['reasoning_content', 'reasoning'] as const;
+
 /** Reads one choice of an answer. Chat does not say where a part begins and ends: another kind of text, a call or a stop reason does. */
 export class ChoiceReader {
   readonly #index: number;
   readonly #next: () => number;
   readonly #calls: CallsReader;
-  #open: { readonly at: number; readonly kind: Kind } | undefined;
+  #open: { readonly at: number; readonly kind: Kind; readonly signature: string | undefined } | undefined;
   /** Characters of the message before the open part, and in all: citations count from the beginning of the message. */
   #textFrom = 0;
   #textTo = 0;
@@ -39,8 +42,9 @@ export class ChoiceReader {
 
   /** What a `delta` says, or a whole `message`. */
   say(delta: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
+    const member = REASONING_MEMBERS.find((each) => asText(delta[each]) !== '');
     const said: AnswerEvent[] = [
-      ...this.#add('reasoning', asText(delta['reasoning_content']) || asText(delta['reasoning'])),
+      ...(member === undefined ? [] : this.#add('reasoning', asText(delta[member]), member)),
       ...this.#addContent(delta['content']),
       ...this.#cite(asArray(delta['annotations'])),
       ...this.#add('refusal', asText(delta['refusal'])),
@@ -82,22 +86,22 @@ export class ChoiceReader {
     });
   }
 
-  #add(kind: Kind, text: string): readonly AnswerEvent[] {
+  #add(kind: Kind, text: string, signature?: string): readonly AnswerEvent[] {
     if (text === '') return [];
     if (kind === 'text') this.#textTo += text.length;
     if (this.#open?.kind === kind) return [{ is: 'add', at: this.#open.at, text }];
     const closed = this.#closeText();
     const at = this.#next();
-    this.#open = { at, kind };
+    this.#open = { at, kind, signature };
     if (kind === 'text') this.#textFrom = this.#textTo - text.length;
     return [...closed, this.#opens(at, { is: kind }), { is: 'add', at, text }];
   }
 
   #closeText(): readonly AnswerEvent[] {
     if (this.#open === undefined) return [];
-    const { at } = this.#open;
+    const { at, signature: value } = this.#open;
     this.#open = undefined;
-    return [{ is: 'close', at }];
+    return [...(value === undefined ? [] : [{ is: 'sign' as const, at, value }]), { is: 'close', at }];
   }
 
   #opens(at: number, part: OpenPart): AnswerEvent {

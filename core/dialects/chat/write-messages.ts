@@ -1,6 +1,5 @@
 import {
   type AudioPart,
-  type Conversation,
   type DocumentPart,
   type ImagePart,
   NotTranslatable,
@@ -11,17 +10,22 @@ import {
   type ToolResultPart,
   type Turn,
 } from '../../catalog/conversation';
+import type { TranslatedCall } from '../../catalog/upstream';
 import type { JsonObject } from '../../json-values';
+import { goodAt } from '../seal';
 import { jsonInputOf } from '../text-tools';
+import { REASONING_MEMBERS } from './read-choice';
 
 /** Between texts that were said apart. Many upstreams take text alone, and no list of texts. */
 const APART = '\n\n';
 
 /** @throws NotTranslatable */
-export function writeMessages({ instructions, turns }: Conversation): readonly JsonObject[] {
+export function writeMessages({ conversation, upstream }: TranslatedCall): readonly JsonObject[] {
+  const { instructions, turns } = conversation;
   const system = instructions.map(({ text }) => text).join(APART);
   const messages: JsonObject[] = system === '' ? [] : [{ role: 'system', content: system }];
-  for (const run of runsOf(turns)) messages.push(...(isAssistant(run[0]) ? writeAnswer(run) : writeAsked(run)));
+  for (const run of runsOf(turns))
+    messages.push(...(isAssistant(run[0]) ? writeAnswer(run, upstream) : writeAsked(run)));
   return messages;
 }
 
@@ -40,8 +44,8 @@ function runsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   return runs;
 }
 
-/** Reasoning is left out, for Chat has no place for it. A run of nothing else is no message. */
-function writeAnswer(run: readonly Turn[]): readonly JsonObject[] {
+/** A run of nothing but reasoning is no message. */
+function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObject[] {
   const calls: JsonObject[] = [];
   const texts: string[] = [];
   let refusal = '';
@@ -58,10 +62,19 @@ function writeAnswer(run: readonly Turn[]): readonly JsonObject[] {
     {
       role: 'assistant',
       content: isSilent ? null : text,
+      ...reasoningOf(run, upstream),
       ...(refusal !== '' && { refusal }),
       ...(calls.length > 0 && { tool_calls: calls }),
     },
   ];
+}
+
+/** Returns what this upstream thought, in the member in which it said so. A client may forge what is sealed: no other member is written. */
+function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
+  const parts = run.flatMap((turn) => turn.parts.filter((part) => part.is === 'reasoning'));
+  const from = (member: string) => parts.filter(({ signature }) => goodAt(signature, upstream, 'chat') === member);
+  const said = REASONING_MEMBERS.map((member) => [member, joined(from(member))] as const);
+  return Object.fromEntries(said.filter(([, text]) => text !== ''));
 }
 
 /** The parts of one turn go on from each other. */

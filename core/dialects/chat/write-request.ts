@@ -13,7 +13,7 @@ export function writeRequest(call: TranslatedCall): JsonObject {
   refuseLacking(conversation, LACKS);
   return present({
     model,
-    messages: writeMessages(conversation),
+    messages: writeMessages(call),
     max_tokens: maxTokens,
     n: choices > 1 ? choices : undefined,
     stream: stream || undefined,
