@@ -37,7 +37,7 @@ const MODEL = {
 const FUNDS_USD = '100.00000000';
 const WITHIN_MS = 90_000;
 const AT_REST_MS = 20_000;
-const UNTRIED = { calls: 0, vendorUsd: usd(0n), chargedUsd: usd(0n), seconds: 0 } as const;
+export const NOT_TRIED = { calls: 0, vendorUsd: usd(0n), chargedUsd: usd(0n), seconds: 0 } as const;
 /** A key of the right form that no account has. */
 const UNKNOWN_KEY = 'sk-svc-0123456789012345678901234567890123456789000000';
 
@@ -67,7 +67,7 @@ export async function openDesk(models: readonly string[], speaks?: Upstream): Pr
 export async function tryOut(desk: Desk, client: Client, feature: Feature): Promise<Cell> {
   const named = { client: client.id, feature: feature.name };
   const lacks = client.lacks[feature.name];
-  if (lacks !== undefined) return { ...named, ...UNTRIED, state: 'lacks', reasons: [lacks] };
+  if (lacks !== undefined) return { ...named, ...NOT_TRIED, state: 'lacks', reasons: [lacks] };
   const { gateway, vendor } = desk;
   const begunMs = performance.now();
   const fundsUsd = feature.customer === 'without money' ? '0' : FUNDS_USD;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Cell } from './cell';
+import { type Cell, NOT_TRIED } from './cell';
 import { CLIENTS } from './clients';
 import type { Client, Setup } from './clients/client';
 import { TRANSLATED } from './clients/translated';
@@ -49,7 +49,19 @@ export function clientsPage(cells: readonly Cell[]): string {
 
 /** Returns what the page says that works: `client feature`. */
 export function promised(page: string): ReadonlySet<string> {
-  const found = new Set<string>();
+  const works = cellsOf(page).filter(({ state }) => state === 'works');
+  return new Set(works.map(({ client, feature }) => cellName(client, feature)));
+}
+
+const STATES: ReadonlyMap<string, Cell['state']> = new Map([
+  [YES, 'works'],
+  [NO, 'fails'],
+  [NONE, 'lacks'],
+]);
+
+/** Returns the cells that the page shows. */
+export function cellsOf(page: string): readonly Cell[] {
+  const found: Cell[] = [];
   let features: readonly string[] = [];
   for (const line of page.split('\n')) {
     if (!line.startsWith('| ')) continue;
@@ -60,10 +72,19 @@ export function promised(page: string): ReadonlySet<string> {
     if (first === 'client') features = cells;
     const client = [...CLIENTS, ...TRANSLATED].find((each) => nameOf(each) === first);
     if (client === undefined) continue;
-    for (const [index, cell] of cells.entries())
-      if (cell === YES) found.add(cellName(client.id, features[index] ?? ''));
+    for (const [index, cell] of cells.entries()) {
+      const [state, feature = ''] = [STATES.get(cell), features[index]];
+      const reasons = reasonsTold(page, nameOf(client), feature);
+      if (state !== undefined) found.push({ client: client.id, feature, state, reasons, ...NOT_TRIED });
+    }
   }
   return found;
+}
+
+/** Returns why a client does not do something, as the lists below the tables say it. */
+function reasonsTold(page: string, name: string, feature: string): readonly string[] {
+  const lines = page.split('\n').filter((line) => line.startsWith(`- ${name}: `));
+  return lines.flatMap((line) => line.match(`[:,] ${feature} \\((.*?)\\)(, |$)`)?.slice(1, 2) ?? []);
 }
 
 export function cellName(client: string, feature: string): string {

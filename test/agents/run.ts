@@ -14,7 +14,7 @@ import { type Client, UPSTREAMS, type Upstream } from './clients/client';
 import { clientAt, TRANSLATED } from './clients/translated';
 import { FEATURES, type Feature } from './features';
 import { node24 } from './node';
-import { cellName, clientsPage, PAGE, promised } from './page';
+import { cellName, cellsOf, clientsPage, PAGE, promised } from './page';
 import { renewPins } from './renew';
 
 interface Options {
@@ -38,7 +38,7 @@ const command = new Command('npm run agents --')
   )
   .option('--desks <n>', 'how many programs run at a time, each with its own gateway', positive, 2)
   .option('--json', 'print JSON instead of a table', false)
-  .option('--write', 'write docs/clients.md; needs all clients and features', false)
+  .option('--write', 'write docs/clients.md; cells that are not tried stay as they are', false)
   .option('--renew', 'pin the newest versions in test/agents/package.json, and end', false)
   .addHelpText('after', `\nClients:\n${CLIENTS.map(({ id }) => `  ${id}`).join('\n')}`);
 
@@ -48,11 +48,10 @@ const INSIDE = 'AGENTS_WITHOUT_NETWORK';
 async function main(): Promise<void> {
   const options = command.parse().opts<Options>();
   if (options.renew) return renewPins();
-  const all = clientsAt(options.upstream);
+  const all =
+    options.write && options.upstream === undefined ? [...CLIENTS, ...TRANSLATED] : clientsAt(options.upstream);
   const clients = chosen(all, ({ id }) => parts(options.only).some((part) => id.includes(part)), options.only);
   const features = chosen(FEATURES, ({ name }) => parts(options.features).includes(name), options.features);
-  if (options.write && (clients !== CLIENTS || features !== FEATURES))
-    command.error('--write needs all clients and features');
   if (process.env[INSIDE] === undefined) {
     await installAgents((line) => process.stderr.write(`${line}\n`), 'all');
     node24();
@@ -60,15 +59,15 @@ async function main(): Promise<void> {
     return;
   }
   process.env['STORES'] ??= 'embedded';
-  const before = promised(readFileSync(PAGE, 'utf8'));
-  const tried = options.write ? [...clients, ...TRANSLATED] : clients;
+  const page = readFileSync(PAGE, 'utf8');
+  const before = promised(page);
   const cells: Cell[] = [];
   for (const upstream of [undefined, ...UPSTREAMS]) {
-    const own = tried.filter((client) => client.upstream === upstream);
+    const own = clients.filter((client) => client.upstream === upstream);
     if (own.length > 0) cells.push(...(await tryAll(own, features, options.desks, upstream)));
   }
-  if (options.write) writeFileSync(PAGE, clientsPage(cells));
-  report(tried, cells, options.json);
+  if (options.write) writeFileSync(PAGE, clientsPage([...cells, ...cellsLeft(page, cells)]));
+  report(clients, cells, options.json);
   const broken = cells.filter((cell) => cell.state !== 'works' && before.has(cellName(cell.client, cell.feature)));
   if (broken.length > 0) {
     process.stderr.write(
@@ -76,6 +75,12 @@ async function main(): Promise<void> {
     );
     process.exitCode = 1;
   }
+}
+
+/** Returns what the page says of cells that were not tried now. */
+function cellsLeft(page: string, tried: readonly Cell[]): readonly Cell[] {
+  const names = new Set(tried.map(({ client, feature }) => cellName(client, feature)));
+  return cellsOf(page).filter(({ client, feature }) => !names.has(cellName(client, feature)));
 }
 
 function clientsAt(upstream: Upstream | undefined): readonly Client[] {
