@@ -1,13 +1,16 @@
 import type { ProgramEnd } from '../support/agents';
 import { bodyText, type Client, type Outcome } from './clients/client';
 import { imagesIn } from './vendor/counting';
-import { refuse, type Step, say, turn } from './vendor/turn';
+import { thoughtsIn } from './vendor/thoughts';
+import { refuse, type Step, say, think, turn } from './vendor/turn';
 import type { VendorCall } from './vendor/vendor';
 
 export type FeatureName =
   | 'hello'
   | 'tools'
   | 'parallel tools'
+  | 'reasoning'
+  | 'long session'
   | 'deferred tools'
   | 'web search'
   | 'images'
@@ -43,8 +46,16 @@ export interface Feature {
   judge(seen: Seen): readonly (string | undefined)[];
 }
 
+const PAGES = Array.from({ length: 20 }, (_, index) => ({
+  name: `page-${index}.txt`,
+  text: Array.from({ length: 120 }, (_, word) => `page${index}word${word}`).join(' '),
+}));
 /** Files in the folder that the client works in. */
-export const NOTES = { 'note.txt': 'tolls are due', 'other.txt': 'on the first of the month' } as const;
+export const NOTES = {
+  'note.txt': 'tolls are due',
+  'other.txt': 'on the first of the month',
+  ...Object.fromEntries(PAGES.map(({ name, text }) => [name, text])),
+};
 
 const LONG_TEXT = Array.from({ length: 6_000 }, (_, index) => `word${index}`).join(' ');
 const ANSWER = 'The answer is 42.';
@@ -73,6 +84,35 @@ export const FEATURES: readonly Feature[] = [
       ...answered(seen, 'Both are read.', 2),
       holds(seen.calls[1], NOTES['note.txt']),
       holds(seen.calls[1], NOTES['other.txt']),
+    ],
+  },
+  {
+    name: 'reasoning',
+    means:
+      'The client shows what the model thought before each of three answers. The thoughts go back in the next calls as the vendor gave them, with their signatures.',
+    prompt: 'what do note.txt and other.txt say?',
+    steps: ({ tools }) => [
+      turn(think('First I look into the note.'), say('I will look.'), tools.read('note.txt')),
+      turn(think('Now the other one.'), tools.read('other.txt')),
+      turn(think('That is all I need.'), say('Both are read.')),
+    ],
+    judge: (seen) => [...answered(seen, 'Both are read.', 3), ...showsThoughts(seen), remembers(seen)],
+  },
+  {
+    name: 'long session',
+    means:
+      'The model reads 20 files, one in each call. Nothing of the conversation is lost, each call reads more from the cache, and the client counts what the vendor counts.',
+    prompt: 'what do the pages say?',
+    steps: ({ tools }) => [
+      ...PAGES.map(({ name }) => turn(think(`I have not read ${name}.`), tools.read(name))),
+      turn(say('All pages are read.')),
+    ],
+    judge: (seen) => [
+      ...answered(seen, 'All pages are read.', PAGES.length + 1),
+      ...PAGES.map(({ text }) => holds(seen.calls.at(-1), text)),
+      seen.client.lacks.reasoning === undefined ? remembers(seen) : undefined,
+      readsMore(seen),
+      ...(seen.client.lacks.usage === undefined ? countsAgree(seen) : []),
     ],
   },
   {
@@ -194,7 +234,7 @@ export const FEATURES: readonly Feature[] = [
       'The tokens that the client counts are those that the vendor reports, in two calls of which the second reads the cache.',
     prompt: 'what does note.txt say?',
     steps: ({ tools }) => [
-      turn({ kind: 'reasoning', text: 'I have to look into the note.' }, tools.read('note.txt')),
+      turn(think('I have to look into the note.'), tools.read('note.txt')),
       turn(say('It says: tolls are due.')),
     ],
     judge: (seen) => [...answered(seen, 'It says: tolls are due.', 2), ...countsAgree(seen)],
@@ -229,7 +269,23 @@ function calledTimes(calls: readonly VendorCall[], count: number | undefined): s
 }
 
 function holds(call: VendorCall | undefined, text: string): string | undefined {
-  return bodyText(call).includes(text) ? undefined : `"${text}" did not reach the vendor`;
+  return bodyText(call).includes(text) ? undefined : `"${text.slice(0, 40)}" did not reach the vendor`;
+}
+
+function showsThoughts({ outcome: { thoughts = '' }, calls }: Seen): readonly (string | undefined)[] {
+  const given = calls.flatMap((call) => call.thoughts);
+  return given.map(({ text }) => (thoughts.includes(text) ? undefined : `it does not show the thought "${text}"`));
+}
+
+function remembers({ calls }: Seen): string | undefined {
+  const given = JSON.stringify(calls.slice(0, -1).flatMap(({ thoughts }) => thoughts));
+  const back = JSON.stringify(thoughtsIn(calls.at(-1)?.body ?? {}));
+  return back === given ? undefined : `the thoughts came back as ${back.slice(0, 200)}, not as ${given.slice(0, 200)}`;
+}
+
+function readsMore({ calls }: Seen): string | undefined {
+  const read = calls.slice(1).map(({ counts }) => counts?.cacheRead ?? 0);
+  return read.every((count, at) => count > (read[at - 1] ?? 0)) ? undefined : `the cache was read ${read.join(', ')}`;
 }
 
 function countsAgree({ outcome: { usage }, calls }: Seen): readonly (string | undefined)[] {

@@ -1,5 +1,7 @@
-import { CLAUDE_CODE_QUIET, platformProgram } from '../../support/agents';
+import { CLAUDE_CODE_QUIET, type ProgramEnd, platformProgram } from '../../support/agents';
+import type { FeatureName } from '../features';
 import { type Json, object, objectsOf } from '../vendor/json';
+import { thoughtsIn } from '../vendor/thoughts';
 import { bodyText, type Client, call, isFound, isTold, jsonLines, type Outcome } from './client';
 
 export const claudeCode: Client = {
@@ -15,7 +17,7 @@ export const claudeCode: Client = {
   }),
   command: ({ feature, prompt }) => ({
     program: platformProgram('@anthropic-ai/claude-code', 'claude'),
-    args: ['--print', prompt, '--output-format', 'json', '--allowedTools', 'Read', 'WebSearch'],
+    args: ['--print', prompt, ...formatFor(feature), '--allowedTools', 'Read', 'WebSearch'],
     env: {
       ...CLAUDE_CODE_QUIET,
       ...(feature === 'model list' ? { CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1' } : {}),
@@ -24,6 +26,7 @@ export const claudeCode: Client = {
   }),
   read: (end) => ({
     ...readReport(jsonLines(end).map(object).at(-1) ?? {}),
+    thoughts: thoughtsShown(end),
     models: objectsOf(object(JSON.parse(end.left ?? '{}'))['models']).map(({ id }) => String(id)),
   }),
   tools: {
@@ -40,6 +43,19 @@ export const claudeCode: Client = {
   retries: true,
   lacks: {},
 };
+
+/** Its thoughts stand in the lines that it prints while it works. */
+function formatFor(feature: FeatureName): readonly string[] {
+  return feature === 'reasoning' ? ['--output-format', 'stream-json', '--verbose'] : ['--output-format', 'json'];
+}
+
+function thoughtsShown(end: ProgramEnd): string {
+  const messages = jsonLines(end).map((line) => object(object(line)['message']));
+  return messages
+    .flatMap(thoughtsIn)
+    .map(({ text }) => text)
+    .join('\n');
+}
 
 export function readReport(report: Json): Outcome {
   const usage = object(report['usage']);

@@ -36,6 +36,8 @@ export interface Outcome {
   readonly text: string;
   /** Tokens of all calls as the client counted them: all input, cached or not, and output. */
   readonly usage: { readonly input: number; readonly output: number } | undefined;
+  /** What it shows of the model's thoughts. */
+  readonly thoughts?: string;
   /** The models that it listed. */
   readonly models?: readonly string[];
 }

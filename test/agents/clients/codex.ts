@@ -62,10 +62,12 @@ function readEvents(end: ProgramEnd): Outcome {
   const events = jsonLines(end).map(object);
   const done = events.findLast(({ type }) => type === 'turn.completed');
   const usage = object(done?.['usage']);
-  const messages = events.map(({ item }) => object(item)).filter(({ type }) => type === 'agent_message');
+  const items = events.map(({ item }) => object(item));
+  const textsOf = (kind: string) => items.filter(({ type }) => type === kind).map(({ text }) => String(text));
   return {
     succeeded: end.code === 0 && done !== undefined,
-    text: String(messages.at(-1)?.['text'] ?? ''),
+    text: textsOf('agent_message').at(-1) ?? '',
+    thoughts: textsOf('reasoning').join('\n'),
     usage: { input: Number(usage['input_tokens'] ?? 0), output: Number(usage['output_tokens'] ?? 0) },
   };
 }

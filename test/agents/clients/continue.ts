@@ -33,11 +33,13 @@ function continueCli(protocol: Client['protocol'], provider: string, model: stri
     // The provider for Messages takes an error event for the end.
     retries: protocol !== 'Messages',
     lacks: {
+      reasoning: 'its command line neither shows any nor sends it back',
       'deferred tools': 'it has none',
       'web search': 'it has none',
       images: 'its command line sends none',
       'model list': 'models stand in its configuration',
       usage: 'its command line tells none',
+      ...(protocol === 'Messages' && { 'long session': 'it lets the vendor keep its instructions alone' }),
     },
   };
 }

@@ -18,7 +18,15 @@ function opencode(protocol: 'Messages' | 'Chat' | 'Responses', npm: string, mode
     }),
     command: ({ feature, prompt }) => ({
       program: platformProgram('opencode', 'bin/opencode'),
-      args: ['run', '--format', 'json', '--auto', prompt, ...(feature === 'images' ? ['--file', 'image.png'] : [])],
+      args: [
+        'run',
+        '--format',
+        'json',
+        '--auto',
+        ...(feature === 'reasoning' ? ['--thinking'] : []),
+        prompt,
+        ...(feature === 'images' ? ['--file', 'image.png'] : []),
+      ],
       env: QUIET,
     }),
     read: readEvents,
@@ -71,11 +79,13 @@ function readEvents(end: ProgramEnd): Outcome {
   const tokens = parts.flatMap((part) => (part['type'] === 'step-finish' ? [object(part['tokens'])] : []));
   const sum = (count: (each: (typeof tokens)[number]) => number) =>
     tokens.reduce((total, each) => total + count(each), 0);
+  const textsOf = (kind: string) => parts.filter(({ type }) => type === kind).map(({ text }) => String(text));
   const last = events.findLast(({ type }) => type === 'error' || type === 'step_finish')?.['type'];
   return {
     // It exits with 1 after an error from which it has recovered.
     succeeded: last === 'step_finish',
-    text: String(parts.findLast((part) => part['type'] === 'text')?.['text'] ?? ''),
+    text: textsOf('text').at(-1) ?? '',
+    thoughts: textsOf('reasoning').join('\n'),
     usage: {
       input: sum((each) => {
         const cache = object(each['cache']);

@@ -26,6 +26,7 @@ interface Sdk {
 
 const NO_LIST: Client['lacks'] = { 'model list': 'it has no call for it' };
 const NO_DEFERRED: Client['lacks'] = { 'deferred tools': 'the protocol has none' };
+const NO_REASONING: Client['lacks'] = { reasoning: 'it sends none back' };
 const NOT_TRIED: Client['lacks'] = { 'deferred tools': 'not tried' };
 
 const anthropicEnv = ({ url, key }: Point) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key });
@@ -44,11 +45,12 @@ function sdk({ driver, env, code, sameAs, lacks = {}, ...named }: Sdk): Client {
       env: sameAs === undefined ? {} : CLAUDE_CODE_QUIET,
     }),
     read: (end) => {
-      const { succeeded, text, usage, models } = object(jsonLines(end).at(-1));
+      const { succeeded, text, thoughts, usage, models } = object(jsonLines(end).at(-1));
       const { input, output } = object(usage);
       return {
         succeeded: succeeded === true,
         text: String(text ?? ''),
+        thoughts: String(thoughts ?? ''),
         usage: usage === undefined ? undefined : { input: Number(input), output: Number(output) },
         models: Array.isArray(models) ? models.map(String) : [],
       };
@@ -113,7 +115,7 @@ export const SDKS: readonly Client[] = [
     driver: 'openai.mjs',
     protocol: 'Chat',
     env: openaiEnv,
-    lacks: NO_DEFERRED,
+    lacks: { ...NO_DEFERRED, reasoning: 'its helper keeps the last piece of a member that it does not know' },
   }),
   sdk({
     id: 'openai-sdk-responses',
@@ -151,7 +153,7 @@ export const SDKS: readonly Client[] = [
     protocol: 'Responses',
     env: ownEnv,
     code: aiSdkCode('createOpenAI', '@ai-sdk/openai'),
-    lacks: { ...NO_LIST, ...NOT_TRIED },
+    lacks: { ...NO_LIST, ...NOT_TRIED, reasoning: 'it names what the vendor has kept' },
   }),
   sdk({
     id: 'openai-agents-chat',
@@ -160,7 +162,12 @@ export const SDKS: readonly Client[] = [
     driver: 'openai-agents.mjs',
     protocol: 'Chat',
     env: openaiEnv,
-    lacks: { ...NO_LIST, ...NO_DEFERRED, 'web search': 'it has tools of vendors for Responses only' },
+    lacks: {
+      ...NO_LIST,
+      ...NO_DEFERRED,
+      ...NO_REASONING,
+      'web search': 'it has tools of vendors for Responses only',
+    },
   }),
   sdk({
     id: 'openai-agents-responses',
@@ -187,7 +194,12 @@ export const SDKS: readonly Client[] = [
     driver: 'langchain.mjs',
     protocol: 'Chat',
     env: openaiEnv,
-    lacks: { ...NO_LIST, ...NO_DEFERRED, 'web search': 'it has tools of vendors for Responses only' },
+    lacks: {
+      ...NO_LIST,
+      ...NO_DEFERRED,
+      ...NO_REASONING,
+      'web search': 'it has tools of vendors for Responses only',
+    },
   }),
   sdk({
     id: 'langchain-responses',

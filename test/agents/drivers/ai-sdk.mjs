@@ -20,7 +20,7 @@ await drive({
       system: INSTRUCTIONS,
       messages: [{ role: 'user', content: [...image, { type: 'text', text: prompt }] }],
       tools: toolsOf(feature, protocol),
-      stopWhen: stepCountIs(5),
+      stopWhen: stepCountIs(50),
       onError: ({ error }) => {
         failure = error;
       },
@@ -28,7 +28,8 @@ await drive({
     await result.consumeStream();
     if (failure !== undefined) throw failure;
     const { inputTokens, outputTokens } = await result.totalUsage;
-    return { text: await result.text, usage: { input: inputTokens, output: outputTokens } };
+    const thoughts = (await result.steps).map(({ reasoningText = '' }) => reasoningText).join('');
+    return { text: await result.text, thoughts, usage: { input: inputTokens, output: outputTokens } };
   },
 });
 

@@ -7,18 +7,21 @@ await drive({
   converse: async ({ feature, prompt, model }) => {
     const messages = [{ role: 'user', content: await contentOf(feature, prompt) }];
     const usage = { input: 0, output: 0 };
+    let thoughts = '';
     for (;;) {
       const message = await client.messages
         .stream({
           model,
           max_tokens: 64_000,
-          system: [{ type: 'text', text: INSTRUCTIONS, cache_control: { type: 'ephemeral' } }],
+          system: INSTRUCTIONS,
+          cache_control: { type: 'ephemeral' },
           tools: toolsOf(feature),
           messages,
         })
         .finalMessage();
       add(usage, message.usage);
-      if (message.stop_reason !== 'tool_use') return { text: textOf(message), usage };
+      thoughts += message.content.map(({ thinking = '' }) => thinking).join('');
+      if (message.stop_reason !== 'tool_use') return { text: textOf(message), thoughts, usage };
       messages.push(
         { role: 'assistant', content: message.content },
         { role: 'user', content: await resultsOf(message) },

@@ -18,11 +18,13 @@ await drive({
       new HumanMessage({ content: [...image, { type: 'text', text: prompt }] }),
     ];
     const usage = { input: 0, output: 0 };
+    let thoughts = '';
     for (;;) {
       const message = await lastOf(await agent.stream(messages));
       usage.input += message.usage_metadata.input_tokens;
       usage.output += message.usage_metadata.output_tokens;
-      if (message.tool_calls.length === 0) return { text: message.text, usage };
+      thoughts += message.contentBlocks.map(({ reasoning = '' }) => reasoning).join('');
+      if (message.tool_calls.length === 0) return { text: message.text, thoughts, usage };
       messages.push(message);
       for (const { id, args } of message.tool_calls) {
         messages.push(new ToolMessage({ tool_call_id: id, content: await readFileTool(args) }));

@@ -31,9 +31,11 @@ await drive({
     const image =
       feature === 'images' ? [{ type: 'input_image', image: `data:image/png;base64,${await readImage()}` }] : [];
     const content = [...image, { type: 'input_text', text: prompt }];
-    const result = await run(agent, [{ role: 'user', content }], { stream: true });
+    const result = await run(agent, [{ role: 'user', content }], { stream: true, maxTurns: 50 });
     await result.completed;
     const { inputTokens, outputTokens } = result.state.usage ?? result.rawResponses.at(-1).usage;
-    return { text: result.finalOutput, usage: { input: inputTokens, output: outputTokens } };
+    const items = result.newItems.map(({ rawItem }) => rawItem).filter(({ type }) => type === 'reasoning');
+    const thoughts = items.flatMap(({ content }) => content.map(({ text }) => text)).join('');
+    return { text: result.finalOutput, thoughts, usage: { input: inputTokens, output: outputTokens } };
   },
 });

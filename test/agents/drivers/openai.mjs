@@ -45,13 +45,15 @@ async function converseInResponses({ feature, prompt, model }) {
   const image = feature === 'images' ? [{ type: 'input_image', image_url: await imageUrl(), detail: 'auto' }] : [];
   const input = [{ role: 'user', content: [...image, { type: 'input_text', text: prompt }] }];
   const usage = { input: 0, output: 0 };
+  let thoughts = '';
   for (;;) {
     const response = await client.responses
       .stream({ model, instructions: INSTRUCTIONS, input, tools: toolsOf(feature), store: false })
       .finalResponse();
     add(usage, response.usage.input_tokens, response.usage.output_tokens);
     const calls = response.output.filter(({ type }) => type === 'function_call');
-    if (calls.length === 0) return { text: response.output_text, usage };
+    thoughts += response.output.flatMap(({ summary = [] }) => summary.map(({ text }) => text)).join('');
+    if (calls.length === 0) return { text: response.output_text, thoughts, usage };
     input.push(...response.output);
     for (const { call_id, arguments: written } of calls) {
       input.push({ type: 'function_call_output', call_id, output: await readFileTool(JSON.parse(written)) });

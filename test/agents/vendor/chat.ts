@@ -10,18 +10,16 @@ import {
   type Written,
 } from './turn';
 
-/** The Chat protocol, as the types of `openai` describe it. */
+/** The Chat protocol, as the types of `openai` describe it, with `reasoning_content`, as vendors of models that reason have it. */
 export function readChat(body: Json): Prompt {
-  const messages = objectsOf(body['messages']);
-  const isFirst = ({ role }: Json) => role === 'system' || role === 'developer';
-  const until = messages.findIndex((message) => !isFirst(message));
-  const prefix = { tools: body['tools'], messages: messages.slice(0, until === -1 ? messages.length : until) };
-  return { prefix, rest: messages.slice(prefix.messages.length), writes: undefined };
+  const pieces = [{ tools: body['tools'] }, ...objectsOf(body['messages'])];
+  return { pieces, kept: pieces.length, writes: undefined };
 }
 
 export function writeChat(turn: Turn, counts: Counts, model: string, id: string, request: Json): Written {
   const calls = turn.parts.filter((part) => part.kind === 'call');
-  const text = turn.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
+  const text = textOf(turn, 'text');
+  const thought = textOf(turn, 'reasoning');
   const finish = calls.length > 0 ? 'tool_calls' : 'stop';
   const head = {
     id: `chatcmpl-${id}`,
@@ -40,11 +38,12 @@ export function writeChat(turn: Turn, counts: Counts, model: string, id: string,
     body: {
       ...head,
       object: 'chat.completion',
-      choices: [{ index: 0, message: messageOf(text, calls, id), logprobs: null, finish_reason: finish }],
+      choices: [{ index: 0, message: messageOf(text, thought, calls, id), logprobs: null, finish_reason: finish }],
       usage,
     },
     events: [
       delta({ role: 'assistant', content: text === '' ? null : '', refusal: null }),
+      ...piecesOf(thought).map((piece) => delta({ reasoning_content: piece })),
       ...piecesOf(text).map((content) => delta({ content })),
       ...calls.flatMap((call, index) => callDeltas(call, index, id).map((fields) => delta(fields))),
       delta({}, finish),
@@ -76,9 +75,14 @@ export function refuseOpenAI(kind: RefusalKind): RefusalBody {
   };
 }
 
-function messageOf(text: string, calls: readonly ToolCall[], id: string): Json {
+function textOf({ parts }: Turn, kind: 'text' | 'reasoning'): string {
+  return parts.map((part) => (part.kind === kind ? part.text : '')).join('');
+}
+
+function messageOf(text: string, thought: string, calls: readonly ToolCall[], id: string): Json {
   const content = text === '' && calls.length > 0 ? null : text;
-  const message = { role: 'assistant', content, refusal: null, annotations: [] };
+  const reasoned = thought === '' ? {} : { reasoning_content: thought };
+  const message = { role: 'assistant', content, ...reasoned, refusal: null, annotations: [] };
   if (calls.length === 0) return message;
   const written = calls.map(({ name, input }, index) => ({
     id: callId(id, index),

@@ -30,29 +30,30 @@ export function chargeOf(counts: Counts): bigint {
   );
 }
 
-/** The request body in the two parts that a cache tells apart: what stays between calls, and the conversation. */
+/** The request body in the pieces that a cache tells apart: what stays between calls first, and then each message. */
 export interface Prompt {
-  readonly prefix: unknown;
-  readonly rest: unknown;
-  /** Whether writing the prefix to the cache is charged; otherwise it is kept without a charge. */
+  readonly pieces: readonly unknown[];
+  /** How many of the pieces the cache may keep. */
+  readonly kept: number;
+  /** Whether writing them to the cache is charged; otherwise they are kept without a charge. */
   readonly writes: '5m' | '1h' | undefined;
 }
 
-/** Counts what a call used. `seen` holds the prefixes that the cache has; it learns this one. */
-export function countsOf({ prefix, rest, writes }: Prompt, turn: Turn, seen: Set<string>): Counts {
-  const prefixTokens = tokensOf(prefix);
-  const restTokens = tokensOf(rest);
-  const keeps = writes !== undefined || prefixTokens >= KEPT_FROM_TOKENS;
-  const hit = keeps && isSeen(prefix, seen);
-  const written = keeps && !hit && writes !== undefined ? prefixTokens : 0;
+/** Counts what a call used. `seen` holds the beginnings of prompts that the cache has; it learns those of this one. */
+export function countsOf({ pieces, kept, writes }: Prompt, turn: Turn, seen: Set<string>): Counts {
+  const keeps = writes !== undefined || tokensOf(pieces.slice(0, kept)) >= KEPT_FROM_TOKENS;
+  const beginnings = keeps ? beginningsOf(pieces.slice(0, kept)) : [];
+  const hit = beginnings.findLastIndex((each) => seen.has(each)) + 1;
+  for (const each of beginnings) seen.add(each);
+  const written = writes === undefined ? 0 : tokensOf(pieces.slice(hit, kept));
   const reasoning = sum(turn, (part) => (part.kind === 'reasoning' ? part.text.length : 0));
   const shown = sum(turn, (part) => {
     if (part.kind === 'text') return part.text.length;
     return part.kind === 'call' ? JSON.stringify(part.input).length + part.name.length : 0;
   });
   return {
-    input: restTokens + (hit ? 0 : prefixTokens - written),
-    cacheRead: hit ? prefixTokens : 0,
+    input: tokensOf(pieces.slice(hit)) - written,
+    cacheRead: tokensOf(pieces.slice(0, hit)),
     cacheWrite: writes === '1h' ? 0 : written,
     cacheWrite1h: writes === '1h' ? written : 0,
     output: toTokens(shown) + toTokens(reasoning) + 1,
@@ -61,16 +62,21 @@ export function countsOf({ prefix, rest, writes }: Prompt, turn: Turn, seen: Set
   };
 }
 
-function isSeen(prefix: unknown, seen: Set<string>): boolean {
-  const name = createHash('sha256').update(JSON.stringify(prefix)).digest('hex');
-  const known = seen.has(name);
-  seen.add(name);
-  return known;
+/** Returns a name for the first piece, for the first two, and so on. */
+function beginningsOf(pieces: readonly unknown[]): readonly string[] {
+  const hash = createHash('sha256');
+  return pieces.map((piece) => {
+    hash.update(`${JSON.stringify(piece)}\n`);
+    return hash.copy().digest('hex');
+  });
 }
 
-function tokensOf(value: unknown): number {
-  const { text, images } = withoutImages(value);
-  return toTokens(text.length) + images * TOKENS_PER_IMAGE;
+function tokensOf(pieces: readonly unknown[]): number {
+  const tokens = pieces.map((piece) => {
+    const { text, images } = withoutImages(piece);
+    return toTokens(text.length) + images * TOKENS_PER_IMAGE;
+  });
+  return tokens.reduce((total, each) => total + each, 0);
 }
 
 /** How many images a request has. */

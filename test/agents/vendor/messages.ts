@@ -1,13 +1,23 @@
 import type { Prompt } from './counting';
-import type { Json } from './json';
+import { type Json, objectsOf } from './json';
 import { type Counts, type Part, piecesOf, type RefusalBody, type RefusalKind, type Turn, type Written } from './turn';
 
 /** The Messages protocol, as the types of `@anthropic-ai/sdk` describe it. */
 export function readMessages(body: Json): Prompt {
-  const prefix = { tools: body['tools'], system: body['system'] };
-  const text = JSON.stringify(prefix);
-  const writes = text.includes('"ttl":"1h"') ? '1h' : text.includes('"cache_control"') ? '5m' : undefined;
-  return { prefix, rest: body['messages'], writes };
+  const marked = [{ tools: body['tools'], system: body['system'] }, ...objectsOf(body['messages'])];
+  const texts = marked.map((piece) => JSON.stringify(piece));
+  const pieces = texts.map(withoutMarks);
+  const marksAll = body['cache_control'] !== undefined;
+  const last = texts.findLastIndex((text) => marksAll || text.includes(MARK));
+  if (last === -1) return { pieces, kept: pieces.length, writes: undefined };
+  return { pieces, kept: last + 1, writes: texts.some((text) => text.includes('"ttl":"1h"')) ? '1h' : '5m' };
+}
+
+const MARK = '"cache_control":';
+
+/** Clients move the marks to the newest message, which changes no prompt. */
+function withoutMarks(text: string): unknown {
+  return JSON.parse(text, (key, value: unknown) => (key === 'cache_control' ? undefined : value));
 }
 
 export function writeMessages(turn: Turn, counts: Counts, model: string, id: string): Written {

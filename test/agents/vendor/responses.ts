@@ -4,12 +4,9 @@ import { type Counts, type Part, piecesOf, type Turn, type Written } from './tur
 
 /** The Responses protocol, as the types of `openai` describe it. */
 export function readResponses(body: Json): Prompt {
-  const input = objectsOf(body['input']);
-  const until = input.findIndex(({ role }) => role !== 'developer' && role !== 'system');
-  const first = input.slice(0, until === -1 ? input.length : until);
-  const prefix = { instructions: body['instructions'], tools: body['tools'], first };
-  const rest = typeof body['input'] === 'string' ? body['input'] : input.slice(first.length);
-  return { prefix, rest, writes: undefined };
+  const input = typeof body['input'] === 'string' ? [body['input']] : objectsOf(body['input']);
+  const pieces = [{ instructions: body['instructions'], tools: body['tools'] }, ...input];
+  return { pieces, kept: pieces.length, writes: undefined };
 }
 
 export function writeResponses(turn: Turn, counts: Counts, model: string, id: string, request: Json): Written {
@@ -57,7 +54,7 @@ function itemsOf(part: Part, id: string, request: Json): readonly Json[] {
   if (part.kind === 'text') return [messageItem(part.text, id)];
   if (part.kind === 'reasoning') {
     const summary = [{ type: 'summary_text', text: part.text }];
-    return [{ type: 'reasoning', id: `rs_${id}`, summary, encrypted_content: 'c2VhbGVk' }];
+    return [{ type: 'reasoning', id: `rs_${id}`, summary, encrypted_content: `sealed_${id}` }];
   }
   if (part.kind === 'call') {
     const call = { call_id: `call_${id}`, name: part.name, arguments: JSON.stringify(part.input) };

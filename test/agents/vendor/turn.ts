@@ -55,6 +55,7 @@ export interface RefusalBody {
 }
 
 export const say = (text: string): Part => ({ kind: 'text', text });
+export const think = (text: string): Part => ({ kind: 'reasoning', text });
 export const turn = (...parts: readonly Part[]): Turn => ({ parts });
 export const refuse = (kind: RefusalKind): Refusal => ({ refuse: kind });
 

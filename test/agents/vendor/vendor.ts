@@ -5,6 +5,7 @@ import { chargeOf, countsOf, type Prompt } from './counting';
 import { type Json, object, objectsOf } from './json';
 import { readMessages, refuseMessages, writeMessages } from './messages';
 import { readResponses, writeResponses } from './responses';
+import { type Thought, thoughtsIn } from './thoughts';
 import { type Counts, type RefusalBody, type RefusalKind, type Step, say, type Turn, turn, type Written } from './turn';
 
 /** A vendor on loopback that says what a feature scripts, speaks all dialects, and knows what it would charge for each call. */
@@ -25,6 +26,8 @@ export interface VendorCall {
   readonly headers: Readonly<Record<string, unknown>>;
   /** What it used; nothing until the whole answer was sent. */
   counts?: Counts;
+  /** What the model thought in the answer. */
+  thoughts: readonly Thought[];
   /** In units of 1e-8 USD. Answers that are refused or broken off are free. */
   charge: bigint;
   /** The answer was sent, or its connection has closed. */
@@ -81,6 +84,7 @@ export async function startVendor(): Promise<Vendor> {
     await deliver(call, step, said).answer(exchange);
     if (step.cutAt !== undefined || call.leftEarly) return;
     call.counts = counts;
+    call.thoughts = thoughtsIn(said.body);
     call.charge = chargeOf(counts);
   };
   upstream.always({ answer });
@@ -115,6 +119,7 @@ function callOf({ call }: Exchange, path: string): VendorCall {
     body,
     headers: call.headers,
     tools: objectsOf(body['tools']).flatMap(toolNames),
+    thoughts: [],
     charge: 0n,
     ended: false,
     get leftEarly() {

@@ -1,0 +1,27 @@
+import { type Json, object, objectsOf } from './json';
+
+/** What a model thought before it spoke. */
+export interface Thought {
+  readonly text: string;
+  /** By which its vendor knows it again; Chat has none. */
+  readonly signature?: string;
+}
+
+/** Returns what the model thought in an answer, or in the earlier answers of a request, in the words of any dialect. */
+export function thoughtsIn(body: Json): readonly Thought[] {
+  const messages = [
+    ...objectsOf(body['messages']),
+    ...objectsOf(body['choices']).map(({ message }) => object(message)),
+  ];
+  const blocks = [...messages, body].flatMap(({ content }) => objectsOf(content));
+  const items = [...objectsOf(body['input']), ...objectsOf(body['output'])];
+  return [...messages, ...blocks, ...items].flatMap(thoughtOf);
+}
+
+function thoughtOf(each: Json): readonly Thought[] {
+  if (typeof each['reasoning_content'] === 'string') return [{ text: each['reasoning_content'] }];
+  if (each['type'] === 'thinking') return [{ text: String(each['thinking']), signature: String(each['signature']) }];
+  if (each['type'] !== 'reasoning') return [];
+  const text = objectsOf(each['summary']).map((part) => String(part['text']));
+  return [{ text: text.join(''), signature: String(each['encrypted_content']) }];
+}
