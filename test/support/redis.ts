@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,21 +10,43 @@ export interface TestRedis {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
+  /** Ends it with SIGKILL; `start` starts it again on the same port and folder. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** A Redis of our own on a free loopback port, in a temporary folder. */
 export async function startRedis(options: readonly string[] = []): Promise<TestRedis> {
-  const program = findProgram('redis-server');
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
   const port = await freePort();
-  const child = spawn(
-    program,
-    ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...options],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...options];
+  let child = await launch(args);
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((done) => child.once('exit', done));
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child.pid ?? 0;
     },
-  );
+    kill,
+    start: async () => {
+      child = await launch(args);
+    },
+    stop: async () => {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(args: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(findProgram('redis-server'), args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -32,17 +54,5 @@ export async function startRedis(options: readonly string[] = []): Promise<TestR
     if (child.exitCode !== null) throw new Error(`redis-server ended: ${output}`);
     return output.includes('Ready to accept connections');
   });
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    port,
-    pid: child.pid ?? 0,
-    stop: async () => {
-      if (child.exitCode === null && child.signalCode === null) {
-        const ended = new Promise((done) => child.once('exit', done));
-        child.kill('SIGKILL');
-        await ended;
-      }
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
+  return child;
 }
