@@ -19,16 +19,7 @@ export interface Protocol {
 
 export const CHAT: Protocol = {
   path: CHAT_PATH,
-  body: (model) =>
-    JSON.stringify({
-      model,
-      max_tokens: 256,
-      temperature: 0.7,
-      messages: [
-        { role: 'system', content: INSTRUCTIONS },
-        { role: 'user', content: QUESTION },
-      ],
-    }),
+  body: (model) => chatBody(model, QUESTION),
   scriptedBody: (script) =>
     JSON.stringify({
       model: MODEL,
@@ -37,6 +28,18 @@ export const CHAT: Protocol = {
       messages: [{ role: 'user', content: JSON.stringify(script) }],
     }),
 };
+
+function chatBody(model: string, question: string): string {
+  return JSON.stringify({
+    model,
+    max_tokens: 256,
+    temperature: 0.7,
+    messages: [
+      { role: 'system', content: INSTRUCTIONS },
+      { role: 'user', content: question },
+    ],
+  });
+}
 
 /** As Codex asks: the vendor keeps nothing. */
 export const RESPONSES: Protocol = {
@@ -61,6 +64,9 @@ export const RESPONSES: Protocol = {
 };
 
 export const CHAT_BODY = CHAT.body(MODEL);
+
+/** Of exactly 256 bytes. */
+export const BODY_OF_256 = chatBody(MODEL, QUESTION + TEXT.slice(0, 256 - CHAT_BODY.length));
 
 export const CHAT_ANSWER = JSON.stringify({
   id: 'chatcmpl-bench',

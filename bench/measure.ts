@@ -11,6 +11,11 @@ interface ProcessStat {
   readonly cpuSeconds: number;
 }
 
+/** The processes that this one has started and that are still there. */
+export function childPids(parent: number): number[] {
+  return everyone().flatMap((each) => (each.parent === parent ? [each.pid] : []));
+}
+
 export function cpuSeconds(roots: readonly number[]): number {
   return treeOf(roots).reduce((sum, each) => sum + each.cpuSeconds, 0);
 }
@@ -47,16 +52,20 @@ export function pause(ms: number): Promise<void> {
 }
 
 function treeOf(roots: readonly number[]): ProcessStat[] {
-  const everyone = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => readStat(Number(name)) ?? []);
+  const all = everyone();
   const members = new Set(roots);
   for (let grown = true; grown; ) {
     const before = members.size;
-    for (const { pid, parent } of everyone) if (members.has(parent)) members.add(pid);
+    for (const { pid, parent } of all) if (members.has(parent)) members.add(pid);
     grown = members.size > before;
   }
-  return everyone.filter(({ pid }) => members.has(pid));
+  return all.filter(({ pid }) => members.has(pid));
+}
+
+function everyone(): ProcessStat[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readStat(Number(name)) ?? []);
 }
 
 /** The name of a program may contain spaces and brackets: fields are counted after the last bracket. */

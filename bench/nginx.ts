@@ -17,17 +17,31 @@ export interface UpstreamNginx extends Nginx {
   requests(): Promise<number>;
 }
 
-/** The upstream of the JSON scenarios: a static answer of each protocol, so that it is never what is measured. */
-export async function startUpstreamNginx(rig: Rig): Promise<UpstreamNginx> {
+const ANSWERS = {
+  '/v1/chat/completions': CHAT_ANSWER,
+  '/v1/messages': MESSAGES_ANSWER,
+  '/v1/responses': RESPONSES_ANSWER,
+};
+
+/**
+ * The upstream of the JSON scenarios: a static answer of each protocol after `delayMs`, so that it is never what is measured.
+ * nginx can wait only before it answers 401. So a delayed call is one without the password, whose 401 is replaced by the answer.
+ */
+export async function startUpstreamNginx(rig: Rig, delayMs = 0): Promise<UpstreamNginx> {
+  const answerAt = ([path, answer]: [string, string], index: number) =>
+    delayMs === 0
+      ? `location = ${path} { return 200 '${answer}'; }`
+      : `location = ${path} {
+      auth_basic delayed; auth_basic_user_file /dev/null; auth_delay ${delayMs}ms; error_page 401 =200 @answer${index};
+    }
+    location @answer${index} { return 200 '${answer}'; }`;
   const nginx = await startNginx(
     rig,
     (port) => `
   server {
     listen 127.0.0.1:${port} backlog=4096;
     default_type application/json;
-    location = /v1/chat/completions { return 200 '${CHAT_ANSWER}'; }
-    location = /v1/messages { return 200 '${MESSAGES_ANSWER}'; }
-    location = /v1/responses { return 200 '${RESPONSES_ANSWER}'; }
+    ${Object.entries(ANSWERS).map(answerAt).join('\n    ')}
     location = /status { stub_status; }
   }`,
   );

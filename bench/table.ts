@@ -13,7 +13,10 @@ export interface Measured {
   readonly digits: number;
 }
 
-/** The same figure against another subject of the same round. */
+/** What a row's name has after its subject where a round measures several cases, as in `tollgate @ 20 ms`. */
+export const CASE_MARK = ' @ ';
+
+/** The same figure against another subject of the same round and case. */
 export interface Compared extends Measured {
   readonly of: string;
   readonly against: string;
@@ -21,6 +24,10 @@ export interface Compared extends Measured {
 }
 
 export type Column = Measured | Compared;
+
+export function ratio(of: string, against: string, title: string, digits = 2): Compared {
+  return { key: `${of}/${against}`, title, digits, of, against, how: 'ratio' };
+}
 
 export interface Target {
   readonly what: string;
@@ -49,6 +56,8 @@ export interface Row {
   readonly subject: string;
   readonly cells: Readonly<Record<string, Spread>>;
   readonly problems: readonly string[];
+  /** It could not be started, or this version lacks it. */
+  readonly isMissing: boolean;
 }
 
 export interface JudgedTarget extends Target {
@@ -80,7 +89,7 @@ export function summarise(
       return spread === undefined ? [] : [[column.key, spread]];
     });
     const problems = reason === undefined ? problemsOf(rounds, subject) : [`not available: ${reason}`];
-    return { subject, cells: Object.fromEntries(cells), problems };
+    return { subject, cells: Object.fromEntries(cells), problems, isMissing: reason !== undefined };
   });
 }
 
@@ -101,12 +110,14 @@ function judge({ atLeast, atMost }: Target, spread: Spread | undefined): JudgedT
 function valueIn(round: Round, subject: string, column: Column): number | undefined {
   if (!('against' in column)) return figure(round, subject, column.key);
   const own = figure(round, subject, column.of);
-  const other = figure(round, column.against, column.of);
-  if (own === undefined || other === undefined || subject === column.against) return undefined;
+  const [name = subject, ...cases] = subject.split(CASE_MARK);
+  const other = figure(round, [column.against, ...cases].join(CASE_MARK), column.of);
+  if (own === undefined || other === undefined || name === column.against) return undefined;
   return column.how === 'ratio' ? own / other : own - other;
 }
 
-function figure(round: Round, subject: string, key: string): number | undefined {
+/** Returns undefined where the round failed or has no such figure. */
+export function figure(round: Round, subject: string, key: string): number | undefined {
   const figures = round[subject];
   if (figures === undefined || 'failed' in figures) return undefined;
   const value = (figures as Figures)[key];

@@ -2,9 +2,10 @@
 import { CHAT, MODEL } from './bodies';
 import { cpuSeconds, peakResidentBytes, quiet } from './measure';
 import { startUpstreamNginx, type UpstreamNginx } from './nginx';
+import { countAtRedis, type RedisCounts } from './redis-counts';
 import type { Rig } from './rig';
 import { attempt, type Outcome, orderOfRound, type Settings } from './scenario';
-import type { RunningSubject, Subject } from './subjects/subject';
+import type { RunningSubject, StartOptions, Subject } from './subjects/subject';
 import type { Figures, Round } from './table';
 import { type Load, LoadFailed, runWrk } from './wrk';
 
@@ -13,15 +14,31 @@ interface Running {
   readonly running: RunningSubject;
 }
 
+/** What a scenario has otherwise than `json`. */
+export interface WrkOptions extends Pick<StartOptions, 'limits'> {
+  /** How long the upstream waits before it answers. */
+  readonly delayMs?: number;
+  /** The body of all calls; that of the subject's protocol without. */
+  readonly body?: string;
+  /** What a round is; one run with the connections of the settings without. */
+  measureRound?(run: (connections: number) => Promise<Figures>): Promise<Figures>;
+}
+
 /** All subjects stay up for the whole scenario and are idle while another one is measured. */
-export async function runWrkRounds(rig: Rig, subjects: readonly Subject[], settings: Settings): Promise<Outcome> {
+export async function runWrkRounds(
+  rig: Rig,
+  subjects: readonly Subject[],
+  settings: Settings,
+  options: WrkOptions = {},
+): Promise<Outcome> {
   const { progress } = rig.options;
-  const upstream = await startUpstreamNginx(rig);
+  const { delayMs, measureRound = (run) => run(settings.connections) } = options;
+  const upstream = await startUpstreamNginx(rig, delayMs);
   const unavailable: Record<string, string> = {};
   const started: Running[] = [];
   for (const subject of subjects) {
     progress(`starting ${subject.name}`);
-    const result = await attempt(rig, () => startAndWarm(rig, subject, upstream, settings));
+    const result = await attempt(rig, () => startAndWarm(rig, subject, upstream, settings, options));
     if ('value' in result) started.push({ subject, running: result.value });
     else {
       unavailable[subject.name] = result.failure;
@@ -32,7 +49,9 @@ export async function runWrkRounds(rig: Rig, subjects: readonly Subject[], setti
   for (let round = 0; round < settings.rounds; round += 1) {
     const figures: Record<string, Round[string]> = {};
     for (const { subject, running } of orderOfRound(started, round)) {
-      const result = await attempt(rig, () => measure(rig, running, upstream, settings));
+      const run = (connections: number) =>
+        measure(rig, running, upstream, loadOf(running, connections, settings.seconds, options));
+      const result = await attempt(rig, () => measureRound(run));
       figures[subject.name] = 'value' in result ? result.value : { failed: result.failure };
       progress(`round ${round + 1}/${settings.rounds} ${subject.name}: ${describe(result)}`);
     }
@@ -47,11 +66,12 @@ async function startAndWarm(
   subject: Subject,
   upstream: UpstreamNginx,
   { warmupSeconds, connections }: Settings,
+  options: WrkOptions,
 ): Promise<RunningSubject> {
-  const running = await subject.start(rig, { upstream });
+  const running = await subject.start(rig, { upstream, limits: options.limits });
   await checkAnswer(running);
   if (warmupSeconds > 0) {
-    await runWrk(rig, loadOf(running, connections, warmupSeconds));
+    await runWrk(rig, loadOf(running, connections, warmupSeconds, options));
     await quiet([...running.pids, ...running.storePids]);
   }
   return running;
@@ -70,20 +90,17 @@ export async function checkAnswer({ url, headers, protocol = CHAT }: RunningSubj
     throw new Error(`the first answer has no usage: ${text.slice(0, 300)}`);
 }
 
-async function measure(
-  rig: Rig,
-  running: RunningSubject,
-  upstream: UpstreamNginx,
-  { connections, seconds }: Settings,
-): Promise<Figures> {
+async function measure(rig: Rig, running: RunningSubject, upstream: UpstreamNginx, load: Load): Promise<Figures> {
   const everyone = [...running.pids, ...running.storePids];
   const before = {
     requests: await upstream.requests(),
+    redis: await redisCountsOf(running),
     own: cpuSeconds(running.pids),
     stores: cpuSeconds(running.storePids),
   };
-  const { calls, callsPerSecond, p50Ms, p99Ms } = await runWrk(rig, loadOf(running, connections, seconds));
+  const { calls, callsPerSecond, p50Ms, p99Ms } = await runWrk(rig, load);
   await quiet(everyone);
+  const after = await redisCountsOf(running);
   const asked = (await upstream.requests()) - before.requests;
   if (asked < calls) throw new LoadFailed(`the upstream was asked ${asked} times for ${calls} answers`);
   return {
@@ -95,17 +112,27 @@ async function measure(
     ...(running.storePids.length > 0 && {
       storeMicros: ((cpuSeconds(running.storePids) - before.stores) / calls) * 1e6,
     }),
+    ...(before.redis !== undefined &&
+      after !== undefined && {
+        scriptsPerCall: (after.scripts - before.redis.scripts) / calls,
+        readsPerCall: (after.reads - before.redis.reads) / calls,
+      }),
     peakMb: peakResidentBytes(running.pids) / 1e6,
   };
 }
 
-function loadOf(
-  { url, headers, protocol = CHAT, models = [MODEL] }: RunningSubject,
+async function redisCountsOf({ redisUrl }: RunningSubject): Promise<RedisCounts | undefined> {
+  return redisUrl === undefined ? undefined : countAtRedis(redisUrl);
+}
+
+export function loadOf(
+  { url, headers, protocol = CHAT, models = [MODEL], keys }: RunningSubject,
   connections: number,
   seconds: number,
+  { body }: Pick<WrkOptions, 'body'> = {},
 ): Load {
-  const bodies = models.map(protocol.body);
-  return { url, headers: { 'content-type': 'application/json', ...headers }, bodies, connections, seconds };
+  const bodies = body === undefined ? models.map(protocol.body) : [body];
+  return { url, headers: { 'content-type': 'application/json', ...headers }, bodies, keys, connections, seconds };
 }
 
 function describe(result: Awaited<ReturnType<typeof attempt<Figures>>>): string {

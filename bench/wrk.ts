@@ -12,6 +12,8 @@ export interface Load {
   readonly headers: Readonly<Record<string, string>>;
   /** Each call has one of them, by chance. */
   readonly bodies: readonly string[];
+  /** Each call has the next of these keys, and the first of the bodies; the headers have one without. */
+  readonly keys?: readonly string[] | undefined;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -45,7 +47,9 @@ const MARK = 'bench-summary ';
 export async function runWrk(rig: Rig, load: Load): Promise<LoadResult> {
   const wrk = findProgram('wrk');
   const scriptFile = rig.path('wrk.lua');
-  await writeFile(scriptFile, luaScript(load));
+  const keyFile = rig.path('keys');
+  if (load.keys !== undefined) await writeFile(keyFile, load.keys.join('\n'));
+  await writeFile(scriptFile, luaScript(load, keyFile));
   const args = ['-t1', `-c${load.connections}`, `-d${load.seconds}s`, '--timeout', '10s', '-s', scriptFile, load.url];
   const { stdout } = await execute(wrk, args, { signal: rig.signal });
   const line = stdout.split('\n').find((each) => each.startsWith(MARK));
@@ -69,21 +73,34 @@ function judge(summary: WrkSummary): LoadResult {
 }
 
 /** Lua's long strings take JSON as it is. */
-function luaScript({ headers, bodies }: Load): string {
+function luaScript({ headers, bodies, keys }: Load, keyFile: string): string {
   const quote = (text: string) => `[==[${text}]==]`;
   const lines = Object.entries(headers).map(([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`);
   // Lua is asked for each call only where there is something to choose: it takes of the cores that are measured.
   const body =
-    bodies.length === 1
-      ? `wrk.body = ${bodies.map(quote).join()}`
+    bodies.length === 1 || keys !== undefined
+      ? `wrk.body = ${quote(bodies[0] ?? '')}`
       : `local bodies, requests = { ${bodies.map(quote).join(', ')} }, {}
 init = function()
   for at, body in ipairs(bodies) do requests[at] = wrk.format(nil, nil, nil, body) end
 end
 request = function() return requests[math.random(#requests)] end`;
+  const callers = `local made, requests, at = {}, {}, 0
+init = function()
+  for key in io.lines(${quote(keyFile)}) do
+    wrk.headers.authorization = "Bearer " .. key
+    made[key] = made[key] or wrk.format()
+    requests[#requests + 1] = made[key]
+  end
+end
+request = function()
+  at = at % #requests + 1
+  return requests[at]
+end`;
   return `wrk.method = "POST"
 ${lines.join('\n')}
 ${body}
+${keys === undefined ? '' : callers}
 done = function(summary, latency)
   local e = summary.errors
   print(string.format('${MARK}{"requests":%d,"durationUs":%d,"p50Us":%d,"p99Us":%d,"connect":%d,"read":%d,"write":%d,"timeout":%d,"status":%d}',

@@ -1,6 +1,8 @@
 import type { Scenario } from '../scenario';
+import { accounts } from './accounts';
 import { body } from './body';
 import { console } from './console';
+import { governed } from './governed';
 import { json } from './json';
 import { latency } from './latency';
 import { ledger } from './ledger';
@@ -10,6 +12,7 @@ import { routing } from './routing';
 import { sandbox } from './sandbox';
 import { stream } from './stream';
 import { usage } from './usage';
+import { workers } from './workers';
 
 export const SCENARIOS: readonly Scenario[] = [
   json,
@@ -23,4 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   usage,
   console,
   sandbox,
+  governed,
+  accounts,
+  workers,
 ];

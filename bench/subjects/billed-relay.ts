@@ -9,6 +9,7 @@ export const billedRelay: Subject = {
   start: async (rig, options) => {
     const dist = await rig.dist();
     const redis = await rig.redis();
-    return startNodeRelay(rig, 'billed-relay.mjs', options, { DIST_FOLDER: dist, REDIS_URL: redis.url }, [redis.pid]);
+    const env = { DIST_FOLDER: dist, REDIS_URL: redis.url };
+    return { ...(await startNodeRelay(rig, 'billed-relay.mjs', options, env, [redis.pid])), redisUrl: redis.url };
   },
 };

@@ -6,13 +6,18 @@ import { portkey } from './portkey';
 import type { Subject } from './subject';
 import {
   tollgate,
+  tollgateAccounts,
+  tollgateAccountsBefore,
   tollgateBefore,
   tollgateExpress,
+  tollgateKeys,
+  tollgateKeysBefore,
   tollgateResponses,
   tollgateRollout,
   tollgateShadow,
   tollgateSpread,
   tollgateWide,
+  tollgateWorkers,
 } from './tollgate';
 import { undiciRelay } from './undici-relay';
 
@@ -32,4 +37,9 @@ export const SUBJECTS: readonly Subject[] = [
   tollgateWide,
   tollgateRollout,
   tollgateShadow,
+  tollgateKeysBefore,
+  tollgateKeys,
+  tollgateAccountsBefore,
+  tollgateAccounts,
+  tollgateWorkers,
 ];

@@ -11,6 +11,8 @@ export interface StartOptions {
   readonly upstream: Upstream;
   /** Arguments for Node of the subjects that run on it, for example the probe of the event loop. */
   readonly nodeArgs?: readonly string[];
+  /** Fields of each key that calls are made with: its limits. */
+  readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 
 /** One of the things that are compared. */
@@ -34,12 +36,16 @@ export interface RunningSubject {
   /** In which protocol; chat without. */
   readonly protocol?: Protocol;
   readonly headers: Readonly<Record<string, string>>;
+  /** The keys of the calls, one after the other; the one in the headers without. */
+  readonly keys?: readonly string[];
   /** What calls ask for, each a model by chance; the model of the bench without. */
   readonly models?: readonly string[];
   /** Whose processes, with all they started, are its CPU and memory. */
   readonly pids: readonly number[];
-  /** Redis and Postgres where it uses them: counted apart. */
+  /** Redis and Postgres where it uses them, in this order: counted apart. */
   readonly storePids: readonly number[];
+  /** Its Redis, whose commands are counted. */
+  readonly redisUrl?: string;
   readonly version?: string;
   /** Its process, to talk to the probe in it; where `isNode`. */
   readonly program?: Program;

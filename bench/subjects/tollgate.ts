@@ -3,9 +3,13 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 import { freePort } from '../../test/support/free-port';
+import { startPostgres } from '../../test/support/postgres';
+import type { TestRedis } from '../../test/support/redis';
 import { until } from '../../test/support/until';
 import { CHAT, MODEL, type Protocol, RESPONSES } from '../bodies';
-import { PROJECT_FOLDER, type Program, type Rig } from '../rig';
+import { childPids, quiet } from '../measure';
+import { NotAvailable, PROJECT_FOLDER, type Program, type Rig } from '../rig';
+import { zipfDraws } from '../zipf';
 import type { RunningSubject, StartOptions, Subject } from './subject';
 
 /** Everything on: key, routing, reserve and settle in Redis, metering, usage records into Postgres. */
@@ -89,6 +93,62 @@ export const tollgateShadow: Subject = {
     }),
 };
 
+/** Calls of several keys in turn: what is gained by a single busy key is not what is measured. */
+export const KEYS = { accounts: 4, keysOfEach: 4 };
+
+export const tollgateKeys: Subject = {
+  name: 'tollgate-keys',
+  summary: 'the same, called with 16 keys of 4 accounts in turn',
+  isNode: true,
+  streams: true,
+  only: ['governed'],
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, callers: KEYS }),
+};
+
+export const tollgateKeysBefore: Subject = {
+  ...tollgateKeys,
+  name: 'tollgate-keys-before',
+  summary: 'that of the checkout that --before names',
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, callers: KEYS, checkout: rig.options.before }),
+};
+
+/** A few busy accounts and many that hardly call. */
+export const ACCOUNTS = { count: 10_000, s: 1.1, seed: 22 };
+
+export const tollgateAccounts: Subject = {
+  name: 'tollgate-accounts',
+  summary: `the same, called by ${ACCOUNTS.count} accounts, drawn by Zipf's law`,
+  isNode: true,
+  streams: true,
+  only: ['accounts'],
+  start: (rig, options) => startAccounts(rig, options),
+};
+
+export const tollgateAccountsBefore: Subject = {
+  ...tollgateAccounts,
+  name: 'tollgate-accounts-before',
+  summary: 'that of the checkout that --before names',
+  start: (rig, options) => startAccounts(rig, options, rig.options.before),
+};
+
+async function startAccounts(rig: Rig, options: StartOptions, checkout?: string): Promise<RunningSubject> {
+  const callers = { accounts: ACCOUNTS.count, keysOfEach: 1 };
+  const running = await startTollgate(rig, options, { fastLane: true, callers, checkout });
+  const { keys = [] } = running;
+  await quiet([...running.pids, ...running.storePids], 120_000);
+  const draws = zipfDraws(100_000, { of: keys.length, ...ACCOUNTS });
+  return { ...running, keys: draws.flatMap((at) => keys[at] ?? []) };
+}
+
+export const tollgateWorkers: Subject = {
+  name: 'tollgate-workers',
+  summary: 'the same with WORKERS=2',
+  isNode: true,
+  streams: true,
+  only: ['workers'],
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, workers: 2 }),
+};
+
 const ROLLOUT = {
   change: { upstreams: { model: MODEL, add: ['bench-1'] } },
   stickyBy: 'request',
@@ -113,17 +173,38 @@ interface Wanted {
   readonly rollout?: object;
   /** That calls are made in; chat without. */
   readonly protocol?: Protocol;
+  /** Accounts and keys that call; one key of one account without. */
+  readonly callers?: Callers;
+  readonly limits?: StartOptions['limits'];
+  /** Processes that serve calls; without, the gateway's own default. */
+  readonly workers?: number;
 }
 
-/** A gateway that answers, with an account that has money and a key. */
+interface Callers {
+  readonly accounts: number;
+  readonly keysOfEach: number;
+}
+
+/** What each account is given. */
+export const CREDIT_USD = '1000000';
+
+/** An account with money, and a key of it. */
+export type Customer = Readonly<Record<'accountId' | 'keyId' | 'key', string>>;
+
+/** A gateway that answers, with accounts that have money and keys. */
 export interface RunningTollgate {
   readonly url: string;
   readonly adminUrl: string;
   readonly adminToken: string;
   readonly databaseUrl: string;
-  readonly customer: Readonly<Record<'accountId' | 'keyId' | 'key', string>>;
+  /** The first of the customers. */
+  readonly customer: Customer;
+  readonly customers: readonly Customer[];
   readonly program: Program;
+  readonly redis: TestRedis;
   readonly storePids: readonly number[];
+  /** Starts it again once its processes have ended, with the same data. */
+  restart(): Promise<Program>;
 }
 
 export async function runTollgate(
@@ -132,59 +213,81 @@ export async function runTollgate(
 ): Promise<RunningTollgate> {
   const { checkout } = wanted;
   const dist = checkout === undefined ? await rig.dist() : join(checkout, 'dist');
-  const [redis, postgres] = await Promise.all([rig.redis(), rig.postgres()]);
+  // What a Postgres still does for many accounts must not be counted for another subject.
+  const ownPostgres = () => (wanted.callers === undefined ? rig.postgres() : rig.keep(startPostgres()));
+  const [redis, postgres] = await Promise.all([rig.redis(), ownPostgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
   const [config, data] = await Promise.all([rig.newFolder('config'), rig.newFolder('data')]);
   writeConfiguration(config, upstreamUrl, wanted);
   const adminToken = randomBytes(24).toString('hex');
-  const program = await rig.node('tollgate', join(dist, 'server.js'), {
-    nodeArgs,
-    env: {
-      PORT: String(port),
-      HOST: '127.0.0.1',
-      ADMIN_PORT: String(adminPort),
-      ADMIN_TOKEN: adminToken,
-      DATA_DIR: data,
-      REDIS_URL: redis.url,
-      DATABASE_URL: databaseUrl,
-      TOLLGATE_CONFIG_DIR: config,
-      LOG_LEVEL: 'warn',
-      FAST_LANE: String(wanted.fastLane),
-      BENCH_UPSTREAM_KEY: 'bench',
-    },
-  });
+  const env = {
+    PORT: String(port),
+    HOST: '127.0.0.1',
+    ADMIN_PORT: String(adminPort),
+    ADMIN_TOKEN: adminToken,
+    DATA_DIR: data,
+    REDIS_URL: redis.url,
+    DATABASE_URL: databaseUrl,
+    TOLLGATE_CONFIG_DIR: config,
+    LOG_LEVEL: 'warn',
+    FAST_LANE: String(wanted.fastLane),
+    BENCH_UPSTREAM_KEY: 'bench',
+    ...(wanted.workers !== undefined && { WORKERS: String(wanted.workers) }),
+  };
   const url = `http://127.0.0.1:${port}`;
   const adminUrl = `http://127.0.0.1:${adminPort}/admin/v1`;
-  await waitUntilReady(program, url);
-  const customer = await makeCustomer(adminUrl, adminToken);
-  return { url, adminUrl, adminToken, databaseUrl, customer, program, storePids: [redis.pid, postgres.pid] };
+  const start = async () => {
+    const program = await rig.node('tollgate', join(dist, 'server.js'), { nodeArgs, env });
+    await waitUntilReady(program, url);
+    return program;
+  };
+  const program = await start();
+  await requireWorkers(program, wanted);
+  const customers = await makeCustomers(adminUrl, adminToken, wanted);
+  const [customer] = customers;
+  if (customer === undefined) throw new Error('no account was made');
+  const storePids = [redis.pid, postgres.pid];
+  const running = { url, adminUrl, adminToken, databaseUrl, customer, customers, program, redis, storePids };
+  return { ...running, restart: start };
+}
+
+/** A version from before workers serves with one process, whatever it is asked for. */
+async function requireWorkers({ pid }: Program, { workers = 1 }: Wanted): Promise<void> {
+  if (workers === 1) return;
+  const areThere = until('all workers are there', () => childPids(pid).length >= workers, 3_000);
+  await areThere.catch(() => {
+    throw new NotAvailable('this version of the gateway does not know WORKERS');
+  });
 }
 
 async function startTollgate(
   rig: Rig,
-  { upstream, nodeArgs = [] }: StartOptions,
+  { upstream, nodeArgs = [], limits }: StartOptions,
   wanted: Wanted,
 ): Promise<RunningSubject> {
   const { protocol = CHAT } = wanted;
-  const { url, customer, program, storePids } = await runTollgate(rig, {
+  const { url, customer, customers, program, redis, storePids } = await runTollgate(rig, {
     upstreamUrl: upstream.url,
     nodeArgs,
+    limits,
     ...wanted,
   });
   return {
     url: url + protocol.path,
     protocol,
     headers: { authorization: `Bearer ${customer.key}` },
+    ...(wanted.callers !== undefined && { keys: customers.map(({ key }) => key) }),
     models: modelsAsked(wanted),
     pids: [program.pid],
     storePids,
+    redisUrl: redis.url,
     program,
   };
 }
 
 async function waitUntilReady(program: Program, url: string): Promise<void> {
   const hasEnded = () => program.child.exitCode !== null || program.child.signalCode !== null;
-  await until('Tollgate is ready', async () => hasEnded() || (await fetch(`${url}/readyz`)).ok, 30_000);
+  await until('Tollgate is ready', async () => hasEnded() || (await fetch(`${url}/readyz`)).ok, 120_000);
   // Says with which last words it ended.
   if (hasEnded()) await program.message('nothing');
 }
@@ -231,16 +334,37 @@ function endpointOf(url: string, at: number, models: readonly string[]): object 
   };
 }
 
-/** An account with money and a key of it, as an operator makes them. */
-async function makeCustomer(adminUrl: string, token: string): Promise<RunningTollgate['customer']> {
-  const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const response = await fetch(adminUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`POST ${path} answered ${response.status}: ${await response.text()}`);
-    return (await response.json()) as Record<string, unknown>;
+/** How many accounts are made at once. */
+const AT_ONCE = 8;
+
+/** Accounts with money and keys of them, as an operator makes them. */
+async function makeCustomers(
+  adminUrl: string,
+  token: string,
+  { callers = { accounts: 1, keysOfEach: 1 }, limits = {} }: Wanted,
+): Promise<readonly Customer[]> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  // On a busy machine the ledger may answer 503, which operators are told to send again.
+  const post = (path: string, body: object): Promise<Record<string, unknown>> =>
+    until(`POST ${path} is done`, async () => {
+      const response = await fetch(adminUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
+      if (!response.ok) throw new Error(`POST ${path} answered ${response.status}: ${await response.text()}`);
+      return (await response.json()) as Record<string, unknown>;
+    });
+  const makeOne = async (): Promise<Customer[]> => {
+    const { id } = await post('/accounts', { name: 'bench' });
+    await post(`/accounts/${String(id)}/credits`, { amountUsd: CREDIT_USD, idempotencyKey: `bench ${String(id)}` });
+    const made: Customer[] = [];
+    while (made.length < callers.keysOfEach) {
+      const { id: keyId, key } = await post(`/accounts/${String(id)}/keys`, { name: 'bench', ...limits });
+      made.push({ accountId: String(id), keyId: String(keyId), key: String(key) });
+    }
+    return made;
   };
-  const { id } = await post('/accounts', { name: 'bench' });
-  await post(`/accounts/${String(id)}/credits`, { amountUsd: '1000000', idempotencyKey: 'bench' });
-  const made = await post(`/accounts/${String(id)}/keys`, { name: 'bench' });
-  return { accountId: String(id), keyId: String(made['id']), key: String(made['key']) };
+  const all: Customer[] = [];
+  for (let left = callers.accounts; left > 0; left -= AT_ONCE) {
+    const made = await Promise.all(Array.from({ length: Math.min(AT_ONCE, left) }, makeOne));
+    all.push(...made.flat());
+  }
+  return all;
 }

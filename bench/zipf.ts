@@ -1,0 +1,22 @@
+import { seeded } from '../test/support/random';
+
+const DRAWN_FROM = 2 ** 32;
+
+/** Draws numbers from 0 to below `of`: number n with a chance in proportion to 1 / (n + 1) ^ s. A seed repeats them. */
+export function zipfDraws(count: number, { of, s, seed }: { of: number; s: number; seed: number }): number[] {
+  const random = seeded(seed);
+  let total = 0;
+  const sums = Float64Array.from({ length: of }, (_, index) => (total += 1 / (index + 1) ** s));
+  return Array.from({ length: count }, () => firstAbove(sums, (random.below(DRAWN_FROM) / DRAWN_FROM) * total));
+}
+
+/** Returns where the first of the ascending numbers above that one is. */
+function firstAbove(ascending: Float64Array, wanted: number): number {
+  let [low, high] = [0, ascending.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ascending[middle] ?? 0) > wanted) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
