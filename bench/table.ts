@@ -5,7 +5,13 @@
 
 /** What one subject did in one round; a failed round has no figures. */
 export type Figures = Readonly<Record<string, number>>;
-export type Round = Readonly<Record<string, Figures | { readonly failed: string }>>;
+export type Round = Readonly<Record<string, Figures | Failed>>;
+
+export interface Failed {
+  readonly failed: string;
+  /** What is shown all the same, because it says what went wrong. */
+  readonly measured?: Figures;
+}
 
 export interface Measured {
   readonly key: string;
@@ -119,9 +125,13 @@ function valueIn(round: Round, subject: string, column: Column): number | undefi
 /** Returns undefined where the round failed or has no such figure. */
 export function figure(round: Round, subject: string, key: string): number | undefined {
   const figures = round[subject];
-  if (figures === undefined || 'failed' in figures) return undefined;
-  const value = (figures as Figures)[key];
+  if (figures === undefined) return undefined;
+  const value = (isFailed(figures) ? figures.measured : figures)?.[key];
   return value === undefined || !Number.isFinite(value) ? undefined : value;
+}
+
+function isFailed(row: Figures | Failed): row is Failed {
+  return 'failed' in row;
 }
 
 function problemsOf(rounds: readonly Round[], subject: string): string[] {

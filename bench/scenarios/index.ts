@@ -4,6 +4,7 @@ import { body } from './body';
 import { console } from './console';
 import { governed } from './governed';
 import { json } from './json';
+import { kill } from './kill';
 import { latency } from './latency';
 import { ledger } from './ledger';
 import { parts } from './parts';
@@ -27,6 +28,7 @@ export const SCENARIOS: readonly Scenario[] = [
   console,
   sandbox,
   governed,
+  kill,
   accounts,
   workers,
 ];

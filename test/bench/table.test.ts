@@ -19,6 +19,15 @@ describe('figures of the bench', () => {
     expect(medians).to.deep.equal([undefined, 0.5, undefined, 0.9]);
   });
 
+  it('a failed round is a problem of its row, which shows what was measured all the same', () => {
+    const layout = { columns: [{ key: 'calls', title: 'calls', digits: 0 }], targets: [], notes: [] };
+    const rounds = [{ node: { failed: 'one call is lost', measured: { calls: 7 } }, relay: { failed: 'no answer' } }];
+    const [node, relay] = summarise(layout, rounds, ['node', 'relay'], {});
+    expect(node?.problems).to.deep.equal(['round 1 FAILED: one call is lost']);
+    expect(node?.cells['calls']?.median).to.equal(7);
+    expect(relay?.cells).to.deep.equal({});
+  });
+
   it('draws by the law of Zipf, and a seed repeats the draws', () => {
     const draw = () => zipfDraws(20_000, { of: 1_000, s: 1.1, seed: 22 });
     const draws = draw();
