@@ -1,6 +1,6 @@
 /**
  * Rounds in which every subject is started anew and alone, so that memory is measured from a known beginning: what
- * `body` and `stream` share. The upstream is the scripted one.
+ * `body`, `stream`, `idle` and `start` share.
  */
 import { CHAT, CHAT_ANSWER, MESSAGES_ANSWER, MODEL, RESPONSES_ANSWER } from './bodies';
 import type { Rig } from './rig';
@@ -16,11 +16,18 @@ export interface FreshRound {
   readonly upstream: Upstream;
 }
 
+export interface FreshOptions extends Pick<StartOptions, 'nodeArgs'> {
+  /** The scripted one without. */
+  startUpstream?(rig: Rig): Promise<Upstream>;
+  /** Makes no calls before the measurement. */
+  readonly isCold?: boolean;
+}
+
 export async function runFreshRounds(
   rig: Rig,
   subjects: readonly Subject[],
   rounds: number,
-  nodeArgs: readonly string[],
+  fresh: FreshOptions,
   measure: (round: FreshRound) => Promise<Figures>,
 ): Promise<Outcome> {
   const unavailable: Record<string, string> = {};
@@ -29,7 +36,7 @@ export async function runFreshRounds(
     const figures: Record<string, Round[string]> = {};
     for (const subject of orderOfRound(subjects, round)) {
       if (unavailable[subject.name] !== undefined) continue;
-      const result = await attempt(rig, () => runOne(rig, subject, nodeArgs, measure));
+      const result = await attempt(rig, () => runOne(rig, subject, fresh, measure));
       if ('value' in result) figures[subject.name] = result.value;
       else if (result.isUnavailable) unavailable[subject.name] = result.failure;
       else figures[subject.name] = { failed: result.failure };
@@ -44,15 +51,14 @@ export async function runFreshRounds(
 async function runOne(
   parent: Rig,
   subject: Subject,
-  nodeArgs: readonly string[],
+  { nodeArgs = [], startUpstream = startScriptedUpstream, isCold = false }: FreshOptions,
   measure: (round: FreshRound) => Promise<Figures>,
 ): Promise<Figures> {
   const rig = parent.scope();
   try {
-    const upstream = await startScriptedUpstream(rig);
-    const options: StartOptions = { upstream, nodeArgs: subject.isNode ? nodeArgs : [] };
-    const running = await subject.start(rig, options);
-    await warm(running);
+    const upstream = await startUpstream(rig);
+    const running = await subject.start(rig, { upstream, nodeArgs: subject.isNode ? nodeArgs : [] });
+    if (!isCold) await warm(running);
     return await measure({ rig, subject, running, upstream });
   } finally {
     await rig.stop();

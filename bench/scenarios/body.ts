@@ -36,7 +36,8 @@ export const body: Scenario = {
   }),
   run: (rig, subjects, { rounds, calls, bodyBytes }) => {
     const bytes = largeBody(bodyBytes);
-    return runFreshRounds(rig, subjects, rounds, ['--require', LOOP_PROBE], (round) => measure(round, bytes, calls));
+    const fresh = { nodeArgs: ['--require', LOOP_PROBE] };
+    return runFreshRounds(rig, subjects, rounds, fresh, (round) => measure(round, bytes, calls));
   },
 };
 

@@ -3,6 +3,7 @@ import { accounts } from './accounts';
 import { body } from './body';
 import { console } from './console';
 import { governed } from './governed';
+import { idle } from './idle';
 import { json } from './json';
 import { kill } from './kill';
 import { latency } from './latency';
@@ -11,6 +12,7 @@ import { parts } from './parts';
 import { rollout } from './rollout';
 import { routing } from './routing';
 import { sandbox } from './sandbox';
+import { start } from './start';
 import { stream } from './stream';
 import { usage } from './usage';
 import { workers } from './workers';
@@ -31,4 +33,6 @@ export const SCENARIOS: readonly Scenario[] = [
   kill,
   accounts,
   workers,
+  idle,
+  start,
 ];

@@ -65,7 +65,7 @@ export const stream: Scenario = {
     ],
   }),
   run: (rig, subjects, settings) =>
-    runFreshRounds(rig, subjects, settings.rounds, [], async (round) => ({
+    runFreshRounds(rig, subjects, settings.rounds, {}, async (round) => ({
       ...(await measureIdle(round, settings)),
       ...(await measurePaced(round, settings)),
       ...(await measureStalled(round, settings)),
