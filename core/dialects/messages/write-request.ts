@@ -11,8 +11,13 @@ import { writeReasoningSettings } from './write-reasoning';
 export function writeRequest(call: TranslatedCall): JsonObject {
   const { conversation, model, maxOutput } = call;
   refuseLacking(conversation, LACKS);
-  const system = conversation.instructions.flatMap((part) => writePart(part, call));
-  const messages = writeMessages(call);
+  const asksForCache = conversation.cacheKey !== undefined;
+  const instructions = conversation.instructions.flatMap((part) => writePart(part, call));
+  const system = asksForCache ? cachedToEnd(instructions) : instructions;
+  const messages = writeMessages(call).map(({ role, content }, at, { length }) => {
+    const isLast = at === length - 1;
+    return { role, content: asksForCache && isLast ? cachedToEnd(content) : content };
+  });
   const { tools, stop, temperature, topP, topK, maxTokens, stream } = conversation;
   const { thinking, effort } = writeReasoningSettings(call, messages);
   const format = writeFormat(conversation);
@@ -32,6 +37,15 @@ export function writeRequest(call: TranslatedCall): JsonObject {
     ...writeUser(conversation),
     stream,
   };
+}
+
+/** Blocks that Messages refuses to cache up to. */
+const UNMARKED: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
+
+/** A client that names a cache wants what it repeats to be cached; Messages is told up to where. */
+function cachedToEnd(blocks: readonly JsonObject[]): readonly JsonObject[] {
+  const at = blocks.findLastIndex(({ type, text }) => !UNMARKED.has(String(type)) && text !== '');
+  return at === -1 ? blocks : blocks.with(at, { ...blocks[at], cache_control: { type: 'ephemeral' } });
 }
 
 interface Message {
