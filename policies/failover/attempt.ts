@@ -41,6 +41,11 @@ const LARGEST_HELD_BYTES = 256 * 1024;
 /** Whoever refuses and does not come to the end of it is judged by the status alone: others may answer meanwhile. */
 const JUDGED_WITHIN_MS = 2_000;
 
+/** The call in the dialect of the candidate; undefined where that is the client's. Rejects with NotTranslatable where it has no place for it. */
+export async function translate(candidate: Candidate, request: ModelRequest): Promise<CallInOtherWords | undefined> {
+  return candidate.dialect === undefined ? undefined : inOtherWords(candidate, request);
+}
+
 /** Asks one candidate and waits until it is clear whether it answers: the first content, the whole body, or a failure. */
 export async function attempt(
   candidate: Candidate,
@@ -48,11 +53,12 @@ export async function attempt(
   egress: Egress,
   call: AttemptingCall,
   preambleHoldMs: number,
+  translating = translate(candidate, request),
 ): Promise<Attempted> {
   const patience = new Patience(candidate.upstream, request.stream, call);
   let cancel = () => {};
   try {
-    const translated = candidate.dialect === undefined ? undefined : await inOtherWords(candidate, request);
+    const translated = await translating;
     const asked = translated?.call ?? request;
     const { exchange, ...sent } = await send(candidate, asked, egress, patience, call.upstreamSocket);
     cancel = () => exchange.cancel();
@@ -105,7 +111,7 @@ function openTranslation(
 /** Whose call nobody reads the answer of. */
 const NOBODY = 'mirror';
 
-function notTranslatable({ what, message }: NotTranslatable): Failure {
+export function notTranslatable({ what, message }: NotTranslatable): Failure {
   const refusal = { param: what, message };
   return { outcome: 'not_translatable', status: undefined, verdict: 'next', retryAfterMs: undefined, refusal };
 }

@@ -6,12 +6,13 @@ import type { NewIds } from '../../core/calls/new-ids';
 import { readOnMs } from '../../core/calls/read-on';
 import { sessionHash } from '../../core/catalog/affinity';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import { NotTranslatable } from '../../core/catalog/conversation';
 import { askedWith, keptTo } from '../../core/catalog/credential';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential, usableCredentials } from '../../core/health/choose-credential';
 import { isAboutCredential, RATE_LIMITED } from '../../core/health/credential-gauge';
-import { type Attempted, attempt } from './attempt';
+import { type Attempted, attempt, notTranslatable, translate } from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
 import { noteMade } from './note-made';
 import type { RetryBudget } from './retry-budget';
@@ -68,11 +69,13 @@ function reachable({ candidates, upstreamSocket, request }: AskingCall): readonl
   throw fail('NOT_SUPPORTED', { param: 'generate', status: 400, message: 'No upstream of this model takes it.' });
 }
 
-export type RelayedAnswer = Answer & { readonly kind: 'relay' };
+type RelayedAnswer = Answer & { readonly kind: 'relay' };
 
 /** The attempts of one call: who was asked, what came of it, who is left. */
 export class Attempts implements AttemptingCall {
   readonly made: Attempt[] = [];
+  /** What the last one that was asked said, where the caller can be given it. */
+  relay: RelayedAnswer | undefined;
   #waiting: readonly Candidate[];
   readonly #first: string | undefined;
   /** The credentials that were refused for this call, by upstream. */
@@ -81,6 +84,8 @@ export class Attempts implements AttemptingCall {
   #askedAtMs = 0;
   /** The step to whom is asked now was free, for it had not failed lately. */
   #isOnTrust = false;
+  /** The failure that was decided on last. */
+  #decided: Failure | undefined;
 
   constructor(
     private readonly call: AskingCall,
@@ -146,17 +151,23 @@ export class Attempts implements AttemptingCall {
     return { ...candidate, upstream: askedWith(upstream, credential) };
   }
 
-  /** Asks one candidate and writes down how it went, wherever that is of interest. */
+  /** Asks one candidate and writes down how it went, wherever that is of interest. One that the call cannot be translated for is not asked. */
   async ask(candidate: Candidate, request: ModelRequest): Promise<Attempted> {
     const { call, gateway, made } = this;
     const upstream = candidate.upstream.name;
     this.#askedAtMs = performance.now();
+    const translating = translate(candidate, request);
+    const refusal = await translating.then(() => undefined, asRefusal);
+    if (refusal !== undefined) return this.#passOver(upstream, refusal);
+    this.relay?.chunks.cancel();
+    this.relay = undefined;
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
     call.facts.fallback = upstream !== this.#first;
     const making = beginAttempt(candidate, request.beginning === undefined ? 'failed' : 'continuation');
     call.facts.made.push(making);
-    const attempted = await attempt(candidate, request, gateway.egress, this, this.settings.preambleHoldMs);
+    const { preambleHoldMs } = this.settings;
+    const attempted = await attempt(candidate, request, gateway.egress, this, preambleHoldMs, translating);
     const ms = this.#msSinceAsked();
     noteMade(making, attempted, ms);
     if ('answer' in attempted) {
@@ -170,16 +181,24 @@ export class Attempts implements AttemptingCall {
       call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
       return attempted;
     }
+    this.relay = attempted.relay;
     const { outcome, status } = attempted.failure;
     made.push({ upstream, outcome, status, ms });
-    // It was not asked, and says nothing about itself.
-    if (outcome === 'not_translatable') return attempted;
     if (this.#isOnTrust) this.budget.spend();
     const refused = gateway.health.failed(candidate, attempted.failure, ms);
     if (refused?.status === RATE_LIMITED)
       gateway.log.info({ upstream, ...refused }, 'an upstream rate limits a credential');
     else if (refused !== undefined) gateway.log.warn({ upstream, ...refused }, 'an upstream refuses a credential');
     return attempted;
+  }
+
+  #passOver(upstream: string, refusal: NotTranslatable): Attempted {
+    const failure = notTranslatable(refusal);
+    const { outcome, status } = failure;
+    const why = refusal.message;
+    this.call.facts.routing.attempts.push({ upstream, outcome, status, ms: this.#msSinceAsked(), why });
+    this.gateway.log.debug({ requestId: this.call.id, upstream, why }, 'an upstream was passed over');
+    return { failure, relay: undefined };
   }
 
   /** Has an upstream that refused a credential asked with another one, before anybody else is. */
@@ -192,14 +211,17 @@ export class Attempts implements AttemptingCall {
       this.#waiting = [failed, ...this.#waiting];
   }
 
-  /** What to do about a failure; who cannot do better does not wait any longer. */
+  /** What to do about a failure; who cannot do better does not wait any longer. It may be decided anew, when others were passed over since. */
   decide(failure: Failure, failed: Candidate): Decision {
+    if (failure === this.#decided) return decide(failure, this.#situation());
+    this.#decided = failure;
     if (failure.verdict === 'larger-context')
       this.#waiting = this.#waiting.filter(({ model }) => model.context > failed.model.context);
     this.#askAgainWithAnother(failed, failure);
     const decision = decide(failure, this.#situation());
     const last = this.made.at(-1);
-    if (last !== undefined) this.call.facts.routing.attempts.push({ ...last, why: decision.why });
+    if (last === undefined) return decision;
+    this.call.facts.routing.attempts.push({ ...last, why: decision.why });
     const credential = failed.upstream.credential.name;
     this.gateway.log.debug({ requestId: this.call.id, ...last, credential, ...decision }, 'an attempt failed');
     return decision;
@@ -269,4 +291,8 @@ export class Attempts implements AttemptingCall {
   #mostlyAnswers({ upstream }: Candidate): boolean {
     return this.gateway.health.mostlyAnswers(upstream.name);
   }
+}
+
+function asRefusal(error: unknown): NotTranslatable | undefined {
+  return error instanceof NotTranslatable ? error : undefined;
 }

@@ -1,12 +1,12 @@
 import { ABSENT_CALLS } from '../../core/calls/absent-calls';
 import type { Answer } from '../../core/calls/call';
-import { canGoOn } from '../../core/catalog/catalog';
+import { type Candidate, canGoOn } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
 import { DURATION, parseDuration } from '../../core/settings';
-import { type AttemptSettings, Attempts, type RelayedAnswer } from './attempts';
+import { type AttemptSettings, Attempts } from './attempts';
 import type { Failure } from './decide';
 import { errorOfAll } from './failure-answer';
 import { goOnWith } from './go-on';
@@ -103,7 +103,8 @@ async function answerOf(
 ): Promise<{ readonly answer: Answer }> {
   const attempts = new Attempts(call, settings, gateway, BUDGET);
   const failures: Failure[] = [];
-  let relay: RelayedAnswer | undefined;
+  /** The last one that was asked, or the first of those passed over while none was. */
+  let failed: { readonly candidate: Candidate; readonly failure: Failure } | undefined;
   let candidate = attempts.take();
   while (candidate !== undefined && !call.hasLeft) {
     const slot = SLOTS.take(candidate.upstream, call, settings);
@@ -132,14 +133,14 @@ async function answerOf(
     giveSlotBack();
     const { failure } = attempted;
     failures.push(failure);
-    relay = attempted.relay;
-    const decision = attempts.decide(failure, candidate);
-    if (decision.do === 'relay' && relay !== undefined) return { answer: relay };
+    if (failed === undefined || failure.outcome !== 'not_translatable') failed = { candidate, failure };
+    const decision = attempts.decide(failed.failure, failed.candidate);
+    if (decision.do === 'relay' && attempts.relay !== undefined) return { answer: attempts.relay };
     if (decision.do === 'relay' || decision.do === 'give-up') break;
-    relay?.chunks.cancel();
-    candidate = await attempts.goOn(decision, candidate);
+    candidate = await attempts.goOn(decision, failed.candidate);
   }
-  if (!call.hasLeft && relay !== undefined && isForTheCaller(failures.at(-1), settings)) return { answer: relay };
+  const { relay } = attempts;
+  if (!call.hasLeft && relay !== undefined && isForTheCaller(failed?.failure, settings)) return { answer: relay };
   relay?.chunks.cancel();
   if (call.hasLeft) throw new ClientLeft();
   if (failures.length === 0)

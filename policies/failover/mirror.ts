@@ -52,6 +52,8 @@ type MirroredCall = {
 
 /** Best effort: no customer pays for a mirror, and nobody waits for its row. */
 function record(making: MadeAttempt, { id, key }: MirroredCall, { database, log }: Gateway): void {
+  // It was not asked.
+  if (making.outcome === 'not_translatable') return;
   const row = { requestId: id, accountId: key.accountId, made: [recordedAttempt(making, 0)] };
   insertAttempts(database, [row]).catch((error: unknown) =>
     log.warn({ requestId: id, reason: String(error) }, 'the attempt of a mirrored call could not be written'),

@@ -11,7 +11,7 @@ import {
   UPSTREAM_DIALECTS,
   type UpstreamDialect,
 } from '../support/directions';
-import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import { type Answered, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
 import { respond, type Said, startUpstream, type TestUpstream } from '../support/upstream';
 
 const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
@@ -46,6 +46,8 @@ describe('Calls in one protocol to upstreams that speak another', function () {
         ...Object.fromEntries(UPSTREAM_DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect)])),
         'first-chat': both('official', other.url, 'chat', { 'never-model': { translate: 'never' } }),
         'second-messages': both('standard', upstream.url, 'messages'),
+        'cool-messages': { url: other.url, adapter: 'messages', tier: 'official', models: { warm: {} } },
+        'warm-gemini': { url: upstream.url, adapter: 'gemini', tier: 'standard', models: { warm: {} } },
       },
     });
     ({ key } = await gateway.newCustomer('10'));
@@ -302,6 +304,70 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       const answered = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'both', temperature: 1.5 }) });
       expect(answered.status).to.equal(200);
     });
+
+    describe('past an upstream that the call cannot be translated for', () => {
+      const askWarm = (model: string) =>
+        gateway.call(PATH.chat, { key, body: askIn('chat', { model, temperature: 1.5 }) });
+
+      it('counts no attempt there, and says why it was passed over', async () => {
+        upstream.next(answerIn('gemini', { text: 'Hi', usage: USAGE }));
+        const answered = await askWarm('warm');
+        expect(answered.headers).to.include({ 'x-routing-provider': 'warm-gemini', 'x-routing-attempts': '1' });
+        const { attempts, routing, made } = await recorded(answered);
+        expect(attempts).to.equal(1);
+        expect(routing.attempts.map(({ upstream: name, outcome }) => [name, outcome])).to.deep.equal([
+          ['cool-messages', 'not_translatable'],
+          ['warm-gemini', 'answered'],
+        ]);
+        expect(routing.attempts[0]?.why).to.match(/^`temperature` /);
+        expect(made).to.deep.equal(['warm-gemini']);
+        expect(other.calls).to.have.length(0);
+      });
+
+      it('counts no attempt when there is no other', async () => {
+        const refused = await askWarm('messages-model');
+        expect(refused.headers).to.include({ 'x-routing-attempts': '0' });
+        const { attempts, upstream: name, made } = await recorded(refused);
+        expect([attempts, name, made]).to.deep.equal([0, null, []]);
+      });
+
+      it('asks the one before it again, as if it was the last', async () => {
+        other.next(failureOf['chat'](503));
+        other.next(answerOf['chat']());
+        const answered = await askWarm('both');
+        expect(answered.status).to.equal(200);
+        expect(answered.headers).to.include({ 'x-routing-provider': 'first-chat', 'x-routing-attempts': '2' });
+      });
+
+      it('gives the caller what the one before it said', async () => {
+        other.next(failureOf['chat'](404));
+        const refused = await askWarm('both');
+        expect(refused.status).to.equal(404);
+        expect(refused.headers).to.include({ 'x-svc-source': 'provider' });
+      });
+
+      it('says that all were rate limited, when all that were asked were', async () => {
+        other.always(failureOf['chat'](429));
+        const refused = await askWarm('both');
+        expect(refused.json.error).to.include({ code: 'UPSTREAM_RATE_LIMITED' });
+      });
+    });
+
+    interface Recorded {
+      readonly attempts: number;
+      readonly upstream: string | null;
+      readonly routing: { readonly attempts: readonly { upstream: string; outcome: string; why?: string }[] };
+      /** The upstreams of the rows of attempts. */
+      readonly made: readonly string[];
+    }
+
+    async function recorded({ headers }: Answered): Promise<Recorded> {
+      const requestId = headers['x-svc-request-id'] ?? '';
+      await gateway.record(key, requestId);
+      const record = (await gateway.admin('GET', `/admin/v1/usage/${requestId}`)).json;
+      const { items } = (await gateway.admin('GET', `/admin/v1/usage/${requestId}/attempts`)).json;
+      return { ...record, made: items.map(({ upstream: name }: { upstream: string }) => name) };
+    }
 
     it('does not translate for a model that says so', async () => {
       const refused = await gateway.call(PATH.messages, { key, body: askIn('messages', { model: 'never-model' }) });
