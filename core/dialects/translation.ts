@@ -81,6 +81,7 @@ export class Translation {
   #event(event: SseEvent): TranslatedEvent {
     const { adapter } = this.#candidate;
     if (adapter.own !== undefined) {
+      if (this.#hasEnded) return NOTHING;
       const said = this.#texts.unwrapped(this.#reader.event(event));
       const note = withBody(noteOf(said), event);
       if (note.error !== undefined && this.#isFinished) return NOTHING;

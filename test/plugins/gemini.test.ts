@@ -197,6 +197,16 @@ describe('The adapter gemini', () => {
     expect(() => reader.event(more)).to.throw('a choice goes on behind its stop reason');
   });
 
+  it('waits for all answers, although counts come with each event', () => {
+    const reader = new GeminiReader(2);
+    const of = (index: number) => {
+      const data = JSON.stringify(chunk([{ text: 'Hi' }], LAST, 'STOP')).replace('"index":0', `"index":${index}`);
+      return { name: undefined, data };
+    };
+    expect(reader.event(of(0)).at(-1)?.is).to.equal('usage');
+    expect(reader.event(of(1)).at(-1)?.is).to.equal('end');
+  });
+
   it('sends a signature back in the part that follows it, and only where it was made', () => {
     const said = [...new GeminiReader().body(chunk([CALL], LAST, 'STOP'))];
     const signed = said.flatMap((event) => (event.is === 'sign' ? [event.value] : []));

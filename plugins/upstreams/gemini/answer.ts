@@ -18,7 +18,10 @@ export class GeminiReader implements AnswerReader {
   readonly #unfinished = new Set<number>();
   #parts = 0;
   #hasBegun = false;
-  #hasFinished = false;
+  #finished = 0;
+
+  /** `asked`: how many choices the call asks for. Counts come with each event, so that they do not tell which is the last. */
+  constructor(private readonly asked = 1) {}
 
   event({ data }: SseEvent): readonly AnswerEvent[] {
     if (data === undefined || data === '') return [];
@@ -49,7 +52,8 @@ export class GeminiReader implements AnswerReader {
     const usage = readUsage(answer);
     if (usage.passes.length > 0) said.push({ is: 'usage', usage, reasoning: reasoningTokens(answer) || undefined });
     // The protocol has no end of its own: the last event has the stop reasons and the counts.
-    const isOver = this.#hasFinished && this.#unfinished.size === 0 && usage.passes.length > 0;
+    const hasAll = blocked !== undefined || this.#finished >= this.asked;
+    const isOver = hasAll && this.#unfinished.size === 0 && usage.passes.length > 0;
     return isOver ? [...said, { is: 'end' }] : said;
   }
 
@@ -126,7 +130,7 @@ export class GeminiReader implements AnswerReader {
   #finish(index: number, reason: FinishReason): readonly AnswerEvent[] {
     const choice = this.#choice(index);
     if (!this.#unfinished.delete(index)) return [];
-    this.#hasFinished = true;
+    this.#finished += 1;
     return [...closed(choice), { is: 'finish', choice: index, reason }];
   }
 }

@@ -25,7 +25,7 @@ export default defineAdapter({
 
   judge: judgeFailure,
 
-  answer: () => new GeminiReader(),
+  answer: ({ conversation }) => new GeminiReader(conversation.choices),
 
   /** Streams put the error into a list. */
   readError: (body) => readUsualError(Array.isArray(body) ? body[0] : body),

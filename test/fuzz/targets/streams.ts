@@ -12,9 +12,23 @@ import { SseEventTooLarge, SseSplitter } from '../../../core/wire/sse';
 import { errorEvent } from '../../../policies/sse-relay/error-event';
 import type { Random } from '../../support/random';
 import { cut, mutateBytes, mutateJson } from '../mutate';
-import { type RandomAnswer, randomAnswer, TEXT_TOOL, writeAnswer } from '../translation/answers';
+import {
+  errorOf,
+  geminiAnswers,
+  type RandomAnswer,
+  randomAnswer,
+  TEXT_TOOL,
+  writeAnswer,
+} from '../translation/answers';
 import { CANDIDATES, CLIENTS, type Client, MODEL, UPSTREAM, UPSTREAMS, type Upstream } from '../translation/directions';
-import { type StrictClient, strictClient, type Understood, understoodBody } from '../translation/grammar';
+import {
+  chatChoices,
+  StrictChat,
+  type StrictClient,
+  strictClient,
+  type Understood,
+  understoodBody,
+} from '../translation/grammar';
 import type { Target } from './target';
 
 /** Answers in each of the nine directions: whole, cut off, and broken in any way. A client must understand all that it is given. */
@@ -36,6 +50,7 @@ export const streams: Target = {
         const whole = relayed(client, upstream, cut(random, bytesOf(events)), told);
         isWhole(whole, told);
         telling(told, () => isSame(whole, bodyOf(client, upstream, body), answer, client, upstream));
+        if (cutFor === client) tellsError(random, client, upstream, events);
         for (let count = 0; cutFor === client && count < events.length; count += 1)
           isSound(relayed(client, upstream, [bytesOf(events.slice(0, count))], told), `${told} cut at ${count}`);
         for (const bytes of broken) {
@@ -44,6 +59,7 @@ export const streams: Target = {
         }
       }
     }
+    givesChoices(random);
   },
 };
 
@@ -55,9 +71,9 @@ interface Relayed {
   readonly usageTold: Usage;
 }
 
-function translationOf(client: Client, upstream: Upstream): Translation {
+function translationOf(client: Client, upstream: Upstream, choices = 1): Translation {
   const tools = [{ name: TEXT_TOOL, input: 'text' as const }];
-  const conversation = { instructions: [], turns: [], tools, choices: 1, stream: true, stop: [] };
+  const conversation = { instructions: [], turns: [], tools, choices, stream: true, stop: [] };
   const asked = { conversation, model: MODEL, maxOutput: 8_000, upstream: UPSTREAM };
   return new Translation(CANDIDATES[upstream], {
     requestId: 'req-1',
@@ -77,11 +93,17 @@ function bytesOf(events: readonly SseEvent[]): Buffer {
 }
 
 /** What a client is given of a stream, by the rules of the relay. */
-function relayed(client: Client, upstream: Upstream, pieces: readonly Buffer[], told: string): Relayed {
-  const read = strictClient(client);
+function relayed(
+  client: Client,
+  upstream: Upstream,
+  pieces: readonly Buffer[],
+  told: string,
+  read = strictClient(client),
+  choices = 1,
+): Relayed {
   const { adapter } = CANDIDATES[upstream];
-  const native = upstream === 'gemini' ? undefined : new Sums(new EventReader(adapter, 1));
-  const sums = new Sums(new EventReader(adapter, 1, undefined, translationOf(client, upstream)));
+  const native = upstream === 'gemini' ? undefined : new Sums(new EventReader(adapter, choices));
+  const sums = new Sums(new EventReader(adapter, choices, undefined, translationOf(client, upstream, choices)));
   const splitter = new SseSplitter();
   const give = (bytes: Buffer | undefined) => {
     for (const frame of splitter.push(bytes ?? NOTHING)) telling(told, () => read.read(frame));
@@ -175,12 +197,12 @@ function isFault(error: unknown, told: string): void {
 }
 
 function isWhole({ read, isWhole: whole }: Relayed, told: string): void {
-  assert(whole && read.hasEnded && !read.hasFailed, `is not whole: ${told}`);
+  assert(whole && read.hasEnded && read.failure === undefined, `is not whole: ${told}`);
 }
 
 function isSound({ read, isWhole: whole, usageTold }: Relayed, told: string): void {
   assert.equal(read.hasEnded, whole, `the end and the bill differ: ${told}`);
-  assert.equal(read.hasFailed, !whole, `the error event and the bill differ: ${told}`);
+  assert.equal(read.failure !== undefined, !whole, `the error event and the bill differ: ${told}`);
   if (whole) hasUsage(read.understood, usageTold, told);
 }
 
@@ -190,33 +212,92 @@ function hasUsage({ usage: shown }: Understood, usage: Usage, told: string): voi
   assert.deepEqual(shown, expected, `the client is told another usage: ${told}`);
 }
 
+/** A vendor's error behind any event is told in the client's protocol: in its words, behind all that was said before. */
+function tellsError(random: Random, client: Client, upstream: Upstream, events: readonly SseEvent[]): void {
+  const words = `It broke. ${random.below(1_000)}`;
+  const isEnd = ({ data = '' }: SseEvent) => /\[DONE\]|message_stop|message_delta|usage|finish|completed/i.test(data);
+  const end = events.findIndex(isEnd);
+  const before = events.slice(0, 1 + random.below(end === -1 ? events.length : Math.max(1, end)));
+  const bytes = bytesOf([...before, errorOf(upstream, words)]);
+  const told = `${upstream} to ${client}: ${bytes.toString()}`.slice(0, 6_000);
+  const { read, isWhole: whole } = relayed(client, upstream, cut(random, bytes), told);
+  if (whole) return;
+  assert.equal(read.failure, words, `the error is told in other words: ${told}`);
+  const { text } = relayed(client, upstream, [bytesOf(before)], told).read.understood;
+  assert.equal(read.understood.text, text, `the error changes what was said: ${told}`);
+}
+
+/** Gemini is the one other dialect with several answers to one call, and Chat the one protocol of clients. */
+function givesChoices(random: Random): void {
+  const count = 2 + random.below(2);
+  const answers = Array.from({ length: count }, () => randomAnswer(random, 'gemini'));
+  const { events, body } = geminiAnswers(random, answers);
+  const told = `${count} choices: ${JSON.stringify(events)}`.slice(0, 4_000);
+  const read = new StrictChat(count);
+  isWhole(relayed('chat', 'gemini', cut(random, bytesOf(events)), told, read, count), told);
+  const choices = chatChoices(translationOf('chat', 'gemini', count).body(body).written);
+  telling(told, () => {
+    assert.deepEqual(
+      read.choices.map(({ usage: _, ...said }) => said),
+      choices.map(({ usage: _, ...said }) => said),
+    );
+    for (const [at, answer] of answers.entries()) isSaid(read.choices[at] as Understood, answer, 'chat', 'gemini');
+  });
+  const cutAt = random.below(events.length);
+  isSound(relayed('chat', 'gemini', [bytesOf(events.slice(0, cutAt))], told, new StrictChat(count), count), told);
+}
+
 /** The stream, the body and what the model said are the same. */
 function isSame(
   { read, contentBytes, usage }: Relayed,
   body: Understood,
-  { said, used }: RandomAnswer,
+  answer: RandomAnswer,
   client: Client,
   upstream: Upstream,
 ): void {
-  const streamed = comparable(read.understood);
-  assert.deepEqual(streamed, comparable(body), 'the stream differs from the body');
-  const sayings = (...kinds: readonly string[]) =>
-    said.flatMap((each) => (each.is !== 'call' && kinds.includes(each.is) ? each.pieces : [])).join('');
-  assert.equal(streamed.text, sayings('text', 'refusal'));
-  assert.equal(streamed.reasoning, client === 'chat' ? '' : sayings('reasoning'));
-  const calls = said.filter((each) => each.is === 'call');
-  const called = calls.map(({ id, name, input }) => ({
-    id,
-    name,
-    input: JSON.parse(JSON.stringify(input)) as unknown,
-  }));
-  assert.deepEqual(streamed.calls, called, 'the calls differ from those of the model');
+  assert.deepEqual(comparable(read.understood), comparable(body), 'the stream differs from the body');
+  isSaid(read.understood, answer, client, upstream);
+  const { said, used } = answer;
   const expected = { input: used.input + used.cacheRead + used.cacheWrite, output: used.output };
   assert.deepEqual(read.understood.usage, expected);
   hasUsage(read.understood, usage, 'a whole stream');
-  const inputs = calls.map(({ text, input }) => (upstream === 'messages' ? undefined : text) ?? JSON.stringify(input));
-  const bytes = Buffer.byteLength(sayings('text', 'refusal', 'reasoning')) + Buffer.byteLength(inputs.join(''));
-  assert.equal(contentBytes, bytes, 'the bytes of the content differ');
+  const inputs = said.flatMap((each) => {
+    if (each.is !== 'call') return [];
+    return (upstream === 'messages' ? undefined : each.text) ?? JSON.stringify(each.input);
+  });
+  const texts = sayings(answer, 'text', 'refusal', 'reasoning');
+  assert.equal(contentBytes, Buffer.byteLength(texts + inputs.join('')), 'the bytes of the content differ');
+}
+
+function sayings({ said }: RandomAnswer, ...kinds: readonly string[]): string {
+  return said.flatMap((each) => (each.is !== 'call' && kinds.includes(each.is) ? each.pieces : [])).join('');
+}
+
+function isSaid(understood: Understood, answer: RandomAnswer, client: Client, upstream: Upstream): void {
+  const streamed = comparable(understood);
+  assert.equal(streamed.text, sayings(answer, 'text', 'refusal'));
+  assert.equal(streamed.reasoning, client === 'chat' ? '' : sayings(answer, 'reasoning'));
+  const called = answer.said.flatMap((each) => {
+    if (each.is !== 'call') return [];
+    const { id, name, input } = each;
+    return [{ id, name, input: JSON.parse(JSON.stringify(input)) as unknown }];
+  });
+  assert.deepEqual(streamed.calls, called, 'the calls differ from those of the model');
+  const cited = answer.said.flatMap((each) => (each.is === 'call' ? [] : citedIn(each, client, upstream)));
+  assert.deepEqual(streamed.citations, cited, 'the citations differ from those of the model');
+}
+
+/** Messages says of a citation that it is about a block, and its clients are told no words. */
+function citedIn(
+  { pieces, cited }: Exclude<RandomAnswer['said'][number], { is: 'call' }>,
+  client: Client,
+  upstream: Upstream,
+): Understood['citations'] {
+  const text = pieces.join('');
+  return cited.map(({ url, title, from, to }) => {
+    const words = upstream === 'messages' ? text : text.slice(from, to);
+    return { url, title, words: client === 'messages' ? undefined : words };
+  });
 }
 
 function comparable({ calls, ...others }: Understood) {

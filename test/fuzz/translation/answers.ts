@@ -6,7 +6,12 @@ import { chance, listed, object, word } from './talk';
 type Json = Record<string, unknown>;
 
 export type Said =
-  | { readonly is: 'text' | 'refusal' | 'reasoning'; readonly pieces: readonly string[] }
+  | {
+      readonly is: 'text' | 'refusal' | 'reasoning';
+      readonly pieces: readonly string[];
+      /** Where a text has words from. */
+      readonly cited: readonly Cited[];
+    }
   | {
       readonly is: 'call';
       readonly id: string;
@@ -15,6 +20,14 @@ export type Said =
       /** The input of a tool that takes text: the one member of `input`. */
       readonly text: string | undefined;
     };
+
+/** The words `from` to `to` of a text come from an address. */
+export interface Cited {
+  readonly url: string;
+  readonly title: string;
+  readonly from: number;
+  readonly to: number;
+}
 
 /** The tool that takes text. */
 export const TEXT_TOOL = 'sql';
@@ -46,12 +59,9 @@ export function randomAnswer(random: Random, upstream: Upstream): RandomAnswer {
   const said = kinds.flatMap((is, at) => {
     if (upstream === 'chat' && chance(random, 2)) return [];
     if (is === 'call') return [callOf(random, at)];
-    return [
-      {
-        is,
-        pieces: [word(random), ...listed(random, 3, () => random.pick(['', ' ', '\n', word(random), word(random)]))],
-      } as const,
-    ];
+    const pieces = [word(random), ...listed(random, 3, () => random.pick(['', ' ', '\n', word(random), word(random)]))];
+    const cited = is === 'text' && upstream !== 'gemini' ? citationsOf(random, pieces.join('').length) : [];
+    return [{ is, pieces, cited }];
   });
   const cacheRead = random.pick([0, 0, 30]);
   const cacheWrite = upstream === 'gemini' ? 0 : random.pick([0, 0, 20]);
@@ -89,6 +99,30 @@ function callOf(random: Random, at: number): Said {
   const text = chance(random, 4) ? word(random) : undefined;
   if (text !== undefined) return { is: 'call', id, name: TEXT_TOOL, input: { input: text }, text };
   return { is: 'call', id, name: random.pick(['weather', 'get']), input: object(random), text };
+}
+
+function citationsOf(random: Random, length: number): readonly Cited[] {
+  if (!chance(random, 3)) return [];
+  return listed(random, 3, (at) => {
+    const from = random.below(length);
+    const to = from + 1 + random.below(length - from);
+    return { url: `https://a.example/${at}`, title: word(random), from, to };
+  });
+}
+
+/** Some of the pieces of a text, and behind one of them what tells of its citations. */
+function withCitations<T>(random: Random, pieces: readonly T[], citations: readonly T[]): readonly T[] {
+  const at = 1 + random.below(pieces.length);
+  return [...pieces.slice(0, at), ...citations, ...pieces.slice(at)];
+}
+
+/** The event by which a vendor of this dialect says in the middle of a stream that it cannot go on. */
+export function errorOf(upstream: Upstream, message: string): SseEvent {
+  const error = { type: 'overloaded_error', message };
+  if (upstream === 'messages') return event({ type: 'error', error }, 'error');
+  if (upstream !== 'responses') return event({ error });
+  const response = { id: 'resp_1', object: 'response', status: 'failed', error: { code: 'server_error', message } };
+  return event({ type: 'response.failed', response }, 'response.failed');
 }
 
 export function writeAnswer(random: Random, upstream: Upstream, answer: RandomAnswer): WrittenAnswer {
@@ -146,13 +180,22 @@ function messagesBlock(said: Said, isEmpty: boolean): Json {
   if (said.is === 'call') return { type: 'tool_use', id: said.id, name: said.name, input: isEmpty ? {} : said.input };
   const text = isEmpty ? '' : said.pieces.join('');
   if (said.is === 'reasoning') return { type: 'thinking', thinking: text, signature: isEmpty ? '' : 'c2ln' };
-  return { type: 'text', text };
+  const citations = said.cited.map(messagesCitation);
+  return { type: 'text', text, ...(citations.length > 0 && { citations: isEmpty ? [] : citations }) };
+}
+
+function messagesCitation({ url, title }: Cited): Json {
+  return { type: 'web_search_result_location', url, title, cited_text: 'words', encrypted_index: 'abc' };
 }
 
 function messagesDeltas(random: Random, said: Said): readonly Json[] {
   if (said.is === 'call')
     return inputPieces(random, said.input).map((partial_json) => ({ type: 'input_json_delta', partial_json }));
-  if (said.is === 'text') return said.pieces.map((text) => ({ type: 'text_delta', text }));
+  if (said.is === 'text') {
+    const texts: readonly Json[] = said.pieces.map((text) => ({ type: 'text_delta', text }));
+    const cited = said.cited.map((each) => ({ type: 'citations_delta', citation: messagesCitation(each) }));
+    return withCitations(random, texts, cited);
+  }
   const thought = said.pieces.map((thinking) => ({ type: 'thinking_delta', thinking }));
   return [...thought, { type: 'signature_delta', signature: 'c2ln' }];
 }
@@ -182,7 +225,7 @@ function chatAnswer(random: Random, { said, reason, used }: RandomAnswer): Writt
   return {
     events: [
       delta({ role: 'assistant', content: '' }),
-      ...said.flatMap((each) => (each.is === 'call' ? [] : chatPieces(each))).map((each) => delta(each)),
+      ...said.flatMap((each) => (each.is === 'call' ? [] : chatPieces(random, each))).map((each) => delta(each)),
       ...callDeltas.map((each) => delta({ tool_calls: [each] })),
       delta({}, reasons[reason]),
       chunk([], { usage }),
@@ -205,12 +248,22 @@ function chatAnswer(random: Random, { said, reason, used }: RandomAnswer): Writt
 
 const CHAT_MEMBERS = { text: 'content', refusal: 'refusal', reasoning: 'reasoning_content' } as const;
 
-function chatMember(said: Said): readonly [string, string][] {
-  return said.is === 'call' ? [] : [[CHAT_MEMBERS[said.is], said.pieces.join('')]];
+function chatMember(said: Said): readonly [string, unknown][] {
+  if (said.is === 'call') return [];
+  const text: [string, unknown] = [CHAT_MEMBERS[said.is], said.pieces.join('')];
+  return said.cited.length === 0 ? [text] : [text, ['annotations', chatAnnotations(said.cited)]];
 }
 
-function chatPieces({ is, pieces }: Exclude<Said, { is: 'call' }>): readonly Json[] {
-  return pieces.map((piece) => ({ [CHAT_MEMBERS[is]]: piece }));
+function chatAnnotations(cited: readonly Cited[]): readonly Json[] {
+  return cited.map(({ url, title, from, to }) => ({
+    type: 'url_citation',
+    url_citation: { url, title, start_index: from, end_index: to },
+  }));
+}
+
+function chatPieces(random: Random, { is, pieces, cited }: Exclude<Said, { is: 'call' }>): readonly Json[] {
+  const texts: readonly Json[] = pieces.map((piece) => ({ [CHAT_MEMBERS[is]]: piece }));
+  return withCitations(random, texts, cited.length === 0 ? [] : [{ annotations: chatAnnotations(cited) }]);
 }
 
 type Call = Extract<Said, { is: 'call' }>;
@@ -285,14 +338,21 @@ function responsesItem(said: Said, at: number, isEmpty: boolean): Json {
       summary: isEmpty ? [] : [{ type: 'summary_text', text }],
       encrypted_content: isEmpty ? '' : 'c2ln',
     };
-  return { id, type: 'message', role: 'assistant', content: isEmpty ? [] : [responsesPart(said.is, text)] };
+  return { id, type: 'message', role: 'assistant', content: isEmpty ? [] : [responsesPart(said.is, text, said.cited)] };
 }
 
-function responsesPart(is: 'text' | 'refusal', text: string): Json {
-  return is === 'text' ? { type: 'output_text', text, annotations: [] } : { type: 'refusal', refusal: text };
+function responsesPart(is: 'text' | 'refusal', text: string, cited: readonly Cited[]): Json {
+  if (is === 'refusal') return { type: 'refusal', refusal: text };
+  return { type: 'output_text', text, annotations: cited.map(responsesAnnotation) };
 }
 
-function responsesEvents(random: Random, said: Said, output_index: number): readonly (readonly [string, Json])[] {
+function responsesAnnotation({ url, title, from, to }: Cited): Json {
+  return { type: 'url_citation', url, title, start_index: from, end_index: to };
+}
+
+type Told = readonly [type: string, members: Json];
+
+function responsesEvents(random: Random, said: Said, output_index: number): readonly Told[] {
   const begun = [
     'response.output_item.added',
     { output_index, item: responsesItem(said, output_index, true) },
@@ -304,7 +364,7 @@ function responsesEvents(random: Random, said: Said, output_index: number): read
   return [begun, ...innerEvents(random, said, { output_index, item_id: `item_${output_index}` }), ended];
 }
 
-function innerEvents(random: Random, said: Said, at: Json): readonly (readonly [string, Json])[] {
+function innerEvents(random: Random, said: Said, at: Json): readonly Told[] {
   if (said.is === 'call') {
     const whole = said.text ?? JSON.stringify(said.input);
     const [kind, member] =
@@ -323,31 +383,57 @@ function innerEvents(random: Random, said: Said, at: Json): readonly (readonly [
   const place = { ...at, content_index: 0 };
   const [kind, member] = said.is === 'text' ? ['output_text', 'text'] : ['refusal', 'refusal'];
   return [
-    ['response.content_part.added', { ...place, part: responsesPart(said.is, '') }],
-    ...said.pieces.map((delta) => [`response.${kind}.delta`, { ...place, delta }] as const),
+    ['response.content_part.added', { ...place, part: responsesPart(said.is, '', []) }],
+    ...withCitations(
+      random,
+      said.pieces.map((delta): Told => [`response.${kind}.delta`, { ...place, delta }]),
+      said.cited.map(
+        (each, annotation_index): Told => [
+          'response.output_text.annotation.added',
+          { ...place, annotation_index, annotation: responsesAnnotation(each) },
+        ],
+      ),
+    ),
     [`response.${kind}.done`, { ...place, [member as string]: text }],
-    ['response.content_part.done', { ...place, part: responsesPart(said.is, text) }],
+    ['response.content_part.done', { ...place, part: responsesPart(said.is, text, said.cited) }],
   ];
 }
 
-function geminiAnswer(_: Random, { said, reason, used }: RandomAnswer): WrittenAnswer {
+function geminiAnswer(random: Random, answer: RandomAnswer): WrittenAnswer {
+  return geminiAnswers(random, [answer]);
+}
+
+/** Several answers to one call. Each event has one piece of one of them; the counts are those of the first, in the last event or in all. */
+export function geminiAnswers(random: Random, answers: readonly RandomAnswer[]): WrittenAnswer {
+  const { input, cacheRead, output, reasoning } = (answers[0] as RandomAnswer).used;
   const usageMetadata = {
-    promptTokenCount: used.input + used.cacheRead,
-    cachedContentTokenCount: used.cacheRead,
-    candidatesTokenCount: used.output - used.reasoning,
-    thoughtsTokenCount: used.reasoning,
-    totalTokenCount: used.input + used.cacheRead + used.output,
+    promptTokenCount: input + cacheRead,
+    cachedContentTokenCount: cacheRead,
+    candidatesTokenCount: output - reasoning,
+    thoughtsTokenCount: reasoning,
+    totalTokenCount: input + cacheRead + output,
   };
-  const finishReason = { end: 'STOP', tool_calls: 'STOP', length: 'MAX_TOKENS', filter: 'SAFETY' }[reason];
   const head = { modelVersion: MODEL, responseId: 'r1' };
-  const parts = said.flatMap((each) => geminiParts(each));
-  const content = (some: readonly Json[]) => ({ role: 'model', parts: some });
+  const content = (parts: readonly Json[]) => ({ role: 'model', parts });
+  const wholes = answers.map(({ said, reason }, index) => {
+    const finishReason = { end: 'STOP', tool_calls: 'STOP', length: 'MAX_TOKENS', filter: 'SAFETY' }[reason];
+    return { index, content: content(said.flatMap((each) => geminiParts(each))), finishReason };
+  });
+  const pieces = wholes.map(({ index, content: { parts }, finishReason }) => [
+    ...parts.map((part) => ({ index, content: content([part]) })),
+    { index, content: content([{ text: '' }]), finishReason },
+  ]);
+  const isCountedAlways = chance(random, 2);
+  const all = interleaved<Json>(random, pieces);
   return {
-    events: [
-      ...parts.map((part) => event({ ...head, candidates: [{ index: 0, content: content([part]) }] })),
-      event({ ...head, candidates: [{ index: 0, content: content([{ text: '' }]), finishReason }], usageMetadata }),
-    ],
-    body: { ...head, candidates: [{ index: 0, content: content(parts), finishReason }], usageMetadata },
+    events: all.map((candidate, at) =>
+      event({
+        ...head,
+        candidates: [candidate],
+        ...((isCountedAlways || at === all.length - 1) && { usageMetadata }),
+      }),
+    ),
+    body: { ...head, candidates: wholes, usageMetadata },
   };
 }
 

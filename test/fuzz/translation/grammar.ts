@@ -9,25 +9,32 @@ export interface Understood {
   reasoning: string;
   /** `isText`: the input is text and no JSON. */
   calls: { readonly id: unknown; readonly name: unknown; readonly isText: boolean; input: string }[];
+  /** Where it has words from, and which: unknown in Messages. */
+  citations: { readonly url: unknown; readonly title: unknown; readonly words: string | undefined }[];
   reason: unknown;
   usage: { readonly input: number; readonly output: number } | undefined;
 }
 
 /** Reads a stream as a strict client does. Each event must be in its place; what the protocol does not allow throws. */
 export abstract class StrictClient {
-  readonly understood: Understood = { text: '', reasoning: '', calls: [], reason: undefined, usage: undefined };
+  readonly understood: Understood = nothing();
   /** The protocol's own end has come. */
   hasEnded = false;
-  hasFailed = false;
+  /** The error that the stream has ended with, in its words. */
+  failure: string | undefined;
 
   read(event: SseEvent): void {
     assert(!this.hasEnded, `${event.data} comes behind the end`);
-    assert(!this.hasFailed, `${event.data} comes behind the error`);
+    assert(this.failure === undefined, `${event.data} comes behind the error`);
     assert(event.data !== undefined, 'an event without data');
     this.take(event.data, event.name);
   }
 
   protected abstract take(data: string, name: string | undefined): void;
+}
+
+function nothing(): Understood {
+  return { text: '', reasoning: '', calls: [], citations: [], reason: undefined, usage: undefined };
 }
 
 export function strictClient(client: Client): StrictClient {
@@ -63,21 +70,25 @@ function sum(object: JsonObject, ...names: readonly string[]): number {
 
 const CHAT_REASONS: readonly unknown[] = ['stop', 'length', 'tool_calls', 'content_filter'];
 
-class StrictChat extends StrictClient {
+export class StrictChat extends StrictClient {
   #head: string | undefined;
-  #hasRole = false;
+  /** Each answer by its number; the first one is `understood`. */
+  readonly choices: Understood[] = [];
+
+  constructor(readonly count = 1) {
+    super();
+  }
 
   protected take(data: string, name: string | undefined): void {
     assert.equal(name, undefined);
     if (data === '[DONE]') {
-      assert(this.understood.reason !== undefined, 'the end comes before the stop reason');
+      this.#isFinished('the end comes before the stop reason');
       this.hasEnded = true;
       return;
     }
     const chunk = parsed(data);
     if (chunk['error'] !== undefined) {
-      textAt(objectAt(chunk, 'error'), 'message');
-      this.hasFailed = true;
+      this.failure = textAt(objectAt(chunk, 'error'), 'message');
       return;
     }
     const { id, object, created, model } = chunk;
@@ -92,27 +103,34 @@ class StrictChat extends StrictClient {
 
   #usage(usage: JsonObject): void {
     assert(this.understood.usage === undefined, 'the usage comes twice');
-    assert(this.understood.reason !== undefined, 'the usage comes before the stop reason');
+    this.#isFinished('the usage comes before the stop reason');
     this.understood.usage = { input: sum(usage, 'prompt_tokens'), output: sum(usage, 'completion_tokens') };
     assert.equal(usage['total_tokens'], sum(usage, 'prompt_tokens', 'completion_tokens'));
   }
 
+  #isFinished(otherwise: string): void {
+    assert.equal(this.choices.filter(({ reason }) => reason !== undefined).length, this.count, otherwise);
+  }
+
   #choice(choice: JsonObject): void {
-    assert.equal(choice['index'], 0);
-    assert(this.understood.reason === undefined, 'a choice goes on behind its stop reason');
+    const index = choice['index'] as number;
+    assert(index < this.count, `there is no choice ${index}`);
     const delta = objectAt(choice, 'delta');
-    if (!this.#hasRole) assert.equal(delta['role'], 'assistant');
-    this.#hasRole = true;
-    this.understood.text += asText(delta['content']) + asText(delta['refusal']);
-    for (const call of asArray(delta['tool_calls'])) this.#call(asObject(call) ?? {});
+    const isNew = this.choices[index] === undefined;
+    if (isNew) assert.equal(delta['role'], 'assistant');
+    this.choices[index] ??= index === 0 ? this.understood : nothing();
+    const understood = this.choices[index];
+    assert(understood.reason === undefined, 'a choice goes on behind its stop reason');
+    understood.text += asText(delta['content']) + asText(delta['refusal']);
+    for (const call of asArray(delta['tool_calls'])) this.#call(asObject(call) ?? {}, understood);
+    if (delta['annotations'] !== undefined) understood.citations = chatCitations(delta, understood.text);
     const reason = choice['finish_reason'];
     if (reason === null) return;
     assert(CHAT_REASONS.includes(reason), `${String(reason)} is no stop reason`);
-    this.understood.reason = reason;
+    understood.reason = reason;
   }
 
-  #call(given: JsonObject): void {
-    const { calls } = this.understood;
+  #call(given: JsonObject, { calls }: Understood): void {
     const index = given['index'] as number;
     const isText = given['custom'] !== undefined;
     const called = objectAt(given, isText ? 'custom' : 'function');
@@ -124,6 +142,16 @@ class StrictChat extends StrictClient {
     assert(call?.isText === isText, `there is no such call ${index}`);
     call.input += textAt(called, isText ? 'input' : 'arguments');
   }
+}
+
+function chatCitations({ annotations }: JsonObject, text: string): Understood['citations'] {
+  return asArray(annotations).map((each) => citationOf(objectAt(asObject(each) ?? {}, 'url_citation'), text));
+}
+
+function citationOf({ url, title, start_index: from, end_index: to }: JsonObject, text: string) {
+  assert(typeof from === 'number' && typeof to === 'number', 'a citation is about no words');
+  assert(from >= 0 && from <= to, `a citation is about ${from} to ${to}`);
+  return { url, title, words: text.slice(from, to) };
 }
 
 const MESSAGES_REASONS: readonly unknown[] = [
@@ -145,8 +173,7 @@ class StrictMessages extends StrictClient {
     const event = parsed(data);
     assert.equal(event['type'], name);
     if (name === 'error') {
-      textAt(objectAt(event, 'error'), 'message');
-      this.hasFailed = true;
+      this.failure = textAt(objectAt(event, 'error'), 'message');
       return;
     }
     assert.equal(this.#hasBegun, name !== 'message_start', 'the message begins once, and first');
@@ -188,7 +215,10 @@ class StrictMessages extends StrictClient {
     else if (kind === 'tool_use input_json_delta') {
       const call = this.understood.calls.at(-1);
       if (call !== undefined) call.input += textAt(delta, 'partial_json');
-    } else assert.equal(kind, 'text citations_delta');
+    } else {
+      assert.equal(kind, 'text citations_delta');
+      this.understood.citations.push(messagesCitation(objectAt(delta, 'citation')));
+    }
   }
 
   #close(event: JsonObject): void {
@@ -212,6 +242,10 @@ class StrictMessages extends StrictClient {
   }
 }
 
+function messagesCitation({ url, title }: JsonObject): Understood['citations'][number] {
+  return { url, title, words: undefined };
+}
+
 function messagesUsage(usage: JsonObject): Understood['usage'] {
   const input = sum(usage, 'input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens');
   return { input, output: sum(usage, 'output_tokens') };
@@ -220,7 +254,13 @@ function messagesUsage(usage: JsonObject): Understood['usage'] {
 class StrictResponses extends StrictClient {
   #events = 0;
   /** Items that have begun, by number: what they have said, and how they ended. */
-  readonly #items: { readonly type: string; said: string; hasPart: boolean; whole: JsonObject | undefined }[] = [];
+  readonly #items: {
+    readonly type: string;
+    said: string;
+    hasPart: boolean;
+    readonly annotations: unknown[];
+    whole: JsonObject | undefined;
+  }[] = [];
 
   protected take(data: string, name: string | undefined): void {
     const event = parsed(data);
@@ -236,7 +276,13 @@ class StrictResponses extends StrictClient {
     switch (name) {
       case 'response.output_item.added':
         assert.equal(event['output_index'], this.#items.length);
-        this.#items.push({ type: textAt(objectAt(event, 'item'), 'type'), said: '', hasPart: false, whole: undefined });
+        this.#items.push({
+          type: textAt(objectAt(event, 'item'), 'type'),
+          said: '',
+          hasPart: false,
+          annotations: [],
+          whole: undefined,
+        });
         break;
       case 'response.content_part.added':
       case 'response.reasoning_summary_part.added':
@@ -247,24 +293,40 @@ class StrictResponses extends StrictClient {
       case 'response.reasoning_summary_part.done': {
         const part = objectAt(event, 'part');
         assert.equal(part['text'] ?? part['refusal'], this.#item(event).said);
+        if (part['text'] !== undefined && name === 'response.content_part.done')
+          assert.deepEqual(part['annotations'], this.#item(event).annotations);
         break;
       }
       case 'response.output_item.done':
         this.#done(this.#item(event), objectAt(event, 'item'));
         break;
       case 'response.output_text.annotation.added':
+        assert.equal(event['annotation_index'], this.#item(event).annotations.length);
+        this.#item(event).annotations.push(event['annotation']);
         break;
       case 'response.completed':
       case 'response.incomplete':
         this.#end(name, objectAt(event, 'response'));
         break;
       case 'response.failed':
-        assert.equal(objectAt(event, 'response')['status'], 'failed');
-        this.hasFailed = true;
+        this.#fail(objectAt(event, 'response'));
         break;
       default:
         this.#text(name, event);
     }
+  }
+
+  #fail(response: JsonObject): void {
+    assert.equal(response['status'], 'failed');
+    this.failure = textAt(objectAt(response, 'error'), 'message');
+    // The gateway's own error for a stream that breaks off repeats no items.
+    if (asArray(response['output']).length > 0) this.#hasItems(response);
+    for (const { type, said, whole = {} } of this.#items) this.#understand(type, said, whole);
+  }
+
+  #hasItems(response: JsonObject): void {
+    const wholes = this.#items.map(({ whole }) => whole);
+    assert.deepEqual(asArray(response['output']), wholes, 'the output has other items');
   }
 
   #item(event: JsonObject) {
@@ -293,11 +355,7 @@ class StrictResponses extends StrictClient {
 
   #end(name: string, response: JsonObject): void {
     assert.equal(`response.${String(response['status'])}`, name);
-    assert.deepEqual(
-      asArray(response['output']),
-      this.#items.map(({ whole }) => whole),
-      'the output has other items',
-    );
+    this.#hasItems(response);
     for (const { type, said, whole = {} } of this.#items) this.#understand(type, said, whole);
     this.understood.reason = asObject(response['incomplete_details'])?.['reason'] ?? 'completed';
     const usage = asObject(response['usage']);
@@ -307,11 +365,21 @@ class StrictResponses extends StrictClient {
   }
 
   /** Items that were under way at the same time stand in the order in which they began. */
-  #understand(type: string, said: string, { call_id: id, name }: JsonObject): void {
-    if (type === 'message') this.understood.text += said;
-    else if (type === 'reasoning') this.understood.reasoning += said;
+  #understand(type: string, said: string, { call_id: id, name, content }: JsonObject): void {
+    const { citations } = this.understood;
+    if (type === 'message') {
+      this.understood.text += said;
+      citations.push(...responsesCitations(content));
+    } else if (type === 'reasoning') this.understood.reasoning += said;
     else this.understood.calls.push({ id, name, isText: type === 'custom_tool_call', input: said });
   }
+}
+
+function responsesCitations(content: unknown): Understood['citations'] {
+  return asArray(content).flatMap((each) => {
+    const part = asObject(each) ?? {};
+    return asArray(part['annotations']).map((cited) => citationOf(asObject(cited) ?? {}, asText(part['text'])));
+  });
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -322,18 +390,16 @@ const KINDS: Readonly<Record<string, string>> = {
   custom_tool_call_input: 'custom_tool_call',
 };
 
-/** What a client understands of an unstreamed answer. */
-export function understoodBody(client: Client, body: JsonObject): Understood {
-  return BODIES[client](body);
-}
-
-const BODIES: Readonly<Record<Client, (body: JsonObject) => Understood>> = {
-  chat: (body) => {
-    const choice = asObject(asArray(body['choices'])[0]) ?? {};
+/** What a client of Chat understands of each answer in a body. */
+export function chatChoices(body: JsonObject): readonly Understood[] {
+  const usage = asObject(body['usage']);
+  return asArray(body['choices']).map((given, at) => {
+    const choice = asObject(given) ?? {};
+    assert.equal(choice['index'], at);
     const message = asObject(choice['message']) ?? {};
-    const usage = asObject(body['usage']);
+    const text = asText(message['content']) + asText(message['refusal']);
     return {
-      text: asText(message['content']) + asText(message['refusal']),
+      text,
       reasoning: '',
       calls: asArray(message['tool_calls']).map((each) => {
         const call = asObject(each) ?? {};
@@ -342,10 +408,20 @@ const BODIES: Readonly<Record<Client, (body: JsonObject) => Understood>> = {
         const input = textAt(called, isText ? 'input' : 'arguments');
         return { id: call['id'], name: called['name'], isText, input };
       }),
+      citations: chatCitations(message, text),
       reason: choice['finish_reason'],
       usage: usage && { input: sum(usage, 'prompt_tokens'), output: sum(usage, 'completion_tokens') },
     };
-  },
+  });
+}
+
+/** What a client understands of an unstreamed answer. */
+export function understoodBody(client: Client, body: JsonObject): Understood {
+  return BODIES[client](body);
+}
+
+const BODIES: Readonly<Record<Client, (body: JsonObject) => Understood>> = {
+  chat: (body) => chatChoices(body)[0] ?? nothing(),
   messages: (body) => {
     const blocks = asArray(body['content']).map((block) => asObject(block) ?? {});
     return {
@@ -353,6 +429,9 @@ const BODIES: Readonly<Record<Client, (body: JsonObject) => Understood>> = {
       reasoning: blocks.map(({ thinking }) => asText(thinking)).join(''),
       calls: blocks.flatMap(({ type, id, name, input }) =>
         type === 'tool_use' ? [{ id, name, isText: false, input: JSON.stringify(input) }] : [],
+      ),
+      citations: blocks.flatMap(({ citations }) =>
+        asArray(citations).map((each) => messagesCitation(asObject(each) ?? {})),
       ),
       reason: body['stop_reason'],
       usage: messagesUsage(objectAt(body, 'usage')),
@@ -370,6 +449,7 @@ const BODIES: Readonly<Record<Client, (body: JsonObject) => Understood>> = {
         const isText = type === 'custom_tool_call';
         return isText || type === 'function_call' ? [{ id, name, isText, input: asText(isText ? text : json) }] : [];
       }),
+      citations: items.flatMap(({ content }) => responsesCitations(content)),
       reason: asObject(body['incomplete_details'])?.['reason'] ?? body['status'],
       usage: usage && { input: sum(usage, 'input_tokens'), output: sum(usage, 'output_tokens') },
     };
