@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import type { AnswerEvent, AnswerReader } from '../core/catalog/answer';
+import { toCurrent } from '../core/catalog/adapters';
+import type { AnswerError, AnswerEvent, AnswerReader } from '../core/catalog/answer';
 import { type Conversation, NotTranslatable, type Turn } from '../core/catalog/conversation';
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
 import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
+import { Translation } from '../core/dialects/translation';
+import { asObject, type JsonObject } from '../core/json-values';
 import type { Schema, Settings } from '../core/settings';
 import { SseSplitter } from '../core/wire/sse';
 
@@ -48,6 +51,7 @@ export function dialectConformance<S extends Schema>(subject: DialectSubject<S>)
   return [
     ...requestChecks(subject),
     ...subject.streams.flatMap((stream) => streamChecks(subject, stream)),
+    ...errorChecks(subject),
     ...subject.bodies.map((body) => bodyCheck(subject, body)),
     ...subject.failures.map((failure) => failureCheck(subject, failure)),
   ];
@@ -170,6 +174,75 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
       }
     }),
   ];
+}
+
+/** The members in which each protocol of clients tells an error in the middle of a stream. */
+const ERRORS = {
+  messages: (event: JsonObject) => event['error'],
+  chat: (event: JsonObject) => event['error'],
+  responses: (event: JsonObject) => asObject(event['response'])?.['error'],
+} as const;
+
+const PROTOCOLS = ['messages', 'chat', 'responses'] as const;
+
+type Frame = ReturnType<typeof framesOf>[number];
+
+/** Checks each whole stream with each recorded error behind its first content, for the clients of each protocol. */
+function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>): DialectCheck[] {
+  const errors = streams.flatMap(({ ends, bytes }) => {
+    const reader = adapter.answer(callOf(TALK));
+    const frame = ends === 'error' ? framesOf([bytes]).find((each) => errorIn(reader, each) !== undefined) : undefined;
+    return frame === undefined ? [] : [frame];
+  });
+  return streams.flatMap(({ name, ends, bytes }) => {
+    const before = ends === 'error' ? [] : untilContent(adapter.answer(callOf(TALK)), framesOf([bytes]));
+    if (before.length === 0 || errors.length === 0) return [];
+    return PROTOCOLS.map((protocol) => ({
+      name: `stream ${name}: an error behind content is told to clients of ${protocol}`,
+      run: () => {
+        for (const error of errors) tellsError(adapter, protocol, before, error);
+      },
+    }));
+  });
+}
+
+function errorIn(reader: AnswerReader, frame: Frame): AnswerError | undefined {
+  for (const said of reader.event(frame)) if (said.is === 'error') return said.error;
+  return undefined;
+}
+
+/** The frames up to the first that says something; none where that ends the answer, too. */
+function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly Frame[] {
+  for (const [at, frame] of frames.entries()) {
+    const said = reader.event(frame);
+    if (said.some(({ is }) => is === 'finish')) return [];
+    if (said.some(({ is }) => is === 'add')) return frames.slice(0, at + 1);
+  }
+  return [];
+}
+
+function tellsError<S extends Schema>(
+  adapter: TranslatingAdapter<S>,
+  protocol: keyof typeof ERRORS,
+  before: readonly Frame[],
+  frame: Frame,
+): void {
+  const [asked, model] = [callOf(TALK), { name: 'model-1' }];
+  const candidate = {
+    adapter: toCurrent(adapter),
+    dialect: 'own',
+    model,
+    upstream: { name: 'upstream-1' },
+  } as const;
+  const translation = new Translation(candidate, { requestId: 'request-1', protocol, asked, request: {} });
+  const given = before.flatMap((each) => translation.event(each).written);
+  const { note, written } = translation.event(frame);
+  assert(note.error !== undefined, 'the event is no error behind content');
+  const told = [...given, ...written].map(({ data }) => asObject(ERRORS[protocol](asObject(JSON.parse(data)) ?? {})));
+  const reader = adapter.answer(asked);
+  for (const each of before) reader.event(each);
+  assert.equal(told.at(-1)?.['message'], errorIn(reader, frame)?.message);
+  assert.equal(told.filter((each) => each !== undefined).length, 1, 'the error is told once, and last');
 }
 
 function bodyCheck<S extends Schema>({ adapter }: DialectSubject<S>, body: RecordedAnswer): DialectCheck {

@@ -11,6 +11,12 @@ import { clientDialect } from './client-dialects';
 import { seal } from './seal';
 import { TextTools } from './text-tools';
 
+/** What of the candidate that answers has to be known. */
+export type Answering = Pick<Candidate, 'adapter' | 'dialect'> & {
+  readonly model: Pick<Candidate['model'], 'name'>;
+  readonly upstream: Pick<Candidate['upstream'], 'name'>;
+};
+
 /** The call whose answer is translated. */
 export interface TranslatedFor {
   readonly requestId: string;
@@ -40,7 +46,7 @@ export interface TranslatedBody {
  * for native calls, so that the bill is the same.
  */
 export class Translation {
-  readonly #candidate: Candidate;
+  readonly #candidate: Answering;
   readonly #call: TranslatedFor;
   readonly #reader: AnswerReader;
   readonly #texts: TextTools;
@@ -52,7 +58,7 @@ export class Translation {
   /** An event made its reader or its writer throw. */
   #hasFailed = false;
 
-  constructor(candidate: Candidate, call: TranslatedFor) {
+  constructor(candidate: Answering, call: TranslatedFor) {
     const { adapter, dialect, model, upstream } = candidate;
     this.#candidate = candidate;
     this.#call = call;
@@ -165,7 +171,7 @@ const NOTHING: TranslatedEvent = { note: {}, written: [] };
 const UNSAID: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
 const END: AnswerEvent = { is: 'end' };
 
-function ownReader({ adapter }: Candidate, { asked }: TranslatedFor): AnswerReader {
+function ownReader({ adapter }: Answering, { asked }: TranslatedFor): AnswerReader {
   if (adapter.own === undefined) throw new Error(`the adapter "${adapter.name}" has no dialect of its own`);
   return adapter.own.answer(asked);
 }

@@ -1,6 +1,10 @@
 import { expect } from 'chai';
+import { dialectConformance, type RecordedAnswer } from '../../conformance/dialect';
 import { type ConformanceSubject, sampleRecordings, upstreamConformance } from '../../conformance/upstream';
+import type { AnswerReader } from '../../core/catalog/answer';
+import type { TranslatedCall } from '../../core/catalog/upstream';
 import chat from '../../plugins/upstreams/chat';
+import gemini from '../../plugins/upstreams/gemini';
 
 const SAMPLES = sampleRecordings('chat');
 const SUBJECT: ConformanceSubject = { adapter: chat, settings: {}, protocol: 'chat', ...SAMPLES, streams: [] };
@@ -81,5 +85,51 @@ describe('the conformance suite for adapters', () => {
     expect(failing({ bodies: [{ ...body, verdict: 'relay' }] })).to.deep.equal(judged);
     const silent = { ...chat, readBody: () => ({ usage: { passes: [] }, contentBytes: 0 }) };
     expect(failing({ adapter: silent, bodies: [{ ...body, verdict: 'next' }] })).to.deep.equal(judged);
+  });
+});
+
+describe('the conformance suite for dialects', () => {
+  /** Tells no error behind content. */
+  const silent = {
+    ...gemini,
+    answer: (call: TranslatedCall) => {
+      const reader = gemini.answer(call);
+      let hasSaid = false;
+      const event: AnswerReader['event'] = (given) => {
+        const said = reader.event(given).filter(({ is }) => is !== 'error' || !hasSaid);
+        hasSaid ||= said.some(({ is }) => is === 'add');
+        return said;
+      };
+      return { event, body: (body: unknown) => reader.body(body), end: () => reader.end() };
+    },
+  };
+  const bytesOf = (...events: readonly object[]) =>
+    Buffer.from(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(''));
+  const hi = { candidates: [{ index: 0, content: { parts: [{ text: 'Hi' }] } }] };
+  const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 1, totalTokenCount: 4 };
+  const last = { candidates: [{ index: 0, finishReason: 'STOP' }], usageMetadata };
+  const streams: readonly RecordedAnswer[] = [
+    { name: 'text', bytes: bytesOf(hi, last), text: 'Hi', usage: { input: 3, output: 1 }, ends: 'end' },
+    { name: 'error', bytes: bytesOf({ error: { message: 'No.' } }), text: '', usage: {}, ends: 'error' },
+  ];
+  const told = (adapter: typeof gemini) =>
+    dialectConformance({ adapter, settings: { version: 'v1beta' }, streams, bodies: [], failures: [] }).flatMap(
+      ({ name, run }) => {
+        try {
+          run();
+          return [];
+        } catch {
+          return [name];
+        }
+      },
+    );
+
+  it('finds an error behind content that is not told', () => {
+    expect(told(gemini)).to.deep.equal([]);
+    expect(told(silent)).to.deep.equal(
+      ['messages', 'chat', 'responses'].map(
+        (protocol) => `stream text: an error behind content is told to clients of ${protocol}`,
+      ),
+    );
   });
 });
