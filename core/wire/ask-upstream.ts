@@ -75,8 +75,9 @@ export function outgoing(
   const { protocol, operation, stream, query, headers, members } = request;
   const { streamUsage } = upstream;
   const call: ModelCall = { protocol, operation, model: model.name, stream, query, headers, members, streamUsage };
-  const wanted = request.prepared ?? adapter.request(call, upstream.adapterSettings);
-  const edits = [...(request.edits ?? []), ...wanted.edits, ...prefillOf(adapter, call, request.beginning), ...further];
+  const begun = prefillOf(adapter, call, request.beginning);
+  const wanted = request.prepared ?? adapter.request(withSet(call, begun), upstream.adapterSettings);
+  const edits = [...(request.edits ?? []), ...begun, ...wanted.edits, ...further];
   const { chunks, byteLength } = applyBodyEdits(request.body, edits, changesInside(request, model));
   return {
     path: basePath(upstream.url) + wanted.path,
@@ -114,6 +115,14 @@ function prefillOf(
   beginning: UpstreamCall['beginning'],
 ): readonly BodyEdit[] {
   return beginning === undefined ? [] : (continuation?.prefill(call, beginning) ?? []);
+}
+
+/** The call as the adapter has to see it: with what the edits set. */
+function withSet(call: ModelCall, edits: readonly BodyEdit[]): ModelCall {
+  if (edits.length === 0) return call;
+  const members = new Map(call.members);
+  for (const edit of edits) if ('set' in edit) members.set(edit.member, edit.set);
+  return { ...call, members };
 }
 
 function basePath({ pathname }: URL): string {

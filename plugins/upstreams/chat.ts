@@ -7,15 +7,26 @@ import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
 import { unknownNumbers } from './unknown-numbers';
 
+const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
+
 /** The Chat protocol (chat completions), with the reasoning fields several vendors have added to it. */
 export default defineAdapter({
   contract: 'upstream/2',
   name: 'chat',
   protocols: ['chat'],
-  schema: ADDRESS_SCHEMA,
+  schema: {
+    ...ADDRESS_SCHEMA,
+    properties: {
+      ...ADDRESS_SCHEMA.properties,
+      limit: {
+        description: 'The member in which calls of Chat say how long the answer may be. Default: as the call says it.',
+        enum: LIMITS,
+      },
+    },
+  },
 
   request(call, settings) {
-    const edits = standardEdits(call);
+    const edits = [...standardEdits(call), ...limitEdits(call, settings.limit)];
     if (call.stream && call.streamUsage) edits.push(askForUsage(call));
     return {
       path: addressOf(call, settings, '/v1/chat/completions'),
@@ -48,6 +59,15 @@ export default defineAdapter({
     return { usage: readUsage(answer), contentBytes };
   },
 });
+
+/** Says the limit in the one member that the upstream takes: newer models refuse `max_tokens`, and older servers know no other. */
+function limitEdits({ members }: ModelCall, wanted: (typeof LIMITS)[number] | undefined): BodyEdit[] {
+  const others = LIMITS.filter((member) => member !== wanted && members.has(member));
+  if (wanted === undefined || others.length === 0) return [];
+  const said = LIMITS.map((member) => members.get(member) ?? 'null').filter((limit) => limit !== 'null');
+  const limit = said.length === 0 ? [] : [{ member: wanted, set: String(Math.min(...said.map(Number))) }];
+  return [...others.map((member) => ({ member, drop: true as const })), ...limit];
+}
 
 /** Without include_usage a stream ends without token counts, and the call could not be priced. */
 function askForUsage(call: ModelCall): BodyEdit {
