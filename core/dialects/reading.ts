@@ -22,6 +22,8 @@ export interface Reading {
   readonly unknownMembers: readonly string[];
   /** How many times the model's `toolOverheadTokens` are read. */
   readonly toolOverheads: number;
+  /** Whether there are tools, wherever the request names them. */
+  readonly hasTools: boolean;
   /** How many further times the vendor may run the model, each with an input of up to the context window. */
   readonly furtherPasses: number;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
@@ -116,6 +118,7 @@ const NOTHING: Reading = {
   heldMembers: [],
   unknownMembers: [],
   toolOverheads: 0,
+  hasTools: false,
   furtherPasses: 0,
   furtherAnswers: 0,
   predictedTokens: 0,

@@ -183,6 +183,7 @@ function readingOf(
 ): Reading {
   const { parts, members, inputs } = observer;
   const prediction = members.places.get('prediction');
+  const toolOverheads = observer.toolOverheads + parts.toolOverheads + (members.places.has('functions') ? 1 : 0);
   const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
     textTokens: tokens - parts.base64Tokens - (inputs?.tokenBytes ?? 0),
     images: parts.images,
@@ -192,7 +193,8 @@ function readingOf(
     isUnbounded: parts.isUnbounded || weighed.isUnbounded || kept?.tokens === null,
     heldMembers: weighed.heldMembers,
     unknownMembers: weighed.unknownMembers.concat(parts.unknownTypes),
-    toolOverheads: observer.toolOverheads + parts.toolOverheads + (members.places.has('functions') ? 1 : 0),
+    toolOverheads,
+    hasTools: toolOverheads > 0 || parts.hasTools,
     furtherPasses: Math.max(observer.furtherPasses, parts.furtherPasses) + weighed.furtherPasses,
     furtherAnswers: weighed.furtherAnswers + parts.furtherAnswers,
     predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,

@@ -127,6 +127,7 @@ export class PartReader {
   furtherAnswers = 0;
   /** How many times the model's `toolOverheadTokens` such tools take. */
   toolOverheads = 0;
+  hasTools = false;
   /** The item that ended last names one that its account must have got. */
   isReference = false;
   readonly unknownTypes: string[] = [];
@@ -257,6 +258,7 @@ export class PartReader {
 
   /** A tool without a type runs at the client, as in `tools`. */
   #addedTool(frame: Frame): void {
+    this.hasTools = true;
     if (!frame.hasType && !frame.isAmbiguous) return;
     const tool = toolRule(this.#dialect, frame.unknownType ?? frame.word?.word ?? '');
     const rules = tool === undefined ? [] : rulesOf(tool);

@@ -134,7 +134,7 @@ function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: Mod
 function inputTokens({ reading, inputs = 1 }: ModelRequest, { model, upstream, dialect }: Candidate): number {
   const context = model.context * inputs;
   // Vendors of Messages add a definition of their own to calls with tools, which the client's dialect may count as none.
-  const overhead = dialect === undefined ? 0 : model.toolOverheadTokens;
+  const overhead = dialect === undefined || !reading.hasTools ? 0 : model.toolOverheadTokens;
   const ofBody = isWholeContext(reading, model, upstream)
     ? context
     : Math.min(bodyTokens(reading, model) + overhead, context);

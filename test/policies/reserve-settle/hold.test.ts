@@ -155,6 +155,17 @@ describe('the hold', () => {
       expect(holdFor(request, [goesOn, { ...translated, dialect: 'messages' }])).to.equal(3_000n + 70n);
     });
 
+    it("covers the vendor's own words about tools for a call that is translated, where it has tools", () => {
+      const model = { ...simple, toolOverheadTokens: 300 };
+      const translated = { ...sampleCandidate('a', { model }), dialect: 'messages' as const };
+      const held = (hasTools: boolean) => {
+        const reading: Reading = { ...textReading(1_000), cacheWrites: 'none', hasTools };
+        return holdFor(sampleModelRequest({ maxOutputTokens: 7, reading }), [translated]);
+      };
+      expect(held(true) - held(false)).to.equal(300n);
+      expect(held(false)).to.equal(1_000n + 70n);
+    });
+
     it('covers two answers when the caller names no limit that they could share', () => {
       expect(holdFor(sampleModelRequest({ stream: true }), both)).to.equal(3_000n + 8_000n);
     });
