@@ -61,7 +61,10 @@ const KEY_LIST: readonly Buffer[] = Object.values(KEYS);
 /** A body may have any number of parts of unknown types: so many are named. */
 const MOST_UNKNOWN = 10;
 
-const DATA_URL = /^"data:[^,"\\]{0,200};base64,/i;
+/** Some programs write every `/` as `\/`. */
+const IMAGE_DATA = /^"data:image\\?\/[^,"\\]{0,200};base64,/i;
+const FILE_DATA = /^"data:[^,"\\]{0,200};base64,/i;
+const DATA_URL = /^"data:/i;
 const MAX_DATA_URL_HEAD_BYTES = 256;
 
 /** Why a call cannot be served. */
@@ -89,6 +92,8 @@ class Frame {
   start = 0;
   /** It has a signature that the gateway has sealed for a client of another dialect. */
   isSealed = false;
+  /** It brings its content itself, as something else than an image. */
+  isNoImage = false;
   /** A key that decides stands twice: readers differ in which one counts. */
   isAmbiguous = false;
 
@@ -103,6 +108,7 @@ class Frame {
     this.dataBytes = 0;
     this.dataTokens = 0;
     this.isSealed = false;
+    this.isNoImage = false;
     this.isAmbiguous = false;
   }
 }
@@ -247,6 +253,7 @@ export class PartReader {
       noteSource(owner, (owner.key === KEYS.source ? type : frame.source) ?? '');
       owner.dataBytes += frame.dataBytes;
       owner.dataTokens += frame.dataTokens;
+      owner.isNoImage ||= frame.isNoImage;
       owner.isAmbiguous ||= frame.isAmbiguous;
       return;
     }
@@ -313,8 +320,9 @@ export class PartReader {
     this.#count(rule, frame);
   }
 
-  #count(rule: PartRule, { dataBytes, dataTokens }: Frame): void {
+  #count(rule: PartRule, { dataBytes, dataTokens, isNoImage }: Frame): void {
     if (rule.counts === 'image') this.images += 1;
+    else if (rule.counts === 'imageByUrl' && isNoImage) this.isUnbounded = true;
     else if (rule.counts === 'imageByUrl') this.imagesByUrl += 1;
     else if (rule.counts === 'document') this.documents += 1;
     else if (rule.class === 'outside') this.isUnbounded = true;
@@ -356,10 +364,13 @@ function noteSource(frame: Frame, source: string): void {
   frame.source = source;
 }
 
-/** An address, or a data URL that brings the content itself. */
+/** An address, or a data URL that brings the content itself. What is no image there may be read as text, or unpacked. */
 function noteAddress(frame: Frame, key: Buffer, token: JsonToken): void {
-  const head = DATA_URL.exec(token.head(MAX_DATA_URL_HEAD_BYTES))?.[0];
+  const isFile = key === KEYS.fileData;
+  const beginning = token.head(MAX_DATA_URL_HEAD_BYTES);
+  const head = (isFile ? FILE_DATA : IMAGE_DATA).exec(beginning)?.[0];
   if (head !== undefined) noteData(frame, token, head.length);
-  if (key === KEYS.fileData) noteSource(frame, 'file_data');
+  else frame.isNoImage ||= DATA_URL.test(beginning);
+  if (isFile) noteSource(frame, 'file_data');
   else noteSource(frame, head === undefined ? 'url' : 'data');
 }

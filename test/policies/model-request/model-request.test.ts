@@ -276,6 +276,15 @@ describe('what the vendor reads beside the body', () => {
   const pdf = { type: 'document', source: byUrl };
   const raw = (part: string) => `{"model":"large","max_tokens":1,"messages":[{"role":"user","content":[${part}]}]}`;
 
+  const noImage = (url: string): [string, unknown, object, Sent][] => [
+    ['an image that is none', [{ type: 'image_url', image_url: { url } }], { ...plain, isUnbounded: true }, CHAT_PATH],
+    [
+      'an image that is none, as a bare address',
+      [{ type: 'image_url', image_url: url }],
+      { ...plain, isUnbounded: true },
+      CHAT_PATH,
+    ],
+  ];
   const PARTS: readonly [string, unknown, object, Sent?][] = [
     ['text', [text], plain],
     ['an image by URL', [image], { ...plain, imagesByUrl: 1 }],
@@ -314,6 +323,7 @@ describe('what the vendor reads beside the body', () => {
       { ...plain, documents: 1 },
       CHAT_PATH,
     ],
+    ...['data:text/plain;base64,QUJD', 'data:application/pdf;base64,QUJD', 'data:image/png,QUJD'].flatMap(noImage),
     [
       'an image as a bare address',
       [{ type: 'image_url', image_url: 'https://x.example/a' }],
