@@ -87,17 +87,40 @@ function placeOf({ plugin: { name }, package: packageName }: LoadedPlugin): stri
   return `"${name}" (${packageName} in system.config.yml)`;
 }
 
+/** Within one plugin a word may stand where another route has `{name}`: it goes first. Between plugins it would take calls away. */
 function refuseTwins(owners: ReadonlyMap<Route, LoadedPlugin>): void {
-  const known = new Map<string, LoadedPlugin>();
-  for (const [{ listener, method, path }, owner] of owners) {
-    const address = `${listener} ${method} ${path.replace(/\{\w+/g, '{')}`;
-    const other = known.get(address);
-    if (other !== undefined)
+  const known: [Route, LoadedPlugin][] = [];
+  for (const [route, owner] of owners) {
+    const { listener, method, path } = route;
+    const twin = known.find(([other, otherOwner]) => answerAlike(route, other, owner === otherOwner));
+    if (twin !== undefined) {
+      const [other, otherOwner] = twin;
+      const as = other.path === path ? '' : `, one as ${other.method} ${other.path}`;
       throw new StartFailure(
-        `The plugins ${placeOf(other)} and ${placeOf(owner)} both answer ${method} ${path} (${listener} listener).`,
+        `The plugins ${placeOf(otherOwner)} and ${placeOf(owner)} both answer ${method} ${path}${as} (${listener} listener).`,
       );
-    known.set(address, owner);
+    }
+    known.push([route, owner]);
   }
+}
+
+const ANY_METHOD = '*';
+const NAMED = /^\{\w+\}$/;
+
+/** Whether a path exists that both routes answer; of one plugin, whether all paths are the same. What ends in `{name...}` is for what is left. */
+function answerAlike(one: Route, other: Route, isOfOne: boolean): boolean {
+  const isSameMethod = one.method === other.method || (!isOfOne && [one.method, other.method].includes(ANY_METHOD));
+  if (one.listener !== other.listener || !isSameMethod) return false;
+  const [segments, others] = [segmentsOf(one), segmentsOf(other)];
+  if (segments.length !== others.length) return false;
+  return segments.every((segment, at) => {
+    const counterpart = others[at] ?? '';
+    return segment === counterpart || (!isOfOne && [segment, counterpart].some((each) => NAMED.test(each)));
+  });
+}
+
+function segmentsOf({ path }: Route): readonly string[] {
+  return path.replace(/\{\w+/g, '{name').split('/');
 }
 
 /** Model calls are looked up before routes: a route at the address of one would never be reached. */

@@ -56,6 +56,31 @@ describe('The routes of plugins', () => {
   });
 
   for (const [method, path] of [
+    ['GET', '/v1/things/latest'],
+    ['GET', '/v1/{kind}/{id}'],
+    ['*', '/v1/things/{id}'],
+  ] as const) {
+    it(`are refused with both plugins when one takes a path of the other: ${method} ${path}`, () => {
+      const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
+      const thief = plugin('thief', { routes: () => [route(method, path)] });
+      for (const plugins of [
+        [one, thief],
+        [thief, one],
+      ])
+        expect(refusal(...plugins))
+          .to.match(/"one".*"thief"|"thief".*"one"/)
+          .and.include('both answer');
+    });
+  }
+
+  it('are accepted with a word in the place of a name within one plugin, and with what is left for another', () => {
+    const routes = [route('GET', '/v1/things/{id}'), route('GET', '/v1/things/latest')];
+    const rest = [route('GET', '/v1/{rest...}')];
+    const plugins = [plugin('one', { routes: () => routes }), plugin('other', { routes: () => rest })];
+    expect(routesOf(plugins, GATEWAY)).to.deep.equal([...routes, ...rest]);
+  });
+
+  for (const [method, path] of [
     ['POST', '/v1/messages'],
     ['*', '/cost/v1/messages'],
     ['POST', '/{strategy}/v1/messages'],
