@@ -94,7 +94,7 @@ function orRefusal(write: () => unknown): unknown {
   try {
     return write();
   } catch (error) {
-    if (error instanceof NotTranslatable) return error.what;
+    if (error instanceof NotTranslatable) return error.message;
     throw error;
   }
 }
@@ -124,7 +124,7 @@ function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S
       },
     },
     {
-      name: 'request: tells the beginning of an answer from a whole one, or refuses one of them',
+      name: 'request: tells the beginning of an answer from a whole one, or refuses them with reasons of their own',
       run: () => {
         const answered: Conversation = { ...TALK, turns: TALK.turns.slice(0, 1).concat(SAID) };
         const [begun, whole] = [{ ...answered, isBegun: true }, answered].map((each) => orRefusal(() => request(each)));

@@ -288,12 +288,14 @@ describe('Calls in one protocol to upstreams that speak another', function () {
         ['messages', 'responses'],
         ['messages', 'gemini'],
         ['chat', 'messages'],
+        ['chat', 'gemini'],
+        ['responses', 'gemini'],
       ] as const;
       for (const [from, to] of ways) {
         const body = askIn(from, { model: `${to}-model`, messages: talk });
         const refused = await gateway.call(PATH[from], { key, body });
         expect(refused.status, `${from} to ${to}`).to.equal(400);
-        expect(refused.text).to.contain('`messages` ends with').and.to.contain('NOT_TRANSLATABLE');
+        expect(refused.text).to.contain(' ends with ').and.to.contain('NOT_TRANSLATABLE');
       }
       expect(upstream.calls).to.have.length(0);
     });

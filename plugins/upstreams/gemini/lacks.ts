@@ -33,6 +33,12 @@ export const LACKS: readonly Lack[] = [
   },
   NO_TOOL,
   { feature: 'isBegun', fate: 'refused', why: 'ends with the beginning of an answer, which has no place there' },
+  {
+    feature: 'isBegun',
+    fate: 'refused',
+    when: 'it is absent, and the last turn is one of the assistant',
+    why: 'ends with an answer, and the last turn must be one of the user there',
+  },
   { feature: 'audio', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
   { feature: 'image', ...NO_TYPE },
   { feature: 'document', ...NO_TYPE },

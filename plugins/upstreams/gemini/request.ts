@@ -101,6 +101,8 @@ function contentsOf(call: TranslatedCall): readonly JsonObject[] {
     if (last?.role === role) last.parts.push(...parts);
     else contents.push({ role, parts: [...parts] });
   }
+  if (contents.at(-1)?.role === 'model')
+    throw new NotTranslatable('isBegun', 'ends with an answer, and the last turn must be one of the user there');
   return contents;
 }
 
