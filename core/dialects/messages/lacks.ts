@@ -71,11 +71,6 @@ export const LACKS: readonly Lack[] = [
   { feature: 'seed', fate: 'dropped', why: 'has no place in Messages' },
   { feature: 'verbosity', fate: 'dropped', why: 'has no place in Messages' },
   {
-    feature: 'cacheKey',
-    fate: 'dropped',
-    why: 'has no name there: the instructions and the last turn are marked with `cache_control` instead',
-  },
-  {
     feature: 'user',
     fate: 'dropped',
     when: `longer than ${LONGEST_USER} characters`,
