@@ -61,7 +61,7 @@ function commandLine(): Command {
     .option('--warmup-seconds <n>', 'length of the uncounted run before the first round', number)
     .option('--connections <n>', 'connections of wrk; kill: clients', positive)
     .option('--body-bytes <n>', 'body: size of a body', positive)
-    .option('--calls <n>', 'body, sandbox: calls of a round, one after the other', positive)
+    .option('--calls <n>', 'body, sandbox: calls of a round, one after the other; records: calls of a round', positive)
     .option('--streams <n>', 'stream: streams at once', positive)
     .option('--events <n>', 'stream: events of a stream', positive)
     .option('--gap-ms <n>', 'stream: time between two events', positive)

@@ -9,6 +9,7 @@ import { kill } from './kill';
 import { latency } from './latency';
 import { ledger } from './ledger';
 import { parts } from './parts';
+import { records } from './records';
 import { rollout } from './rollout';
 import { routing } from './routing';
 import { sandbox } from './sandbox';
@@ -23,6 +24,7 @@ export const SCENARIOS: readonly Scenario[] = [
   body,
   ledger,
   parts,
+  records,
   stream,
   routing,
   rollout,
