@@ -204,6 +204,7 @@ CREATE TABLE ledger_entries (
   created_at timestamp with time zone NOT NULL,
   written_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   of_call boolean DEFAULT false NOT NULL,
+  calls integer,
   CONSTRAINT ledger_entries_once UNIQUE (account_id, rid, kind, created_at),
   CONSTRAINT ledger_entries_kind_check CHECK ((kind = ANY (ARRAY['credit'::text, 'charge'::text, 'release'::text, 'expire'::text])))
 ) PARTITION BY RANGE (created_at);
@@ -561,7 +562,7 @@ CREATE TABLE upstream_attempts (
   cost_e14 numeric NOT NULL,
   CONSTRAINT upstream_attempts_once UNIQUE (request_id, number, created_at)
 ) PARTITION BY RANGE (created_at);
-CREATE INDEX upstream_attempts_by_upstream ON upstream_attempts USING btree (upstream, created_at);
+CREATE INDEX upstream_attempts_by_time ON upstream_attempts USING brin (created_at);
 
 -- One row per call: what it asked for, how it ended, what it cost.
 CREATE TABLE usage_records (
@@ -603,20 +604,19 @@ CREATE TABLE usage_records (
   upstream_cost_e8 bigint,
   session_id text,
   agent_id text,
+  report_id uuid,
   CONSTRAINT usage_records_once UNIQUE (request_id, created_at),
   CONSTRAINT usage_records_billing_check CHECK ((billing = ANY (ARRAY['actual'::text, 'estimated'::text, 'released'::text, 'partial'::text, 'expired'::text])))
 ) PARTITION BY RANGE (created_at);
-CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, created_at, request_id) INCLUDE (calls, key_id, model, model_requested, upstream, status, error_code, first_token_ms, cost_e8, input_tokens, output_tokens, total_tokens, cache_creation_tokens, cache_read_tokens);
+CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, created_at, request_id);
 CREATE INDEX usage_records_by_agent ON usage_records USING btree (agent_id, created_at) WHERE (agent_id IS NOT NULL);
-CREATE INDEX usage_records_by_failure ON usage_records USING btree (account_id, status, created_at) WHERE (status <> 200);
-CREATE INDEX usage_records_by_failure_of_all ON usage_records USING btree (status, created_at) WHERE (status <> 200);
-CREATE INDEX usage_records_by_key ON usage_records USING btree (key_id, created_at) INCLUDE (calls, account_id, upstream, model, model_requested, status, error_code, first_token_ms, cost_e8, input_tokens, output_tokens, total_tokens, cache_creation_tokens, cache_read_tokens);
-CREATE INDEX usage_records_by_model ON usage_records USING btree (account_id, COALESCE(model, model_requested), created_at);
-CREATE INDEX usage_records_by_model_of_all ON usage_records USING btree (COALESCE(model, model_requested), created_at);
+CREATE INDEX usage_records_by_failure ON usage_records USING btree (status, created_at, account_id) WHERE (status <> 200);
+CREATE INDEX usage_records_by_key ON usage_records USING btree (key_id, created_at);
+CREATE INDEX usage_records_by_model ON usage_records USING btree (COALESCE(model, model_requested), created_at, account_id);
+CREATE UNIQUE INDEX usage_records_by_reservation ON usage_records USING btree (rid, created_at) WHERE (rid IS NOT NULL);
 CREATE INDEX usage_records_by_session ON usage_records USING btree (session_id, created_at) WHERE (session_id IS NOT NULL);
 CREATE INDEX usage_records_by_time ON usage_records USING btree (created_at, request_id);
-CREATE INDEX usage_records_by_upstream ON usage_records USING btree (account_id, upstream, created_at) INCLUDE (calls, key_id, model, model_requested, status, error_code, first_token_ms, cost_e8, input_tokens, output_tokens, total_tokens, cache_creation_tokens, cache_read_tokens);
-CREATE INDEX usage_records_by_upstream_of_all ON usage_records USING btree (upstream, created_at);
+CREATE INDEX usage_records_by_upstream ON usage_records USING btree (upstream, created_at, account_id);
 CREATE TRIGGER sum_usage_after_delete AFTER DELETE ON usage_records REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION sum_usage_after_delete();
 CREATE TRIGGER sum_usage_after_insert AFTER INSERT ON usage_records REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION sum_usage_after_insert();
 CREATE TRIGGER sum_usage_after_update AFTER UPDATE ON usage_records REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION sum_usage_after_update();

@@ -28,7 +28,7 @@ interface Field {
   /** Where it comes from: the record as a call writes it, the ledger's entry, or another table when it is read. */
   readonly from: 'record' | 'ledger' | 'read';
   /** In the record where it is absent. */
-  readonly otherwise?: string;
+  readonly otherwise?: number;
 }
 
 interface Made<C, S, M> extends Field {
@@ -83,7 +83,7 @@ export const USAGE_FIELDS = {
   responseTimeMs: field('response_time_ms', 'int', shape.integer, NOTHING_MORE),
   firstTokenMs: field('first_token_ms', 'int', shape.integer, MAYBE),
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
-  calls: field('calls', 'int', shape.integer, { otherwise: '1' }),
+  calls: field('calls', 'int', shape.integer, { otherwise: 1 }),
   passes: field('passes', 'jsonb', listOf({ type: 'object' }), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated')), MAYBE),
   sessionId: field('session_id', 'text', shape.text, MAYBE),
@@ -143,6 +143,8 @@ export function usageShapes(...audiences: readonly Audience[]): Readonly<Record<
   return Object.fromEntries(shown.map(([name, each]) => [name, each.isOptional ? orNull(each.shape) : each.shape]));
 }
 
+const WRITTEN = ENTRIES.filter(([, { from }]) => from !== 'read');
+
 /** How the INSERT of rows that come as JSON names them: columns, values, and the types in the JSON. */
 export const USAGE_SQL = {
   columns: inserted(([, { column }]) => column),
@@ -152,10 +154,13 @@ export const USAGE_SQL = {
   types: inserted(([name, { sql }]) => `"${jsonName(name)}" ${sql}`),
 };
 
+/** The same columns for COPY, each with the name of its value in the JSON. */
+export const USAGE_COPY = WRITTEN.map(([name, { column, sql, otherwise }]) => {
+  return { name: jsonName(name), column, sql, otherwise };
+});
+
 function inserted(text: (entry: [UsageField, Field]) => string): string {
-  return ENTRIES.filter(([, { from }]) => from !== 'read')
-    .map(text)
-    .join(', ');
+  return WRITTEN.map(text).join(', ');
 }
 
 /** Amounts come in units of 1e-8 USD. */

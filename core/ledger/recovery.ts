@@ -121,8 +121,9 @@ async function readAccounts(trx: Knex, after: string): Promise<readonly AccountR
 async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly AccountSnapshot[]> {
   const ids = JSON.stringify(accounts.map(({ id }) => id));
   const keys = groupByAccount(await readKeys(trx, ids));
-  const closed = groupByAccount(await readClosed(trx, ids));
-  const intents = new Map((await readIntents(trx, ids)).map((row) => [row.rid, toIntent(row)]));
+  const paid = await readIntents(trx, ids);
+  const intents = new Map(paid.map((row) => [row.rid, toIntent(row)]));
+  const closed = groupByAccount([...(await readClosed(trx, ids)), ...paid.filter(({ isReported }) => isReported)]);
   const open = groupByAccount(await readStillOpen(trx, accounts));
   return accounts.map(({ id, status, seq, posted }) => ({
     accountId: id,
@@ -215,7 +216,10 @@ interface ClosedRow {
   readonly shortfall: string;
 }
 
-/** What was written so lately that a repetition may still come; of a very busy account its last entries. */
+/**
+ * Reads what was written so lately that a repetition may still come; of a very busy account its last entries. The id of a report is no
+ * reservation. A call of a report that is settled again is looked up in Postgres.
+ */
 async function readClosed(trx: Knex, accountIds: string): Promise<readonly ClosedRow[]> {
   const { rows } = await trx.raw<{ rows: ClosedRow[] }>(
     `SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.kind, entry.key_id::text AS "keyId",
@@ -223,14 +227,15 @@ async function readClosed(trx: Knex, accountIds: string): Promise<readonly Close
      FROM jsonb_array_elements_text(:accountIds::jsonb) AS account
      JOIN ledger_accounts AS chain ON chain.account_id = account.value::uuid
      JOIN ledger_entries AS entry ON entry.account_id = chain.account_id AND entry.seq > chain.seq - ${CLOSED_AT_MOST}
-     WHERE entry.written_at > now() - interval '${CLOSED_MS} milliseconds'`,
+     WHERE entry.written_at > now() - interval '${CLOSED_MS} milliseconds' AND entry.calls IS NULL`,
     { accountIds },
   );
   return rows;
 }
 
-interface IntentRow {
-  readonly rid: string;
+interface IntentRow extends ClosedRow {
+  /** The call was charged by a report, and no entry has its reservation. */
+  readonly isReported: boolean;
   readonly requestId: string;
   readonly key: string;
   readonly body: string;
@@ -242,11 +247,13 @@ interface IntentRow {
  */
 async function readIntents(trx: Knex, accountIds: string): Promise<readonly IntentRow[]> {
   const { rows } = await trx.raw<{ rows: IntentRow[] }>(
-    `SELECT call.rid::text AS rid, call.request_id AS "requestId", call.routing -> 'intent' ->> 'key' AS key,
+    `SELECT account.value AS "accountId", call.rid::text AS rid, 'charge' AS kind, call.key_id::text AS "keyId",
+            (-call.cost_e8)::text AS amount, '0' AS shortfall,
+            call.report_id IS NOT NULL AS "isReported", call.request_id AS "requestId", call.routing -> 'intent' ->> 'key' AS key,
             call.routing -> 'intent' ->> 'body' AS body
      FROM jsonb_array_elements_text(:accountIds::jsonb) AS account
      CROSS JOIN LATERAL (
-       SELECT rid, request_id, routing, cost_e8 FROM usage_records
+       SELECT rid, report_id, key_id, request_id, routing, cost_e8 FROM usage_records
        WHERE account_id = account.value::uuid
          AND created_at > now() - interval '${CLOSED_MS + LONGEST_CALL_MS} milliseconds'
        ORDER BY created_at DESC LIMIT ${2 * CLOSED_AT_MOST}

@@ -15,7 +15,7 @@ export interface UsageFilters {
   readonly agent?: string | undefined;
 }
 
-/** Written as the indexes are: see migrations/0003-usage-records.ts and migrations/0017-sessions.ts. */
+/** Written as the indexes are: see migrations/0003-usage-records.ts, 0017-sessions.ts and 0019-records-of-reports.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
   { account, from, to, key, model, upstream, status, session, agent }: UsageFilters,

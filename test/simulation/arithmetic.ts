@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { costOf, type Price, plainPrice } from '../../core/catalog/price';
 import { usageOf } from '../../core/catalog/usage';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
-import { usageRowOf } from '../../core/ledger/outbox/rows';
+import { usageRowsOf } from '../../core/ledger/outbox/rows';
 import type { Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
 import { type Random, seeded } from '../support/random';
@@ -44,7 +44,7 @@ export async function dayOfCalls(calls: number, seed: number): Promise<Day> {
         if (entry.kind === 'credit') creditedE8 += entry.amountE8;
         if (entry.kind === 'charge') charges += 1;
         chargedE8 -= entry.kind === 'charge' ? entry.amountE8 : 0n;
-        recordedE8 += usageRowOf(entry)?.costE8 ?? 0n;
+        for (const { costE8 } of usageRowsOf(entry)) recordedE8 += costE8;
       }
       await ledger.trimOutbox(shard, entries);
     }

@@ -37,6 +37,7 @@ type Gate = <T>(work: () => T) => Promise<T>;
 const PARTS = [
   'SET LOCAL',
   'pg_try_advisory_xact_lock',
+  'AS closing ON true',
   'INSERT INTO ledger_entries',
   'INSERT INTO usage_records',
   'FROM accounts AS account LEFT JOIN ledger_accounts',
@@ -46,7 +47,6 @@ const PARTS = [
   'FROM credits AS credit',
   'FROM ledger_accounts',
   'entry.kind = wanted.kind',
-  'entry.rid = wanted.rid',
   'FROM billing_periods AS period',
 ] as const;
 const partsOf = new Map<string, (typeof PARTS)[number]>();
@@ -81,7 +81,11 @@ export class SimulatedDatabase {
       const own: Owner = { isDead };
       const pending: (() => void)[] = [];
       try {
-        const done = await work(this.#session(gate, own, (write) => pending.push(write)));
+        const trx = this.#session(gate, own, (write) => pending.push(write));
+        // No statement of a savepoint fails here.
+        const done = await work(
+          Object.assign(trx, { transaction: <U>(inner: (trx: Knex) => Promise<U>) => inner(trx) }),
+        );
         await gate(() => {
           for (const write of pending) write();
         });
@@ -128,7 +132,7 @@ export class SimulatedDatabase {
         return [...this.#chains.values()].map(toChain);
       case 'entry.kind = wanted.kind':
         return list<EntryRow>('wanted').filter((wanted) => this.entries.has(keyOf(wanted)));
-      case 'entry.rid = wanted.rid':
+      case 'AS closing ON true':
         return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
       case 'SET LOCAL':
       // Holds of sandboxes, where their plugin is loaded too: nobody has one.

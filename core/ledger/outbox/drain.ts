@@ -1,10 +1,13 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { eachAtOnce } from '../../each-at-once';
+import { canCopy } from '../../storage/copy';
+import { NotCopyable } from '../../storage/copy-rows';
 import { type Ledger, type OutboxEntry, SHARDS } from '../ledger';
 import { ALL_SHARDS } from '../shard';
+import { copyUsage } from './copy-usage';
 import { continueChains } from './rebase';
-import { insertEntries, insertUsage, type UsageRow, usageRowOf } from './rows';
+import { type EntryUsage, insertEntries, insertUsage, type UsageRow, usageRowsOf } from './rows';
 
 export interface DrainOptions {
   readonly ledger: Ledger;
@@ -27,9 +30,12 @@ export class SteppedBack extends Error {
   }
 }
 
-/** Shards of one transaction, and its entries: at most about 4 MB at once. Few and large ones cost the database least. */
+/**
+ * Shards of one transaction, and its entries: about 32 MB at once if each is a report of 64 calls. A batch of more than some hundred
+ * entries costs the database no less for each.
+ */
 const SHARDS_AT_ONCE = 64;
-const ENTRIES_AT_ONCE = 4_096;
+const ENTRIES_AT_ONCE = 512;
 /** Nobody waits for it, and the ledger has calls to serve. */
 const TRIMMED_AT_ONCE = 2;
 
@@ -65,7 +71,7 @@ async function drainGroup(
   const perShard = Math.floor(ENTRIES_AT_ONCE / shards.length);
   const { heads, isAllNew } = await commit(options, shards, perShard);
   const some = [...heads].filter(([, entries]) => entries.length > 0);
-  if (isAllNew) options.onWritten?.(some.flatMap(([, entries]) => entries.map(({ rid }) => rid)));
+  if (isAllNew) options.onWritten?.(some.flatMap(([, entries]) => entries.flatMap(ridsOf)));
   // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
   await eachAtOnce(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
   return {
@@ -74,31 +80,26 @@ async function drainGroup(
   };
 }
 
+/** A report has its own id, and those of the calls it charges for. */
+function ridsOf({ rid, calls = [] }: OutboxEntry): readonly string[] {
+  return [rid, ...calls.map((call) => call.rid)];
+}
+
 interface Committed {
   readonly heads: ReadonlyMap<number, readonly OutboxEntry[]>;
   /** Each of them has a row that it did not have before: none was left out in favour of another. */
   readonly isAllNew: boolean;
 }
 
-async function commit(options: DrainOptions, shards: readonly number[], perShard: number): Promise<Committed> {
+function commit(options: DrainOptions, shards: readonly number[], perShard: number): Promise<Committed> {
   const { log, isRecovery = false } = options;
-  const chained = (trx: Knex, entries: readonly OutboxEntry[]) =>
-    isRecovery ? continueChains(trx, entries) : Promise.resolve(entries);
-  try {
-    return await writeLocked(options, shards, perShard, async (trx, found) => {
-      const entries = await chained(trx, found);
-      return write(trx, entries, entries.map(usageRowOf));
-    });
-  } catch (error) {
-    if (!isAboutData(error)) throw error;
-    log.error(
-      { reason: (error as Error).message },
-      'a usage record cannot be written; its batch is written one by one',
-    );
-    return writeLocked(options, shards, perShard, async (trx, found) =>
-      writeOneByOne(trx, await chained(trx, found), log),
-    );
-  }
+  return writeLocked(options, shards, perShard, async (trx, found) => {
+    const entries = isRecovery ? await continueChains(trx, found) : found;
+    const isAllNew = await writeEntries(trx, entries);
+    const usage = entries.flatMap(usageRowsOf);
+    if (!isAllNew || !canCopy(trx) || !(await areCopied(trx, usage, log))) await insertSaving(trx, usage, log);
+    return isAllNew;
+  });
 }
 
 /**
@@ -109,7 +110,7 @@ function writeLocked(
   { ledger, database }: DrainOptions,
   shards: readonly number[],
   perShard: number,
-  work: (trx: Knex, entries: readonly OutboxEntry[]) => Promise<boolean>,
+  work: (trx: Knex.Transaction, entries: readonly OutboxEntry[]) => Promise<boolean>,
 ): Promise<Committed> {
   return database.transaction(async (trx) => {
     const locked = await lockShards(trx, shards);
@@ -134,44 +135,52 @@ async function lockShards(trx: Knex, shards: readonly number[]): Promise<readonl
 }
 
 /** True when all entries are new. */
-async function write(
-  trx: Knex,
-  entries: readonly OutboxEntry[],
-  usage: readonly (UsageRow | undefined)[],
-): Promise<boolean> {
-  const isAllNew = await writeEntries(trx, entries);
-  await insertUsage(
-    trx,
-    usage.filter((row) => row !== undefined),
-  );
-  return isAllNew;
-}
-
 async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise<boolean> {
   const { newRows, steppedBack } = await insertEntries(trx, entries);
   if (steppedBack.length > 0) throw new SteppedBack(steppedBack);
   return newRows === entries.length;
 }
 
-/** A record that cannot be written must not keep money from being written: its entry goes without it, and the log says so. */
-async function writeOneByOne(trx: Knex, entries: readonly OutboxEntry[], log: Logger): Promise<boolean> {
-  const isAllNew = await writeEntries(trx, entries);
-  for (const entry of entries) {
-    const row = usageRowOf(entry);
-    if (row === undefined) continue;
-    try {
-      await trx.transaction(async (savepoint) => insertUsage(savepoint, [row]));
-    } catch (error) {
-      if (!isAboutData(error)) throw error;
-      const { rid, accountId } = entry;
-      log.error({ rid, accountId, reason: (error as Error).message }, 'a usage record was lost: it cannot be written');
-    }
+/**
+ * Copies records whose entries are new: they are new themselves, unless a call that was refused has one already. Returns false if
+ * that failed because of a record, and none is written.
+ */
+async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log: Logger): Promise<boolean> {
+  try {
+    await trx.transaction((savepoint) => copyUsage(savepoint, usage));
+    return true;
+  } catch (error) {
+    if (!isAboutData(error)) throw error;
+    log.warn({ reason: (error as Error).message }, 'usage records cannot be copied; they are inserted');
+    return false;
   }
-  return isAllNew;
 }
 
-/** Not JSON, or one of Postgres' classes of what is wrong with a value: repeating it would fail for ever. */
+/**
+ * Inserts all records but those that cannot be written, which it finds by halves: they must not keep money and other records from
+ * being written. The log says which were lost.
+ */
+async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[], log: Logger): Promise<void> {
+  const [first] = usage;
+  if (first === undefined) return;
+  try {
+    await trx.transaction((savepoint) => insertUsage(savepoint, usage));
+  } catch (error) {
+    if (!isAboutData(error)) throw error;
+    if (usage.length > 1) {
+      const middle = Math.ceil(usage.length / 2);
+      await insertSaving(trx, usage.slice(0, middle), log);
+      return insertSaving(trx, usage.slice(middle), log);
+    }
+    const { rid, reportId, accountId } = first;
+    const lost = { rid, reportId, accountId, reason: (error as Error).message };
+    log.error(lost, 'a usage record was lost: it cannot be written');
+  }
+}
+
+/** One of Postgres' classes of what is wrong with a value: repeating it would fail for ever. */
 function isAboutData(error: unknown): boolean {
+  if (error instanceof NotCopyable) return true;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return ABOUT_DATA.has(code.slice(0, 2));
 }

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import type { ReportedCall } from '../allowances/reported-calls';
+import { smallest } from '../amount';
 import type { OutboxEntry } from '../ledger';
 
 interface Chain {
@@ -35,13 +37,26 @@ function endOf({ seq, posted }: Chain): { seq: number; postedE8: bigint } {
 function append(entry: OutboxEntry, end: { seq: number; postedE8: bigint }): OutboxEntry {
   const isCovered = end.postedE8 + entry.amountE8 >= 0n;
   const amountE8 = isCovered ? entry.amountE8 : -end.postedE8;
+  const missingE8 = amountE8 - entry.amountE8;
   return {
     ...entry,
     seq: end.seq + 1,
     amountE8,
     postedE8: end.postedE8 + amountE8,
-    shortfallE8: entry.shortfallE8 + amountE8 - entry.amountE8,
+    shortfallE8: entry.shortfallE8 + missingE8,
+    calls: entry.calls && cutCalls(entry.calls, missingE8),
   };
+}
+
+/** Takes what is missing from the last calls of a report, so that its calls still cost what its entry charges. */
+function cutCalls(calls: readonly ReportedCall[], missingE8: bigint): readonly ReportedCall[] {
+  let restE8 = missingE8;
+  const cut = calls.toReversed().map((call) => {
+    const cutE8 = smallest(restE8, call.costE8);
+    restE8 -= cutE8;
+    return { ...call, costE8: call.costE8 - cutE8, shortfallE8: call.shortfallE8 + cutE8 };
+  });
+  return cut.toReversed();
 }
 
 async function readChains(trx: Knex, entries: readonly OutboxEntry[]): Promise<readonly Chain[]> {

@@ -11,6 +11,8 @@ export interface UsageRow {
   readonly record: string;
   /** null for a call that was refused before it had a reservation. */
   readonly rid: string | null;
+  /** The report whose entry charges for the call; undefined for a call that has an entry of its own. */
+  readonly reportId?: string;
   readonly costE8: bigint;
   /** In place of the record's own. */
   readonly billing?: 'expired';
@@ -33,11 +35,11 @@ const INSERT_ENTRIES = `
   WITH entry AS (
     SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS entry (
       "accountId" uuid, seq bigint, rid uuid, kind text, "keyId" uuid, "amountE8" bigint, "postedE8" bigint,
-      "shortfallE8" bigint, "ofCall" boolean, "createdAt" timestamptz, day date)),
+      "shortfallE8" bigint, "ofCall" boolean, calls int, "createdAt" timestamptz, day date)),
   written AS (
     INSERT INTO ledger_entries
-      (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, of_call, created_at)
-    SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "ofCall", "createdAt"
+      (account_id, seq, rid, kind, key_id, amount_e8, posted_e8, shortfall_e8, of_call, calls, created_at)
+    SELECT "accountId", seq, rid, kind, "keyId", "amountE8", "postedE8", "shortfallE8", "ofCall", calls, "createdAt"
     FROM entry
     ON CONFLICT DO NOTHING
     RETURNING account_id, seq, rid, kind, key_id, amount_e8, posted_e8),
@@ -63,15 +65,15 @@ const INSERT_ENTRIES = `
  */
 const INSERT_USAGE = `
   WITH record AS MATERIALIZED (
-    SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, made jsonb, ${USAGE_SQL.types})),
+    SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS record (rid uuid, "reportId" uuid, made jsonb, ${USAGE_SQL.types})),
   attempts AS (${insertAttemptsOf('record')}),
   written AS (
-    INSERT INTO usage_records (rid, ${USAGE_SQL.columns})
-    SELECT DISTINCT ON ("requestId", "createdAt") rid, ${USAGE_SQL.values}
+    INSERT INTO usage_records (rid, report_id, ${USAGE_SQL.columns})
+    SELECT DISTINCT ON ("requestId", "createdAt") rid, "reportId", ${USAGE_SQL.values}
     FROM record
     ORDER BY "requestId", "createdAt", rid NULLS LAST
     ON CONFLICT (request_id, created_at) DO UPDATE
-      SET rid = excluded.rid, cost_e8 = excluded.cost_e8, billing = excluded.billing
+      SET rid = excluded.rid, report_id = excluded.report_id, cost_e8 = excluded.cost_e8, billing = excluded.billing
       WHERE usage_records.rid IS NULL AND excluded.rid IS NOT NULL
     RETURNING account_id, excess_e8, flags),
   caused AS (
@@ -132,12 +134,13 @@ export async function insertAttempts(database: Knex, rows: readonly AttemptsRow[
 }
 
 /** What comes last counts, where a member is repeated. */
-function usageJson({ record, rid, costE8, billing }: UsageRow): string {
-  const more = JSON.stringify({ rid, costE8: costE8.toString(), billing });
+function usageJson({ record, rid, reportId, costE8, billing }: UsageRow): string {
+  const more = JSON.stringify({ rid, reportId, costE8: costE8.toString(), billing });
   return `${record.slice(0, record.lastIndexOf('}'))},${more.slice(1)}`;
 }
 
 function entryRow(entry: OutboxEntry): object {
+  const records = usageRowsOf(entry).length;
   return {
     accountId: entry.accountId,
     seq: entry.seq,
@@ -147,15 +150,31 @@ function entryRow(entry: OutboxEntry): object {
     amountE8: entry.amountE8.toString(),
     postedE8: entry.postedE8.toString(),
     shortfallE8: entry.shortfallE8.toString(),
-    ofCall: entry.record !== undefined,
+    ofCall: records > 0,
+    calls: entry.calls && records,
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
     // The outbox numbers its entries by the ledger's clock.
     day: new Date(Number.parseInt(entry.id, 10)).toISOString().slice(0, 10),
   };
 }
 
-/** The usage record an entry closes; undefined where it has none. */
-export function usageRowOf({ record, rid, amountE8, kind }: OutboxEntry): UsageRow | undefined {
-  if (record === undefined) return undefined;
-  return { record, rid, costE8: -amountE8, ...(kind === 'expire' ? { billing: 'expired' } : {}) };
+/** A usage record of an entry. */
+export interface EntryUsage extends UsageRow {
+  readonly rid: string;
+  readonly accountId: string;
 }
+
+/** Returns the usage records of an entry: that of its call, those of its report's calls, or none. */
+export function usageRowsOf({ record, calls, rid, accountId, amountE8, kind }: OutboxEntry): readonly EntryUsage[] {
+  if (calls !== undefined)
+    return calls
+      .filter((call) => call.record !== '')
+      .map((call) => ({
+        ...{ record: call.record, rid: call.rid, reportId: rid, accountId, costE8: call.costE8 },
+        ...(call.ending === 'expired' && EXPIRED),
+      }));
+  if (record === undefined) return [];
+  return [{ record, rid, accountId, costE8: -amountE8, ...(kind === 'expire' && EXPIRED) }];
+}
+
+const EXPIRED = { billing: 'expired' } as const;

@@ -9,6 +9,7 @@ import type { Ledger } from '../ledger';
 import { measuredSettle } from '../ledger-metrics';
 import type { Drainer } from '../outbox/drainer';
 import { insertUsage } from '../outbox/rows';
+import { writtenCalls } from '../outbox/written-calls';
 import type { Closing, SpoolFile } from './spool-file';
 import type { SpoolFolder } from './spool-folder';
 
@@ -165,23 +166,10 @@ function lastOfEach(closings: readonly Closing[]): Iterable<Closing> {
 async function dropWritten(database: Knex, { waiting }: SpoolFile): Promise<void> {
   const entries = [...waiting].map(([rid, accountId]) => ({ rid, accountId }));
   for (let from = 0; from < entries.length; from += LOOK_UP_AT_ONCE) {
-    for (const rid of await readWritten(database, entries.slice(from, from + LOOK_UP_AT_ONCE))) waiting.delete(rid);
+    for (const rid of await writtenCalls(database, entries.slice(from, from + LOOK_UP_AT_ONCE))) waiting.delete(rid);
   }
 }
 
 async function isWritten(database: Knex, { rid, accountId }: Closing): Promise<boolean> {
-  return (await readWritten(database, [{ rid, accountId }])).length > 0;
-}
-
-async function readWritten(
-  database: Knex,
-  reservations: readonly { readonly rid: string; readonly accountId: string }[],
-): Promise<readonly string[]> {
-  const { rows } = await database.raw<{ rows: { rid: string }[] }>(
-    `SELECT entry.rid::text AS rid FROM ledger_entries AS entry
-     JOIN jsonb_to_recordset(:reservations::jsonb) AS wanted (rid uuid, "accountId" uuid)
-       ON entry.account_id = wanted."accountId" AND entry.rid = wanted.rid`,
-    { reservations: JSON.stringify(reservations) },
-  );
-  return rows.map(({ rid }) => rid);
+  return (await writtenCalls(database, [{ rid, accountId }])).size > 0;
 }

@@ -23,11 +23,11 @@ export const INVARIANTS = {
   posted_differs: 'posted in the ledger = the sum of all entries up to its last one',
   entry_lost: 'an entry of the ledger is in its outbox or in Postgres',
   ledger_behind: 'the ledger knows every entry of Postgres',
-  closed_twice: 'a reservation is closed by one entry',
-  record_missing: 'a closed reservation of a call has a usage record',
-  record_twice: 'a closed reservation of a call has one usage record',
-  record_without_entry: 'a usage record with a reservation has the entry that closed it',
-  record_differs: 'a usage record says what its entry charged',
+  closed_twice: 'a reservation is closed by one entry, its own or that of a report',
+  record_missing: 'a closed reservation of a call has a usage record, and a report has one for each of its calls',
+  record_twice: 'a closed reservation of a call has one usage record, and a report no more than calls',
+  record_without_entry: 'a usage record with a reservation has the entry that closed it, or that of its report',
+  record_differs: 'the usage records of an entry add up to what it charged',
   credit_missing: 'a credit of Postgres has its entry',
   outbox_old: 'an entry leaves the outbox within 60 s',
 } as const;
@@ -108,3 +108,9 @@ function sumOf(holds: readonly SeenHold[]): bigint {
 
 /** Idempotency keys of credits that give back the charge of a reservation that was closed before begin so. */
 export const COMPENSATION = 'ledger.repair:';
+
+/** The condition that the charge of a reservation was given back: the names are those of columns. */
+export function isCompensated(accountId: string, rid: string): string {
+  return `EXISTS (SELECT FROM credits
+    WHERE credits.account_id = ${accountId} AND credits.idempotency_key = '${COMPENSATION}' || ${rid})`;
+}

@@ -1,55 +1,68 @@
 import type { Knex } from 'knex';
 import { droppedBefore } from '../outbox/partitions';
-import { PATIENCE_MS, type Violation, violation } from './invariants';
+import { isCompensated, PATIENCE_MS, type Violation, violation } from './invariants';
 
 /** Usage records are compared a day at a time, so that no statement takes long. */
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+const DAY_MS = 86_400_000;
 /** Places that are named of one account page and day; where there are more, these say enough. */
 const NAMED = 100;
 
 /**
- * The reservation's time is in its id and on its entry; the record's is when its call came, at most an hour before: a body
- * takes two minutes at most. A full join, because Postgres answers it by hashing or sorting, however little it knows of the tables.
- * It would visit all records for each entry where it last looked when each account had one.
+ * A record belongs to the entry of its report, or else to that of its reservation. An entry's time is that of its id. A record's is when
+ * its call came: at most an hour before the reservation, because a body takes two minutes at most, and at most a day before the report,
+ * because no call takes longer.
+ *
+ * A full join, because Postgres answers it by hashing or sorting, however little it knows of the tables. It would visit all records for
+ * each entry where it last looked when each account had one.
  */
 const UNEVEN = `
   WITH wanted AS (SELECT value::uuid AS account_id FROM jsonb_array_elements_text(:accountIds::jsonb)),
   entry AS (
-    SELECT account_id, rid, seq, key_id, amount_e8, created_at FROM ledger_entries
+    SELECT account_id, rid AS id, seq, key_id, amount_e8, created_at, coalesce(calls, 1) AS calls FROM ledger_entries
     WHERE account_id IN (SELECT account_id FROM wanted) AND of_call
-      AND created_at >= :from::timestamptz - interval '1 hour' AND created_at < :to::timestamptz + interval '1 hour'
+      AND created_at >= :from::timestamptz - interval '1 hour' AND created_at < :to::timestamptz + interval '1 day'
   ), record AS (
-    SELECT account_id, rid, min(key_id::text) AS key_id, count(*)::int AS records, min(cost_e8) AS cost_e8,
-           min(created_at) AS created_at
+    SELECT account_id, coalesce(report_id, rid) AS id, min(key_id::text) AS key_id, count(*)::int AS records,
+           sum(cost_e8) AS cost_e8, min(created_at) AS created_at
     FROM usage_records
     WHERE account_id IN (SELECT account_id FROM wanted) AND rid IS NOT NULL
-      AND created_at >= :from::timestamptz - interval '1 hour' AND created_at < :to::timestamptz + interval '1 hour'
-    GROUP BY account_id, rid
+      AND created_at >= :from::timestamptz - interval '1 day' AND created_at < :to::timestamptz + interval '1 hour'
+    GROUP BY 1, 2
+  ), uneven AS (
+    SELECT account_id, id, entry.seq, coalesce(entry.key_id::text, record.key_id) AS key_id, entry.calls,
+           coalesce(record.records, 0) AS records, -entry.amount_e8 AS charged, record.cost_e8,
+           EXISTS (SELECT FROM usage_records AS other WHERE other.rid = entry.id AND other.account_id = entry.account_id
+             AND other.report_id IS NOT NULL AND other.created_at >= entry.created_at - interval '1 hour'
+             AND other.created_at < entry.created_at + interval '1 hour') AS is_reported
+    FROM entry FULL JOIN record USING (account_id, id)
+    WHERE coalesce(entry.created_at, record.created_at) >= :from::timestamptz
+      AND coalesce(entry.created_at, record.created_at) < :to::timestamptz
+      AND (entry.seq IS NULL OR record.records IS DISTINCT FROM entry.calls OR record.cost_e8 <> -entry.amount_e8)
   )
-  SELECT account_id::text AS "accountId", rid::text, entry.seq::float8 AS seq,
-         coalesce(entry.key_id::text, record.key_id) AS "keyId", coalesce(record.records, 0) AS records,
-         (-entry.amount_e8)::text AS charged, record.cost_e8::text AS cost
-  FROM entry FULL JOIN record USING (account_id, rid)
-  WHERE coalesce(entry.created_at, record.created_at) >= :from::timestamptz
-    AND coalesce(entry.created_at, record.created_at) < :to::timestamptz
-    AND (entry.seq IS NULL OR record.records IS DISTINCT FROM 1 OR record.cost_e8 <> -entry.amount_e8)
-  ORDER BY account_id, entry.seq LIMIT ${NAMED}`;
+  SELECT account_id::text AS "accountId", id::text AS rid, seq::float8 AS seq, key_id AS "keyId", calls, records,
+         charged::text AS charged, cost_e8::text AS cost, is_reported AS "isReported"
+  FROM uneven WHERE NOT (is_reported AND ${isCompensated('uneven.account_id', 'uneven.id')})
+  ORDER BY account_id, seq LIMIT ${NAMED}`;
 
 interface Uneven {
   readonly accountId: string;
   readonly rid: string;
-  /** Null when the record has no entry. */
+  /** Null when the record has no entry, as the following are. */
   readonly seq: number | null;
+  /** How many records it has to have. */
+  readonly calls: number | null;
   readonly keyId: string | null;
   readonly records: number;
   readonly charged: string | null;
   readonly cost: string | null;
+  /** A report charged for the reservation too. */
+  readonly isReported: boolean;
 }
 
 /**
- * One usage record per closed reservation of a call, with the same amount, and the reverse, over the last days: as far back as
- * there are both, and that one hour more by which an entry may be later than its record.
+ * Compares entries with their usage records over the last days: one for the reservation of a call, as many as a report has calls, and
+ * together the amount of the entry; and the reverse. It goes as far back as there are both, less the day by which an entry may be later
+ * than its record.
  */
 export async function compareRecords(
   database: Knex,
@@ -60,7 +73,7 @@ export async function compareRecords(
   const found: Violation[] = [];
   const ids = JSON.stringify(accountIds);
   const dropped = await droppedBefore(database);
-  const earliest = dropped === undefined ? 0 : dropped.getTime() + HOUR_MS;
+  const earliest = dropped === undefined ? 0 : dropped.getTime() + DAY_MS;
   for (let day = days; day > 0; day -= 1) {
     // The newest day ends in the future: clocks of nodes differ.
     const end = now - (day === 1 ? -1 : day - 1) * DAY_MS;
@@ -73,10 +86,11 @@ export async function compareRecords(
   return found;
 }
 
-function describe({ records, charged, cost, ...at }: Uneven): Violation {
-  if (charged === null) return violation('record_without_entry', at, 'an entry', 'none');
-  if (records === 0) return violation('record_missing', at, 1, 0);
-  if (records > 1) return violation('record_twice', at, 1, records);
+function describe({ calls, records, charged, cost, isReported, ...at }: Uneven): Violation {
+  if (calls === null) return violation('record_without_entry', at, 'an entry', 'none');
+  if (isReported) return violation('closed_twice', at, 'only the report of its record', 'an entry of its own too');
+  if (records < calls) return violation('record_missing', at, calls, records);
+  if (records > calls) return violation('record_twice', at, calls, records);
   return violation('record_differs', at, charged, cost);
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { COMPENSATION, type Violation, violation } from './invariants';
+import { isCompensated, type Violation, violation } from './invariants';
 
 /** How far an account's entries have been followed, and what they add up to. */
 export interface Chain {
@@ -67,9 +67,7 @@ const CLOSED_TWICE = `${WANTED}
   FROM entry JOIN ledger_entries AS before
     ON before.account_id = entry.account_id AND before.rid = entry.rid AND before.created_at = entry.created_at
    AND before.seq < entry.seq AND before.kind <> 'credit'
-  WHERE entry.kind <> 'credit' AND NOT EXISTS (
-    SELECT 1 FROM credits WHERE credits.account_id = entry.account_id
-      AND credits.idempotency_key = '${COMPENSATION}' || entry.rid)
+  WHERE entry.kind <> 'credit' AND NOT ${isCompensated('entry.account_id', 'entry.rid')}
   ORDER BY entry.seq LIMIT 100`;
 
 interface Followed {

@@ -204,7 +204,7 @@ for (const { name, open } of DATABASES) {
         'not JSON',
         JSON.stringify(usageRecord(payer, { path: '\u0000' })),
         // Too large for an index, for it cannot be made smaller.
-        JSON.stringify(usageRecord(payer, { modelRequested: randomBytes(4_000).toString('base64') })),
+        JSON.stringify(usageRecord(payer, { model: undefined, modelRequested: randomBytes(4_000).toString('base64') })),
       ]) {
         const request = reserveRequest(payer, 10n);
         await ledger.reserve(request);

@@ -138,7 +138,7 @@ describe('verification of the ledger', () => {
       },
     },
     record_missing: { seq: 2, by: (customer) => recordsOf(customer).where({ rid: customer.rids[0] }).delete() },
-    record_twice: { seq: 2, by: (customer) => copyRecord(customer, { rid: customer.rids[0] }) },
+    record_twice: { seq: 2, by: (customer) => copyRecord(customer, { rid: customer.rids[0], created_at: new Date() }) },
     record_without_entry: { by: (customer) => copyRecord(customer, { rid: newId() }) },
     record_differs: {
       seq: 2,

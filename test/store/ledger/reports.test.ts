@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict';
+import type { Knex } from 'knex';
+import { newId, timeOfId } from '../../../core/ids';
+import type { ReportedCall } from '../../../core/ledger/allowances/reported-calls';
+import { drainShards } from '../../../core/ledger/outbox/drain';
+import { insertUsage } from '../../../core/ledger/outbox/rows';
+import { writtenCalls } from '../../../core/ledger/outbox/written-calls';
+import type { Payer } from '../../../core/ledger/payer';
+import { ensureReady } from '../../../core/ledger/recovery';
+import { ALL_SHARDS } from '../../../core/ledger/shard';
+import { compareRecords } from '../../../core/ledger/verify/records';
+import { sumSomeUntil } from '../../../core/records/usage-roll-up';
+import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { rejection } from '../../support/rejection';
+import { assertSumsAreExact } from '../records/exact-sums';
+import { keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
+import { insertCredit, insertPayer, readChain } from './ledger-rows';
+import { ReportingLedger, reportEntry, reportedCall } from './report-entries';
+
+const FUNDED = { seq: 1, postedE8: 1_000n };
+const MADE = {
+  startedAtMs: 1_790_000_000_123,
+  upstream: 'first',
+  model: 'model-a',
+  ms: 5,
+  isReported: true,
+  costE14: '0',
+};
+
+for (const { name, open } of DATABASES) {
+  describe(`reports on ${name}`, function () {
+    this.timeout(60_000);
+    let test: TestDatabase;
+    let database: Knex;
+    let ledger: ReportingLedger;
+
+    before(async () => {
+      test = await open();
+      database = test.database;
+    });
+    after(() => test.close());
+    beforeEach(async () => {
+      ledger = new ReportingLedger();
+      await ledger.open();
+    });
+
+    const fund = async (): Promise<Payer> => {
+      const payer = newPayer();
+      const credit = newId();
+      await insertPayer(database, payer);
+      await insertCredit(database, payer.accountId, credit, 1_000n);
+      await ledger.setAccount(payer.accountId, 'active');
+      await ledger.setKey(keyRequest(payer));
+      await ledger.credit({ accountId: payer.accountId, rid: credit, amountE8: 1_000n });
+      await drain();
+      return payer;
+    };
+    const drain = (more: Partial<Parameters<typeof drainShards>[0]> = {}) =>
+      drainShards({ ledger, database, log: quiet, ...more }, ALL_SHARDS);
+    const report = async (payer: Payer, calls: readonly ReportedCall[], end = FUNDED) => {
+      const entry = reportEntry(payer, calls, end);
+      ledger.waiting = [entry];
+      await drain();
+      return entry;
+    };
+    const entriesOf = ({ accountId }: Payer) =>
+      database('ledger_entries').where({ account_id: accountId }).orderBy('seq');
+    const recordsOf = ({ accountId }: Payer) =>
+      database('usage_records').where({ account_id: accountId }).orderBy('request_id');
+    const found = async ({ accountId }: Payer) =>
+      (await compareRecords(database, [accountId], 1)).map(({ invariant, rid }) => [invariant, rid]);
+
+    it('become one entry, and a record for each of their calls', async () => {
+      const payer = await fund();
+      const calls = [
+        reportedCall(payer, 100n, { record: { made: [MADE, { ...MADE, costE14: '12345678901234567890' }] } }),
+        reportedCall(payer, 20n, { shortfallE8: 5n }),
+        reportedCall(payer, 0n, { ending: 'released', record: { billing: 'released' } }),
+        reportedCall(payer, 0n, { ending: 'expired' }),
+        reportedCall(payer, 3n, { record: '' }),
+      ];
+      const { rid } = await report(payer, calls);
+      const [, entry] = await entriesOf(payer);
+      assert.deepEqual([entry.rid, entry.kind, entry.of_call, entry.calls], [rid, 'charge', true, 4]);
+      assert.deepEqual([entry.amount_e8, entry.shortfall_e8, entry.posted_e8], [-123n, 5n, 877n]);
+      assert.equal(entry.created_at.getTime(), timeOfId(rid));
+      const records = await recordsOf(payer);
+      assert.deepEqual(
+        records.map((row) => [row.rid, row.report_id, row.cost_e8, row.billing]),
+        calls.slice(0, 4).map((call, at) => {
+          return [call.rid, rid, call.costE8, ['actual', 'actual', 'released', 'expired'][at]];
+        }),
+      );
+      const attempts = await database('upstream_attempts').where({ account_id: payer.accountId }).orderBy('number');
+      assert.deepEqual(
+        attempts.map((row) => [row.request_id, row.number, row.credential, row.cause, row.cost_e14]),
+        [
+          [records[0].request_id, 1, 'first', 'answered', '0'],
+          [records[0].request_id, 2, 'first', 'answered', '12345678901234567890'],
+        ],
+      );
+      assert.equal(attempts[0].created_at.getTime(), MADE.startedAtMs);
+      const [spent] = await database('key_spending').where({ key_id: payer.keyId });
+      assert.equal(spent.spent_e8, 123n);
+    });
+
+    it('are written when their calls cost nothing', async () => {
+      const payer = await fund();
+      await report(payer, [reportedCall(payer, 0n)]);
+      const [, entry] = await entriesOf(payer);
+      assert.deepEqual([entry.kind, entry.amount_e8, entry.calls], ['charge', 0n, 1]);
+      assert.deepEqual(await found(payer), []);
+    });
+
+    it('are written once however often they are shipped, beside new ones', async () => {
+      const payer = await fund();
+      const first = await report(payer, [reportedCall(payer, 10n), reportedCall(payer, 20n)]);
+      const second = reportEntry(payer, [reportedCall(payer, 30n)], first);
+      ledger.waiting = [first, second];
+      await drain();
+      assert.equal((await readChain(database, payer.accountId)).length, 3);
+      assert.equal((await recordsOf(payer)).length, 3);
+      assert.deepEqual(await found(payer), []);
+    });
+
+    it('name their calls and themselves once Postgres has them', async () => {
+      const payer = await fund();
+      const calls = [reportedCall(payer, 1n), reportedCall(payer, 2n)];
+      const told: string[] = [];
+      const entry = reportEntry(payer, calls, FUNDED);
+      ledger.waiting = [entry];
+      await drain({ onWritten: (rids) => told.push(...rids) });
+      assert.deepEqual(told, [entry.rid, ...calls.map(({ rid }) => rid)]);
+    });
+
+    it('lose no record but the one that cannot be written, which verification names', async () => {
+      const payer = await fund();
+      const calls = [
+        ...[reportedCall(payer, 1n), reportedCall(payer, 0n, { record: { path: '\u0000' } }), reportedCall(payer, 2n)],
+        ...[reportedCall(payer, 3n, { record: 'not JSON' }), reportedCall(payer, 4n)],
+      ];
+      const { rid } = await report(payer, calls);
+      assert.deepEqual(
+        (await recordsOf(payer)).map((row) => row.rid),
+        [calls[0]?.rid, calls[2]?.rid, calls[4]?.rid],
+      );
+      assert.equal((await readChain(database, payer.accountId)).length, 2);
+      assert.deepEqual(await found(payer), [['record_missing', rid]]);
+    });
+
+    it('give a record its reservation that a refused call left without one', async () => {
+      const payer = await fund();
+      const call = reportedCall(payer, 7n);
+      await insertUsage(database, [{ record: call.record, rid: null, costE8: 0n }]);
+      const { rid } = await report(payer, [call]);
+      assert.deepEqual(
+        (await recordsOf(payer)).map((row) => [row.rid, row.report_id, row.cost_e8]),
+        [[call.rid, rid, 7n]],
+      );
+    });
+
+    it('write every field of a record as an insert does', async () => {
+      const [one, other] = [await fund(), await fund()];
+      const record = (payer: Payer) =>
+        usageRecord(payer, {
+          ...{ modelRequested: 'Möđel 🚀 "x"', firstTokenMs: undefined, inputTokens: 2 ** 53 - 1, outputTokens: 0 },
+          ...{
+            passes: [{ model: 'ä', input: 1 }],
+            flags: ['unknown'],
+            excessE8: '900719925474099100',
+            upstreamCostE8: '5',
+          },
+          ...{ sessionId: 's', agentId: 'a', calls: 3, rollout: 'r', rolloutStage: 1, rolloutArm: 'control' },
+          routing: { candidates: [], of: 2, attempts: [], intent: { key: 'k', body: 'b' } },
+        });
+      const call = reportedCall(one, 5n, { record: JSON.stringify(record(one)) });
+      const statements: string[] = [];
+      database.on('query', ({ sql }: { sql: string }) => statements.push(sql));
+      await report(one, [call]);
+      assert.equal(
+        statements.some((sql) => sql.includes('INSERT INTO usage_records')),
+        name === 'PGlite',
+      );
+      await insertUsage(database, [{ record: JSON.stringify(record(other)), rid: newId(), costE8: 5n }]);
+      const own = new Set(['request_id', 'rid', 'report_id', 'account_id', 'key_id']);
+      const shared = (row: object) => Object.fromEntries(Object.entries(row).filter(([column]) => !own.has(column)));
+      const [[copied], [inserted]] = [await recordsOf(one), await recordsOf(other)];
+      assert.deepEqual(shared(copied), shared(inserted));
+      const excess = await database('accounts').whereIn('id', [one.accountId, other.accountId]).pluck('excess_e8');
+      assert.deepEqual(excess, [9_007_199_254_740_991n, 9_007_199_254_740_991n]);
+    });
+
+    it('add to no excess what their requests did not cause', async () => {
+      const payer = await fund();
+      const excess = (excessE8: string, flags: readonly string[]) =>
+        reportedCall(payer, 1n, { record: { excessE8, flags } });
+      await report(payer, [excess('3', []), excess('4', ['unknown']), excess('50', ['suspect'])]);
+      const [account] = await database('accounts').where({ id: payer.accountId });
+      assert.equal(account.excess_e8, 7n);
+    });
+
+    it('are in the sums of usage when they come after these', async () => {
+      const payer = await fund();
+      while (await sumSomeUntil(database, new Date(Date.now() + 60_000)));
+      await report(payer, [reportedCall(payer, 10n), reportedCall(payer, 20n, { record: { status: 429 } })]);
+      const sums = await database('usage_sums')
+        .where({ account_id: payer.accountId, grouped_by: 'none' })
+        .orderBy('status');
+      assert.deepEqual(
+        sums.map((row) => [row.status, row.calls, row.cost_e8]),
+        [
+          [200, 1n, 10n],
+          [429, 1n, 20n],
+        ],
+      );
+      await assertSumsAreExact(database);
+    });
+
+    it('take what a balance of the past does not cover from their last calls', async () => {
+      const payer = await fund();
+      const first = await report(payer, [reportedCall(payer, 900n)]);
+      const calls = [reportedCall(payer, 60n), reportedCall(payer, 70n), reportedCall(payer, 30n)];
+      ledger.waiting = [reportEntry(payer, calls, FUNDED)];
+      await drain({ isRecovery: true });
+      const chain = await readChain(database, payer.accountId);
+      assert.deepEqual([chain[1]?.rid, chain[2]?.amount, chain[2]?.posted], [first.rid, -100n, 0n]);
+      const [, , entry] = await entriesOf(payer);
+      assert.equal(entry.shortfall_e8, 60n);
+      assert.deepEqual(
+        (await recordsOf(payer)).map((row) => row.cost_e8),
+        [900n, 60n, 40n, 0n],
+      );
+      assert.deepEqual(await found(payer), []);
+    });
+
+    it('leave no room for a second record of a reservation', async () => {
+      const payer = await fund();
+      const call = reportedCall(payer, 1n);
+      await report(payer, [call]);
+      const [row] = await recordsOf(payer);
+      const error = await rejection(database('usage_records').insert({ ...row, request_id: 'req_other' }));
+      assert.equal((error as { code?: string }).code, '23505');
+    });
+
+    it('and entries tell which reservations are closed', async () => {
+      const payer = await fund();
+      const own = reserveRequest(payer, 1n, { record: '' });
+      await ledger.reserve(own);
+      await ledger.release({ ...payer, rid: own.rid, record: '' });
+      await drain();
+      const call = reportedCall(payer, 1n);
+      const { rid: reportId } = await report(payer, [call], { seq: 2, postedE8: 1_000n });
+      const { accountId } = payer;
+      const asked = [call.rid, own.rid, newId()].map((rid) => ({ rid, accountId }));
+      assert.deepEqual(await writtenCalls(database, asked), new Set([call.rid, own.rid]));
+      assert.deepEqual(await writtenCalls(database, [{ rid: call.rid, accountId: newId() }]), new Set());
+      assert.deepEqual(await writtenCalls(database, [{ rid: reportId, accountId }]), new Set([reportId]));
+    });
+
+    describe('in verification', () => {
+      const broken = async (by: (payer: Payer, reportId: string, rids: readonly string[]) => Promise<unknown>) => {
+        const payer = await fund();
+        const calls = [reportedCall(payer, 10n), reportedCall(payer, 0n)];
+        const { rid } = await report(payer, calls);
+        assert.deepEqual(await found(payer), []);
+        await by(
+          payer,
+          rid,
+          calls.map((call) => call.rid),
+        );
+        return { found: await found(payer), rid, rids: calls.map((call) => call.rid), payer };
+      };
+
+      it('lack a record that cost nothing', async () => {
+        const { found: named, rid } = await broken((_payer, _id, [, free = '']) =>
+          database('usage_records').where({ rid: free }).delete(),
+        );
+        assert.deepEqual(named, [['record_missing', rid]]);
+      });
+
+      it('have a record more than calls', async () => {
+        const { found: named, rid } = await broken(async (payer) => {
+          const [row] = await recordsOf(payer);
+          await database('usage_records').insert({ ...row, rid: newId(), request_id: newId(), cost_e8: 0 });
+        });
+        assert.deepEqual(named, [['record_twice', rid]]);
+      });
+
+      it('do not cost what their records do', async () => {
+        const { found: named, rid } = await broken((_payer, _id, [paid = '']) =>
+          database('usage_records').where({ rid: paid }).update({ cost_e8: 11 }),
+        );
+        assert.deepEqual(named, [['record_differs', rid]]);
+      });
+
+      it('are named by a record and missing', async () => {
+        const { found: named, rid } = await broken((_payer, id) =>
+          database('ledger_entries').where({ rid: id }).delete(),
+        );
+        assert.deepEqual(named, [['record_without_entry', rid]]);
+      });
+
+      it('charge for a reservation that has an entry of its own', async () => {
+        const {
+          found: named,
+          rids,
+          payer,
+        } = await broken(async (_payer, id, [paid = '']) => {
+          const [entry] = await database('ledger_entries').where({ rid: id });
+          const createdAt = new Date(timeOfId(paid));
+          await database('ledger_entries').insert({ ...entry, rid: paid, seq: 3, calls: null, created_at: createdAt });
+        });
+        assert.deepEqual(named, [['closed_twice', rids[0]]]);
+        const given = { id: newId(), account_id: payer.accountId, amount_e8: '10', note: 'given back' };
+        await database('credits').insert({ ...given, idempotency_key: `ledger.repair:${rids[0]}` });
+        assert.deepEqual(await found(payer), []);
+      });
+
+      it('may have calls that came on the day before', async () => {
+        const payer = await fund();
+        const createdAt = new Date(Date.now() - 23 * 3_600_000).toISOString();
+        const entry = reportEntry(payer, [reportedCall(payer, 10n, { record: { createdAt } })], FUNDED);
+        ledger.waiting = [entry];
+        await drain();
+        assert.deepEqual(await compareRecords(database, [payer.accountId], 2), []);
+        const noon = timeOfId(entry.rid) - 3_600_000;
+        assert.deepEqual(await compareRecords(database, [payer.accountId], 2, noon + 86_400_000), []);
+      });
+    });
+
+    it('come back from a recovery with the Idempotency-Keys of their calls, and not as reservations', async () => {
+      const payer = await fund();
+      const intent = { key: 'key', body: 'body' };
+      const routing = { candidates: [], of: 1, attempts: [], clientRetry: undefined, intent };
+      const call = reportedCall(payer, 10n, { record: { requestId: 'req_paid', routing } });
+      const { rid: reportId } = await report(payer, [call, reportedCall(payer, 5n)]);
+      const later = new ReportingLedger();
+      await ensureReady({ ledger: later, database, log: quiet });
+      assert.equal((await later.readAccount(payer.accountId))?.availableE8, 985n);
+      const again = { ...reserveRequest(payer, 1n), intent: { ...intent, requestId: 'req_again' } };
+      assert.deepEqual(await later.reserve(again), {
+        outcome: 'intent_charged',
+        requestId: 'req_paid',
+        rid: call.rid,
+        chargedE8: 10n,
+      });
+      const settled = await later.settle({ ...payer, rid: reportId, costE8: 1n, record: '' });
+      assert.equal(settled.outcome, 'unknown_reservation');
+    });
+  });
+}
