@@ -37,7 +37,7 @@ const ADD_EXCESS = `
   FROM jsonb_to_recordset(:caused::jsonb) AS caused ("accountId" uuid, e8 bigint) WHERE accounts.id = caused."accountId"`;
 
 /**
- * Writes records that are new, as `insertUsage` does, for a third of what that costs Postgres. Rejects with an error of Postgres, or
+ * Writes records that are new, as `insertUsage` does, for less than half of what that costs Postgres. Rejects with an error of Postgres, or
  * with NotCopyable, if one of them cannot be written like this, or is there: then none is.
  */
 export async function copyUsage(trx: Knex.Transaction, rows: readonly UsageRow[]): Promise<void> {
