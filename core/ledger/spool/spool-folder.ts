@@ -16,8 +16,8 @@ export interface SpoolFolder {
 
 /** Processes may share it: each has a folder of its own in it, and takes over those of processes that are gone. */
 export async function openSpoolFolder(path: string): Promise<SpoolFolder> {
-  const home = join(path, newId());
-  const locks = new Map<string, DataFolderLock>([[home, await lockDataFolder(home)]]);
+  const [home, lock] = await makeHome(path);
+  const locks = new Map<string, DataFolderLock>([[home, lock]]);
   const left: SpoolFile[] = [];
   let count = 0;
   for (const name of await readdir(path)) {
@@ -41,6 +41,17 @@ export async function openSpoolFolder(path: string): Promise<SpoolFolder> {
       }
     },
   };
+}
+
+/** A process that starts at the same moment may take a new folder for one that was left, and lock it first: another is made. */
+async function makeHome(path: string): Promise<readonly [string, DataFolderLock]> {
+  const home = join(path, newId());
+  try {
+    return [home, await lockDataFolder(home)];
+  } catch (error) {
+    if (error instanceof StartFailure) return makeHome(path);
+    throw error;
+  }
 }
 
 async function spoolFilesIn(folder: string): Promise<readonly string[]> {

@@ -47,6 +47,7 @@ const DONE: ReadonlySet<string> = new Set(['recorded', 'nothing_held', 'unknown_
 const waitingGauge = new Gauge({
   name: 'tollgate_ledger_spool_waiting',
   help: 'Settles and releases on disk that Postgres was not seen to have.',
+  aggregator: 'sum',
   registers: [metrics],
 });
 const resent = new Counter({
