@@ -31,6 +31,7 @@ export function limitConnections(
   log: Logger,
 ): void {
   const { most, mostOfAddress } = limits;
+  let all = 0;
   const open = new Map<string, number>();
   const known = new WeakSet<Socket>();
   let toldMs = Number.NEGATIVE_INFINITY;
@@ -42,13 +43,22 @@ export function limitConnections(
     log.warn({ limit: `connections.${limit}`, value: limits[limit] }, 'connections are refused: a limit is reached');
   };
 
-  server.maxConnections = most;
-  server.on('drop', () => note('most'));
+  // `maxConnections` would not do: the primary process of workers offers a connection that is refused to them again and again.
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
     // A connection that asked for an upgrade in vain is given to the server a second time.
-    if (known.has(socket) || isProxy(remoteAddress)) return;
+    if (known.has(socket)) return;
     known.add(socket);
+    if (all >= most) {
+      note('most');
+      socket.destroy();
+      return;
+    }
+    all += 1;
+    socket.once('close', () => {
+      all -= 1;
+    });
+    if (isProxy(remoteAddress)) return;
     const place = placeOf(remoteAddress);
     const count = (open.get(place) ?? 0) + 1;
     if (count > mostOfAddress) {
