@@ -69,12 +69,14 @@ const reloads = new Counter({
 const lastReloadSuccessful = new Gauge({
   name: 'tollgate_config_last_reload_successful',
   help: '0 while the files hold a configuration that was refused.',
+  aggregator: 'min',
   registers: [metrics],
 });
 
 const inForceSince = new Gauge({
   name: 'tollgate_config_in_force_timestamp_seconds',
   help: 'Since when the configuration is in force.',
+  aggregator: 'min',
   registers: [metrics],
 });
 

@@ -21,6 +21,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
     name: 'tollgate_upstream_first_token_ms',
     help: 'Moving estimate of the time to the first content of streams.',
     labelNames: ['upstream'],
+    aggregator: 'average',
     registers: [metrics],
     collect() {
       this.reset();
@@ -32,6 +33,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
     name: 'tollgate_upstream_failure_ratio',
     help: 'Moving estimate of the share of attempts that fail; silence forgives.',
     labelNames: ['upstream'],
+    aggregator: 'average',
     registers: [metrics],
     collect() {
       this.reset();
@@ -42,6 +44,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
     name: 'tollgate_upstream_ejected',
     help: '1 while an upstream is left out, by its failures or by an operator.',
     labelNames: ['upstream'],
+    aggregator: 'max',
     registers: [metrics],
     collect() {
       this.reset();
@@ -65,6 +68,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
     name: 'tollgate_upstream_credential_refused',
     help: '1 while a credential of an upstream is refused or rate limited.',
     labelNames: ['upstream', 'credential'],
+    aggregator: 'max',
     registers: [metrics],
     collect() {
       this.reset();

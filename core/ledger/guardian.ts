@@ -9,6 +9,7 @@ const LOOK_EVERY_MS = 1_000;
 const ready = new Gauge({
   name: 'tollgate_ledger_ready',
   help: '1 while the ledger answers, 0 while it cannot be asked or is being rebuilt from Postgres.',
+  aggregator: 'min',
   registers: [metrics],
 });
 

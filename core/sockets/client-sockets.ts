@@ -28,6 +28,7 @@ export interface ClientSocketsOptions {
 const openSockets = new Gauge({
   name: 'tollgate_web_sockets',
   help: 'WebSockets of clients that are open.',
+  aggregator: 'sum',
   registers: [metrics],
 });
 

@@ -21,6 +21,7 @@ export function exposeRollouts(
     name: 'tollgate_rollout_share_ratio',
     help: 'Share of the callers that are in a rollout; 0 when it is rolled back or has not begun.',
     labelNames: ['rollout'],
+    aggregator: 'max',
     registers: [metrics],
     collect() {
       this.reset();
@@ -32,6 +33,7 @@ export function exposeRollouts(
     name: 'tollgate_rollout_stage',
     help: 'The stage of a rollout, from 1.',
     labelNames: ['rollout'],
+    aggregator: 'max',
     registers: [metrics],
     collect() {
       this.reset();
@@ -43,6 +45,7 @@ export function exposeRollouts(
     name: 'tollgate_rollout_status',
     help: '1 at the status a rollout has.',
     labelNames: ['rollout', 'status'],
+    aggregator: 'max',
     registers: [metrics],
     collect() {
       this.reset();

@@ -28,11 +28,13 @@ const LOOK_EVERY_MS = 2_000;
 const share = new Gauge({
   name: 'tollgate_ledger_outbox_share',
   help: "Share of the ledger's memory taken by entries that Postgres does not have yet: an alarm at 0.4, full at 0.7.",
+  aggregator: 'max',
   registers: [metrics],
 });
 const age = new Gauge({
   name: 'tollgate_ledger_outbox_oldest_seconds',
   help: 'Age of the oldest entry that Postgres does not have yet.',
+  aggregator: 'max',
   registers: [metrics],
 });
 const refused = new Counter({

@@ -20,11 +20,13 @@ const violations = new Gauge({
   name: 'tollgate_ledger_violations',
   help: 'Places where an invariant of the ledger did not hold in the last whole pass over all accounts.',
   labelNames: ['invariant'],
+  aggregator: 'max',
   registers: [metrics],
 });
 const verifiedAt = new Gauge({
   name: 'tollgate_ledger_verified_at_seconds',
   help: 'When the last whole pass over all accounts ended.',
+  aggregator: 'max',
   registers: [metrics],
 });
 const accountsVerified = new Counter({

@@ -17,10 +17,13 @@ const LOGGED_AT_MOST = 10;
 
 const differences = new Gauge({
   name: 'tollgate_invoice_difference_usd',
-  help: "What an upstream's vendor charges more than the records say, of the last day that this process compared.",
+  help: "What an upstream's vendor charges more than the records say, of the last day that was compared; only the process that compared it has it.",
   labelNames: ['upstream'],
   registers: [metrics],
 });
+
+/** The last day of each upstream that this process compared. */
+const comparedHere = new Map<string, string>();
 
 const alarms = new Counter({
   name: 'tollgate_invoice_alarms_total',
@@ -59,7 +62,11 @@ export async function compareLastDay(
   for (const upstream of books.catalog.upstreams) {
     if (isEnding(signal)) return;
     if (upstream.reporting?.credential === undefined) continue;
-    if (!(await claim(books.database, upstream.name, day))) continue;
+    if (!(await claim(books.database, upstream.name, day))) {
+      // Of several processes the one that compared the newest day shows it.
+      if (comparedHere.get(upstream.name) !== day) differences.remove({ upstream: upstream.name });
+      continue;
+    }
     try {
       const comparison = await compareUpstream(books, upstream, { from: day, to: day }, signal);
       await tell(books, upstream, day, comparison);
@@ -104,6 +111,7 @@ async function tell(
   const [cost] = comparison.costs;
   const differenceE8 = cost?.differenceE8 ?? 0n;
   differences.set({ upstream: name }, Number(formatUsd(differenceE8)));
+  comparedHere.set(name, day);
   if (cost?.isAlarm === true) {
     alarms.inc({ upstream: name });
     const counts = comparison.counts.slice(0, LOGGED_AT_MOST).map(inWords);

@@ -19,12 +19,14 @@ export const orphansFound = new Gauge({
   name: 'tollgate_sandbox_orphans',
   help: 'Instances that no sandbox accounts for, at the last sweep.',
   labelNames: ['supplier'],
+  aggregator: 'max',
   registers: [metrics],
 });
 
 export const silentPlaceSandboxes = new Gauge({
   name: 'tollgate_sandbox_silent_place_sandboxes',
   help: 'Sandboxes that only a node reaches which has been away for longer than silentAfter.',
+  aggregator: 'max',
   registers: [metrics],
 });
 
@@ -46,5 +48,6 @@ export const invariantsBroken = new Gauge({
   name: 'tollgate_sandbox_invariants_broken',
   help: 'How often the books of the sandboxes contradict themselves; anything above 0 is an alarm.',
   labelNames: ['invariant'],
+  aggregator: 'max',
   registers: [metrics],
 });
