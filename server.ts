@@ -2,6 +2,7 @@
  * The only process entry: reads the configuration, opens the stores, the ledger and the gateway, and serves until it is told to
  * stop. Each line that opens something registers how it is closed; `resources.close()` goes backwards.
  */
+import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setDefaultHighWaterMark } from 'node:stream';
@@ -52,13 +53,15 @@ import { startUsageRollUp } from './core/records/usage-roll-up';
 import { openResources, type Resources } from './core/resources';
 import { readRole } from './core/role';
 import { LiveRollouts } from './core/rollouts/live-rollouts';
-import { announce } from './core/serving/announce';
+import { announce, factsOf } from './core/serving/announce';
 import { readArguments } from './core/serving/arguments';
 import { explain } from './core/serving/explain';
 import { startExpressGateway } from './core/serving/express-gateway';
 import { openFrontDoor } from './core/serving/front-door';
 import { loadPlugins } from './core/serving/load-plugins';
 import { hostsOf, routesOf, startPlugins } from './core/serving/start-plugins';
+import { leaveMetrics, mayServeAdmin, reachPrimary, serveAsWorker } from './core/serving/worker';
+import { readWorkers, runWorkers } from './core/serving/workers';
 import { parseDuration } from './core/settings';
 import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
 import type { SocketSettings } from './core/sockets/client-sockets';
@@ -72,13 +75,19 @@ const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname :
 /** As on Node 20; newer ones keep four times as much for each caller that reads slowly, and there may be thousands. */
 const STREAM_BUFFER_BYTES = 16 * 1024;
 
+/** Set where this process is one of several workers. */
+const primary = reachPrimary();
+
 /** A call whose client has left may still be at its end: it is charged before the process ends. */
 const LAST_SETTLEMENTS_MS = 5_000;
 
 async function main(): Promise<void> {
   setDefaultHighWaterMark(false, STREAM_BUFFER_BYTES);
   const isCheck = readArguments(process.argv.slice(2));
+  const workers = readWorkers(process.env, log);
+  if (workers > 1 && cluster.isPrimary && !isCheck) return runWorkers(workers, log);
   const resources = openResources();
+  resources.keep(primary, leaveMetrics);
   const files = readFiles(process.env, resources);
   if (isCheck) {
     const { revision, warnings } = files.read();
@@ -123,6 +132,7 @@ async function openStores({ env, configFolder, dataFolder, system, read }: Files
     read: source.read,
     record: recordReloads(database, log),
     needsRestart: restartNeededSince(configuration, configFolder),
+    spread: primary && (() => primary.ask('reload')),
     log,
   });
   return { database, role, source, live };
@@ -259,19 +269,23 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   const sockets = frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
+  // The public listener is open already: what bounds it must be in place before anything is waited for.
+  if (await mayServeAdmin(primary)) await servers.openAdmin();
   const { is: source } = stores.source;
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
   if (source === 'database') keep(followRevisions({ live, database, log }));
   keep(reportConfiguration({ live, source, database, log }), (stop) => stop());
+  const leaveSockets = () => sockets.leave();
+  const none = () => Promise.all([openRequests.none(), openCalls.none(), sockets.none()]);
   const stop = prepareStop(
     {
       begin: () => {
         draining.abort();
-        sockets.leave();
+        leaveSockets();
       },
       finish: async () => {
         await stopReloading();
-        await Promise.all([openRequests.none(), openCalls.none(), sockets.none()]);
+        await none();
       },
       cutOff: () => openCalls.cutOff(),
       close,
@@ -281,9 +295,16 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   );
   watchdog.serving();
   countLeftOpen(log);
-  announce(servers, live.current, money.redis === undefined, adminToken.file);
-  stopOnSignal(stop, log);
-  whenUncaught = stopOnFault(stop, log);
+  const isEmbedded = money.redis === undefined;
+  const facts = factsOf(servers, live.current, isEmbedded, adminToken.file);
+  if (primary === undefined) {
+    announce(facts, isEmbedded);
+    stopOnSignal(stop, log);
+    whenUncaught = stopOnFault(stop, log);
+  } else {
+    const stopWorker = serveAsWorker(primary, { servers, live, leaveSockets, none, stop, facts, log });
+    whenUncaught = stopOnFault(stopWorker, log);
+  }
 }
 
 /** Upstreams that are configured no more are dialled no more. */

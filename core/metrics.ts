@@ -8,3 +8,15 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 export const metrics = new Registry();
 
 collectDefaultMetrics({ register: metrics });
+
+let readAll = (): Promise<string> => metrics.metrics();
+
+/** Returns the metrics of this process, or of all workers where it is one of them. */
+export function showMetrics(): Promise<string> {
+  return readAll();
+}
+
+/** Shows from now on what `read` returns. */
+export function readMetricsFrom(read: () => Promise<string>): void {
+  readAll = read;
+}

@@ -6,8 +6,11 @@ import type { Configuration } from './configuration';
 import type { RestartNeeded } from './restart-needed';
 import { ConfigurationError, type ConfigurationProblem } from './yaml-file';
 
-/** Who asked for a reload, as the audit log names them; `revision`: the newest applied one is followed. */
-export type ReloadActor = 'admin' | 'signal' | 'file' | 'revision';
+/**
+ * Who asked for a reload, as the audit log names them; `revision`: the newest applied one is followed; `worker`: an operator asked
+ * another worker.
+ */
+export type ReloadActor = 'admin' | 'signal' | 'file' | 'revision' | 'worker';
 
 /**
  * Makes ready for another configuration; what it returns puts that into force. All are asked before any is put into force, and
@@ -48,6 +51,8 @@ export interface LiveConfigurationOptions<C extends Configuration> {
   /** Asked when all is ready and nothing has changed yet; when it rejects, nothing changes. */
   readonly record: (replacement: Replacement) => Promise<void>;
   readonly needsRestart: RestartNeeded;
+  /** Lets the other workers reload, too, what an operator asked this one to. */
+  readonly spread?: (() => Promise<unknown>) | undefined;
   readonly log: Logger;
 }
 
@@ -158,6 +163,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     const { restartNeeded } = this;
     log.info({ actor, before, revision, number: next.number }, 'the configuration was reloaded');
     if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
+    if (actor === 'admin') await this.#options.spread?.();
     return { outcome: 'reloaded', before, revision, restartNeeded };
   }
 

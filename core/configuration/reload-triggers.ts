@@ -45,8 +45,8 @@ export function reloadOnChange({ live, source, configFolder, isWatching, log }: 
  */
 export function recordReloads(database: Knex, log: Logger): (replacement: Replacement) => Promise<void> {
   return async ({ actor, before, after }) => {
-    // Who applied a revision was written down with it.
-    if (actor === 'revision') return;
+    // Written down with the revision, or by the worker that was asked.
+    if (actor === 'revision' || actor === 'worker') return;
     const written = database.transaction((transaction) =>
       writeAudit(transaction, {
         actor,

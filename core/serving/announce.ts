@@ -2,29 +2,34 @@ import type { Server } from 'node:http';
 import type { Configuration } from '../configuration/configuration';
 import { log } from '../log';
 
-/** Logs what serves now, from which configuration and which stores. */
-export function announce(
+/** What the log says of a process that serves. */
+export type Facts = Readonly<Record<string, unknown>>;
+
+/** Returns what serves now, from which configuration and which stores. */
+export function factsOf(
   servers: { http: Server; admin: Server },
   configuration: Configuration,
   isEmbedded: boolean,
   tokenFile: string | undefined,
-): void {
+): Facts {
   const { upstreams } = configuration.catalog;
-  log.info(
-    {
-      public: addressOf(servers.http),
-      admin: addressOf(servers.admin),
-      revision: configuration.revision,
-      ...(configuration.number !== undefined && { number: configuration.number }),
-      stores: isEmbedded ? 'embedded' : 'Redis and Postgres',
-      ...(tokenFile === undefined ? {} : { adminTokenFile: tokenFile }),
-      upstreams: upstreams.filter(({ disabled }) => disabled === undefined).map(({ name }) => name),
-      disabled: Object.fromEntries(
-        upstreams.filter(({ disabled }) => disabled !== undefined).map(({ name, disabled }) => [name, disabled]),
-      ),
-    },
-    'ready',
-  );
+  return {
+    public: addressOf(servers.http),
+    admin: addressOf(servers.admin),
+    revision: configuration.revision,
+    ...(configuration.number !== undefined && { number: configuration.number }),
+    stores: isEmbedded ? 'embedded' : 'Redis and Postgres',
+    ...(tokenFile === undefined ? {} : { adminTokenFile: tokenFile }),
+    upstreams: upstreams.filter(({ disabled }) => disabled === undefined).map(({ name }) => name),
+    disabled: Object.fromEntries(
+      upstreams.filter(({ disabled }) => disabled !== undefined).map(({ name, disabled }) => [name, disabled]),
+    ),
+  };
+}
+
+/** Logs that the process serves, and what embedded stores cannot promise. */
+export function announce(facts: Facts, isEmbedded: boolean): void {
+  log.info(facts, 'ready');
   if (isEmbedded) {
     log.warn(
       "embedded stores: one process only, and a kill can lose the last moment's charges; set REDIS_URL and DATABASE_URL for production",

@@ -2,7 +2,7 @@
  * The only file that knows Express Gateway's insides. It gives Express Gateway our configuration (already read and checked),
  * our policies and our routes, and takes its two servers.
  */
-import type { EventEmitter } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import { format } from 'node:util';
@@ -90,6 +90,8 @@ export interface Served {
 export interface ExpressGateway {
   readonly http: Server;
   readonly admin: Server;
+  /** Lets clients in at the admin listener. */
+  openAdmin(): Promise<void>;
   /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
   prepare(gateway: PipelineGateway): Promise<() => void>;
 }
@@ -125,21 +127,22 @@ export async function startExpressGateway(
   // It makes an id per request that nobody reads, slowly.
   (load('uuid62') as { v4: () => string }).v4 = () => '';
   openServersWith(load, SERVER_OPTIONS);
+  const held = holdAdmin(load);
   const entrance: Entrance = { pipelines: undefined };
   mountRoutes(load, served, entrance);
   const eventBus = load('express-gateway/lib/eventBus') as EventEmitter;
-  const ready = Promise.all([
-    serverOf(eventBus, 'http-ready', 'httpServer'),
-    serverOf(eventBus, 'admin-ready', 'adminServer'),
-  ]);
-  await (load('express-gateway') as () => { load(path: string): { run(): Promise<unknown> } })()
+  const isOpen = once(eventBus, 'http-ready') as Promise<[{ httpServer: Server }]>;
+  const run = (load('express-gateway') as () => { load(path: string): { run(): Promise<unknown> } })()
     .load(process.env['EG_CONFIG_DIR'])
     .run();
-  const [http, admin] = await ready;
+  // `run` rejects when a pipeline cannot be mounted; it resolves only when the admin listener is open, too.
+  await Promise.race([run, isOpen]);
+  const [{ httpServer: http }] = await isOpen;
+  const { admin, openAdmin } = await held;
   assertMounted(gateway.configuration.pipelines, manifests);
   takeOver(http, served);
   takeOverAdmin(admin, served);
-  return { http, admin, prepare: (next) => preparePipelines(load, next, served, entrance) };
+  return { http, admin, openAdmin, prepare: (next) => preparePipelines(load, next, served, entrance) };
 }
 
 /**
@@ -153,6 +156,31 @@ function openServersWith(load: NodeJS.Require, options: ServerOptions): void {
   const http = load('node:http') as { createServer(...given: unknown[]): Server };
   const { createServer } = http;
   http.createServer = (...given) => createServer(...(given.length === 1 ? [options, ...given] : given));
+}
+
+/** Keeps its admin server from listening when it is made: of several workers only one opens it. */
+function holdAdmin(load: NodeJS.Require): Promise<Pick<ExpressGateway, 'admin' | 'openAdmin'>> {
+  const makeAdmin = load('express-gateway/lib/rest') as (...given: unknown[]) => unknown;
+  const { prototype } = load('node:net').Server as { prototype: { listen(...address: unknown[]): Server } };
+  const { listen } = prototype;
+  return new Promise((resolve) => {
+    replaceModule(load, 'express-gateway/lib/rest', (...given: unknown[]) => {
+      prototype.listen = function hold(this: Server, ...address) {
+        const openAdmin = async () => {
+          const isListening = once(this, 'listening');
+          listen.apply(this, address);
+          await isListening;
+        };
+        resolve({ admin: this, openAdmin });
+        return this;
+      };
+      try {
+        return makeAdmin(...given);
+      } finally {
+        prototype.listen = listen;
+      }
+    });
+  });
 }
 
 /** Where calls go that Express serves: its own pipelines of the start, until a reload has put others in their place. */
@@ -190,12 +218,6 @@ async function buildPipelines(load: NodeJS.Require, config: object): Promise<Ent
   // Its policies are put into the router by promises it does not wait for.
   await new Promise((resolve) => setImmediate(resolve));
   return router;
-}
-
-function serverOf(eventBus: EventEmitter, event: string, property: string): Promise<Server> {
-  return new Promise((resolve) =>
-    eventBus.once(event, (ready: Record<string, Server>) => resolve(ready[property] as Server)),
-  );
 }
 
 /** Its own log lines, without the winston it brings: they go where ours go, information as detail. */

@@ -1,6 +1,6 @@
 import type { Route } from '../../../core/api/route';
 import { shape } from '../../../core/http/shape';
-import { metrics } from '../../../core/metrics';
+import { metrics, showMetrics } from '../../../core/metrics';
 
 export function showMetricsRoute(): Route {
   return {
@@ -12,7 +12,7 @@ export function showMetricsRoute(): Route {
     answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
     handle: async (_visit, _request, response) => {
       response.writeHead(200, { 'content-type': metrics.contentType });
-      response.end(await metrics.metrics());
+      response.end(await showMetrics());
     },
   };
 }

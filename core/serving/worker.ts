@@ -1,0 +1,115 @@
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import { Server as NetServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { LiveConfiguration } from '../configuration/live-configuration';
+import { metrics, readMetricsFrom } from '../metrics';
+import { describeFault } from '../thrown';
+import type { Facts } from './announce';
+import { Channel, type Message } from './channel';
+import type { ExpressGateway } from './express-gateway';
+
+/** How long the worker waits before it tries again to open the admin listener. */
+const OPEN_AGAIN_MS = 1_000;
+
+/** A worker's way to the process that started it; undefined in a process that has no workers beside it. */
+export function reachPrimary(): Channel | undefined {
+  if (!cluster.isWorker) return undefined;
+  const channel = new Channel((message) => process.send?.(message, undefined, undefined, () => undefined));
+  process.on('message', (message: Message) => void channel.take(message));
+  process.once('disconnect', () => channel.close());
+  // A terminal sends it to the primary and to all workers: the primary decides.
+  process.on('SIGINT', () => undefined);
+  readMetricsFrom(async () => String(await channel.ask('all-metrics')));
+  return channel;
+}
+
+/** Hands over what this worker has counted, before it ends. */
+export async function leaveMetrics(primary: Channel | undefined): Promise<void> {
+  await primary?.ask('last-metrics', await metrics.getMetricsAsJSON());
+}
+
+/** Whether this worker is the one that serves the admin listener. */
+export async function mayServeAdmin(primary: Channel | undefined): Promise<boolean> {
+  return primary === undefined || (await primary.ask('admin')) === true;
+}
+
+export interface WorkerParts {
+  readonly servers: ExpressGateway;
+  readonly live: LiveConfiguration;
+  /** Asks clients with a WebSocket to connect anew. */
+  readonly leaveSockets: () => void;
+  /** Resolves when no call, request or WebSocket is open. */
+  readonly none: () => Promise<unknown>;
+  readonly stop: (exitCode: number) => void;
+  readonly facts: Facts;
+  readonly log: Logger;
+}
+
+/** Serves as one of several workers, until the primary, a signal or a fault ends it. Returns what stops it for a fault. */
+export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: number) => void {
+  const { servers, live, leaveSockets, none, stop, facts, log } = parts;
+  let isLeaving = false;
+  let isStopping = false;
+  const stopOnce = () => {
+    if (!isStopping) stop(0);
+    isStopping = true;
+  };
+
+  /** Leaves new connections to the other workers. Open ones stay: a client may be sending on them just now. */
+  const closeListeners = () => {
+    servers.http.prependListener('request', (_request, response) => {
+      response.shouldKeepAlive = false;
+    });
+    NetServer.prototype.close.call(servers.http);
+    servers.admin.close();
+  };
+  const retire = () => {
+    if (isLeaving || isStopping) return;
+    isLeaving = true;
+    log.info('other workers take the calls that begin now; this one ends when its own have ended');
+    const closed = once(servers.http, 'close');
+    closeListeners();
+    leaveSockets();
+    // An idle connection is kept for as long as its client was promised.
+    const promised = sleep(servers.http.keepAliveTimeout);
+    void Promise.race([closed, promised]).then(none).then(stopOnce);
+  };
+  const openAdmin = (): Promise<void> =>
+    servers.openAdmin().catch(async (error: unknown) => {
+      log.error({ error: describeFault(error) }, 'the admin listener cannot be opened; it is tried again');
+      await sleep(OPEN_AGAIN_MS);
+      return openAdmin();
+    });
+
+  primary.answer({
+    'serve-admin': openAdmin,
+    retire,
+    stop: stopOnce,
+    metrics: () => metrics.getMetricsAsJSON(),
+    reload: () =>
+      live.reload('worker').catch((error: unknown) => {
+        log.error({ error: describeFault(error) }, 'the configuration could not be read');
+      }),
+  });
+  process.on('SIGTERM', () => {
+    void primary.ask('leaving');
+    retire();
+  });
+  cluster.worker?.once('disconnect', () => {
+    // Node would end the process at once.
+    if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
+    log.error('the primary process is gone: running calls finish, and this worker ends');
+    stopOnce();
+  });
+  void primary.ask('ready', facts);
+  return (exitCode) => {
+    if (!isStopping) {
+      isStopping = true;
+      void primary.ask('leaving');
+      closeListeners();
+    }
+    stop(exitCode);
+  };
+}

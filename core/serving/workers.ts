@@ -1,0 +1,254 @@
+import cluster, { type Worker } from 'node:cluster';
+import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { StartFailure } from '../start-failure';
+import type { Facts } from './announce';
+import { Channel, type Message } from './channel';
+import { aggregate, countersOf, type MetricsAsJson } from './summed-metrics';
+
+const MOST_WORKERS = 256;
+
+/** A worker that ends earlier may end in the same way again: the next one waits, each time twice as long. */
+const STEADY_AFTER_MS = 30_000;
+const FIRST_WAIT_MS = 1_000;
+const MOST_WAIT_MS = 30_000;
+
+/** A worker whose event loop stands still must not hold up the others. */
+const METRICS_WITHIN_MS = 2_000;
+const RELOADED_WITHIN_MS = 10_000;
+
+/** How many processes serve: one where the stores are embedded. @throws StartFailure */
+export function readWorkers(env: NodeJS.ProcessEnv, log: Logger): number {
+  const count = countOf(env['WORKERS'] || '1');
+  if (count === 1 || env['REDIS_URL'] || env['DATABASE_URL']) return count;
+  log.warn({ WORKERS: count }, 'embedded stores serve one process: WORKERS is ignored; set REDIS_URL and DATABASE_URL');
+  return 1;
+}
+
+function countOf(given: string): number {
+  if (given === 'auto') return Math.min(availableParallelism(), MOST_WORKERS);
+  const count = /^[1-9]\d*$/.test(given) ? Number(given) : 0;
+  if (count >= 1 && count <= MOST_WORKERS) return count;
+  throw new StartFailure(`WORKERS is "${given}", but it must be auto or a whole number from 1 to ${MOST_WORKERS}.`);
+}
+
+/** Starts so many workers, replaces those that end, and ends with them. */
+export function runWorkers(wanted: number, log: Logger): void {
+  const workers = new Workers(wanted, log);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => workers.stop(signal));
+  process.on('SIGHUP', () => workers.restart());
+  workers.start();
+}
+
+interface Member {
+  readonly worker: Worker;
+  readonly channel: Channel;
+  readonly startedMs: number;
+  /** One that is leaving takes no new connections. */
+  state: 'starting' | 'serving' | 'leaving';
+  /** As it said last. */
+  metrics: MetricsAsJson;
+}
+
+class Workers {
+  readonly #wanted: number;
+  readonly #log: Logger;
+  readonly #members = new Set<Member>();
+  /** Counters of workers that have ended: what was counted stays counted. */
+  #ended: Promise<MetricsAsJson> = Promise.resolve([]);
+  /** The one that serves the admin listener, or is about to. */
+  #admin: Member | undefined;
+  #isAnnounced = false;
+  /** Set when all are to end. */
+  #exitCode: number | undefined;
+  #endedEarly = 0;
+  #filling: NodeJS.Timeout | undefined;
+  #restarting: Promise<void> = Promise.resolve();
+  #isRestartAsked = false;
+
+  constructor(wanted: number, log: Logger) {
+    this.#wanted = wanted;
+    this.#log = log;
+  }
+
+  /** The first one starts alone: it migrates the database, and what keeps it from starting is told once. */
+  start(): void {
+    void this.#begin();
+  }
+
+  /** The first time in order, the second time at once. */
+  stop(signal: NodeJS.Signals): void {
+    const isFirst = this.#exitCode === undefined;
+    this.#log.info({ signal }, isFirst ? 'stopping: running calls finish, new ones are refused' : 'stopping at once');
+    if (isFirst) this.#end(0);
+    else for (const { worker } of this.#members) worker.process.kill('SIGKILL');
+  }
+
+  /** Replaces each worker; a new one serves before an old one leaves. Another restart that is asked for meanwhile comes after it. */
+  restart(): void {
+    if (this.#isRestartAsked) return;
+    this.#isRestartAsked = true;
+    this.#restarting = this.#restarting.then(() => this.#replaceAll());
+  }
+
+  async #replaceAll(): Promise<void> {
+    this.#isRestartAsked = false;
+    this.#log.info('rolling restart: each worker is replaced by a new one');
+    for (const old of this.#in('serving')) {
+      if (old.state !== 'serving' || !this.#members.has(old)) continue;
+      if (!(await this.#begin())) {
+        this.#log.error('the rolling restart is given up: a new worker did not start; those that serve go on');
+        return;
+      }
+      await this.#retire(old);
+    }
+    this.#log.info('rolling restart: all workers are new');
+  }
+
+  /** Resolves with true when a new worker serves, with false when it has ended before. */
+  #begin(): Promise<boolean> {
+    if (this.#exitCode !== undefined) return Promise.resolve(false);
+    const worker = cluster.fork();
+    const channel = new Channel((message) => worker.send(message, () => undefined));
+    const member: Member = { worker, channel, startedMs: performance.now(), state: 'starting', metrics: [] };
+    this.#members.add(member);
+    worker.on('message', (message: Message) => void channel.take(message));
+    return new Promise((resolve) => {
+      channel.answer({
+        admin: () => {
+          this.#admin ??= member;
+          return this.#admin === member;
+        },
+        ready: (facts) => {
+          this.#serves(member, facts as Facts);
+          resolve(true);
+        },
+        leaving: () => this.#leaves(member),
+        reload: () => this.#askServing('reload', RELOADED_WITHIN_MS, member),
+        'all-metrics': () => this.#sumMetrics(),
+        'last-metrics': (last) => {
+          member.metrics = last as MetricsAsJson;
+        },
+      });
+      worker.once('exit', (code: number | null, signal: string | null) => {
+        channel.close();
+        this.#isGone(member, code, signal);
+        resolve(false);
+      });
+    });
+  }
+
+  #serves(member: Member, facts: Facts): void {
+    if (this.#exitCode !== undefined) return void member.channel.ask('stop');
+    member.state = 'serving';
+    void this.#giveAdmin();
+    this.#fill();
+    if (this.#isAnnounced) this.#log.info({ started: member.worker.process.pid }, 'a worker serves');
+    else if (member === this.#admin) this.#announce(facts);
+  }
+
+  #announce(facts: Facts): void {
+    this.#isAnnounced = true;
+    this.#log.info({ ...facts, workers: this.#wanted }, 'ready');
+  }
+
+  #leaves(member: Member): void {
+    if (member.state !== 'serving' || this.#exitCode !== undefined) return;
+    member.state = 'leaving';
+    this.#replace(member, {});
+  }
+
+  #isGone(member: Member, code: number | null, signal: string | null): void {
+    this.#members.delete(member);
+    this.#keepCounters(member);
+    if (this.#exitCode !== undefined) {
+      if (member.state !== 'starting') this.#exitCode ||= code ?? 1;
+      this.#exitWhenAllEnded();
+    } else if (member.state === 'starting' && this.#in('serving').length + this.#in('starting').length === 0)
+      this.#end(code ?? 1);
+    else if (member.state !== 'leaving') this.#replace(member, { code, signal });
+  }
+
+  /** Another worker serves the admin listener where this one did, and a new one starts where one is missing. */
+  #replace(member: Member, how: object): void {
+    if (this.#admin === member) this.#admin = undefined;
+    void this.#giveAdmin();
+    if (this.#missing() <= 0) return;
+    const isEarly = performance.now() - member.startedMs < STEADY_AFTER_MS;
+    this.#endedEarly = isEarly ? this.#endedEarly + 1 : 0;
+    const waitMs = this.#endedEarly < 2 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#endedEarly - 2), MOST_WAIT_MS);
+    this.#log.warn({ ended: member.worker.process.pid, ...how, waitMs }, 'a worker ends: another takes its place');
+    clearTimeout(this.#filling);
+    this.#filling = setTimeout(() => this.#fill(), waitMs);
+  }
+
+  #missing(): number {
+    return this.#wanted - this.#in('serving').length - this.#in('starting').length;
+  }
+
+  #fill(): void {
+    for (let missing = this.#missing(); missing > 0; missing -= 1) void this.#begin();
+  }
+
+  async #retire(old: Member): Promise<void> {
+    old.state = 'leaving';
+    if (this.#admin === old) this.#admin = undefined;
+    await this.#giveAdmin();
+    await old.channel.ask('retire');
+  }
+
+  async #giveAdmin(): Promise<void> {
+    const [next] = this.#in('serving');
+    if (this.#admin !== undefined || next === undefined) return;
+    this.#admin = next;
+    await next.channel.ask('serve-admin');
+  }
+
+  #in(state: Member['state']): readonly Member[] {
+    return [...this.#members].filter((member) => member.state === state);
+  }
+
+  #askServing(question: string, withinMs: number, except: Member): Promise<unknown> {
+    const others = this.#in('serving').filter((member) => member !== except);
+    return Promise.all(others.map(({ channel }) => askInTime(channel, question, withinMs))).then(() => undefined);
+  }
+
+  #keepCounters({ metrics }: Member): void {
+    const counters = countersOf(metrics);
+    this.#ended = this.#ended.then((ended) => aggregate([ended, counters]).getMetricsAsJSON());
+  }
+
+  /** Each worker counts once: one that ends meanwhile, as it said last. */
+  async #sumMetrics(): Promise<string> {
+    const ended = this.#ended;
+    const serving = [...this.#members].filter(({ state }) => state !== 'starting');
+    const living = serving.map(async (member) => {
+      const answer = await askInTime(member.channel, 'metrics', METRICS_WITHIN_MS);
+      if (answer !== undefined) member.metrics = answer as MetricsAsJson;
+      return member.metrics;
+    });
+    return aggregate([...(await Promise.all(living)), await ended]).metrics();
+  }
+
+  /** Ends all workers, and this process with the last of them. */
+  #end(exitCode: number): void {
+    this.#exitCode = exitCode;
+    clearTimeout(this.#filling);
+    for (const { state, worker, channel } of this.#members) {
+      if (state === 'starting') worker.process.kill();
+      else void channel.ask('stop');
+    }
+    this.#exitWhenAllEnded();
+  }
+
+  #exitWhenAllEnded(): void {
+    if (this.#members.size > 0) return;
+    if (this.#isAnnounced) this.#log.info('all workers have stopped');
+    process.exit(this.#exitCode);
+  }
+}
+
+function askInTime(channel: Channel, question: string, withinMs: number): Promise<unknown> {
+  return Promise.race([channel.ask(question), sleep(withinMs, undefined, { ref: false })]);
+}

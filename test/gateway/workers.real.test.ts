@@ -1,0 +1,337 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ask, PATH } from '../support/calls';
+import { freePort } from '../support/free-port';
+import { failToStart, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { until } from '../support/until';
+import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+const USAGE = { input: 10, output: 5 };
+const COST = '0.00010500';
+const COST_E8 = 10_500;
+const LEASE_SECONDS = 5;
+const CALLERS = 8;
+const STREAMS = 6;
+/** Idle connections of clients keep a worker that leaves for 75 s. */
+const IDLE_MS = 90_000;
+/** For a call on a new connection, which any worker may get. */
+const ANEW = { connection: 'close' };
+const ANSWERED = 'tollgate_upstream_attempts_total{upstream="acme",outcome="answered"}';
+
+let upstream: TestUpstream;
+before(async () => {
+  upstream = await startUpstream();
+});
+beforeEach(() => {
+  upstream.reset();
+  upstream.always(messagesAnswer({ usage: USAGE }));
+});
+afterEach(() => callers.abort());
+after(() => upstream?.stop());
+
+/** Aborted at the end of each test: callers that a failed one leaves would call for ever. */
+let callers = new AbortController();
+
+async function start(): Promise<TestGateway> {
+  const gateway = await startGateway({
+    stores: 'real',
+    upstreams: { acme: { url: upstream.url, timeouts: { connect: '30s', headers: '60s', idle: '60s' } } },
+    system: { ledger: { leaseSeconds: LEASE_SECONDS } },
+    env: { WORKERS: '2', ADMIN_PORT: String(await freePort()) },
+  });
+  await bothServe(gateway);
+  return gateway;
+}
+
+/** Oldest first. */
+function workersOf({ pid }: TestGateway): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+}
+
+function isThere(pid: number): boolean {
+  return existsSync(`/proc/${pid}`);
+}
+
+/** Waits until two workers serve, and returns them; a worker writes itself down as a node when it serves. */
+function bothServe(gateway: TestGateway): Promise<readonly number[]> {
+  return until(
+    'two workers serve',
+    async () => {
+      const { json } = await gateway.admin('GET', '/admin/v1/config/status');
+      const nodes = json.nodes.map(({ name }: { name: string }) => Number(name.split(':').at(-1)));
+      const workers = workersOf(gateway).filter((pid) => nodes.includes(pid));
+      return workers.length === 2 ? workers : undefined;
+    },
+    30_000,
+  );
+}
+
+function linesOf(gateway: TestGateway, message: string): readonly Record<string, unknown>[] {
+  const lines = gateway.output().split('\n');
+  return lines.filter((line) => line.includes(`"msg":"${message}`)).map((line) => JSON.parse(line));
+}
+
+async function metric(gateway: TestGateway, name: string): Promise<number> {
+  const { text } = await gateway.admin('GET', '/metrics');
+  const line = text.split('\n').find((each) => each.startsWith(`${name} `));
+  return Number(line?.split(' ')[1] ?? 0);
+}
+
+/** Calls again and again, on new connections and on kept ones. An answer is `served`, an error, or `broken`: the connection was closed. */
+async function startCallers(gateway: TestGateway, key: string) {
+  const answers: string[] = [];
+  callers = new AbortController();
+  const { signal } = callers;
+  const caller = async (headers: Record<string, string>) => {
+    while (!signal.aborted) {
+      const answer = gateway.call(PATH.messages, { key, body: ask(), headers });
+      answers.push(
+        await answer.then(
+          ({ status, text }) => (status === 200 ? 'served' : `${status} ${text}`),
+          () => 'broken',
+        ),
+      );
+    }
+  };
+  const calling = Array.from({ length: CALLERS }, (_, index) => caller(index % 2 === 0 ? ANEW : {}));
+  const more = () => {
+    const before = answers.length;
+    return until('calls are answered', () => answers.length > before + 4 * CALLERS);
+  };
+  const stop = async () => {
+    callers.abort();
+    await Promise.all(calling);
+    return answers;
+  };
+  await more();
+  return { more, stop };
+}
+
+/** Streams on connections of their own, which both workers get. */
+async function startStreams(gateway: TestGateway, key: string) {
+  const texts = Array.from({ length: 60 }, () => 'word ');
+  upstream.always(messagesStream({ texts, delayMs: 30, usage: USAGE }));
+  const running = Array.from({ length: STREAMS }, () =>
+    gateway.call(PATH.messages, { key, body: ask({ stream: true }), headers: ANEW }),
+  );
+  await upstream.call(STREAMS);
+  return async () => {
+    for (const { text } of await Promise.all(running)) expect(text).to.include('message_stop').and.include('"cost":');
+  };
+}
+
+/** Returns how many calls were charged, once nothing is held. Each has one record, and the books agree. */
+async function chargedCalls(gateway: TestGateway, key: string): Promise<number> {
+  const chargedE8 = await until(
+    'nothing is held',
+    async () => {
+      const { balanceUsd, heldUsd } = await gateway.balance(key);
+      return heldUsd === '0.00000000' ? 10e8 - Math.round(Number(balanceUsd) * 1e8) : undefined;
+    },
+    30_000,
+  );
+  const hasRecords = async () => {
+    const { text } = await gateway.call('/v1/usage.csv', { method: 'GET', key });
+    return text.split('\n').filter((line) => line.includes(COST)).length === chargedE8 / COST_E8;
+  };
+  await until('each charge has its record', hasRecords, 30_000);
+  const { status, json } = await gateway.admin('GET', '/admin/v1/ledger/verify');
+  expect([status, json.items]).to.deep.equal([200, []]);
+  return chargedE8 / COST_E8;
+}
+
+describe('Two workers', function () {
+  this.timeout(180_000);
+  let both: TestGateway;
+  let key: string;
+
+  before(async () => {
+    both = await start();
+  });
+  beforeEach(async () => {
+    ({ key } = await both.newCustomer('10'));
+  });
+  after(() => both?.stop());
+
+  it('serve calls behind one address, count them together, and announce themselves once', async () => {
+    for (let count = 0; count < 20; count += 1)
+      expect((await both.call(PATH.messages, { key, body: ask(), headers: ANEW })).status).to.equal(200);
+    // Each worker has a connection of its own.
+    expect(upstream.openConnections).to.equal(2);
+    expect(await chargedCalls(both, key)).to.equal(20);
+    expect(await metric(both, ANSWERED)).to.equal(20);
+    expect(await metric(both, 'tollgate_ledger_ready')).to.equal(1);
+    expect(linesOf(both, 'ready').map(({ workers }) => workers)).to.deep.equal([2]);
+  });
+
+  it('both take a configuration that one was asked to reload, with one row in the audit log', async () => {
+    await both.changeConfiguration((config) => {
+      config['serviceEndpoints'].acme.models[MODEL].aliases = ['new-name'];
+    });
+    expect((await both.admin('POST', '/admin/v1/config/reload')).status).to.equal(200);
+    const body = ask({ model: 'new-name' });
+    for (let count = 0; count < 6; count += 1)
+      expect((await both.call(PATH.messages, { key, body, headers: ANEW })).status).to.equal(200);
+    const { items } = (await both.admin('GET', '/admin/v1/audit?subject=config&limit=10')).json;
+    expect(items.map(({ actor }: { actor: string }) => actor)).to.deep.equal(['admin']);
+  });
+
+  it('both leave out an upstream that an operator has ejected', async () => {
+    expect((await both.admin('POST', '/admin/v1/upstreams/acme/eject')).status).to.equal(200);
+    const statuses = async () => {
+      const answers = Array.from({ length: 6 }, () => both.call(PATH.messages, { key, body: ask(), headers: ANEW }));
+      return new Set((await Promise.all(answers)).map(({ status }) => status));
+    };
+    await until('none is served', async () => !(await statuses()).has(200));
+    expect(await metric(both, 'tollgate_upstream_ejected{upstream="acme"}')).to.equal(1);
+    expect((await both.admin('POST', '/admin/v1/upstreams/acme/restore')).status).to.equal(200);
+    await until('all are served', async () => [...(await statuses())].join() === '200');
+    expect(await metric(both, 'tollgate_upstream_ejected{upstream="acme"}')).to.equal(0);
+  });
+
+  it('are replaced on SIGHUP without a lost call, also a stream that began before', async () => {
+    const before = workersOf(both);
+    const counted = await metric(both, ANSWERED);
+    upstream.next(messagesStream({ texts: Array.from({ length: 400 }, () => 'word '), delayMs: 30, usage: USAGE }));
+    const stream = both.call(PATH.messages, { key, body: ask({ stream: true }), headers: ANEW });
+    await upstream.call(1);
+    const { stop } = await startCallers(both, key);
+    both.process.kill('SIGHUP');
+    await until('all are new', () => linesOf(both, 'rolling restart: all').length === 1, 60_000);
+    expect(workersOf(both).filter((pid) => !before.includes(pid))).to.have.length(2);
+    await until('the old ones are gone', () => !before.some(isThere), IDLE_MS);
+    const answers = await stop();
+    expect((await stream).text).to.include('message_stop');
+    expect(answers.filter((answer) => answer !== 'served')).to.deep.equal([]);
+    expect(await chargedCalls(both, key)).to.equal(answers.length + 1);
+    expect(await metric(both, ANSWERED)).to.equal(counted + answers.length + 1);
+  });
+
+  it('stay when SIGHUP finds a configuration with mistakes', async () => {
+    const before = workersOf(both);
+    const sound = await readFile(join(both.configFolder, 'gateway.config.yml'), 'utf8');
+    await both.changeConfiguration('http: [');
+    both.process.kill('SIGHUP');
+    await until('it is given up', () => linesOf(both, 'the rolling restart is given up').length === 1, 30_000);
+    await both.changeConfiguration(sound);
+    expect(workersOf(both)).to.deep.equal(before);
+    expect((await both.call(PATH.messages, { key, body: ask() })).status).to.equal(200);
+  });
+
+  it('lose no call when one of them gets SIGTERM, and another takes its place', async () => {
+    const { more, stop } = await startCallers(both, key);
+    const [first] = workersOf(both);
+    process.kill(Number(first), 'SIGTERM');
+    await until('it has left', () => !isThere(Number(first)), IDLE_MS);
+    await bothServe(both);
+    await more();
+    expect((await stop()).filter((answer) => answer !== 'served')).to.deep.equal([]);
+  });
+
+  it('charge every call once when one is killed, whose holds and settlements the others take over', async () => {
+    const { more, stop } = await startCallers(both, key);
+    const [kept, killed] = workersOf(both);
+    process.kill(Number(killed), 'SIGKILL');
+    await until('it is gone', () => !isThere(Number(killed)));
+    await more();
+    const now = await bothServe(both);
+    expect(now).to.include(kept);
+    const answers = await stop();
+    const broken = answers.filter((answer) => answer === 'broken').length;
+    expect(broken).to.be.most(CALLERS);
+    expect(answers.filter((answer) => answer !== 'served' && answer !== 'broken')).to.deep.equal([]);
+    expect(await chargedCalls(both, key)).to.be.within(answers.length - broken, answers.length);
+    const folder = join(both.dataFolder, 'spool');
+    const lockOf = async (name: string) => JSON.parse(await readFile(join(folder, name, 'lock'), 'utf8'));
+    for (const name of await readdir(folder)) expect(isThere((await lockOf(name)).pid)).to.equal(true);
+  });
+
+  it('hand the admin listener over when the one that serves it is killed', async () => {
+    for (const worker of workersOf(both)) {
+      process.kill(worker, 'SIGKILL');
+      await until('it is gone', () => !isThere(worker));
+      await until('the admin listener is served', async () => (await both.admin('GET', '/metrics')).status === 200);
+      await bothServe(both);
+    }
+  });
+});
+
+describe('Workers that end', function () {
+  this.timeout(180_000);
+  let both: TestGateway;
+  let key: string;
+
+  beforeEach(async () => {
+    both = await start();
+    ({ key } = await both.newCustomer('10'));
+  });
+  afterEach(() => both?.stop());
+
+  it('leave what they have counted, and are replaced later and later while they end early', async () => {
+    for (let count = 0; count < 10; count += 1) await both.call(PATH.messages, { key, body: ask(), headers: ANEW });
+    expect(await metric(both, ANSWERED)).to.equal(10);
+    for (const times of [1, 2, 3]) {
+      const youngest = Number(workersOf(both).at(-1));
+      process.kill(youngest, 'SIGKILL');
+      await until('it is missed', () => linesOf(both, 'a worker ends').length === times && !isThere(youngest));
+      await bothServe(both);
+    }
+    expect(await metric(both, ANSWERED)).to.equal(10);
+    expect(linesOf(both, 'a worker ends').map(({ waitMs }) => waitMs)).to.deep.equal([0, 1_000, 2_000]);
+  });
+
+  it('have finished their streams after SIGTERM, also where each of them gets it, and the exit status is 0', async () => {
+    const expectWhole = await startStreams(both, key);
+    const workers = workersOf(both);
+    // A service manager may send it to all processes of a service.
+    for (const pid of [both.pid, ...workers]) process.kill(pid, 'SIGTERM');
+    await expectWhole();
+    expect(await both.ended).to.equal(0);
+    expect(workers.filter(isThere)).to.deep.equal([]);
+  });
+
+  it('have finished their streams when the primary process was killed', async () => {
+    const expectWhole = await startStreams(both, key);
+    const workers = workersOf(both);
+    both.process.kill('SIGKILL');
+    await expectWhole();
+    await until('they have ended', () => !workers.some(isThere), 20_000);
+  });
+});
+
+describe('The number of workers', function () {
+  this.timeout(60_000);
+  const upstreams = { acme: { url: 'http://127.0.0.1:1' } };
+
+  it('is that of the cores with WORKERS=auto', async () => {
+    const gateway = await startGateway({ stores: 'real', upstreams, env: { WORKERS: 'auto' } });
+    const cores = availableParallelism();
+    expect(linesOf(gateway, 'ready')[0]?.['workers']).to.equal(cores === 1 ? undefined : cores);
+    expect(await gateway.stop()).to.equal(0);
+  });
+
+  for (const WORKERS of ['0', 'x', '1.5', '257']) {
+    it(`stops the start where it is "${WORKERS}"`, async () => {
+      const { code, output } = await failToStart({ stores: 'real', upstreams, env: { WORKERS } });
+      expect(code).to.equal(78);
+      expect(output).to.include(`WORKERS is "${WORKERS}", but it must be auto or a whole number from 1 to 256.`);
+    });
+  }
+
+  it('does not repeat why a start fails, and keeps its exit status', async () => {
+    const configure = () => 'http: [';
+    const { code, output } = await failToStart({ stores: 'real', upstreams, configure, env: { WORKERS: '2' } });
+    expect(code).to.equal(78);
+    expect(output.match(/tollgate cannot start/g)).to.have.length(1);
+  });
+
+  it('does not hide that the port of the admin listener is taken', async () => {
+    const env = { WORKERS: '2', ADMIN_PORT: String(upstream.port) };
+    const { code, output } = await failToStart({ stores: 'real', upstreams, env });
+    expect(code).to.equal(78);
+    expect(output).to.include(`Port ${upstream.port} is already taken`);
+  });
+});
