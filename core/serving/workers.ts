@@ -114,6 +114,7 @@ class Workers {
     const member: Member = { worker, channel, startedMs: performance.now(), state: 'starting', metrics: [] };
     this.#members.add(member);
     worker.on('message', (message: Message) => void channel.take(message));
+    const closeHandedOver = watchHandOver(worker);
     return new Promise((resolve) => {
       channel.answer({
         admin: () => {
@@ -132,6 +133,7 @@ class Workers {
         },
       });
       worker.once('exit', (code: number | null, signal: string | null) => {
+        closeHandedOver();
         channel.close();
         this.#isGone(member, code, signal);
         resolve(false);
@@ -247,6 +249,34 @@ class Workers {
     if (this.#isAnnounced) this.#log.info('all workers have stopped');
     process.exit(this.#exitCode);
   }
+}
+
+/** What Node's cluster sends to a worker with a connection, and the worker's answer. */
+interface HandOver {
+  readonly act?: unknown;
+  readonly seq?: unknown;
+  readonly ack?: unknown;
+}
+
+/**
+ * Node forgets a connection that it was handing to a worker when that dies: its client would wait until its own timeout. Returns what
+ * closes such connections.
+ */
+function watchHandOver({ process: child }: Worker): () => void {
+  const underWay = new Map<unknown, { close(): void }>();
+  const send = child.send.bind(child) as (...given: unknown[]) => boolean;
+  child.send = (message: HandOver, handle?: unknown, ...rest: unknown[]) => {
+    if (message.act === 'newconn' && isClosable(handle)) underWay.set(message.seq, handle);
+    return send(message, handle, ...rest);
+  };
+  child.on('internalMessage', ({ ack }: HandOver) => underWay.delete(ack));
+  return () => {
+    for (const handle of underWay.values()) handle.close();
+  };
+}
+
+function isClosable(handle: unknown): handle is { close(): void } {
+  return typeof handle === 'object' && handle !== null && 'close' in handle;
 }
 
 function askInTime(channel: Channel, question: string, withinMs: number): Promise<unknown> {

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
 import { freePort } from '../support/free-port';
 import { failToStart, MODEL, startGateway, type TestGateway } from '../support/gateway';
-import { until } from '../support/until';
+import { settlesWithin, until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
 const USAGE = { input: 10, output: 5 };
@@ -239,7 +239,10 @@ describe('Two workers', function () {
     await more();
     const now = await bothServe(both);
     expect(now).to.include(kept);
-    const answers = await stop();
+    const stopped = stop();
+    // A client whose connection the killed one was just given must not wait until its own timeout.
+    expect(await settlesWithin(30_000, stopped)).to.equal(true);
+    const answers = await stopped;
     const broken = answers.filter((answer) => answer === 'broken').length;
     expect(broken).to.be.most(CALLERS);
     expect(answers.filter((answer) => answer !== 'served' && answer !== 'broken')).to.deep.equal([]);
