@@ -33,12 +33,14 @@ export {
   type AnswerBeginning,
   type BodyEdit,
   type Continuation,
+  type Deltas,
   defineAdapter,
   type EventNote,
   type FrameDecoder,
   type Framing,
   type ModelCall,
   type Protocol,
+  type ReadEvent,
   type ReasoningSetting,
   type SseEvent,
   type StreamFollower,
@@ -51,6 +53,7 @@ export {
   type UpstreamFailure,
   type UpstreamRequest,
   type Verdict,
+  withDeltas,
 } from '../core/catalog/upstream';
 export { budgetOf, effortOf } from '../core/dialects/effort';
 export { goodAt } from '../core/dialects/seal';

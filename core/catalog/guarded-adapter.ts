@@ -6,7 +6,17 @@ import { describeFault } from '../thrown';
 import { enter, ownerNumber } from '../watchdog';
 import type { AnswerEvent, AnswerReader } from './answer';
 import { NotTranslatable } from './conversation';
-import type { Continuation, EventNote, Framing, OwnDialect, StreamFollower, UpstreamAdapter } from './upstream';
+import {
+  type Continuation,
+  type EventNote,
+  type Framing,
+  type OwnDialect,
+  type ReadEvent,
+  type SseEvent,
+  type StreamFollower,
+  type UpstreamAdapter,
+  withDeltas,
+} from './upstream';
 import type { Usage } from './usage';
 import { readUsualError } from './usual-error';
 
@@ -49,7 +59,7 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
     }),
     ...(framing !== undefined && { framing: guardFraming(framing, guard) }),
     judge: (failure) => guard('judge', () => adapter.judge(failure)),
-    readEvent: (event) => guard('readEvent', () => soundNote(adapter.readEvent(event))),
+    readEvent: guardReadEvent(adapter, guard),
     readBody: (body) =>
       guard('readBody', () => {
         const { usage, contentBytes, error } = adapter.readBody(body);
@@ -125,6 +135,12 @@ export function guardOf(name: string): Guard {
       enter(outer);
     }
   };
+}
+
+function guardReadEvent(adapter: UpstreamAdapter, guard: Guard): ReadEvent {
+  const readEvent = (event: SseEvent) => guard('readEvent', () => soundNote(adapter.readEvent(event)));
+  const { deltas } = adapter.readEvent;
+  return deltas === undefined ? readEvent : withDeltas(deltas, readEvent);
 }
 
 function guardContinuation(continuation: Continuation, guard: Guard): Continuation {

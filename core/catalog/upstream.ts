@@ -84,6 +84,29 @@ export interface EventNote {
 }
 
 /**
+ * Members of events that only say more. An event that differs from one that `readEvent` was given before only in such members means the
+ * same, and is not read: its text counts with its UTF-8 bytes.
+ */
+export interface Deltas {
+  /** Whose text counts, whatever it is. All text that counts stands in these, at any depth of the data. */
+  readonly texts: readonly string[];
+  /** Whose texts and numbers mean nothing to `readEvent`. */
+  readonly ignored?: readonly string[];
+}
+
+/** Says what one event means. */
+export interface ReadEvent {
+  (event: SseEvent): EventNote;
+  /** Absent: every event is read. It belongs to the function, so that an adapter with another one does not inherit it. */
+  readonly deltas?: Deltas | undefined;
+}
+
+/** Returns `readEvent`, and says of it which events it need not be given. */
+export function withDeltas(deltas: Deltas, readEvent: (event: SseEvent) => EventNote): ReadEvent {
+  return Object.assign(readEvent, { deltas });
+}
+
+/**
  * Speaks a protocol of clients to an upstream. An adapter only translates: sockets, timeouts, retries, framing, counting and pricing
  * belong to the gateway. It keeps no state between events. It is native: the dialect of the client is that of the upstream, or the gateway
  * translates from one of these dialects into the other.
@@ -111,7 +134,7 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   /** How a vendor frames its streams that sends no server-sent events; absent: it sends these. */
   readonly framing?: Framing;
   judge(failure: UpstreamFailure): Verdict;
-  readEvent(event: SseEvent): EventNote;
+  readonly readEvent: ReadEvent;
   /** The usage of an unstreamed answer's parsed body, and the bytes of text in it in case the usage is unusable. */
   readBody(body: unknown): {
     readonly usage: Usage;

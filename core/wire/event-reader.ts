@@ -1,8 +1,9 @@
 import type { ClientEvent } from '../catalog/answer';
-import type { EventNote, SseEvent, UpstreamAdapter } from '../catalog/upstream';
+import type { Deltas, EventNote, SseEvent, UpstreamAdapter } from '../catalog/upstream';
 import type { Translation } from '../dialects/translation';
+import { EventShape } from './event-shape';
 import { FinishTracker } from './finish-tracker';
-import { type SseFrame, SseSplitter } from './sse';
+import { SseFrame, SseSplitter } from './sse';
 
 /** An event with its exact bytes and what it means. */
 export interface NotedEvent {
@@ -18,6 +19,10 @@ export interface NotedEvent {
 export class EventReader {
   readonly #splitter = new SseSplitter();
   readonly #finish: FinishTracker;
+  /** undefined: every event has to be read. */
+  readonly #deltas: Deltas | undefined;
+  #shape: EventShape | undefined;
+  #searches = MOST_SEARCHES;
 
   constructor(
     readonly adapter: Pick<UpstreamAdapter, 'readEvent'>,
@@ -28,18 +33,46 @@ export class EventReader {
     readonly translation?: Translation,
   ) {
     this.#finish = new FinishTracker(choices);
+    this.#deltas = watch === undefined && translation === undefined ? adapter.readEvent.deltas : undefined;
   }
 
   /** @throws SseEventTooLarge */
   read(chunk: Buffer): NotedEvent[] {
-    const frames = this.#splitter.push(chunk);
     const { translation } = this;
-    if (translation !== undefined) return frames.flatMap((frame) => this.#translated(translation, frame));
-    return frames.map((frame) => {
+    if (translation !== undefined)
+      return this.#splitter.push(chunk).flatMap((frame) => this.#translated(translation, frame));
+    const events: NotedEvent[] = [];
+    const readTo = this.#recognise(chunk, events);
+    if (readTo === chunk.length) return events;
+    for (const frame of this.#splitter.push(readTo === 0 ? chunk : chunk.subarray(readTo))) {
       const note = this.adapter.readEvent(frame);
       this.watch?.(frame);
-      return { raw: frame.raw, event: frame, note, isWhole: this.#finish.note(note) };
-    });
+      events.push({ raw: frame.raw, event: frame, note, isWhole: this.#finish.note(note) });
+      this.#learn(frame.raw, note);
+    }
+    return events;
+  }
+
+  /** Adds the events at the beginning of a piece that only say more. Returns where the first other one begins. */
+  #recognise(chunk: Buffer, events: NotedEvent[]): number {
+    const shape = this.#shape;
+    if (shape === undefined || !this.#splitter.isBetweenEvents) return 0;
+    const { isWhole } = this.#finish;
+    let at = 0;
+    for (let known = shape.read(chunk, at); known !== undefined; known = shape.read(chunk, at)) {
+      const { end, contentBytes } = known;
+      const raw = end - at === chunk.length ? chunk : chunk.subarray(at, end);
+      events.push({ raw, event: new SseFrame(raw), note: { content: true, contentBytes }, isWhole });
+      at = end;
+    }
+    if (at > 0) this.#searches = MOST_SEARCHES;
+    return at;
+  }
+
+  #learn(raw: Buffer, note: EventNote): void {
+    if (this.#deltas === undefined || this.#searches === 0) return;
+    this.#searches -= 1;
+    this.#shape = EventShape.of(raw, note, this.#deltas) ?? this.#shape;
   }
 
   /** Bytes after the last whole event, once the stream has ended; where the answer is translated, what ends it for the client. */
@@ -71,6 +104,9 @@ export class EventReader {
     }));
   }
 }
+
+/** So many events in a row are looked at for a shape: a stream that has none is not searched to its end. */
+const MOST_SEARCHES = 16;
 
 const NO_BYTES = Buffer.alloc(0);
 const NO_EVENT: SseEvent = { name: undefined, data: undefined };

@@ -1,8 +1,23 @@
 import type { SseEvent } from '../catalog/upstream';
 
-/** One event with the very bytes it came in, its blank line included. */
-export interface SseFrame extends SseEvent {
-  readonly raw: Buffer;
+/** One event with the very bytes it came in, its blank line included. Its fields are read when they are asked for. */
+export class SseFrame implements SseEvent {
+  #fields: SseEvent | undefined;
+
+  constructor(
+    readonly raw: Buffer,
+    private readonly from = 0,
+  ) {}
+
+  get name(): string | undefined {
+    this.#fields ??= readFields(this.raw, this.from);
+    return this.#fields.name;
+  }
+
+  get data(): string | undefined {
+    this.#fields ??= readFields(this.raw, this.from);
+    return this.#fields.data;
+  }
 }
 
 /** No event of either protocol comes near it; an upstream that never ends a line must not fill the memory. */
@@ -68,6 +83,11 @@ export class SseSplitter {
     return frames;
   }
 
+  /** The next byte begins an event. */
+  get isBetweenEvents(): boolean {
+    return this.#pendingBytes === 0 && this.#lineIsEmpty && !this.#afterCr;
+  }
+
   /** What stands behind the last blank line: an event that was broken off, or nothing. */
   end(): SseFrame | undefined {
     return this.#pendingBytes === 0 ? undefined : this.#take(Buffer.alloc(0));
@@ -101,7 +121,7 @@ export class SseSplitter {
     this.#pendingBytes = 0;
     const hasMark = this.#isFirst && raw.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
     this.#isFirst = false;
-    return readFrame(raw, hasMark ? BYTE_ORDER_MARK.length : 0);
+    return new SseFrame(raw, hasMark ? BYTE_ORDER_MARK.length : 0);
   }
 }
 
@@ -156,7 +176,7 @@ export function fieldValueStart(raw: Buffer, line: EventLines, field: Buffer): n
 export const DATA = Buffer.from('data');
 const EVENT = Buffer.from('event');
 
-function readFrame(raw: Buffer, from: number): SseFrame {
+function readFields(raw: Buffer, from: number): SseEvent {
   let name: string | undefined;
   let data: string | undefined;
   const line = new EventLines(raw, from);
@@ -170,5 +190,5 @@ function readFrame(raw: Buffer, from: number): SseFrame {
     const nameStart = fieldValueStart(raw, line, EVENT);
     if (nameStart !== undefined) name = raw.toString('utf8', nameStart, line.end);
   }
-  return { raw, name, data };
+  return { name, data };
 }

@@ -1,4 +1,4 @@
-import { type BodyEdit, defineAdapter, type EventNote, type ModelCall } from '../../core/catalog/upstream';
+import { type BodyEdit, defineAdapter, type EventNote, type ModelCall, withDeltas } from '../../core/catalog/upstream';
 import { countsOf, type TokenMeter, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { chatContinuation } from './chat-continuation';
@@ -8,6 +8,11 @@ import { forwardedHeaders, standardEdits } from './standard-request';
 import { unknownNumbers } from './unknown-numbers';
 
 const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
+
+const DELTAS = {
+  texts: ['content', 'refusal', 'reasoning', 'reasoning_content', 'text', 'arguments', 'input'],
+  ignored: ['created', 'obfuscation'],
+};
 
 /** The Chat protocol (chat completions), with the reasoning fields several vendors have added to it. */
 export default defineAdapter({
@@ -41,7 +46,7 @@ export default defineAdapter({
 
   continuation: chatContinuation,
 
-  readEvent({ data }) {
+  readEvent: withDeltas(DELTAS, ({ data }) => {
     if (data === undefined || data === '') return {};
     if (data.trim() === '[DONE]') return { done: true };
     const chunk = parseData(data);
@@ -49,7 +54,7 @@ export default defineAdapter({
     if (chunk === 'unread') return { content: true, contentBytes: bytesOf(data) };
     if (isError(chunk['error'])) return { error: { body: chunk } };
     return readChunk(chunk);
-  },
+  }),
 
   readBody(body) {
     const answer = asObject(body) ?? {};

@@ -1,4 +1,4 @@
-import { defineAdapter, type EventNote } from '../../core/catalog/upstream';
+import { defineAdapter, type EventNote, withDeltas } from '../../core/catalog/upstream';
 import { type Counts, countsOf, type Pass, UNKNOWN_USAGE, type Usage, withOutput } from '../../core/catalog/usage';
 import { USUAL_VERSION } from '../../core/catalog/versions';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
@@ -7,6 +7,8 @@ import { judgeFailure } from './judge-failure';
 import { messagesContinuation } from './messages-continuation';
 import { forwardedHeaders, standardEdits } from './standard-request';
 import { unknownNumbers } from './unknown-numbers';
+
+const DELTAS = { texts: ['text', 'thinking', 'data', 'partial_json'] };
 
 /** The Messages protocol, as its vendor publishes it. */
 export default defineAdapter({
@@ -30,13 +32,13 @@ export default defineAdapter({
 
   continuation: messagesContinuation,
 
-  readEvent({ name, data }) {
+  readEvent: withDeltas(DELTAS, ({ name, data }) => {
     if (data === undefined || data === '') return NOTHING;
     const event = parseData(data);
     if (event === 'malformed') return { malformed: true };
     if (event === 'unread') return name === 'content_block_stop' ? NOTHING : content(bytesOf(data));
     return readTyped(asText(event['type']) || (name ?? ''), event);
-  },
+  }),
 
   readBody(body) {
     const message = asObject(body) ?? {};

@@ -1,4 +1,4 @@
-import { defineAdapter, type EventNote } from '../../core/catalog/upstream';
+import { defineAdapter, type EventNote, withDeltas } from '../../core/catalog/upstream';
 import { type Counts, countsOf, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
@@ -6,6 +6,11 @@ import { judgeFailure } from './judge-failure';
 import { readLargeEvent } from './large-response';
 import { forwardedHeaders, standardEdits } from './standard-request';
 import { unknownNumbers } from './unknown-numbers';
+
+const DELTAS = {
+  texts: ['delta', 'text', 'refusal', 'arguments', 'input', 'code'],
+  ignored: ['sequence_number', 'obfuscation'],
+};
 
 /** The Responses protocol, as its vendor publishes it. */
 export default defineAdapter({
@@ -24,7 +29,7 @@ export default defineAdapter({
 
   judge: judgeFailure,
 
-  readEvent({ name, data }) {
+  readEvent: withDeltas(DELTAS, ({ name, data }) => {
     // Some upstreams end every stream as Chat does; the end of this protocol is `response.completed`.
     if (data === undefined || data === '' || data.trim() === '[DONE]') return NOTHING;
     const event = parseData(data);
@@ -32,7 +37,7 @@ export default defineAdapter({
     if (event !== 'unread') return readTyped(asText(event['type']) || (name ?? ''), event);
     const large = readLargeEvent(data, name);
     return large === undefined ? { malformed: true } : readTyped(large.type, large.event);
-  },
+  }),
 
   readBody(body) {
     const response = asObject(body) ?? {};

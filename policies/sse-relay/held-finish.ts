@@ -26,7 +26,7 @@ export class HeldFinish {
   /** Adds to `pieces` what may be given now that an event without the final usage has come. */
   pass({ note, event }: NotedEvent, shown: Buffer, pieces: Buffer[]): void {
     // A comment is no chunk: it may overtake one.
-    if (event.data !== undefined && this.#held !== undefined) pieces.push(...this.take());
+    if (this.#held !== undefined && event.data !== undefined) pieces.push(...this.take());
     if (note.finish === true) this.#hold(shown);
     else pieces.push(shown);
   }

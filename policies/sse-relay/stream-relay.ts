@@ -7,7 +7,7 @@ import type { EventNote, StreamFollower } from '../../core/catalog/upstream';
 import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { annotateCost } from '../../core/wire/annotate-cost';
-import type { ChunkReader, Over } from '../../core/wire/chunk-reader';
+import type { Over } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure } from '../../core/wire/egress';
 import type { NotedEvent } from '../../core/wire/event-reader';
@@ -41,6 +41,9 @@ interface Break {
   readonly told: Buffer | undefined;
 }
 
+/** More is not put into one write, so that a client which does not read is noticed. */
+const GATHERED_AT_MOST_BYTES = 16 * 1_024;
+
 /** Gives a stream to its caller; where somebody can go on with what breaks off, as one stream. */
 export class StreamRelay implements QuietStream {
   /** Since when the client has been given nothing because nothing came. */
@@ -54,7 +57,9 @@ export class StreamRelay implements QuietStream {
   /** It is whole, and has told what was used. */
   #isCounted = false;
   #break: Break | undefined;
-  /** As the client was given them, for an end that goes on from them. */
+  /** What is about to be written. */
+  readonly #gathered: Buffer[] = [];
+  /** As the client was given them, for an end of Responses that goes on from them. */
   readonly #relayed: RelayedEvents = { first: undefined, last: undefined };
   readonly #readingOn: ReadingOn;
   /** undefined: the client gets the usage as the upstream sends it. */
@@ -110,8 +115,18 @@ export class StreamRelay implements QuietStream {
     const { head, chunks } = this.#answer;
     try {
       await this.#give(head.splice(0));
-      do await this.#room();
-      while (await this.#relayNext());
+      this.#flush();
+      await this.#room();
+      while (this.#break === undefined) {
+        if (!chunks.isReady) {
+          const fromMs = this.#waitsForUpstream();
+          await chunks.ready();
+          this.#hidden.waited(awakeMs() - fromMs);
+        }
+        const more = this.#relayReady();
+        if (!(more instanceof Promise ? await more : more)) break;
+        if (this.response.writableNeedDrain) await this.#room();
+      }
       if (!this.#isWhole) this.#breakOff('the stream ended early', 'reset');
     } catch (error) {
       if (!this.#isWhole) this.#breakOff(error instanceof Error ? error.message : String(error), outcomeOf(error));
@@ -120,39 +135,47 @@ export class StreamRelay implements QuietStream {
     }
   }
 
-  /** True when more may follow. A step of its own, so that nothing is held of it while a caller takes its time. */
-  async #relayNext(): Promise<boolean> {
-    if (this.#break !== undefined) return false;
+  /**
+   * Relays what is there as one write. True when more may follow; a promise only where money is settled meanwhile. A step of its own, so
+   * that nothing is held of it while a caller takes its time.
+   */
+  #relayReady(): boolean | Promise<boolean> {
     const { events, chunks } = this.#answer;
-    if (!chunks.isReady) await this.#upstreamSends(chunks);
-    const chunk = chunks.take();
-    if (chunk === undefined || (this.call.cutOffBy !== undefined && !this.#isWhole)) return false;
-    if (this.#isGone && this.#isWhole) this.#readingOn.noteBytes(chunk.length);
-    await this.#give(events.read(chunk));
-    return true;
+    let takenBytes = 0;
+    try {
+      do {
+        const chunk = chunks.take();
+        if (chunk === undefined || (this.call.cutOffBy !== undefined && !this.#isWhole)) return false;
+        if (this.#isGone && this.#isWhole) this.#readingOn.noteBytes(chunk.length);
+        const settling = this.#give(events.read(chunk));
+        if (settling !== undefined) return settling.then(() => this.#flush()).then(() => true);
+        takenBytes += chunk.length;
+      } while (this.#break === undefined && chunks.isReady && takenBytes < GATHERED_AT_MOST_BYTES);
+      return true;
+    } finally {
+      this.#flush();
+    }
   }
 
-  async #upstreamSends(chunks: ChunkReader): Promise<void> {
+  /** Returns since when, on the clock of `awakeMs`. */
+  #waitsForUpstream(): number {
     if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
-    const fromMs = awakeMs();
     this.silentSinceMs ??= performance.now();
-    await chunks.ready();
-    this.#hidden.waited(awakeMs() - fromMs);
+    return awakeMs();
   }
 
-  /** The events' bytes in as few pieces as can be; money is settled before the event that tells of it. */
-  async #give(events: readonly NotedEvent[]): Promise<void> {
-    const pieces: Buffer[] = [];
-    for (const noted of events) {
+  /** Takes each of the events out of the list. Money is settled before the event that tells of it: a promise only then. */
+  #give(events: NotedEvent[]): Promise<void> | undefined {
+    for (let noted = events.shift(); noted !== undefined; noted = events.shift()) {
       const { note, isWhole } = noted;
       if (note.malformed === true) {
         this.#breakOff('an event could not be understood', 'reset');
-        break;
+        return undefined;
       }
       this.call.meter.note(note);
       if (note.error !== undefined) {
         this.#breakOff('the upstream reported an error', 'error_event', noted.raw);
-        break;
+        return undefined;
       }
       this.#isWhole = isWhole;
       if (note.content === true) {
@@ -161,34 +184,39 @@ export class StreamRelay implements QuietStream {
       }
       const tellsUsage = note.finalUsage === true && isWhole;
       if (tellsUsage) this.#isCounted = true;
-      if (tellsUsage && !this.#isGone) {
-        if (this.#finish?.repeats(note) === true) continue;
-        this.#finish?.keep();
-        this.#write(pieces.splice(0));
-        await this.#room();
-        const shown = await this.#settled(noted);
-        pieces.push(...(this.#finish?.withUsage(noted, shown) ?? [shown]));
-      } else if (tellsUsage) {
-        await this.#settled(noted);
-      } else if (!this.#isGone) {
-        this.#show(noted, pieces);
-      }
+      if (tellsUsage && !this.#isGone && this.#finish?.repeats(note) === true) continue;
+      if (tellsUsage) return this.#giveUsage(noted).then(() => this.#give(events));
+      if (!this.#isGone) this.#show(noted);
     }
-    this.#write(pieces);
+    return undefined;
   }
 
-  #show(noted: NotedEvent, pieces: Buffer[]): void {
+  async #giveUsage(noted: NotedEvent): Promise<void> {
+    if (this.#isGone) {
+      await this.#settled(noted);
+      return;
+    }
+    this.#finish?.keep();
+    this.#flush();
+    await this.#room();
+    const shown = await this.#settled(noted);
+    this.#gathered.push(...(this.#finish?.withUsage(noted, shown) ?? [shown]));
+  }
+
+  #show(noted: NotedEvent): void {
     const shown = this.#shown(noted);
     if (shown === undefined) return;
-    if (this.#finish === undefined) pieces.push(shown);
-    else this.#finish.pass(noted, shown, pieces);
+    if (this.#finish === undefined) this.#gathered.push(shown);
+    else this.#finish.pass(noted, shown, this.#gathered);
   }
 
   #shown({ raw, event }: NotedEvent): Buffer | undefined {
     // A translation gives nothing for it.
     if (raw.length === 0) return undefined;
-    this.#relayed.first ??= event;
-    this.#relayed.last = event;
+    if (this.call.protocol === 'responses') {
+      this.#relayed.first ??= event;
+      this.#relayed.last = event;
+    }
     if (!this.#isContinued) {
       this.#follower?.note(event);
       return raw;
@@ -203,6 +231,11 @@ export class StreamRelay implements QuietStream {
     const { chargedE8 } = await reservation.settle({ candidate: this.#answer.candidate, ...counted });
     const shown = this.#isContinued ? Buffer.from(this.#follower?.continued(event, counted.usage) ?? '') : raw;
     return this.settings.annotateStreamCost ? annotateLast(shown, chargedE8, note.usageAt) : shown;
+  }
+
+  #flush(): void {
+    this.#write(this.#gathered);
+    this.#gathered.length = 0;
   }
 
   #write(pieces: readonly Buffer[]): void {
@@ -344,6 +377,7 @@ function outcomeOf(error: unknown): AttemptOutcome {
 /** Events that came together stand side by side: then nothing is copied. */
 function inOnePiece(pieces: readonly Buffer[]): Buffer {
   const [first] = pieces as readonly [Buffer, ...Buffer[]];
+  if (pieces.length === 1) return first;
   let end = first.byteOffset;
   for (const { buffer, byteOffset, byteLength } of pieces) {
     if (buffer !== first.buffer || byteOffset !== end) return Buffer.concat(pieces);
