@@ -26,7 +26,7 @@ describe('the bound of the outbox', () => {
     assert.ok(share > 0 && share < 0.01, String(share));
     const [, total = ''] = /^total_system_memory:(\d+)/m.exec(await other.info('memory')) ?? [];
     const bytes = Math.round(share * Number(total));
-    const watch = startOutboxWatch({ ledger, drainer: { oldestAgeMs: () => 0 }, log: quiet, everyMs: 20 });
+    const watch = startOutboxWatch({ ledger, drainer: { oldestAgeMs: () => 1_000 }, log: quiet, everyMs: 20 });
     try {
       await other.config('SET', 'maxmemory', String(Math.round(bytes / 0.69)));
       assert.ok(Math.abs((await ledger.outboxShare()) - 0.69) < 0.02);
@@ -42,5 +42,31 @@ describe('the bound of the outbox', () => {
       other.disconnect();
       await ledger.close();
     }
+  });
+
+  it('is measured only while something waits', async () => {
+    let measured = 0;
+    let looks = 0;
+    let ageMs = 0;
+    const ledger = {
+      outboxShare: async () => {
+        measured += 1;
+        return 0.8;
+      },
+    };
+    const drainer = {
+      oldestAgeMs: () => {
+        looks += 1;
+        return ageMs;
+      },
+    };
+    const watch = startOutboxWatch({ ledger, drainer, log: quiet, everyMs: 1 });
+    await until('it has looked some times', () => looks > 5);
+    assert.equal(measured, 0);
+    ageMs = 1;
+    await until('it is full', () => watch.isFull());
+    ageMs = 0;
+    await until('it is not full any more', () => !watch.isFull());
+    await watch.stop();
   });
 });
