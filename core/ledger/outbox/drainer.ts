@@ -10,7 +10,7 @@ export interface Drainer {
   nudge(accountId: string): void;
   /** Drains once more and ends. What cannot be drained now stays in the ledger; the embedded one is gone with its process. */
   readonly stop: Stop;
-  /** Age of the oldest entry at the last look, which is about a second old. */
+  /** Age of the oldest entry at the last look, which is about a second old; older only where looks find nothing. */
   oldestAgeMs(): number;
 }
 
@@ -27,6 +27,8 @@ export interface DrainerOptions extends DrainOptions {
 /** Long enough to collect what comes together, short enough for a record to be found soon after its call. */
 export const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
+/** While nothing is found and nobody tells of anything: a sweep asks every shard. */
+const SWEEP_AT_REST_EVERY_MS = 4_000;
 const LONGEST_PAUSE_MS = 5_000;
 
 export function startDrainer(options: DrainerOptions): ShardDrainer {
@@ -34,6 +36,7 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
   const nudged = new Set<number>();
   let failures = 0;
   let sweptAt = Number.NEGATIVE_INFINITY;
+  let pauseMs = SWEEP_EVERY_MS;
   let oldestAt: number | undefined;
 
   const sweep = async () => {
@@ -47,6 +50,7 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
     if (performance.now() - sweptAt > SWEEP_EVERY_MS - collectMs) await sweep();
     const shards = [...nudged];
     nudged.clear();
+    pauseMs = shards.length > 0 ? SWEEP_EVERY_MS : Math.min(pauseMs * 2, SWEEP_AT_REST_EVERY_MS);
     try {
       await drainShards(options, shards);
     } catch (error) {
@@ -64,7 +68,7 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
       failures = 0;
     },
     {
-      everyMs: () => (failures === 0 ? SWEEP_EVERY_MS : Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS)),
+      everyMs: () => (failures === 0 ? pauseMs : Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS)),
       collectMs,
       whenFailed: (error, times) => {
         failures = times;
