@@ -1,3 +1,4 @@
+import { isMainThread } from 'node:worker_threads';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
 /**
@@ -20,3 +21,8 @@ export function showMetrics(): Promise<string> {
 export function readMetricsFrom(read: () => Promise<string>): void {
   readAll = read;
 }
+/** `nodejs_eventloop_lag_…` wakes the process so often, also one with nothing to do. */
+const LAG_EVERY_MS = 50;
+
+// Nobody asks a thread for its own metrics.
+if (isMainThread) collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: LAG_EVERY_MS });

@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { log } from './log';
 import { BEAT, type Block, BOUND_MS, OWNER, type ToWatchdog, type Watched } from './watchdog';
 
-const LOOK_EVERY_MS = 50;
+const LOOK_EVERY_MS = 125;
 /** Code outside of JavaScript cannot be asked where it is. */
 const STACK_WITHIN_MS = 1_000;
 const FRAMES_TOLD = 8;

@@ -18,7 +18,8 @@ export const BOUND_MS = 2;
 
 const shared = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
 
-const BEAT_EVERY_MS = 50;
+/** An idle process wakes for it, and the thread to look for it. */
+const BEAT_EVERY_MS = 125;
 /** Modules are loaded and configurations compiled before the first client is served. */
 const START_BOUND_MS = 10_000;
 const SERVING_BOUND_MS = 500;
