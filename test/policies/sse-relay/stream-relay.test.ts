@@ -28,3 +28,36 @@ describe('A Chat stream whose client did not ask for the usage', () => {
     expect(written.join('').replace(',"cost":0.00000000', '')).to.equal(FINISH_WITH_USAGE);
   });
 });
+
+describe('What one read of the upstream brings', () => {
+  /** What the client is written of these pieces, which are there at once, behind the event that the stream began with. */
+  async function written(pieces: readonly string[]): Promise<readonly string[]> {
+    const sent = new Sent();
+    const { response, done } = relayStream(sent, said('first'), { onClientAbort: 'settle' });
+    const writes: string[] = [];
+    response.write = (chunk: Buffer) => writes.push(String(chunk)) > 0;
+    sent.add(...pieces);
+    await new Promise(setImmediate);
+    sent.end();
+    await done;
+    const [, ...rest] = writes;
+    return rest;
+  }
+
+  it('is one write to the client', async () => {
+    const pieces = ['one', 'two', 'three'].map(said);
+    expect(await written(pieces)).to.deep.equal([pieces.join('')]);
+  });
+
+  it('is written up to the event that cannot be understood', async () => {
+    const broken = `data: {"choices":[\n\n`;
+    expect(await written([said('one'), said('two') + broken + said('three')])).to.deep.equal([
+      said('one') + said('two'),
+    ]);
+  });
+
+  it('is several writes where it is much, so that a client that does not read is noticed', async () => {
+    const piece = said('x'.repeat(10_000));
+    expect(await written([piece, piece, piece])).to.deep.equal([piece + piece, piece]);
+  });
+});
