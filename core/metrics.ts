@@ -8,7 +8,11 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
  */
 export const metrics = new Registry();
 
-collectDefaultMetrics({ register: metrics });
+/** `nodejs_eventloop_lag_…` wakes the process so often, also one with nothing to do. */
+const LAG_EVERY_MS = 50;
+
+// Nobody asks a thread for its own metrics.
+if (isMainThread) collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: LAG_EVERY_MS });
 
 let readAll = (): Promise<string> => metrics.metrics();
 
@@ -21,8 +25,3 @@ export function showMetrics(): Promise<string> {
 export function readMetricsFrom(read: () => Promise<string>): void {
   readAll = read;
 }
-/** `nodejs_eventloop_lag_…` wakes the process so often, also one with nothing to do. */
-const LAG_EVERY_MS = 50;
-
-// Nobody asks a thread for its own metrics.
-if (isMainThread) collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: LAG_EVERY_MS });
