@@ -37,6 +37,7 @@ import { leaveIdleClients } from './core/http/idle-clients';
 import { readPortDomain } from './core/http/port-domain';
 import { warnOfUnnamedProxies } from './core/http/proxies';
 import { limitTimes } from './core/http/time-limits';
+import { AllowanceLedger } from './core/ledger/allowances/allowance-ledger';
 import { startGuardian } from './core/ledger/guardian';
 import { leaseTimes } from './core/ledger/lease-times';
 import { startLeases } from './core/ledger/leases';
@@ -44,7 +45,7 @@ import { openDrainer, openLedger, refuseHalfOfTheStores } from './core/ledger/op
 import { startOutboxWatch } from './core/ledger/outbox/outbox-watch';
 import { ensureReady } from './core/ledger/recovery';
 import { createSettler } from './core/ledger/settler';
-import { openSpool } from './core/ledger/spool/spool';
+import { openSpool, type Spool } from './core/ledger/spool/spool';
 import { openSpoolFolder } from './core/ledger/spool/spool-folder';
 import { countLeftOpen } from './core/left-open';
 import { log } from './core/log';
@@ -142,16 +143,23 @@ type Stores = Awaited<ReturnType<typeof openStores>>;
 
 /** Opens the ledger, brings it up to Postgres, and starts everything that moves money. */
 async function openMoney({ env, dataFolder, system }: Files, { database }: Stores, { keep }: Resources) {
-  const { ledger, redis } = await openLedger(env['REDIS_URL'], system.ledger);
-  keep(ledger, () => ledger.close());
-  await ensureReady({ ledger, database, log });
-  keep(startGuardian({ ledger, database, log }));
+  const { ledger: shared, store, redis } = await openLedger(env['REDIS_URL'], system.ledger);
+  keep(shared, () => shared.close());
+  await ensureReady({ ledger: shared, database, log });
+  keep(startGuardian({ ledger: shared, database, log }));
   const folder = await openSpoolFolder(join(dataFolder, 'spool'));
-  const drainer = openDrainer({ ledger, database, log, onWritten: (rids) => spool.written(rids) }, env);
+  const drainer = openDrainer({ ledger: shared, database, log, onWritten: (rids) => spool.written(rids) }, env);
   const times = leaseTimes(system.ledger.leaseSeconds);
-  const spool = keep(openSpool({ ledger, database, drainer, log, times, folder }));
+  const has = (generation: string): boolean => taken?.has(generation) === true;
+  const allowances = store && { store, has };
+  const spool: Spool = keep(openSpool({ ledger: shared, allowances, database, drainer, log, times, folder }));
   // It ends before the spool, which drops what its last entries have closed.
   keep(drainer);
+  const taken =
+    store && system.ledger.allowances
+      ? keep(new AllowanceLedger({ inner: store, spool, log, nudge: (accountId) => drainer.nudge(accountId) }))
+      : undefined;
+  const ledger = taken ?? shared;
   const outbox = keep(startOutboxWatch({ ledger, drainer, log }));
   const freezeAboveE8 = parseUsd(system.excess.freezeAboveUsd.toFixed(8));
   keep(startSweeper({ ledger, database, log, freezeAboveE8 }));

@@ -628,6 +628,12 @@ export const SYSTEM_SCHEMA = {
           maximum: LEASE_SECONDS.most,
           default: LEASE_SECONDS.usual,
         },
+        allowances: {
+          description:
+            'Whether this process takes money of keys that are used much in advance, in pieces, and serves their calls from memory. Without it each call asks Redis twice. The embedded ledger needs none.',
+          type: 'boolean',
+          default: true,
+        },
         waitReplicas: {
           description:
             'So many replicas of Redis must have what the ledger wrote before a caller is told (WAIT); 0 waits for none. Not with a Cluster.',

@@ -1,6 +1,7 @@
 import { log } from '../log';
 import { StartFailure } from '../start-failure';
 import { checkRedis, connectRedis, type RedisClient } from '../storage/redis';
+import type { AllowanceStore } from './allowances/allowance-store';
 import type { Ledger } from './ledger';
 import { MemoryLedger } from './memory-ledger';
 import type { DrainOptions } from './outbox/drain';
@@ -16,19 +17,24 @@ export function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: dat
   throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
 }
 
+/** `store` is where allowances are taken; the ledger in the process needs none. */
+export interface OpenedLedger {
+  readonly ledger: Ledger;
+  readonly store: (Ledger & AllowanceStore) | undefined;
+  readonly redis: RedisClient | undefined;
+}
+
 /** Without a Redis the ledger is in the process: the embedded default. */
-export async function openLedger(
-  redisUrl: string | undefined,
-  replicas: ReplicaPolicy,
-): Promise<{ ledger: Ledger; redis: RedisClient | undefined }> {
+export async function openLedger(redisUrl: string | undefined, replicas: ReplicaPolicy): Promise<OpenedLedger> {
   if (redisUrl === undefined || redisUrl === '') {
     if (replicas.waitReplicas > 0)
       throw new StartFailure('ledger.waitReplicas is set, and the embedded ledger has none.');
-    return { ledger: new MemoryLedger(), redis: undefined };
+    return { ledger: new MemoryLedger(), store: undefined, redis: undefined };
   }
   const redis = connectRedis(redisUrl, log);
   await checkRedis(redis);
-  return { ledger: new RedisLedger({ redis, replicas: { ...replicas, log } }), redis };
+  const ledger = new RedisLedger({ redis, replicas: { ...replicas, log } });
+  return { ledger, store: ledger, redis };
 }
 
 /** Beside the calls, where the stores are beside the process. */

@@ -119,10 +119,11 @@ export function createSettler(options: SettlerOptions): Settler {
     });
 
   const settleAtLast = async (request: SettleRequest): Promise<Settled> => {
+    await spool?.keep({ kind: 'settle', ...request });
     const answer = await insist(request.rid, () => measuredSettle(ledger, request));
     if (answer?.outcome === 'settled') {
       // The caller is told less than the cost: a ledger that is lost now must not be told more.
-      if (answer.shortfallE8 > 0n) spool?.keep({ ...request, kind: 'settle', costE8: answer.chargedE8 });
+      if (answer.shortfallE8 > 0n) void spool?.keep({ ...request, kind: 'settle', costE8: answer.chargedE8 });
       drainer.nudge(request.accountId);
       return { chargedE8: answer.chargedE8, inTime: true };
     }
@@ -135,19 +136,16 @@ export function createSettler(options: SettlerOptions): Settler {
     return { chargedE8: 0n, inTime: true };
   };
 
+  const releaseAtLast = async (request: ReleaseRequest): Promise<{ inTime: boolean }> => {
+    await spool?.keep({ kind: 'release', costE8: 0n, ...request });
+    const answer = await insist(request.rid, () => ledger.release(request));
+    if (answer !== undefined) drainer.nudge(request.accountId);
+    return { inTime: true };
+  };
+
   return {
-    settle: (request) => {
-      spool?.keep({ kind: 'settle', ...request });
-      return within(settleAtLast(request), () => ({ chargedE8: request.costE8, inTime: false }));
-    },
-    release: (request) => {
-      spool?.keep({ kind: 'release', costE8: 0n, ...request });
-      const release = insist(request.rid, () => ledger.release(request)).then((answer) => {
-        if (answer !== undefined) drainer.nudge(request.accountId);
-        return { inTime: true };
-      });
-      return within(release, () => ({ inTime: false }));
-    },
+    settle: (request) => within(settleAtLast(request), () => ({ chargedE8: request.costE8, inTime: false })),
+    release: (request) => within(releaseAtLast(request), () => ({ inTime: false })),
     pending: () => underWay.size,
     stop: async () => {
       stopped = true;

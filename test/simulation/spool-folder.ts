@@ -1,4 +1,4 @@
-import type { Closing, SpoolFile } from '../../core/ledger/spool/spool-file';
+import type { SpoolFile, SpoolLine, Waiting } from '../../core/ledger/spool/spool-file';
 import type { SpoolFolder } from '../../core/ledger/spool/spool-folder';
 
 /** The disk of a simulated process: what is on it outlives the process, for the next one that uses it. */
@@ -27,22 +27,26 @@ export class SimulatedSpoolFolder {
 }
 
 class FileInMemory implements SpoolFile {
-  readonly waiting = new Map<string, string>();
+  readonly waiting = new Map<string, Waiting>();
   readonly bytes = 0;
-  readonly #closings: Closing[] = [];
+  readonly #lines: SpoolLine[] = [];
   readonly #forget: () => void;
 
   constructor(forget: () => void) {
     this.#forget = forget;
   }
 
-  append(closing: Closing): void {
-    this.#closings.push(closing);
-    this.waiting.set(closing.rid, closing.accountId);
+  append(line: SpoolLine): void {
+    this.#lines.push(line);
+    const { rid, accountId } = line;
+    const generation = 'generation' in line ? line.generation : this.waiting.get(rid)?.generation;
+    this.waiting.set(rid, { accountId, generation });
   }
 
-  async closings(): Promise<readonly Closing[]> {
-    return this.#closings;
+  flush(): void {}
+
+  async lines(): Promise<readonly SpoolLine[]> {
+    return this.#lines;
   }
 
   close(): void {}

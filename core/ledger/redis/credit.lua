@@ -15,8 +15,11 @@
 --   not_ready              the shard has not been filled from Postgres
 --   unknown_account
 --   above_maximum          the balance would leave the range in which it is exact
+--   recalling, milliseconds nodes may have what is missing: they give it back within this, and it is asked again
 --   insufficient_balance   an adjustment above what is available
 --   other_payer            the id belongs to another account or to a reservation: a defect of the caller
+
+-- include allowances
 
 local function integer(number) return string.format('%.0f', number + 0) end
 
@@ -32,7 +35,11 @@ local account = redis.call('HMGET', KEYS[2], 'available', 'posted')
 if not account[1] then return 'unknown_account' end
 local amount = tonumber(ARGV[2])
 if tonumber(account[2]) + amount > tonumber(ARGV[4]) then return 'above_maximum' end
-if tonumber(account[1]) + amount < 0 then return 'insufficient_balance' end
+if tonumber(account[1]) + amount < 0 then
+  local left = recall_for(KEYS[2], true)
+  if left > 0 then return { 'recalling', integer(left) } end
+  if tonumber(redis.call('HGET', KEYS[2], 'available')) + amount < 0 then return 'insufficient_balance' end
+end
 
 redis.call('HINCRBY', KEYS[2], 'available', ARGV[2])
 local posted = redis.call('HINCRBY', KEYS[2], 'posted', ARGV[2])

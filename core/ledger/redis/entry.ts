@@ -19,7 +19,7 @@ export function readEntry([id, fields]: StreamEntry): OutboxEntry {
     postedE8: BigInt(value['posted'] ?? ''),
     shortfallE8: BigInt(value['shortfall'] ?? ''),
     record: value['record'] || undefined,
-    calls: value['calls'] === undefined ? undefined : readCalls(value['calls'], value['shortfalls']),
+    ...(value['calls'] === undefined ? {} : { calls: readCalls(value['calls'], value['shortfalls']) }),
   };
 }
 

@@ -10,9 +10,11 @@
 --
 -- answers
 --   inspected, JSON   now (milliseconds), accounts (id to status, available, held, posted, seq), keys (id to spent, held,
---                     limit), holds (lists of rid, account, key, amount, deadline, whether it has a record); what is not
---                     there is false, amounts are strings
+--                     limit), holds (lists of rid, account, key, amount, deadline, whether it has a record; an allowance is one
+--                     with its generation as rid); what is not there is false, amounts are strings
 --   not_ready         the shard has not been filled from Postgres
+
+-- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -25,6 +27,13 @@ for _, id in ipairs(wanted.keys) do
   seen.keys[id] = redis.call('HMGET', ARGV[1] .. 'k:' .. id, 'spent', 'held', 'limit')
 end
 local index = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
+for _, id in ipairs(wanted.accounts) do
+  each_allowance(ARGV[1] .. 'a:' .. id, function(generation, al)
+    if al.total > 0 then
+      table.insert(seen.holds, { generation, id, al.key, integer_of(al.total), integer_of(al.until_ms), true })
+    end
+  end)
+end
 for at = 1, #index, 2 do
   local hold = redis.call('HMGET', ARGV[1] .. 'r:' .. index[at], 'account', 'key', 'amount', 'record')
   if hold[1] and seen.accounts[hold[1]] and hold[3] then

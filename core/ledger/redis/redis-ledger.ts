@@ -4,6 +4,15 @@ import { newId } from '../../ids';
 import { MAX_AMOUNT_E8 } from '../../money';
 import { type LuaScript, loadScript } from '../../storage/lua';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
+import {
+  type AllowanceStore,
+  type GrantOutcome,
+  type GrantRequest,
+  type LastReport,
+  RECALL_WAIT_MS,
+  type ReportOutcome,
+  type ReportRequest,
+} from '../allowances/allowance-store';
 import { assertAmount } from '../amount';
 import { type Inspection, readInspection } from '../inspection';
 import {
@@ -39,6 +48,7 @@ import { RedisConnection, type ScriptAnswer } from './connection';
 import { firstIdAfter, readEntry } from './entry';
 import { LIMIT_FIELDS, limitTexts, readLimits, readSettings, writeSettings } from './key-fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
+import { Recalls } from './recalls';
 import { type ReplicaPolicy, Replicas } from './replicas';
 import { describeSnapshot } from './snapshot';
 
@@ -59,6 +69,10 @@ const DUE = script('due');
 const TRIM = script('trim');
 const RESTORE = script('restore');
 const INSPECT = script('inspect');
+const GRANT = script('grant');
+const REPORT = script('report');
+const RECALL = script('recall');
+const LAPSE = script('lapse');
 const MARK = script('mark');
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = [
@@ -77,6 +91,10 @@ export const LEDGER_SCRIPTS: readonly LuaScript[] = [
   TRIM,
   RESTORE,
   INSPECT,
+  GRANT,
+  REPORT,
+  RECALL,
+  LAPSE,
   MARK,
 ];
 
@@ -97,6 +115,9 @@ const OUTBOXES_AT_ONCE = 4;
 /** The epochs of all shards are read this often without a reason. */
 const LOOK_EVERY_MS = 10_000;
 
+/** The member of a shard's deadlines that stands for all allowances of an account. */
+const OF_ALLOWANCES = 'a ';
+
 const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
 const CLOSED = String(CLOSED_MS);
 
@@ -111,12 +132,16 @@ const DONE: ReadonlySet<string> = new Set([
   'credited',
   'set',
   'indexed',
+  'granted',
+  'reported',
 ]);
 
 export interface RedisLedgerOptions {
   /** Taken over: `close` ends it. */
   readonly redis: RedisClient;
   readonly replicas?: ReplicaPolicy & { readonly log: Logger };
+  /** How long an operation waits for money that it recalls from allowances. */
+  readonly recallWaitMs?: number;
 }
 
 /** The ledger on a connection that answers, with its scripts loaded. `close` of the ledger ends the connection. */
@@ -132,24 +157,49 @@ export async function openRedisLedger(options: {
 }
 
 /** The ledger of production: one Lua script per operation, one round trip each. */
-export class RedisLedger implements Ledger {
+export class RedisLedger implements Ledger, AllowanceStore {
   readonly #calls: RedisConnection;
   readonly #background: RedisConnection;
   readonly #replicas: Replicas | undefined;
+  readonly #recalls: Recalls;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ redis, replicas }: RedisLedgerOptions) {
+  constructor({ redis, replicas, recallWaitMs = RECALL_WAIT_MS }: RedisLedgerOptions) {
     this.#calls = new RedisConnection(redis, LEDGER_SCRIPTS);
     const background = duplicateRedis(redis, BACKGROUND);
     background.on('error', () => undefined); // The first connection reports that Redis is not reachable.
     this.#background = new RedisConnection(background, LEDGER_SCRIPTS);
     if (replicas !== undefined && replicas.waitReplicas > 0)
       this.#replicas = new Replicas({ redis, mark: MARK, policy: replicas, log: replicas.log });
+    this.#recalls = new Recalls({
+      redis,
+      waitMs: recallWaitMs,
+      countLive: (accountId, keyId) => this.#countLive(accountId, keyId),
+    });
   }
 
   #run(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<ScriptAnswer> {
     const answer = this.#calls.run(script, keys, args);
     return this.#replicas === undefined ? answer : confirmed(answer, this.#replicas);
+  }
+
+  /** For an operation that wants money: what nodes have in advance of it is called back before it is refused. */
+  async #runWanting(
+    script: LuaScript,
+    accountId: string,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<ScriptAnswer> {
+    const answer = await this.#run(script, keys, args);
+    if (answer[0] !== 'recalling') return answer;
+    return this.#recalls.whileRecalling(accountId, () => this.#run(script, keys, args));
+  }
+
+  async #countLive(accountId: string, keyId = ''): Promise<number> {
+    const p = accountPrefix(accountId);
+    const [word, live = '0'] = await this.#calls.run(RECALL, [`${p}meta`, `${p}a:${accountId}`], [keyId]);
+    if (word === 'not_ready') throw notReady();
+    return Number(live);
   }
 
   async findKey(hash: string): Promise<FindKeyOutcome> {
@@ -185,7 +235,7 @@ export class RedisLedger implements Ledger {
       keys.push(`${p}i:${accountId}`, `${p}io:${accountId}`);
       args.push(intent.key, intent.body, intent.requestId);
     }
-    const [word, value = '', other = '', charged = ''] = await this.#run(RESERVE, keys, args);
+    const [word, value = '', other = '', charged = ''] = await this.#runWanting(RESERVE, accountId, keys, args);
     switch (word) {
       case 'reserved':
       case 'not_ready':
@@ -234,7 +284,7 @@ export class RedisLedger implements Ledger {
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
     const { accountId, keyId, rid } = request;
-    const [word, charged = '', shortfall = ''] = await this.#run(SETTLE, closingKeys(request, rid), [
+    const [word, charged = '', shortfall = ''] = await this.#runWanting(SETTLE, accountId, closingKeys(request, rid), [
       rid,
       request.costE8.toString(),
       accountId,
@@ -275,8 +325,9 @@ export class RedisLedger implements Ledger {
   async renew({ accountId, keyId, rid, lifetimeMs, amountE8 = 0n }: RenewRequest): Promise<RenewOutcome> {
     assertAmount(amountE8);
     const p = accountPrefix(accountId);
-    const [word, value = ''] = await this.#run(
+    const [word, value = ''] = await this.#runWanting(
       RENEW,
+      accountId,
       [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
       [rid, lifetimeMs === undefined ? '' : String(lifetimeMs), accountId, keyId, amountE8.toString()],
     );
@@ -298,8 +349,9 @@ export class RedisLedger implements Ledger {
     const { accountId, keyId, rid, costE8, record, next } = request;
     assertAmount(costE8);
     assertAmount(next.amountE8);
-    const [word, value = '', shortfall = ''] = await this.#run(
+    const [word, value = '', shortfall = ''] = await this.#runWanting(
       ROLL,
+      accountId,
       [...closingKeys(request, rid), `${accountPrefix(accountId)}r:${next.rid}`],
       [rid, costE8.toString(), accountId, keyId, record, next.rid, next.amountE8.toString()],
     );
@@ -324,6 +376,7 @@ export class RedisLedger implements Ledger {
   }
 
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
+    if (rid.startsWith(OF_ALLOWANCES)) return this.#lapse(payer.accountId);
     const args = [rid, payer.accountId, payer.keyId];
     const [word] = await this.#run(EXPIRE, closingKeys(payer, rid), args);
     switch (word) {
@@ -336,11 +389,112 @@ export class RedisLedger implements Ledger {
     }
   }
 
+  /** Gives back what allowances of this account have whose leases have ended. */
+  async #lapse(accountId: string): Promise<ExpireOutcome> {
+    const p = accountPrefix(accountId);
+    const keys = [`${p}meta`, `${p}a:${accountId}`, `${p}exp`, `${p}ob`];
+    const [word, , givenUp = '0'] = await this.#background.run(LAPSE, keys, [accountId]);
+    if (word === 'not_ready') return { outcome: word };
+    return { outcome: givenUp === '0' ? 'not_due' : 'expired' };
+  }
+
+  async grant(request: GrantRequest): Promise<GrantOutcome> {
+    const { accountId, keyId, generation } = request;
+    const p = accountPrefix(accountId);
+    const [word, free = ''] = await this.#run(
+      GRANT,
+      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}exp`],
+      [
+        generation,
+        accountId,
+        keyId,
+        String(request.keyRev),
+        request.wantE8.toString(),
+        request.besideE8.toString(),
+        request.leastE8.toString(),
+        String(request.leaseMs),
+      ],
+    );
+    switch (word) {
+      case 'granted':
+        return { outcome: word, freeE8: BigInt(free) };
+      case 'not_ready':
+      case 'unknown_account':
+      case 'unknown_key':
+      case 'revoked':
+      case 'frozen':
+      case 'stale_key':
+      case 'limited':
+      case 'recalled':
+      case 'too_little':
+      case 'closed_before':
+        return { outcome: word };
+      default:
+        throw unexpected(word, generation);
+    }
+  }
+
+  async report(request: ReportRequest): Promise<ReportOutcome> {
+    const { accountId, keyId, generation } = request;
+    const p = accountPrefix(accountId);
+    const [word, free = '', admit = '', uncovered = ''] = await this.#run(
+      REPORT,
+      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}ob`, `${p}exp`],
+      [
+        generation,
+        String(request.sequence),
+        request.digest,
+        accountId,
+        keyId,
+        String(request.keyRev),
+        request.costE8.toString(),
+        request.openE8.toString(),
+        request.giveE8.toString(),
+        request.wantE8.toString(),
+        request.besideE8.toString(),
+        request.admits ? 'admits' : '',
+        String(request.leaseMs),
+        request.rid,
+        request.calls,
+        request.shortfallE8.toString(),
+        request.isPatient ? 'patient' : '',
+      ],
+    );
+    switch (word) {
+      case 'reported':
+        return { outcome: word, freeE8: BigInt(free), mayAdmit: admit !== '', uncoveredE8: BigInt(uncovered) };
+      case 'not_ready':
+      case 'unknown_generation':
+      case 'other_report':
+      case 'recalling':
+        return { outcome: word };
+      default:
+        throw unexpected(word, generation);
+    }
+  }
+
+  async lastReport(accountId: string, generation: string): Promise<LastReport | undefined> {
+    const p = accountPrefix(accountId);
+    const [allowance] = await this.#readWhenReady(p, `${p}a:${accountId}`, [`al:${generation}`]);
+    if (!allowance) return undefined;
+    const [, , sequence, digest = ''] = allowance.split(' ');
+    return { sequence: Number(sequence), digest };
+  }
+
+  recall(accountId: string): void {
+    this.#recalls.publish(accountId);
+  }
+
+  onRecall(listener: (accountId: string) => void): void {
+    this.#recalls.onRecall(listener);
+  }
+
   async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
     assertAmount(amountE8, -MAX_AMOUNT_E8);
     const p = accountPrefix(accountId);
-    const [word, posted = ''] = await this.#run(
+    const [word, posted = ''] = await this.#runWanting(
       CREDIT,
+      accountId,
       [`${p}meta`, `${p}a:${accountId}`, `${p}r:${rid}`, `${p}ob`],
       [rid, amountE8.toString(), accountId, MAX_AMOUNT],
     );
@@ -359,8 +513,9 @@ export class RedisLedger implements Ledger {
 
   async setAccount(accountId: string, status: AccountStatus): Promise<void> {
     const p = accountPrefix(accountId);
-    const [word] = await this.#run(SET_ACCOUNT, [`${p}meta`, `${p}a:${accountId}`], [status]);
+    const [word, live = '0'] = await this.#run(SET_ACCOUNT, [`${p}meta`, `${p}a:${accountId}`], [status]);
     if (word === 'not_ready') throw notReady();
+    if (live !== '0') await this.#recalls.allBack(accountId);
   }
 
   /** The index entry is written last: a key that is found has its settings. */
@@ -370,27 +525,31 @@ export class RedisLedger implements Ledger {
       assertAmount(amountE8 ?? 0n);
     const p = accountPrefix(accountId);
     const [limit, ...others] = limitTexts(request);
-    const args = [accountId, status, limit ?? '', String(settings.rev), writeSettings(settings), ...others];
-    const [word] = await this.#run(SET_KEY, [`${p}meta`, `${p}k:${keyId}`], args);
+    const args = [accountId, status, limit ?? '', String(settings.rev), writeSettings(settings), ...others, keyId];
+    const keys = [`${p}meta`, `${p}k:${keyId}`, `${p}a:${accountId}`];
+    const [word, live = '0'] = await this.#run(SET_KEY, keys, args);
     if (word === 'not_ready') throw notReady();
     if (word === 'other_payer') throw unexpected(word, keyId);
     await this.#run(INDEX_KEY, [keyIndexEntry(hash)], [`${accountId} ${keyId}`]);
+    if (live !== '0') await this.#recalls.allBack(accountId, keyId);
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
     const p = accountPrefix(accountId);
-    const [status, available, held, posted, seq] = await this.#readWhenReady(p, `${p}a:${accountId}`, [
+    const [status, available, held, posted, seq, free] = await this.#readWhenReady(p, `${p}a:${accountId}`, [
       'status',
       'available',
       'held',
       'posted',
       'seq',
+      'free',
     ]);
     if (!status || !available || !held || !posted) return undefined;
+    const freeE8 = BigInt(free ?? 0);
     return {
       status: status as AccountStatus,
-      availableE8: BigInt(available),
-      heldE8: BigInt(held),
+      availableE8: BigInt(available) + freeE8,
+      heldE8: BigInt(held) - freeE8,
       postedE8: BigInt(posted),
       seq: Number(seq),
     };
@@ -398,20 +557,16 @@ export class RedisLedger implements Ledger {
 
   async readKey({ accountId, keyId }: Payer): Promise<KeyState | undefined> {
     const p = accountPrefix(accountId);
-    const [owner, status, spent, held, rev, settings, ...limits] = await this.#readWhenReady(p, `${p}k:${keyId}`, [
-      'account',
-      'status',
-      'spent',
-      'held',
-      'rev',
-      'settings',
-      ...LIMIT_FIELDS,
-    ]);
+    const [owner, status, spent, held, free, rev, settings, ...limits] = await this.#readWhenReady(
+      p,
+      `${p}k:${keyId}`,
+      ['account', 'status', 'spent', 'held', 'free', 'rev', 'settings', ...LIMIT_FIELDS],
+    );
     if (owner !== accountId || !spent || !held || !rev || !settings) return undefined;
     return {
       status: status as KeyStatus,
       spentE8: BigInt(spent),
-      heldE8: BigInt(held),
+      heldE8: BigInt(held) - BigInt(free ?? 0),
       ...readLimits(limits),
       settings: readSettings(rev, settings),
     };
@@ -431,14 +586,20 @@ export class RedisLedger implements Ledger {
 
   async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
     const p = shardPrefix(shard);
-    const [, ...rids] = await this.#background.run(DUE, [`${p}exp`], [String(limit)]);
+    const [, ...found] = await this.#background.run(DUE, [`${p}exp`], [String(limit)]);
+    const rids = found.filter((rid) => !rid.startsWith(OF_ALLOWANCES));
+    const ofAllowances = found.filter((rid) => rid.startsWith(OF_ALLOWANCES));
     const payers = await Promise.all(
       rids.map((rid) => this.#background.ask((redis) => redis.hmget(`${p}r:${rid}`, 'account', 'key'))),
     );
-    return rids.flatMap((rid, index) => {
+    const reservations = rids.flatMap((rid, index) => {
       const [accountId, keyId] = payers[index] ?? [];
       return accountId && keyId ? [{ rid, accountId, keyId }] : [];
     });
+    return [
+      ...reservations,
+      ...ofAllowances.map((rid) => ({ rid, accountId: rid.slice(OF_ALLOWANCES.length), keyId: '' })),
+    ];
   }
 
   async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
@@ -579,6 +740,7 @@ export class RedisLedger implements Ledger {
     this.#calls.redis.disconnect();
     this.#background.redis.disconnect();
     this.#replicas?.close();
+    this.#recalls.close();
   }
 }
 

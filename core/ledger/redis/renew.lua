@@ -19,11 +19,13 @@
 --   not_open                  unknown or closed
 --   not_ready                 the shard has not been filled from Postgres
 --   frozen                    nothing more is held; nothing changes
+--   recalling, milliseconds   nodes may have what is missing: they give it back within this, and it is asked again
 --   insufficient_balance, E8  with what the account has available beside the hold; nothing changes
 --   key_limit_exceeded, E8    with what the key's limits leave beside the hold; nothing changes
 --   other_payer               the id belongs to another account or key: a defect of the caller
 
 -- include key-limits
+-- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -36,8 +38,14 @@ local more = tonumber(ARGV[5]) - tonumber(reservation[4])
 if more > 0 then
   local account = redis.call('HMGET', KEYS[2], 'status', 'available')
   if account[1] ~= 'active' then return 'frozen' end
-  if more > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
   local room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
+  if more > tonumber(account[2]) or more > room then
+    local left = recall_for(KEYS[2], more > tonumber(account[2]), ARGV[4])
+    if left > 0 then return { 'recalling', integer(left) } end
+    account = redis.call('HMGET', KEYS[2], 'status', 'available')
+    room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
+  end
+  if more > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
   if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
   redis.call('HINCRBY', KEYS[2], 'available', integer(0 - more))
   redis.call('HINCRBY', KEYS[2], 'held', integer(more))

@@ -38,10 +38,12 @@
 --   intent_charged, request id, rid, E8  the first call was charged this much
 --   too_many_intents              the account has as many as are known, and calls that are open have the oldest
 --   rate_limited, milliseconds    with how long it takes until this call may be asked again
+--   recalling, milliseconds       nodes may have what is missing: they give it back within this, and it is asked again
 --   insufficient_balance, E8      with what the account has available
 --   key_limit_exceeded, E8        with what the key's limits leave
 
 -- include key-limits
+-- include allowances
 -- include intents
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
@@ -91,8 +93,14 @@ if key[7] and ARGV[8] ~= '' then
 end
 
 local amount = tonumber(ARGV[2])
-if amount > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
 local room = room_of(KEYS[3], { key[4], key[5], key[6], key[7] })
+if amount > tonumber(account[2]) or amount > room then
+  local left = recall_for(KEYS[2], amount > tonumber(account[2]), ARGV[6])
+  if left > 0 then return { 'recalling', integer(left) } end
+  account = redis.call('HMGET', KEYS[2], 'status', 'available')
+  room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
+end
+if amount > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
 if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
 
 redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))

@@ -19,6 +19,7 @@
 --   untouched   the account is not behind: its money and its holds stay
 
 -- include intents
+-- include allowances
 
 local snapshot = cjson.decode(ARGV[3])
 local seq = redis.call('HGET', KEYS[1], 'seq')
@@ -38,9 +39,16 @@ for _, key in ipairs(snapshot.keys) do
 end
 if not behind then
   redis.call('HSET', KEYS[1], 'status', snapshot.status)
+  -- What an operator decided meanwhile holds for allowances, too.
+  if tonumber(redis.call('HGET', KEYS[1], 'al_live') or 0) > 0 then mark_recall(KEYS[1], clock()) end
   return 'untouched'
 end
 
+for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if string.sub(field, 1, 3) == 'al:' then redis.call('HDEL', KEYS[1], field) end
+end
+redis.call('HDEL', KEYS[1], 'al_live', 'free', 'recall_until')
+redis.call('ZREM', KEYS[2], 'a ' .. ARGV[1])
 for _, rid in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
   local name = ARGV[2] .. 'r:' .. rid
   if redis.call('HGET', name, 'account') == ARGV[1] then

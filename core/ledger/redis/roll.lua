@@ -28,11 +28,13 @@
 --   exists_with_different_amount  the next id is open with another amount
 --   released_before               the next id was released, maybe before this came
 --   frozen
+--   recalling, milliseconds       nodes may have what is missing: they give it back within this, and it is asked again
 --   insufficient_balance, E8      with what there would be for the next hold
 --   key_limit_exceeded, E8        with what the key's limits would leave for it
 --   other_payer                   an id belongs to another account or key: a defect of the caller
 
 -- include key-limits
+-- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -58,9 +60,16 @@ local more = following[1] and 0 or tonumber(ARGV[7])
 local account = redis.call('HMGET', KEYS[2], 'status', 'available')
 if not following[1] and account[1] ~= 'active' then return 'frozen' end
 local left = tonumber(account[2]) + hold - cost
-if more > left then return { 'insufficient_balance', integer(math.max(0, left)) } end
 local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
 local room = room_of(KEYS[3], key) + hold - cost
+if more > left or more > room then
+  local kept = recall_for(KEYS[2], more > left, ARGV[4])
+  if kept > 0 then return { 'recalling', integer(kept) } end
+  left = tonumber(redis.call('HGET', KEYS[2], 'available')) + hold - cost
+  key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
+  room = room_of(KEYS[3], key) + hold - cost
+end
+if more > left then return { 'insufficient_balance', integer(math.max(0, left)) } end
 if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
 
 redis.call('HINCRBY', KEYS[2], 'available', integer(hold - cost - more))

@@ -20,6 +20,7 @@
 --
 -- answers
 --   settled, charged, shortfall   now or before; the first settlement counts
+--   recalling, milliseconds       nodes may have what is missing: they give it back within this, and it is asked again
 --   not_ready                     the shard has not been filled from Postgres
 --   unknown_reservation           or, late, its account or key
 --   released                      nothing is charged
@@ -27,6 +28,7 @@
 --   other_payer                   the id belongs to another account or key: a defect of the caller
 
 -- include key-limits
+-- include allowances
 -- include intents
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
@@ -49,8 +51,15 @@ local charge = cost
 if not state and not claim_intent(KEYS[2], ARGV[1], ARGV[5]) then
   charge = 0
 elseif cost > hold then
-  local more = math.min(cost - hold, tonumber(redis.call('HGET', KEYS[2], 'available')))
-  charge = hold + math.min(more, math.max(0, room_of(KEYS[3], key)))
+  local available = tonumber(redis.call('HGET', KEYS[2], 'available'))
+  local room = math.max(0, room_of(KEYS[3], key))
+  if cost - hold > math.min(available, room) then
+    local left = recall_for(KEYS[2], cost - hold > available, ARGV[4])
+    if left > 0 then return { 'recalling', integer(left) } end
+    available = tonumber(redis.call('HGET', KEYS[2], 'available'))
+    room = math.max(0, room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')))
+  end
+  charge = hold + math.min(cost - hold, available, room)
 end
 local charged = integer(charge)
 local shortfall = integer(cost - charge)

@@ -1,28 +1,61 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import type { SettleRequest } from '../ledger';
+import type { Payer } from '../payer';
 
-/** What closes a reservation, as it is kept: enough to send it again. A release is one that costs nothing. */
-export interface Closing extends Pick<SettleRequest, 'accountId' | 'keyId' | 'rid' | 'costE8' | 'record'> {
-  readonly kind: 'settle' | 'release';
+interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'rid' | 'costE8' | 'record'> {
+  readonly kind: Kind;
 }
 
-/** One file of closings, one line each, appended in order and never changed. Of several of a reservation the last counts. */
+/** What closes a reservation, as it is kept: enough to send it again. A release is one that costs nothing. */
+export type Closing = ClosedBy<'settle'> | ClosedBy<'release'>;
+
+/** A call that was admitted from an allowance: what it holds, and its record if its process dies. */
+export interface Opening extends Payer {
+  readonly kind: 'open';
+  readonly rid: string;
+  readonly generation: string;
+  readonly amountE8: bigint;
+  readonly record: string;
+}
+
+/** A report of an allowance, before it is sent: the calls that it charges, in their order. */
+export interface KeptReport extends Payer {
+  readonly kind: 'report';
+  readonly rid: string;
+  readonly generation: string;
+  readonly sequence: number;
+  readonly digest: string;
+  readonly rids: readonly string[];
+}
+
+export type SpoolLine = Closing | Opening | KeptReport;
+
+/** A reservation or report of which Postgres is not known to have a row. */
+export interface Waiting {
+  readonly accountId: string;
+  /** Of the allowance it belongs to: the reports of that one tell the ledger of it. */
+  readonly generation: string | undefined;
+}
+
+/** One file of lines, appended in order and never changed. Of several closings of a reservation the last counts. */
 export interface SpoolFile {
-  /** The account of each reservation that is not known to be done. */
-  readonly waiting: Map<string, string>;
+  readonly waiting: Map<string, Waiting>;
   readonly bytes: number;
-  append(closing: Closing): void;
-  closings(): Promise<readonly Closing[]>;
+  /** What is appended is on disk after the next `flush`. */
+  append(line: SpoolLine): void;
+  flush(): void;
+  lines(): Promise<readonly SpoolLine[]>;
   /** What is appended after this opens it again. */
   close(): void;
   remove(): Promise<void>;
 }
 
 export class FileOnDisk implements SpoolFile {
-  readonly waiting = new Map<string, string>();
+  readonly waiting = new Map<string, Waiting>();
   bytes = 0;
   readonly #path: string;
+  #pending: SpoolLine[] = [];
   #descriptor: number | undefined;
   /** Its last line is not whole: the disk was full. */
   #isCut = false;
@@ -40,23 +73,44 @@ export class FileOnDisk implements SpoolFile {
   /** One that another process has left. */
   static async read(path: string): Promise<FileOnDisk> {
     const file = new FileOnDisk(path);
-    for (const { rid, accountId } of await file.closings()) file.waiting.set(rid, accountId);
+    for (const line of await file.lines()) file.#wait(line);
     return file;
   }
 
+  append(line: SpoolLine): void {
+    this.#pending.push(line);
+    this.#wait(line);
+  }
+
+  #wait(line: SpoolLine): void {
+    const { rid, accountId } = line;
+    const generation = 'generation' in line ? line.generation : this.waiting.get(rid)?.generation;
+    this.waiting.set(rid, { accountId, generation });
+  }
+
   /** Handed to the system, not to the disk: it survives the end of this process, and a call does not wait for a disk. */
-  append({ kind, accountId, keyId, rid, costE8, record }: Closing): void {
-    const line = `${kind}\t${accountId}\t${keyId}\t${rid}\t${costE8}\t${record}\n`;
-    const bytes = Buffer.from(this.#isCut ? `\n${line}` : line);
+  flush(): void {
+    if (this.#pending.length === 0) return;
+    const lines = this.#pending;
+    this.#pending = [];
+    try {
+      this.#write(lines.map(textOf).join(''));
+    } catch (error) {
+      for (const { rid } of lines) this.waiting.delete(rid);
+      throw error;
+    }
+  }
+
+  #write(text: string): void {
+    const bytes = Buffer.from(this.#isCut ? `\n${text}` : text);
     const written = writeSync(this.#open(), bytes);
     this.bytes += written;
     this.#isCut = written < bytes.length;
     if (this.#isCut) throw new Error('the disk is full');
-    this.waiting.set(rid, accountId);
   }
 
   /** A last line that was cut off, because its process was killed while it wrote, was never sent either. */
-  async closings(): Promise<readonly Closing[]> {
+  async lines(): Promise<readonly SpoolLine[]> {
     const text = await readFile(this.#path, 'utf8');
     this.bytes = Buffer.byteLength(text);
     return text.split('\n').slice(0, -1).flatMap(parseLine);
@@ -78,13 +132,38 @@ export class FileOnDisk implements SpoolFile {
   }
 }
 
-function parseLine(line: string): readonly Closing[] {
-  const [kind, accountId = '', keyId = '', rid = '', cost = '', ...record] = line.split('\t');
-  if ((kind !== 'settle' && kind !== 'release') || !/^\d+$/.test(cost) || !isWhole(record.at(-1))) return [];
-  return [{ kind, accountId, keyId, rid, costE8: BigInt(cost), record: record.join('\t') }];
+function textOf(line: SpoolLine): string {
+  const { kind, accountId, keyId, rid } = line;
+  const head = `${kind}\t${accountId}\t${keyId}\t${rid}`;
+  switch (kind) {
+    case 'open':
+      return `${head}\t${line.amountE8}\t${line.generation}\t${line.record}\n`;
+    case 'report':
+      return `${head}\t${line.sequence}\t${line.generation}\t${line.digest}\t${line.rids.join(' ')}\n`;
+    default:
+      return `${head}\t${line.costE8}\t${line.record}\n`;
+  }
+}
+
+function parseLine(text: string): readonly SpoolLine[] {
+  const [kind, accountId = '', keyId = '', rid = '', number = '', ...rest] = text.split('\t');
+  if (!/^\d+$/.test(number)) return [];
+  const payer = { accountId, keyId, rid };
+  if (kind === 'settle' || kind === 'release') {
+    const record = rest.join('\t');
+    return isWhole(record) ? [{ ...payer, kind, costE8: BigInt(number), record }] : [];
+  }
+  const [generation = '', ...content] = rest;
+  if (kind === 'open') {
+    const record = content.join('\t');
+    return isWhole(record) ? [{ ...payer, kind, generation, amountE8: BigInt(number), record }] : [];
+  }
+  if (kind !== 'report') return [];
+  const [digest = '', rids = ''] = content;
+  return [{ ...payer, kind, generation, sequence: Number(number), digest, rids: rids.split(' ') }];
 }
 
 /** A record is an object, or none; one that was cut off has no end. */
-function isWhole(recordEnd: string | undefined): boolean {
-  return recordEnd === '' || recordEnd?.endsWith('}') === true;
+function isWhole(record: string): boolean {
+  return record === '' || record.endsWith('}');
 }

@@ -4,22 +4,29 @@ import { Counter, Gauge } from 'prom-client';
 import { startLoop } from '../../loop';
 import { metrics } from '../../metrics';
 import type { Stop } from '../../resources';
+import type { AllowanceStore } from '../allowances/allowance-store';
+import type { AllowanceSpool } from '../allowances/reporter';
+import { takeOver } from '../allowances/take-over';
 import { type LeaseTimes, leaseTimes } from '../lease-times';
 import type { Ledger } from '../ledger';
 import { measuredSettle } from '../ledger-metrics';
 import type { Drainer } from '../outbox/drainer';
 import { insertUsage } from '../outbox/rows';
 import { writtenCalls } from '../outbox/written-calls';
-import type { Closing, SpoolFile } from './spool-file';
+import { type KnownFile, readAllowances } from './left-allowances';
+import type { Closing, Opening, SpoolFile, SpoolLine } from './spool-file';
 import type { SpoolFolder } from './spool-folder';
 
 /**
  * What closes reservations, on this machine's disk before it is sent, until Postgres has its row: a ledger that loses what
  * it acknowledged is told again, and so is one that could not be reached before this process ended.
  */
-export interface Spool {
-  /** Before it is sent, and again when something else than its cost was charged. Never throws: a full disk takes a safety net away, not the service. */
-  keep(closing: Closing): void;
+export interface Spool extends AllowanceSpool {
+  /**
+   * Before it is sent, and again when something else than its cost was charged. Resolves when it is on disk: all of one turn of the event
+   * loop is one write. Never rejects: a full disk takes a safety net away, not the service.
+   */
+  keep(closing: Closing): Promise<void>;
   /** Postgres has what closes these; ids of others are passed over. */
   written(rids: readonly string[]): void;
   /** Drops what Postgres has by now. What is left waits for the next process that uses the folder. */
@@ -28,6 +35,8 @@ export interface Spool {
 
 export interface SpoolOptions {
   readonly ledger: Ledger;
+  /** Where allowances are told of, and whether this process answers for one: its reports tell of its calls. */
+  readonly allowances?: { readonly store: AllowanceStore; has(generation: string): boolean } | undefined;
   readonly database: Knex;
   readonly drainer: Pick<Drainer, 'nudge'>;
   readonly log: Logger;
@@ -36,6 +45,10 @@ export interface SpoolOptions {
   /** In the place of those of the usual lease. */
   readonly times?: Partial<LeaseTimes>;
   readonly maxBytes?: number;
+}
+
+interface OldFile extends KnownFile {
+  readonly since: number;
 }
 
 const MAX_BYTES = 256 * 1_024 * 1_024;
@@ -63,10 +76,11 @@ const unkept = new Counter({
 });
 
 export function openSpool(options: SpoolOptions): Spool {
-  const { ledger, database, drainer, log, folder, maxBytes = MAX_BYTES } = options;
+  const { ledger, allowances, database, drainer, log, folder, maxBytes = MAX_BYTES } = options;
   const { spoolEveryMs, resendAfterMs } = { ...leaseTimes(), ...options.times };
-  const old: { readonly file: SpoolFile; readonly since: number }[] = folder.left.map((file) => ({
+  const old: OldFile[] = folder.left.map((file) => ({
     file,
+    isLeft: true,
     since: Number.NEGATIVE_INFINITY,
   }));
   let isComplaining = false;
@@ -75,26 +89,66 @@ export function openSpool(options: SpoolOptions): Spool {
 
   const bytes = () => old.reduce((sum, { file }) => sum + file.bytes, current?.bytes ?? 0);
 
-  const append = (closing: Closing) => {
-    if (bytes() > maxBytes) throw new Error(`the spool has ${maxBytes} bytes`);
-    const before = old.find(({ file }) => file.waiting.has(closing.rid))?.file;
-    if (before !== undefined) return before.append(closing);
+  const fileOf = ({ rid }: SpoolLine): SpoolFile => {
+    if (current?.waiting.has(rid) === true) return current;
+    const before = old.find(({ file }) => file.waiting.has(rid))?.file;
+    if (before !== undefined) return before;
     current ??= folder.create();
-    current.append(closing);
+    return current;
+  };
+
+  /** Files with lines that are not on disk yet, and what waits for that. */
+  const unwritten = new Set<SpoolFile>();
+  let flushed: Promise<void> | undefined;
+
+  const flush = () => {
+    flushed = undefined;
+    for (const file of unwritten) attempt(() => file.flush());
+    unwritten.clear();
+  };
+
+  const attempt = (work: () => void) => {
+    try {
+      work();
+      isComplaining = false;
+    } catch (error) {
+      unkept.inc();
+      if (!isComplaining) log.error({ reason: String(error) }, 'settles are sent without being kept on disk');
+      isComplaining = true;
+    }
+  };
+
+  const append = (line: SpoolLine): Promise<void> => {
+    attempt(() => {
+      if (bytes() > maxBytes) throw new Error(`the spool has ${maxBytes} bytes`);
+      const file = fileOf(line);
+      file.append(line);
+      unwritten.add(file);
+    });
+    flushed ??= new Promise((resolve) => {
+      setImmediate(() => {
+        flush();
+        resolve();
+      });
+    });
+    return flushed;
   };
 
   const rotate = () => {
     if (current === undefined) return;
+    flush();
     current.close();
-    old.push({ file: current, since: performance.now() });
+    old.push({ file: current, isLeft: false, since: performance.now() });
     current = undefined;
   };
 
   const check = async () => {
     rotate();
+    for (const { file } of old) await dropWritten(database, file);
+    const due = old.filter(({ file, since }) => file.waiting.size > 0 && performance.now() - since >= resendAfterMs);
+    await tellOfAllowances(due);
     for (const each of [...old]) {
-      await dropWritten(database, each.file);
-      if (each.file.waiting.size > 0 && performance.now() - each.since >= resendAfterMs) await resend(each.file);
+      if (due.includes(each)) await resend(each.file);
       if (each.file.waiting.size > 0) continue;
       await each.file.remove();
       old.splice(old.indexOf(each), 1);
@@ -102,9 +156,48 @@ export function openSpool(options: SpoolOptions): Spool {
     waitingGauge.set(old.reduce((sum, { file }) => sum + file.waiting.size, 0));
   };
 
+  /** Allowances that the ledger does not know any more: their calls are settled late, one by one. */
+  const lost = new Set<string>();
+
+  /** Tells the ledger what other processes, which are gone, have not told of their allowances. */
+  const tellOfAllowances = async (files: readonly OldFile[]) => {
+    if (allowances === undefined) return;
+    const { store, has } = allowances;
+    const generations = new Set<string>();
+    for (const { file } of files)
+      for (const { generation } of file.waiting.values())
+        if (generation !== undefined && !has(generation) && !lost.has(generation)) generations.add(generation);
+    if (generations.size === 0) return;
+    for (const left of await readAllowances(old, generations)) {
+      const { file, accountId, generation, openings, closings } = left;
+      const outcome = await takeOver(left, store, (report) => {
+        file.append(report);
+        file.flush();
+      });
+      drainer.nudge(accountId);
+      if (outcome === 'lost') {
+        lost.add(generation);
+        log.warn({ generation, accountId }, 'the ledger has lost an allowance; its calls are settled one by one');
+        for (const [rid, opening] of openings) if (!closings.has(rid)) await expire(opening);
+      }
+    }
+  };
+
+  /** A call that was open when its process died, and whose hold nobody knows: it cost nothing, and has a record. */
+  const expire = async ({ rid, record }: Opening) => {
+    await insertUsage(database, [{ record, rid: null, costE8: 0n, billing: 'expired' }]);
+    for (const { file } of old) file.waiting.delete(rid);
+  };
+
+  /** Told by the reports of an allowance, whether in the ledger's outbox still or not. */
+  const isReported = ({ waiting }: SpoolFile, rid: string) => {
+    const generation = waiting.get(rid)?.generation;
+    return allowances !== undefined && generation !== undefined && !lost.has(generation);
+  };
+
   const resend = async (file: SpoolFile) => {
-    for (const closing of lastOfEach(await file.closings())) {
-      if (!file.waiting.has(closing.rid)) continue;
+    for (const closing of lastOfEach(await file.lines())) {
+      if (!file.waiting.has(closing.rid) || isReported(file, closing.rid)) continue;
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
       resent.inc({ outcome });
       drainer.nudge(closing.accountId);
@@ -137,16 +230,11 @@ export function openSpool(options: SpoolOptions): Spool {
     whenFailed: (error) => log.debug({ reason: String(error) }, 'settles on disk cannot be looked after now'),
   });
   return {
-    keep: (closing) => {
-      try {
-        append(closing);
-        isComplaining = false;
-      } catch (error) {
-        unkept.inc();
-        if (!isComplaining) log.error({ reason: String(error) }, 'settles are sent without being kept on disk');
-        isComplaining = true;
-      }
-    },
+    keep: append,
+    keepOpened: ({ accountId, keyId, rid, generation, amountE8, record }) =>
+      void append({ kind: 'open', accountId, keyId, rid, generation, amountE8, record }),
+    keepReport: ({ accountId, keyId, rid, generation, sequence, digest }, rids) =>
+      append({ kind: 'report', accountId, keyId, rid, generation, sequence, digest, rids }),
     written: (rids) => {
       for (const rid of rids)
         if (current?.waiting.delete(rid) !== true) old.some(({ file }) => file.waiting.delete(rid));
@@ -159,13 +247,14 @@ export function openSpool(options: SpoolOptions): Spool {
   };
 }
 
-function lastOfEach(closings: readonly Closing[]): Iterable<Closing> {
+function lastOfEach(lines: readonly SpoolLine[]): Iterable<Closing> {
+  const closings = lines.flatMap((line) => (line.kind === 'settle' || line.kind === 'release' ? [line] : []));
   return new Map(closings.map((closing) => [closing.rid, closing])).values();
 }
 
 /** A reservation has one closing row, whatever closed it. */
 async function dropWritten(database: Knex, { waiting }: SpoolFile): Promise<void> {
-  const entries = [...waiting].map(([rid, accountId]) => ({ rid, accountId }));
+  const entries = [...waiting].map(([rid, { accountId }]) => ({ rid, accountId }));
   for (let from = 0; from < entries.length; from += LOOK_UP_AT_ONCE) {
     for (const rid of await writtenCalls(database, entries.slice(from, from + LOOK_UP_AT_ONCE))) waiting.delete(rid);
   }

@@ -96,7 +96,7 @@ describe('the spool', () => {
     const spool = await open({ resendAfterMs: 60_000 });
     const payer = await fund();
     const closing = await reserve(payer);
-    spool.keep({ ...closing, kind: 'settle', costE8: 30n });
+    await spool.keep({ ...closing, kind: 'settle', costE8: 30n });
     assert.equal(await files(), 1);
     await ledger.settle({ ...closing, costE8: 30n });
     await drain();
@@ -119,10 +119,10 @@ describe('the spool', () => {
     });
     const payer = await fund();
     const [first, second] = [await reserve(payer), await reserve(payer)];
-    spool.keep({ ...first, kind: 'settle', costE8: 30n });
+    await spool.keep({ ...first, kind: 'settle', costE8: 30n });
     spool.written([newId(), first.rid]);
     await until('it is forgotten', async () => (await files()) === 0);
-    spool.keep({ ...second, kind: 'settle', costE8: 30n });
+    await spool.keep({ ...second, kind: 'settle', costE8: 30n });
     await sleep(100); // Its file is an old one then.
     assert.equal(await files(), 1);
     spool.written([second.rid]);
@@ -134,7 +134,7 @@ describe('the spool', () => {
     const dying = await open({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
-    dying.keep({ ...closing, kind: 'settle', costE8: 30n });
+    await dying.keep({ ...closing, kind: 'settle', costE8: 30n });
     await kill();
     await openUntilEnd();
     await openUntilEnd();
@@ -148,7 +148,7 @@ describe('the spool', () => {
     const other = await openUntilEnd({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
-    other.keep({ ...closing, kind: 'settle', costE8: 30n });
+    await other.keep({ ...closing, kind: 'settle', costE8: 30n });
     const own = await open();
     await own.stop();
     assert.equal(await files(), 1);
@@ -164,8 +164,8 @@ describe('the spool', () => {
     ledger = new MemoryLedger();
     await recover({ ledger, database, log: quiet });
     const spool = await openUntilEnd();
-    spool.keep({ ...written, kind: 'settle', costE8: 100n });
-    spool.keep({ ...lost, kind: 'settle', costE8: 200n });
+    await spool.keep({ ...written, kind: 'settle', costE8: 100n });
+    await spool.keep({ ...lost, kind: 'settle', costE8: 200n });
     await until('it is charged', async () => (await ledger.readAccount(payer.accountId))?.postedE8 === 700n);
     await drain();
     await until('all is forgotten', async () => (await files()) === 0);
@@ -205,7 +205,7 @@ describe('the spool', () => {
     await drain();
     const spool = await openUntilEnd();
     const record = usageRecord(payer, { billing: 'released', status: 502 });
-    spool.keep({ ...payer, rid: newId(), record: JSON.stringify(record), kind: 'release', costE8: 0n });
+    await spool.keep({ ...payer, rid: newId(), record: JSON.stringify(record), kind: 'release', costE8: 0n });
     await until('it is forgotten', async () => (await files()) === 0);
     const rows = await database('usage_records').where({ account_id: payer.accountId });
     assert.deepEqual(
@@ -219,15 +219,18 @@ describe('the spool', () => {
     const closing = (record: string) => ({ ...newPayer(), rid: newId(), kind: 'settle' as const, costE8: 1n, record });
     const [first, cut, last] = [closing('{"of":1}'), closing('{"of":2}'), closing('{"of":3}')] as const;
     file.append(first);
+    file.flush();
+    file.append(cut);
     const { writeSync } = fs;
     fs.writeSync = ((descriptor: number, bytes: Buffer) => writeSync(descriptor, bytes.subarray(0, -4))) as never;
     try {
-      assert.throws(() => file.append(cut), /full/);
+      assert.throws(() => file.flush(), /full/);
     } finally {
       fs.writeSync = writeSync;
     }
     file.append(last);
-    assert.deepEqual(await file.closings(), [first, last]);
+    file.flush();
+    assert.deepEqual(await file.lines(), [first, last]);
     assert.deepEqual([...file.waiting.keys()], [first.rid, last.rid]);
     file.close();
   });
@@ -236,7 +239,7 @@ describe('the spool', () => {
     const spool = await openUntilEnd({ maxBytes: 500, spoolEveryMs: 3_600_000 });
     const payer = await fund();
     for (let each = 0; each < 10; each++) {
-      spool.keep({ ...payer, rid: newId(), record: 'x'.repeat(200), kind: 'settle', costE8: 1n });
+      await spool.keep({ ...payer, rid: newId(), record: 'x'.repeat(200), kind: 'settle', costE8: 1n });
     }
     const [home = ''] = await readdir(folder);
     const { length } = await readdir(join(folder, home));

@@ -1,0 +1,504 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { newId } from '../../ids';
+import type { Stop } from '../../resources';
+import { assertAmount, smallest } from '../amount';
+import type { Inspection } from '../inspection';
+import {
+  type AccountSnapshot,
+  type CountOutcome,
+  type CreditOutcome,
+  type CreditRequest,
+  type ExpireOutcome,
+  type FindKeyOutcome,
+  type KeyState,
+  type Ledger,
+  LedgerUnavailable,
+  type OutboxEntry,
+  type ReleaseOutcome,
+  type ReleaseRequest,
+  type RenewOutcome,
+  type RenewRequest,
+  type ReserveOutcome,
+  type ReserveRequest,
+  type RollOutcome,
+  type RollRequest,
+  type SetKeyRequest,
+  type SettleOutcome,
+  type SettleRequest,
+  WrongPayer,
+} from '../ledger';
+import type { AccountState, AccountStatus, Payer } from '../payer';
+import { Allowance, besideOf, type OpenCall, wantedFree } from './allowance';
+import { ALLOWANCE_LEASE_MS, type AllowanceStore } from './allowance-store';
+import { KeyTraffic } from './key-traffic';
+import { rightNow } from './lease';
+import type { CallEnding, ReportedCall } from './reported-calls';
+import { type AllowanceSpool, Reporter } from './reporter';
+
+export interface AllowanceLedgerOptions {
+  readonly inner: Ledger & AllowanceStore;
+  readonly log: Logger;
+  readonly spool?: AllowanceSpool;
+  /** Something was written for this account: its outbox can be read. */
+  nudge?(accountId: string): void;
+  /** Whether a key is used so much that it gets an allowance; tests have others. */
+  readonly isHot?: (traffic: KeyTraffic) => boolean;
+}
+
+/** How long after the first change that was not reported a report is sent, and after how many calls that ended. */
+const REPORT_AFTER_MS = 50;
+const REPORT_AFTER_CALLS = 64;
+
+const LOOK_EVERY_MS = 1_000;
+/** A lease that was renewed since is long enough until the next look. */
+const RENEW_AFTER_MS = 500;
+/** A key without calls gives its allowance back after this, and is forgotten after that. */
+const QUIET_MS = 1_000;
+const FORGOTTEN_MS = 60_000;
+/** After an allowance was refused, or its node asked for a larger one, it is not asked for again before this. */
+const ASK_AGAIN_MS = 1_000;
+const ENLARGE_AGAIN_MS = 10;
+
+/** How many calls that ended are known, for repetitions. */
+const ENDED_KNOWN = 1_000;
+
+/** How long a balance that is asked for waits for this node's own reports. */
+const READ_WITHIN_MS = 200;
+const STOP_WITHIN_MS = 2_000;
+
+interface Key extends Payer {
+  readonly traffic: KeyTraffic;
+  allowance: Allowance | undefined;
+  isAsking: boolean;
+  askAgainAt: number;
+  /** Holds grow one after the other, so that each is told what there was for it. */
+  enlarging: Promise<unknown>;
+}
+
+interface Ended {
+  readonly payer: Payer;
+  readonly ending: CallEnding;
+  readonly chargedE8: bigint;
+  readonly shortfallE8: bigint;
+}
+
+const RESERVED: ReserveOutcome = { outcome: 'reserved' };
+
+/**
+ * The ledger at a node that takes money in advance: calls of keys that are used much are held and settled in memory, and told to the
+ * ledger of all nodes in bulk. Everything else goes to that ledger as it is.
+ */
+export class AllowanceLedger implements Ledger {
+  readonly #inner: Ledger & AllowanceStore;
+  readonly #log: Logger;
+  readonly #spool: AllowanceSpool | undefined;
+  readonly #isHot: (traffic: KeyTraffic) => boolean;
+  readonly #reporter: Reporter;
+  /** By account, then by key. */
+  readonly #keys = new Map<string, Map<string, Key>>();
+  readonly #open = new Map<string, OpenCall>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #generations = new Set<string>();
+  readonly #changed = new Set<Allowance>();
+  #reportingSoon: NodeJS.Timeout | undefined;
+  readonly #looking: NodeJS.Timeout;
+  #isStopped = false;
+
+  constructor({ inner, log, spool, nudge, isHot = (traffic) => traffic.isHot() }: AllowanceLedgerOptions) {
+    this.#inner = inner;
+    this.#log = log;
+    this.#spool = spool;
+    this.#isHot = isHot;
+    this.#reporter = new Reporter({
+      store: inner,
+      log,
+      spool,
+      nudge: nudge ?? (() => undefined),
+      next: (allowance) => {
+        const { traffic } = this.#keyOf(allowance);
+        return allowance.report(traffic.medianHoldE8(), this.#wantsMore(allowance, traffic));
+      },
+      lost: (allowance) => this.#lose(allowance),
+    });
+    inner.onRecall((accountId) => this.#recalled(accountId));
+    this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+  }
+
+  /** Whether this process answers for the calls of a generation: they are told in its reports. */
+  has(generation: string): boolean {
+    return this.#generations.has(generation);
+  }
+
+  /** Gives all back. What the ledger does not take now waits on disk. */
+  readonly stop: Stop = async () => {
+    this.#isStopped = true;
+    clearInterval(this.#looking);
+    clearTimeout(this.#reportingSoon);
+    const allowances = [...this.#allKeys()].flatMap(({ allowance }) => allowance ?? []);
+    const given = Promise.all(allowances.map((allowance) => this.#reporter.report(allowance)));
+    await Promise.race([given, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
+    this.#reporter.stop();
+  };
+
+  async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
+    const { rid, amountE8, keyRev } = request;
+    assertAmount(amountE8);
+    const before = this.#reservedBefore(request);
+    if (before !== undefined) return before;
+    // A hold without a deadline, or with one that comes before an allowance's lease has ended, is one by itself.
+    if (!((request.lifetimeMs ?? 0) >= ALLOWANCE_LEASE_MS)) return this.#inner.reserve(request);
+    const key = this.#keyOf(request);
+    key.traffic.count(amountE8);
+    const { allowance } = key;
+    if (request.intent === undefined && allowance?.covers(amountE8, keyRev) === true) {
+      allowance.hold(amountE8);
+      this.#open.set(rid, { rid, allowance, amountE8 });
+      const { accountId, keyId, generation } = allowance;
+      this.#spool?.keepOpened({ accountId, keyId, generation, rid, amountE8, record: request.record });
+      this.#reportSoon(allowance);
+      return RESERVED;
+    }
+    if (this.#isHot(key.traffic)) this.#ask(key, keyRev);
+    return this.#inner.reserve(request);
+  }
+
+  #reservedBefore({ rid, amountE8, ...payer }: ReserveRequest): ReserveOutcome | undefined {
+    const open = this.#open.get(rid);
+    if (open !== undefined) {
+      assertPayer(payer, open.allowance, rid);
+      return open.amountE8 === amountE8 ? RESERVED : { outcome: 'exists_with_different_amount' };
+    }
+    const ended = this.#ended.get(rid);
+    if (ended === undefined) return undefined;
+    assertPayer(payer, ended.payer, rid);
+    return { outcome: ended.ending === 'released' ? 'released_before' : 'closed_before' };
+  }
+
+  async settle(request: SettleRequest): Promise<SettleOutcome> {
+    const { rid, costE8, record } = request;
+    assertAmount(costE8);
+    const call = this.#openCall(request);
+    if (call === undefined) return this.#settledBefore(request) ?? this.#inner.settle(request);
+    if (costE8 > call.amountE8 && !call.allowance.isLost) {
+      const missingE8 = await this.#enlarge(call, costE8);
+      if (this.#open.get(rid) !== call) return this.settle(request);
+      if (!call.allowance.isLost) return this.#settle(call, costE8 - missingE8, missingE8, record);
+    }
+    if (call.allowance.isLost) {
+      this.#open.delete(rid);
+      return this.#inner.settle(request);
+    }
+    return this.#settle(call, costE8, 0n, record);
+  }
+
+  async #settle(call: OpenCall, costE8: bigint, shortfallE8: bigint, record: string): Promise<SettleOutcome> {
+    await this.#end(call, { rid: call.rid, ending: 'settled', costE8, shortfallE8, record });
+    return { outcome: 'settled', chargedE8: costE8, shortfallE8 };
+  }
+
+  #settledBefore({ rid, ...payer }: SettleRequest): SettleOutcome | undefined {
+    const ended = this.#ended.get(rid);
+    if (ended === undefined) return undefined;
+    assertPayer(payer, ended.payer, rid);
+    if (ended.ending !== 'settled') return { outcome: ended.ending };
+    return { outcome: 'settled', chargedE8: ended.chargedE8, shortfallE8: ended.shortfallE8 };
+  }
+
+  async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
+    const { rid, record } = request;
+    const call = this.#openCall(request);
+    if (call === undefined) {
+      const ended = this.#ended.get(rid);
+      if (ended === undefined) return this.#inner.release(request);
+      assertPayer(request, ended.payer, rid);
+      return { outcome: ended.ending };
+    }
+    if (call.allowance.isLost) {
+      this.#open.delete(rid);
+      return this.#inner.release(request);
+    }
+    await this.#end(call, { rid, ending: 'released', costE8: 0n, shortfallE8: 0n, record });
+    return { outcome: 'released' };
+  }
+
+  async renew(request: RenewRequest): Promise<RenewOutcome> {
+    const { rid, amountE8 = 0n } = request;
+    assertAmount(amountE8);
+    const call = this.#openCall(request);
+    if (call === undefined) return this.#ended.has(rid) ? { outcome: 'not_open' } : this.#inner.renew(request);
+    const { allowance } = call;
+    if (allowance.isLost) return { outcome: 'not_open' };
+    const moreE8 = amountE8 - call.amountE8;
+    if (moreE8 <= 0n) return { outcome: 'renewed' };
+    if (allowance.covers(moreE8, allowance.keyRev)) {
+      allowance.enlarge(call, moreE8);
+      this.#reportSoon(allowance);
+      return { outcome: 'renewed' };
+    }
+    const missingE8 = await this.#enlarge(call, amountE8);
+    if (allowance.isLost) return { outcome: 'not_open' };
+    if (missingE8 === 0n) return { outcome: this.#open.get(rid) === call ? 'renewed' : 'not_open' };
+    const availableE8 = moreE8 - missingE8;
+    allowance.shrink(call, availableE8, true);
+    const account = await this.#inner.readAccount(allowance.accountId);
+    if (account?.status !== 'active') return { outcome: 'frozen' };
+    const isAccountShort = account.availableE8 < moreE8;
+    return { outcome: isAccountShort ? 'insufficient_balance' : 'key_limit_exceeded', availableE8 };
+  }
+
+  /** Has an open call hold so much, and answers what of it there is not. */
+  #enlarge(call: OpenCall, amountE8: bigint): Promise<bigint> {
+    const { allowance } = call;
+    const key = this.#keyOf(allowance);
+    const enlarging = key.enlarging.then(async () => {
+      const moreE8 = amountE8 - call.amountE8;
+      if (moreE8 <= 0n || this.#open.get(call.rid) !== call) return 0n;
+      allowance.enlarge(call, moreE8);
+      const answer = await this.#reporter.report(allowance);
+      if (answer.outcome !== 'reported') return 0n;
+      const missingE8 = smallest(answer.uncoveredE8, moreE8);
+      allowance.shrink(call, missingE8, false);
+      return missingE8;
+    });
+    key.enlarging = enlarging;
+    return enlarging;
+  }
+
+  #openCall({ rid, ...payer }: Payer & { readonly rid: string }): OpenCall | undefined {
+    const call = this.#open.get(rid);
+    if (call !== undefined) assertPayer(payer, call.allowance, rid);
+    return call;
+  }
+
+  /** The call is over. Where money was recalled its end is told before anybody hears of it: another call may wait for what it gives back. */
+  async #end(call: OpenCall, ended: ReportedCall): Promise<void> {
+    const { allowance, rid } = call;
+    this.#open.delete(rid);
+    allowance.end(call, ended);
+    const { ending, costE8, shortfallE8 } = ended;
+    this.#ended.set(rid, { payer: allowance, ending, chargedE8: costE8, shortfallE8 });
+    if (this.#ended.size > ENDED_KNOWN) this.#ended.delete(this.#ended.keys().next().value ?? '');
+    if (!allowance.admits) await this.#reporter.report(allowance);
+    else if (allowance.ended.length >= REPORT_AFTER_CALLS) this.#reportNow(allowance);
+    else this.#reportSoon(allowance);
+  }
+
+  #keyOf({ accountId, keyId }: Payer): Key {
+    let keys = this.#keys.get(accountId);
+    if (keys === undefined) {
+      keys = new Map();
+      this.#keys.set(accountId, keys);
+    }
+    let key = keys.get(keyId);
+    if (key === undefined) {
+      const traffic = new KeyTraffic();
+      key = { accountId, keyId, traffic, allowance: undefined, isAsking: false, askAgainAt: 0, enlarging: DONE };
+      keys.set(keyId, key);
+    }
+    return key;
+  }
+
+  *#allKeys(): Generator<Key> {
+    for (const keys of this.#keys.values()) yield* keys.values();
+  }
+
+  /** Asks for an allowance of a key, or for a larger one. No call waits for it. */
+  #ask(key: Key, keyRev: number): void {
+    const { allowance, traffic, accountId, keyId } = key;
+    const now = performance.now();
+    if (key.isAsking || this.#isStopped || now < key.askAgainAt) return;
+    if (allowance !== undefined) {
+      key.askAgainAt = now + (allowance.admits ? ENLARGE_AGAIN_MS : ASK_AGAIN_MS);
+      if (keyRev > allowance.keyRev) allowance.keyRev = keyRev;
+      this.#reportNow(allowance);
+      return;
+    }
+    key.askAgainAt = now + ASK_AGAIN_MS;
+    key.isAsking = true;
+    const medianE8 = traffic.medianHoldE8();
+    const [generation, askedAt] = [newId(), rightNow()];
+    const [wantE8, besideE8, leastE8] = [wantedFree(0n, medianE8), besideOf(medianE8), medianE8 > 0n ? medianE8 : 1n];
+    this.#inner
+      .grant({ accountId, keyId, generation, keyRev, wantE8, besideE8, leastE8, leaseMs: ALLOWANCE_LEASE_MS })
+      .then((answer) => {
+        if (answer.outcome !== 'granted') return;
+        this.#generations.add(generation);
+        key.allowance = new Allowance(key, { generation, keyRev, freeE8: answer.freeE8, askedAt });
+        key.askAgainAt = 0;
+      })
+      // What was granted without an answer is taken back when its lease ends.
+      .catch((error: unknown) => {
+        if (!(error instanceof LedgerUnavailable))
+          this.#log.error({ reason: String(error) }, 'no allowance was granted');
+      })
+      .finally(() => {
+        key.isAsking = false;
+      });
+  }
+
+  #wantsMore(allowance: Allowance, traffic: KeyTraffic): boolean {
+    if (this.#isStopped || performance.now() - traffic.lastAt > QUIET_MS) return false;
+    return allowance.admits || this.#isHot(traffic);
+  }
+
+  #reportNow(allowance: Allowance): void {
+    void this.#reporter.report(allowance);
+  }
+
+  /** All that changes within a moment is told together. */
+  #reportSoon(allowance: Allowance): void {
+    this.#changed.add(allowance);
+    this.#reportingSoon ??= setTimeout(() => {
+      this.#reportingSoon = undefined;
+      const changed = [...this.#changed];
+      this.#changed.clear();
+      for (const each of changed) if (each.isChanged) this.#reportNow(each);
+    }, REPORT_AFTER_MS);
+  }
+
+  /** Once a second: leases of keys that are used are renewed, those of quiet ones are given back. */
+  #look(): void {
+    const now = performance.now();
+    for (const key of this.#allKeys()) {
+      const { allowance, traffic } = key;
+      const quietMs = now - traffic.lastAt;
+      if (allowance === undefined) {
+        if (quietMs > QUIET_MS && !key.isAsking) this.#forget(key);
+      } else if (allowance.admits || allowance.openE8 > 0n || allowance.isChanged || this.#isHot(traffic)) {
+        if (now - allowance.reportedAt > RENEW_AFTER_MS) this.#reportNow(allowance);
+      } else if (quietMs > FORGOTTEN_MS && this.#reporter.underWay(allowance) === undefined) {
+        this.#generations.delete(allowance.generation);
+        this.#forget(key);
+      }
+    }
+  }
+
+  #forget({ accountId, keyId }: Key): void {
+    const keys = this.#keys.get(accountId);
+    keys?.delete(keyId);
+    if (keys?.size === 0) this.#keys.delete(accountId);
+  }
+
+  #recalled(accountId: string): void {
+    for (const { allowance } of this.#keys.get(accountId)?.values() ?? []) {
+      if (allowance?.admits !== true) continue;
+      allowance.admits = false;
+      this.#reportNow(allowance);
+    }
+  }
+
+  /** Calls that were told to it and are not known to be in Postgres are settled one by one, from disk. */
+  #lose(allowance: Allowance): void {
+    allowance.isLost = true;
+    this.#generations.delete(allowance.generation);
+    const key = this.#keyOf(allowance);
+    if (key.allowance === allowance) key.allowance = undefined;
+  }
+
+  async readAccount(accountId: string): Promise<AccountState | undefined> {
+    await this.#tellOwn(accountId);
+    return this.#inner.readAccount(accountId);
+  }
+
+  async readKey(payer: Payer): Promise<KeyState | undefined> {
+    await this.#tellOwn(payer.accountId);
+    return this.#inner.readKey(payer);
+  }
+
+  /** What this node has answered is in the balance that it shows. */
+  async #tellOwn(accountId: string): Promise<void> {
+    const keys = [...(this.#keys.get(accountId)?.values() ?? [])];
+    const telling = keys.flatMap(({ allowance }) => {
+      if (allowance === undefined) return [];
+      return (allowance.isChanged ? this.#reporter.report(allowance) : this.#reporter.underWay(allowance)) ?? [];
+    });
+    if (telling.length === 0) return;
+    const told = Promise.all(telling);
+    await Promise.race([told, sleep(READ_WITHIN_MS, undefined, { ref: false })]);
+  }
+
+  findKey(hash: string): Promise<FindKeyOutcome> {
+    return this.#inner.findKey(hash);
+  }
+
+  countRefused(payer: Payer): Promise<CountOutcome> {
+    return this.#inner.countRefused(payer);
+  }
+
+  roll(request: RollRequest): Promise<RollOutcome> {
+    return this.#inner.roll(request);
+  }
+
+  expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
+    return this.#inner.expire(payer, rid);
+  }
+
+  credit(request: CreditRequest): Promise<CreditOutcome> {
+    return this.#inner.credit(request);
+  }
+
+  setAccount(accountId: string, status: AccountStatus): Promise<void> {
+    return this.#inner.setAccount(accountId, status);
+  }
+
+  setKey(request: SetKeyRequest): Promise<void> {
+    return this.#inner.setKey(request);
+  }
+
+  due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    return this.#inner.due(shard, limit);
+  }
+
+  readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+    return this.#inner.readOutbox(shards, limit);
+  }
+
+  trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void> {
+    return this.#inner.trimOutbox(shard, entries);
+  }
+
+  outboxShare(): Promise<number> {
+    return this.#inner.outboxShare();
+  }
+
+  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+    return this.#inner.inspect(shard, accountIds, keyIds);
+  }
+
+  isReady(): Promise<boolean> {
+    return this.#inner.isReady();
+  }
+
+  openedAgoMs(): Promise<number> {
+    return this.#inner.openedAgoMs();
+  }
+
+  shut(): Promise<void> {
+    return this.#inner.shut();
+  }
+
+  begin(): Promise<string> {
+    return this.#inner.begin();
+  }
+
+  restore(accounts: readonly AccountSnapshot[]): Promise<void> {
+    return this.#inner.restore(accounts);
+  }
+
+  open(begun?: string): Promise<'opened' | 'lost'> {
+    return this.#inner.open(begun);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isStopped) await this.stop();
+    return this.#inner.close();
+  }
+}
+
+const DONE: Promise<unknown> = Promise.resolve();
+
+function assertPayer({ accountId, keyId }: Payer, owner: Payer, rid: string): void {
+  if (accountId !== owner.accountId || keyId !== owner.keyId)
+    throw new WrongPayer(`${rid} belongs to another account or key`);
+}

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { metrics } from '../../metrics';
+import { formatUsd } from '../../money';
+import { LedgerUnavailable } from '../ledger';
+import type { Payer } from '../payer';
+import type { Allowance } from './allowance';
+import { type AllowanceStore, RECALL_WAIT_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
+import { rightNow } from './lease';
+
+/** Where an allowance's calls and reports are kept on disk; see `Spool`. */
+export interface AllowanceSpool {
+  keepOpened(call: OpenedCall): void;
+  /** Resolves when it is on disk: before the report is sent. */
+  keepReport(report: ReportRequest, rids: readonly string[]): Promise<void>;
+}
+
+export interface OpenedCall extends Payer {
+  readonly generation: string;
+  readonly rid: string;
+  readonly amountE8: bigint;
+  /** JSON of the usage record, for a call whose process dies. */
+  readonly record: string;
+}
+
+export interface ReporterOptions {
+  readonly store: AllowanceStore;
+  readonly log: Logger;
+  readonly spool: AllowanceSpool | undefined;
+  /** The next report of an allowance, and whether the key is used so much that it wants more. */
+  next(allowance: Allowance): ReportRequest;
+  /** Something was written for this account: its outbox can be read. */
+  nudge(accountId: string): void;
+  lost(allowance: Allowance): void;
+}
+
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+const RECALL_PAUSE_MS = 5;
+
+const reports = new Counter({
+  name: 'tollgate_ledger_reports_total',
+  help: 'Reports of allowances, by what the ledger answered.',
+  labelNames: ['outcome'],
+  registers: [metrics],
+});
+const reported = new Counter({
+  name: 'tollgate_ledger_reported_calls_total',
+  help: 'Calls that were held and settled in memory and told to the ledger in reports.',
+  registers: [metrics],
+});
+const uncovered = new Counter({
+  name: 'tollgate_ledger_uncovered_usd_total',
+  help: 'What open calls were to hold, in USD, and no money was there for: their lease had ended, or their holds grew.',
+  registers: [metrics],
+});
+
+/** Tells the ledger what became of allowances: one report of an allowance at a time, and each until it is answered. */
+export class Reporter {
+  readonly #options: ReporterOptions;
+  readonly #underWay = new Map<Allowance, Promise<ReportOutcome>>();
+  readonly #waiting = new Map<Allowance, Promise<ReportOutcome>>();
+  #isStopped = false;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+  }
+
+  /** Reports all that has happened until now. One that is under way has begun before, so the next one is shared. */
+  report(allowance: Allowance): Promise<ReportOutcome> {
+    const before = this.#underWay.get(allowance);
+    if (before === undefined) return this.#begin(allowance);
+    const waiting = this.#waiting.get(allowance) ?? before.then(() => this.#begin(allowance));
+    this.#waiting.set(allowance, waiting);
+    return waiting;
+  }
+
+  underWay(allowance: Allowance): Promise<ReportOutcome> | undefined {
+    return this.#underWay.get(allowance);
+  }
+
+  /** No report is repeated after this: what is not answered waits on disk. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #begin(allowance: Allowance): Promise<ReportOutcome> {
+    this.#waiting.delete(allowance);
+    const sent = this.#send(allowance).finally(() => {
+      if (this.#underWay.get(allowance) === sent) this.#underWay.delete(allowance);
+    });
+    this.#underWay.set(allowance, sent);
+    return sent;
+  }
+
+  async #send(allowance: Allowance): Promise<ReportOutcome> {
+    const { next, spool, nudge, lost, log } = this.#options;
+    if (allowance.isLost) return { outcome: 'unknown_generation' };
+    const rids = allowance.ended.map(({ rid }) => rid);
+    const report = next(allowance);
+    if (rids.length > 0) await spool?.keepReport(report, rids);
+    const sentAt = rightNow();
+    const answer = await this.#insist(report);
+    reports.inc({ outcome: answer.outcome });
+    if (answer.outcome === 'reported') {
+      reported.inc(rids.length);
+      if (rids.length > 0) nudge(allowance.accountId);
+      if (answer.uncoveredE8 > 0n) uncovered.inc(Number(formatUsd(answer.uncoveredE8)));
+      allowance.answered(answer, sentAt);
+      // Recalled meanwhile: what is free is given back at once.
+      if (report.admits && !answer.mayAdmit) void this.report(allowance);
+    } else if (answer.outcome !== 'not_ready') {
+      log.warn({ generation: allowance.generation, outcome: answer.outcome }, 'the ledger has lost an allowance');
+      lost(allowance);
+    }
+    return answer;
+  }
+
+  /** Repeats a report as it is until it is answered: it may have been taken all the same. */
+  async #insist(report: ReportRequest): Promise<ReportOutcome> {
+    const { store, log } = this.#options;
+    const patientUntil = performance.now() + RECALL_WAIT_MS;
+    let pauseMs = FIRST_PAUSE_MS;
+    for (;;) {
+      const isPatient = performance.now() < patientUntil;
+      const answer = await store.report({ ...report, isPatient }).catch((error: unknown) => {
+        if (!(error instanceof LedgerUnavailable))
+          log.error({ reason: String(error) }, 'a report of an allowance was not taken; it is repeated');
+        return { outcome: 'not_ready' } as const;
+      });
+      if (answer.outcome !== 'not_ready' && answer.outcome !== 'recalling') return answer;
+      if (this.#isStopped) return { outcome: 'not_ready' };
+      if (answer.outcome === 'recalling') {
+        store.recall(report.accountId);
+        await sleep(RECALL_PAUSE_MS);
+        continue;
+      }
+      await sleep(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    }
+  }
+}

@@ -1,0 +1,149 @@
+#!lua library
+-- Allowances of an account: money that nodes took in advance. The account's hash has a field `al:<generation>` for each, with the
+-- words key, state, sequence, digest, total, open, until, entry and rev. Beside them `al_live` counts the live ones, `free` (also of each
+-- key's hash) is what they have beyond open calls, and `recall_until` says until when none is granted.
+--
+-- live      its node may admit calls from what is free, until its lease ends
+-- draining  its node admits no more; total is what its open calls hold
+-- closed    holds nothing; kept so that a report that comes late is known
+--
+-- Reads and writes keys of the account beside its KEYS; all are in the account's slot.
+
+local RECALLED_MS = 10000
+
+-- How long open calls stay covered whose node does not report.
+local OPEN_MS = 120000
+
+-- How long a closed one is known after Postgres has its last entry: as long as a closed reservation.
+local KNOWN_MS = 900000
+
+-- An allowance has at most this share of what is available, divided by the live ones.
+local SHARE = 0.05
+
+local function integer_of(number) return string.format('%.0f', number + 0) end
+
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function parse_allowance(text)
+  local words = {}
+  for word in string.gmatch(text, '%S+') do words[#words + 1] = word end
+  return { key = words[1], state = words[2], sequence = tonumber(words[3]), digest = words[4], total = tonumber(words[5]),
+    open = tonumber(words[6]), until_ms = tonumber(words[7]), entry = words[8], rev = words[9] }
+end
+
+local function read_allowance(account, generation)
+  local text = redis.call('HGET', account, 'al:' .. generation)
+  return text and parse_allowance(text)
+end
+
+local function write_allowance(account, generation, al)
+  redis.call('HSET', account, 'al:' .. generation, table.concat({ al.key, al.state, integer_of(al.sequence), al.digest,
+    integer_of(al.total), integer_of(al.open), integer_of(al.until_ms), al.entry, al.rev }, ' '))
+end
+
+local function add(name, field, number)
+  if number ~= 0 then redis.call('HINCRBY', name, field, integer_of(number)) end
+end
+
+local function key_of(account, id) return string.match(account, '^{.-}:') .. 'k:' .. id end
+
+local function free_of(al) return al.state == 'live' and al.total - al.open or 0 end
+
+-- Moves what an allowance holds from one state to the next, with the sums of account and key.
+local function change_allowance(account, generation, before, after)
+  local key = key_of(account, after.key)
+  local held = after.total - (before and before.total or 0)
+  local free = free_of(after) - (before and free_of(before) or 0)
+  local live = (after.state == 'live' and 1 or 0) - ((before and before.state == 'live') and 1 or 0)
+  add(account, 'available', 0 - held)
+  add(account, 'held', held)
+  add(key, 'held', held)
+  add(account, 'free', free)
+  add(key, 'free', free)
+  add(account, 'al_live', live)
+  write_allowance(account, generation, after)
+end
+
+-- What a lease that has ended leaves: the free part is available again, the open part is held for OPEN_MS.
+local function lapse(account, generation, al, now)
+  local open = al.open > 0
+  change_allowance(account, generation, al, { key = al.key, state = open and 'draining' or 'closed', sequence = al.sequence,
+    digest = al.digest, total = al.open, open = al.open, until_ms = open and now + OPEN_MS or 0, entry = al.entry, rev = al.rev })
+end
+
+local function each_allowance(account, work)
+  local fields = redis.call('HGETALL', account)
+  for at = 1, #fields, 2 do
+    if string.sub(fields[at], 1, 3) == 'al:' then work(string.sub(fields[at], 4), parse_allowance(fields[at + 1])) end
+  end
+end
+
+-- Takes back live allowances whose lease has ended. Returns how many others are live, of this key or of any, and for how long at most.
+local function take_back(account, now, key)
+  local others, left = 0, 0
+  each_allowance(account, function(generation, al)
+    if al.state ~= 'live' then return end
+    if al.until_ms <= now then return lapse(account, generation, al, now) end
+    if key and al.key ~= key then return end
+    others = others + 1
+    left = math.max(left, al.until_ms - now)
+  end)
+  return others, left
+end
+
+local function mark_recall(account, now)
+  redis.call('HSET', account, 'recall_until', integer_of(now + RECALLED_MS))
+end
+
+-- For an operation that lacks money: takes back what has lapsed, and recalls the live allowances that may have what is missing: those of
+-- the account, or of the key when only its limits are short. Returns for how many milliseconds nodes may keep it; 0 when they do not.
+local function recall_for(account, is_account_short, key)
+  if tonumber(redis.call('HGET', account, 'al_live') or 0) == 0 then return 0 end
+  local now = clock()
+  local others, left = take_back(account, now, not is_account_short and key or nil)
+  if others > 0 then mark_recall(account, now) end
+  return left
+end
+
+-- The same for an allowance that lacks money; returns whether others may have it.
+local function recall_from_others(account, generation, is_account_short, key)
+  local now = clock()
+  local others = 0
+  take_back(account, now)
+  each_allowance(account, function(other, al)
+    if other ~= generation and al.state == 'live' and (is_account_short or al.key == key) then others = others + 1 end
+  end)
+  if others > 0 then mark_recall(account, now) end
+  return others > 0
+end
+
+-- How much of what is wanted can be given to a node that has some free money, when so many allowances are live.
+local function grantable(available, room, live, wanted, beside, has)
+  local most = math.min(available - beside, room - beside, math.floor(available * SHARE / live) - has)
+  return math.max(0, math.min(wanted, most))
+end
+
+-- Which calls of a report are not charged in full, in their order, when only this much can be: a line each, their place and what is missing.
+local function shortfalls_of(calls, charge)
+  local lines, place = {}, 0
+  for line in string.gmatch(calls, '[^\n]+') do
+    local cost = tonumber(string.match(line, '^%S+ %S+ (%d+)'))
+    local paid = math.min(cost, charge)
+    charge = charge - paid
+    if paid < cost then lines[#lines + 1] = place .. ' ' .. integer_of(cost - paid) end
+    place = place + 1
+  end
+  return table.concat(lines, '\n')
+end
+
+-- Whether an entry of a stream comes before another; '-' is none.
+local function is_before(entry, other)
+  if entry == '-' then return true end
+  local ms, number = string.match(entry, '^(%d+)-(%d+)$')
+  local other_ms, other_number = string.match(other, '^(%d+)-(%d+)$')
+  if ms ~= other_ms then return tonumber(ms) < tonumber(other_ms) end
+  return tonumber(number) < tonumber(other_number)
+end

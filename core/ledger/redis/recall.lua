@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- Recalls the live allowances of an account, or of one of its keys: takes back those whose lease has ended, and keeps the others from
+-- being renewed.
+--
+-- KEYS[1] {sNNN}:meta
+-- KEYS[2] {sNNN}:a:<account>
+-- ARGV[1] key, empty for all of the account
+--
+-- answers
+--   recalled, count, milliseconds   with how many are live still, and for how long at most
+--   not_ready                       the shard has not been filled from Postgres
+
+-- include allowances
+
+if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
+
+local now = clock()
+local others, left = take_back(KEYS[2], now, ARGV[1] ~= '' and ARGV[1] or nil)
+if others > 0 then mark_recall(KEYS[2], now) end
+return { 'recalled', integer_of(others), integer_of(left) }

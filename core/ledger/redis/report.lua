@@ -1,0 +1,122 @@
+#!lua flags=allow-oom
+-- Tells what became of an allowance since the last report: charges the calls that ended as one entry, states what open calls hold,
+-- renews the lease, and gives back or takes free money. Money is taken from a live allowance only by the node that may spend it.
+--
+-- KEYS[1] {sNNN}:meta
+-- KEYS[2] {sNNN}:a:<account>
+-- KEYS[3] {sNNN}:k:<key>
+-- KEYS[4] {sNNN}:ob
+-- KEYS[5] {sNNN}:exp
+-- ARGV[1] generation
+-- ARGV[2] sequence, one more than that of the report before; 0 was the grant
+-- ARGV[3] digest of the calls
+-- ARGV[4] account
+-- ARGV[5] key
+-- ARGV[6] revision of the key's settings the node decides by
+-- ARGV[7] cost of the calls in E8
+-- ARGV[8] what open calls hold, in E8
+-- ARGV[9] given back, in E8: the node has none of it any more
+-- ARGV[10] wanted beside that, in E8
+-- ARGV[11] what account and key must have available beside it, in E8
+-- ARGV[12] admits, when the node may be admitting calls from what is free; empty otherwise
+-- ARGV[13] lease in milliseconds
+-- ARGV[14] id of the entry
+-- ARGV[15] the calls (reported-calls.ts); empty for none
+-- ARGV[16] what the calls cost beyond that and the node could not get, in E8
+-- ARGV[17] patient, when money that is missing and may be in other allowances is waited for; empty otherwise
+--
+-- answers
+--   reported, E8, admit, E8   now or before, with what is free; admit is 1 when the lease was renewed, empty when the node must admit
+--                             no more; the last is what open calls hold and nothing covers, because the lease had ended
+--   recalling                 other allowances may have what is missing: they give it back, and this is asked again
+--   not_ready                 the shard has not been filled from Postgres
+--   unknown_generation        or a report before this one is missing: the ledger has lost it
+--   other_report              one with this sequence had other calls
+--   other_payer               the generation is of another key: a defect of the caller
+
+-- include key-limits
+-- include allowances
+
+if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
+
+local al = read_allowance(KEYS[2], ARGV[1])
+if not al then return 'unknown_generation' end
+if al.key ~= ARGV[5] then return 'other_payer' end
+local now = clock()
+if al.state == 'live' and al.until_ms <= now then
+  lapse(KEYS[2], ARGV[1], al, now)
+  al = read_allowance(KEYS[2], ARGV[1])
+end
+local account = redis.call('HMGET', KEYS[2], 'status', 'available', 'recall_until', 'al_live')
+local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps', 'status', 'rev', 'calls', 'tokens')
+local may_admit = account[1] == 'active' and key[5] == 'active' and tonumber(key[6]) <= tonumber(ARGV[6])
+  and not key[7] and not key[8] and tonumber(account[3] or 0) <= now
+
+local sequence = tonumber(ARGV[2])
+if sequence <= al.sequence then
+  if sequence == al.sequence and al.digest ~= ARGV[3] then return 'other_report' end
+  return { 'reported', integer(free_of(al)), al.state == 'live' and may_admit and '1' or '',
+    integer(math.max(0, tonumber(ARGV[8]) - al.open)) }
+end
+if sequence ~= al.sequence + 1 then return 'unknown_generation' end
+
+local cost, open = tonumber(ARGV[7]), tonumber(ARGV[8])
+local total = al.total
+local available = tonumber(account[2])
+local room = room_of(KEYS[3], { key[1], key[2], key[3], key[4] })
+-- A call holds more than before; or the lease had ended, and what is free was given back while calls were admitted from it.
+local wanted = cost + (account[1] == 'active' and open or math.min(open, al.open))
+if wanted > total then
+  if ARGV[17] ~= '' and wanted - total > math.min(available, room) then
+    if recall_from_others(KEYS[2], ARGV[1], wanted - total > available, ARGV[5]) then return 'recalling' end
+    account = redis.call('HMGET', KEYS[2], 'status', 'available', 'recall_until', 'al_live')
+    key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
+    available = tonumber(account[2])
+    room = room_of(KEYS[3], key)
+  end
+  local more = math.max(0, math.min(wanted - total, available, room))
+  total = total + more
+  available = available - more
+  room = room - more
+end
+local charge = math.min(cost, total)
+local covered = math.min(open, total - charge)
+local free = total - charge - covered
+local admits = ARGV[12] ~= ''
+local stays = al.state == 'live' and admits
+local back = stays and math.min(tonumber(ARGV[9]), free) or free
+local taken = 0
+if may_admit and (stays or not admits) then
+  local live = tonumber(account[4] or 0) + (al.state == 'live' and 0 or 1)
+  taken = grantable(available + back, room + back, live, tonumber(ARGV[10]), tonumber(ARGV[11]), free - back)
+end
+local is_live = stays or taken > 0
+local is_renewed = is_live and may_admit
+total = total - charge - back + taken
+local state = is_live and 'live' or (total > 0 and 'draining' or 'closed')
+local until_ms = al.until_ms
+if is_renewed then
+  until_ms = now + tonumber(ARGV[13])
+  if al.state ~= 'live' then redis.call('ZADD', KEYS[5], 'LT', integer(until_ms), 'a ' .. ARGV[4]) end
+elseif state ~= 'live' then
+  until_ms = state == 'draining' and now + OPEN_MS or 0
+end
+
+local entry = al.entry
+if ARGV[15] ~= '' then
+  local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - charge))
+  local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
+  local fields = { 'kind', 'charge', 'account', ARGV[4], 'key', ARGV[5], 'rid', ARGV[14], 'seq', integer(seq), 'amount',
+    integer(0 - charge), 'posted', integer(posted), 'shortfall', integer(cost - charge + tonumber(ARGV[16])), 'record', '', 'calls', ARGV[15] }
+  if cost > charge then
+    fields[#fields + 1] = 'shortfalls'
+    fields[#fields + 1] = shortfalls_of(ARGV[15], charge)
+  end
+  entry = redis.call('XADD', KEYS[4], '*', unpack(fields))
+  spend(KEYS[3], integer(charge), key[4])
+  -- What is charged leaves the account; the change below gives it back from what was held.
+  add(KEYS[2], 'available', 0 - charge)
+end
+change_allowance(KEYS[2], ARGV[1], al, { key = al.key, state = state, sequence = sequence, digest = ARGV[3], total = total,
+  open = covered, until_ms = until_ms, entry = entry, rev = ARGV[6] })
+return { 'reported', integer(is_live and total - covered or 0), is_renewed and '1' or '', integer(open - covered) }

@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { readdir, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { newId } from '../../../core/ids';
+import { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
+import { LedgerUnavailable } from '../../../core/ledger/ledger';
+import { drainShards } from '../../../core/ledger/outbox/drain';
+import type { Payer } from '../../../core/ledger/payer';
+import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { createSettler } from '../../../core/ledger/settler';
+import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
+import { openSpool } from '../../../core/ledger/spool/spool';
+import { openSpoolFolder } from '../../../core/ledger/spool/spool-folder';
+import { judgeAccount } from '../../../core/ledger/verify/invariants';
+import { checkRedis, connectRedis } from '../../../core/storage/redis';
+import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../../support/databases';
+import { watchCommands } from '../../support/redis-monitor';
+import { emptyRedis } from '../../support/shared';
+import { until } from '../../support/until';
+import { fundedPayer, instead, keyRequest, reserveRequest, usageRecord } from './ledger-fixture';
+import { insertCredit, insertPayer, readChain } from './ledger-rows';
+import { ledgerSuite } from './ledger-suite';
+
+/** What a test has open, closed also when it fails. */
+const closings: (() => unknown)[] = [];
+const closeAll = async () => {
+  for (const close of closings.splice(0).reverse()) await close();
+};
+
+const openStore = async (url: string): Promise<RedisLedger> => {
+  const redis = connectRedis(url, quiet);
+  closings.push(() => redis.disconnect());
+  await checkRedis(redis);
+  // What is answered counts here, however busy the machine is.
+  if ('commandTimeout' in redis.options) redis.options.commandTimeout = 30_000;
+  return new RedisLedger({ redis });
+};
+
+const hot = { isHot: () => true, log: quiet };
+
+const openNode = async (url: string) => {
+  const node = new AllowanceLedger({ inner: await openStore(url), ...hot });
+  closings.push(() => node.close());
+  return node;
+};
+
+ledgerSuite('with allowances', async () => openNode(await emptyRedis()));
+
+describe('allowances', () => {
+  let url: string;
+  let store: RedisLedger;
+
+  beforeEach(async () => {
+    url = await emptyRedis();
+    store = await openStore(url);
+    closings.push(() => store.close());
+    await store.open();
+  });
+  afterEach(closeAll);
+
+  const settle = (node: AllowanceLedger, payer: Payer, rid: string, costE8: bigint) =>
+    node.settle({ ...payer, rid, costE8, record: JSON.stringify(usageRecord(payer)) });
+  const call = async (node: AllowanceLedger, payer: Payer, costE8 = 10n) => {
+    const request = reserveRequest(payer, 100n);
+    const { outcome } = await node.reserve(request);
+    if (outcome === 'reserved') await settle(node, payer, request.rid, costE8);
+    return outcome;
+  };
+  const inspect = async ({ accountId, keyId }: Payer) => store.inspect(shardOf(accountId), [accountId], [keyId]);
+  /** What the node has of this key's money, as Redis sees it. */
+  const allowanceOf = async (payer: Payer) => (await inspect(payer)).holds.map(({ amountE8 }) => amountE8);
+  const warm = async (node: AllowanceLedger, payer: Payer) => {
+    const before = (await allowanceOf(payer)).length;
+    await call(node, payer);
+    await until('the node has an allowance', async () => (await allowanceOf(payer)).length > before);
+    // The answer that Redis has given has also come.
+    await until('calls are served from it', async () => {
+      const request = reserveRequest(payer, 100n);
+      await node.reserve(request);
+      const isLocal = (await inspect(payer)).holds.every(({ rid }) => rid !== request.rid);
+      await settle(node, payer, request.rid, 0n);
+      return isLocal;
+    });
+  };
+  const intact = async (payer: Payer) => {
+    assert.deepEqual(judgeAccount(payer.accountId, await inspect(payer)), []);
+  };
+
+  it('serve a hot key without asking Redis for a call', async () => {
+    const node = await openNode(url);
+    const payer = await fundedPayer(store, 1_000_000n);
+    await warm(node, payer);
+    const scripts: string[] = [];
+    const watching = await watchCommands(url, ({ words: [name = ''], source }) => {
+      if (source !== 'lua' && name.toLowerCase() === 'evalsha') scripts.push(name);
+    });
+    for (let each = 0; each < 500; each++) assert.equal(await call(node, payer), 'reserved');
+    watching.stop();
+    assert.ok(scripts.length < 50, `${scripts.length} scripts for 500 calls`);
+    assert.equal((await node.readAccount(payer.accountId))?.postedE8, 1_000_000n - 5_000n - 10n);
+    await intact(payer);
+  });
+
+  it('show only what open calls hold as held', async () => {
+    const node = await openNode(url);
+    const payer = await fundedPayer(store, 1_000_000n);
+    await warm(node, payer);
+    const request = reserveRequest(payer, 100n);
+    await node.reserve(request);
+    const account = await node.readAccount(payer.accountId);
+    assert.deepEqual([account?.heldE8, account?.availableE8], [100n, 1_000_000n - 10n - 100n]);
+    assert.equal((await node.readKey(payer))?.heldE8, 100n);
+    assert.ok((await allowanceOf(payer)).some((amountE8) => amountE8 > 100n));
+  });
+
+  it('are called back before a call is refused: of 200 calls at once on money for 10, over three nodes, 10 are admitted', async () => {
+    const nodes = [await openNode(url), await openNode(url), await openNode(url)];
+    const payer = await fundedPayer(store, 1_000_000n);
+    for (const node of nodes) await warm(node, payer);
+    const { availableE8, postedE8 = 0n } = (await store.readAccount(payer.accountId)) ?? {};
+    assert.ok((await allowanceOf(payer)).length >= 3);
+    const adjusted = await store.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1_005n - postedE8 });
+    assert.equal(adjusted.outcome, 'credited', `${availableE8} of ${postedE8}`);
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, async (_, each) => {
+        const node = nodes[each % 3] as AllowanceLedger;
+        return (await node.reserve(reserveRequest(payer, 100n))).outcome;
+      }),
+    );
+    assert.equal(outcomes.filter((outcome) => outcome === 'reserved').length, 10);
+    assert.equal(outcomes.filter((outcome) => outcome === 'insufficient_balance').length, 190);
+    await intact(payer);
+  });
+
+  it('admit no call after a revocation is answered, on any node', async () => {
+    const nodes = [await openNode(url), await openNode(url), await openNode(url)];
+    const payer = await fundedPayer(store, 1_000_000n);
+    for (const node of nodes) await warm(node, payer);
+    let isRevoked = false;
+    let late = 0;
+    let isDone = false;
+    const load = nodes.map(async (node) => {
+      while (!isDone) {
+        const wasRevoked = isRevoked;
+        const outcome = await call(node, payer);
+        if (wasRevoked && outcome === 'reserved') late += 1;
+        await sleep(1);
+      }
+    });
+    await sleep(100);
+    await (nodes[0] as AllowanceLedger).setKey(keyRequest(payer, { status: 'revoked' }));
+    isRevoked = true;
+    await sleep(200);
+    isDone = true;
+    await Promise.all(load);
+    assert.equal(late, 0);
+    await intact(payer);
+  });
+
+  it('let a hold grow, and a cost be above it, as far as there is money', async () => {
+    const node = await openNode(url);
+    const payer = await fundedPayer(store, 1_000_000n);
+    await warm(node, payer);
+    const first = reserveRequest(payer, 100n);
+    await node.reserve(first);
+    assert.deepEqual(await node.renew({ ...payer, rid: first.rid, lifetimeMs: 120_000, amountE8: 900_000n }), {
+      outcome: 'renewed',
+    });
+    assert.deepEqual(await node.renew({ ...payer, rid: first.rid, lifetimeMs: 120_000, amountE8: 1_000_000n }), {
+      outcome: 'insufficient_balance',
+      availableE8: 99_990n,
+    });
+    await intact(payer);
+    const { postedE8 = 0n } = (await node.readAccount(payer.accountId)) ?? {};
+    assert.deepEqual(await settle(node, payer, first.rid, 2_000_000n), {
+      outcome: 'settled',
+      chargedE8: postedE8,
+      shortfallE8: 2_000_000n - postedE8,
+    });
+    assert.equal((await node.readAccount(payer.accountId))?.postedE8, 0n);
+    await intact(payer);
+  });
+
+  it('stop where the limit of a key is', async () => {
+    const node = await openNode(url);
+    const payer = await fundedPayer(store, 1_000_000n, 10_000n);
+    await warm(node, payer);
+    let admitted = 0;
+    while ((await node.reserve(reserveRequest(payer, 100n))).outcome === 'reserved') admitted += 1;
+    assert.equal(admitted, 99); // `warm` has spent 10.
+    await intact(payer);
+  });
+
+  it('report a call once, though answers are lost', async () => {
+    let losing = 0;
+    const inner = await openStore(url);
+    const losesAnswers = instead(inner, {
+      report: async (request) => {
+        const answer = await inner.report(request);
+        if (losing-- > 0) throw new LedgerUnavailable('the answer was lost');
+        return answer;
+      },
+    });
+    const node = new AllowanceLedger({ inner: losesAnswers, ...hot });
+    closings.push(() => node.close());
+    const payer = await fundedPayer(store, 1_000_000n);
+    await warm(node, payer);
+    const { postedE8 = 0n } = (await node.readAccount(payer.accountId)) ?? {};
+    losing = 3;
+    for (let each = 0; each < 200; each++) await call(node, payer);
+    await until('all is told', async () => (await store.readAccount(payer.accountId))?.postedE8 === postedE8 - 2_000n);
+    await sleep(100);
+    assert.equal((await store.readAccount(payer.accountId))?.postedE8, postedE8 - 2_000n);
+    await intact(payer);
+  });
+
+  it('come back when their node is silent for longer than their lease', async () => {
+    const inner = await openStore(url);
+    let isSilent = false;
+    const silent = instead(inner, {
+      report: (request) => (isSilent ? Promise.reject(new LedgerUnavailable('away')) : inner.report(request)),
+    });
+    const node = new AllowanceLedger({ inner: silent, ...hot });
+    closings.push(() => node.close());
+    const payer = await fundedPayer(store, 1_000_000n);
+    await warm(node, payer);
+    const open = reserveRequest(payer, 100n);
+    await node.reserve(open);
+    await node.readAccount(payer.accountId);
+    isSilent = true;
+    const rest = (await store.readAccount(payer.accountId))?.availableE8 ?? 0n;
+    assert.equal((await store.reserve(reserveRequest(payer, rest))).outcome, 'reserved');
+    // Its lease ended: what the open call holds stays held.
+    assert.equal((await node.reserve(reserveRequest(payer, 100n))).outcome, 'insufficient_balance');
+    isSilent = false;
+    await settle(node, payer, open.rid, 100n);
+    await until('it is told', async () => (await store.readAccount(payer.accountId))?.postedE8 === 1_000_000n - 110n);
+    await intact(payer);
+  });
+});
+
+describe('allowances on disk', () => {
+  let test: TestDatabase;
+  let database: Knex;
+  let store: RedisLedger;
+  let url: string;
+  let folder: string;
+
+  before(async () => {
+    const [postgres] = DATABASES;
+    assert.ok(postgres !== undefined);
+    test = await postgres.open();
+    database = test.database;
+  });
+  after(() => test.close());
+  beforeEach(async () => {
+    url = await emptyRedis();
+    store = await openStore(url);
+    closings.push(() => store.close());
+    await store.open();
+    const temporary = await temporaryFolder();
+    closings.push(temporary.remove);
+    folder = temporary.path;
+  });
+  afterEach(closeAll);
+
+  /** A process: what it has on disk and the ledger it calls. It ends when its locks name a process that is not there. */
+  const start = async (inner: RedisLedger) => {
+    let node: AllowanceLedger | undefined;
+    const spool = openSpool({
+      ledger: inner,
+      allowances: { store: inner, has: (generation) => node?.has(generation) === true },
+      database,
+      drainer: { nudge: () => undefined },
+      log: quiet,
+      folder: await openSpoolFolder(folder),
+      times: { spoolEveryMs: 20, resendAfterMs: 0 },
+    });
+    node = new AllowanceLedger({ inner, spool, ...hot });
+    const settler = createSettler({ ledger: node, spool, drainer: { nudge: () => undefined }, log: quiet });
+    return { node, spool, settler };
+  };
+  const fund = async (): Promise<Payer> => {
+    const payer = await fundedPayer(store, 0n);
+    const rid = newId();
+    await insertPayer(database, payer);
+    await insertCredit(database, payer.accountId, rid, 1_000_000n);
+    await store.credit({ accountId: payer.accountId, rid, amountE8: 1_000_000n });
+    return payer;
+  };
+  const drain = () => drainShards({ ledger: store, database, log: quiet }, ALL_SHARDS);
+
+  it('are told by the process that takes over: what ended is charged once, what was open costs nothing', async () => {
+    let isDead = false;
+    const inner = await openStore(url);
+    closings.push(() => inner.close());
+    const dying = instead(inner, {
+      report: (request) => (isDead ? Promise.reject(new LedgerUnavailable('it is dead')) : inner.report(request)),
+    });
+    const payer = await fund();
+    const { node, settler } = await start(dying);
+    closings.push(() => node.stop());
+    const begin = async () => {
+      const request = reserveRequest(payer, 100n);
+      assert.equal((await node.reserve(request)).outcome, 'reserved');
+      return request.rid;
+    };
+    const end = (rid: string) =>
+      settler.settle({ ...payer, rid, costE8: 10n, record: JSON.stringify(usageRecord(payer)) });
+    for (let each = 0; each < 300; each++) await end(await begin());
+    await node.readAccount(payer.accountId);
+    const reported = 1_000_000n - ((await store.readAccount(payer.accountId))?.postedE8 ?? 0n);
+    assert.equal(reported, 3_000n);
+    isDead = true;
+    const left = [await begin(), await begin()];
+    for (let each = 0; each < 5; each++) await end(await begin());
+    await sleep(100);
+    const dead = JSON.stringify({ token: 'gone', pid: 2 ** 22 + 1, host: hostname() });
+    for (const home of await readdir(folder)) await writeFile(join(folder, home, 'lock'), dead);
+    const next = await start(await openStore(url));
+    closings.push(() => next.spool.stop());
+    closings.push(() => next.node.stop());
+    await until(
+      'it is charged',
+      async () => (await store.readAccount(payer.accountId))?.postedE8 === 1_000_000n - 3_050n,
+    );
+    await sleep(100);
+    await drain();
+    const account = await store.readAccount(payer.accountId);
+    assert.deepEqual([account?.postedE8, account?.heldE8], [1_000_000n - 3_050n, 0n]);
+    const chain = await readChain(database, payer.accountId);
+    assert.equal(BigInt(chain.at(-1)?.posted ?? 0), 1_000_000n - 3_050n);
+    assert.equal(left.length, 2);
+  });
+});
