@@ -630,9 +630,9 @@ export const SYSTEM_SCHEMA = {
         },
         allowances: {
           description:
-            'Whether this process takes money of keys that are used much in advance, in pieces, and serves their calls from memory. Without it each call asks Redis twice. The embedded ledger needs none.',
+            'Whether this process takes money of keys that are used much in advance, in pieces, and serves their calls from memory. Without it each call asks Redis twice. Off until the simulation has proved it. The embedded ledger needs none.',
           type: 'boolean',
-          default: true,
+          default: false,
         },
         waitReplicas: {
           description:

@@ -40,9 +40,9 @@ import { coverHolds, STATE_AFTER } from './snapshot';
 /** An entry with its record, as measured and rounded up. */
 const ENTRY_BYTES = 2_048;
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-interface Key extends Mutable<KeyState>, LimitCounters {
+export interface MemoryKey extends Mutable<KeyState>, LimitCounters {
   readonly accountId: string;
 }
 
@@ -66,11 +66,11 @@ interface Reservation {
  * accounts, keys, open reservations, entries that are not committed yet, and closed reservations for CLOSED_MS after that.
  */
 export class MemoryLedger implements Ledger {
-  readonly #now: () => number;
-  #isOpen = false;
+  protected readonly now: () => number;
+  protected isOpen = false;
   #begun: string | undefined;
-  readonly #accounts = new Map<string, Mutable<AccountState>>();
-  readonly #keys = new Map<string, Key>();
+  protected readonly accounts = new Map<string, Mutable<AccountState>>();
+  protected readonly keys = new Map<string, MemoryKey>();
   readonly #keyIndex = new Map<string, Payer>();
   readonly #reservations = new Map<string, Reservation>();
   /** Deadlines of open reservations by shard; Infinity for those that have none. */
@@ -81,29 +81,29 @@ export class MemoryLedger implements Ledger {
   readonly #forgetAt = new Map<string, number>();
   readonly #intents = new MemoryIntents(
     (rid) => this.#callOf(rid),
-    () => this.#now(),
+    () => this.now(),
   );
 
   constructor({ now = Date.now }: { now?: () => number } = {}) {
-    this.#now = now;
+    this.now = now;
   }
 
   async findKey(hash: string): Promise<FindKeyOutcome> {
     const owner = this.#keyIndex.get(hash);
     if (owner !== undefined) return { outcome: 'found', accountId: owner.accountId, keyId: owner.keyId };
-    return { outcome: this.#isOpen ? 'unknown' : 'not_ready' };
+    return { outcome: this.isOpen ? 'unknown' : 'not_ready' };
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
     const { accountId, keyId, rid, amountE8, intent } = request;
     assertAmount(amountE8);
-    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (!this.isOpen) return { outcome: 'not_ready' };
     const before = this.#find(request, rid);
     if (before !== undefined) return { outcome: repeatReserve(before, amountE8) };
 
-    const account = this.#accounts.get(accountId);
+    const account = this.accounts.get(accountId);
     if (account === undefined) return { outcome: 'unknown_account' };
-    const key = this.#keyOf(request);
+    const key = this.keyOf(request);
     if (key === undefined) return { outcome: 'unknown_key' };
     if (key.status !== 'active') return { outcome: 'revoked' };
     if (account.status !== 'active') return { outcome: 'frozen' };
@@ -112,10 +112,10 @@ export class MemoryLedger implements Ledger {
     if (repeated !== undefined) return repeated;
     const roomForIntent = intent && this.#intents.findRoom(accountId, intent.key);
     if (intent !== undefined && roomForIntent === undefined) return { outcome: 'too_many_intents' };
-    const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.#now());
+    const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
     if (amountE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-    const room = roomOf(key, this.#now());
+    const room = roomOf(key, this.now());
     if (amountE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
 
     this.#hold(account, key, amountE8);
@@ -134,10 +134,10 @@ export class MemoryLedger implements Ledger {
   }
 
   async countRefused(payer: Payer): Promise<CountOutcome> {
-    if (!this.#isOpen) return { outcome: 'not_ready' };
-    const key = this.#keyOf(payer);
+    if (!this.isOpen) return { outcome: 'not_ready' };
+    const key = this.keyOf(payer);
     if (key === undefined) return { outcome: 'unknown_key' };
-    const { callsAtMicros, callWaitMs } = takeRate(key, 0, this.#now());
+    const { callsAtMicros, callWaitMs } = takeRate(key, 0, this.now());
     if (callWaitMs > 0) return { outcome: 'rate_limited', retryAfterMs: callWaitMs };
     key.callsAtMicros = callsAtMicros;
     return { outcome: 'counted' };
@@ -145,7 +145,7 @@ export class MemoryLedger implements Ledger {
 
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
-    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (!this.isOpen) return { outcome: 'not_ready' };
     const there = this.#find(request, request.rid);
     const reservation = there ?? this.#lost(request);
     if (reservation === undefined) return { outcome: 'unknown_reservation' };
@@ -158,7 +158,7 @@ export class MemoryLedger implements Ledger {
 
   async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
     const { rid } = request;
-    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (!this.isOpen) return { outcome: 'not_ready' };
     const reservation = this.#find(request, rid);
     if (reservation === undefined) {
       this.#reservations.set(rid, closedNow(request, 'tombstoned'));
@@ -175,7 +175,7 @@ export class MemoryLedger implements Ledger {
   async renew(request: RenewRequest): Promise<RenewOutcome> {
     const { accountId, rid, lifetimeMs, amountE8 = 0n } = request;
     assertAmount(amountE8);
-    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (!this.isOpen) return { outcome: 'not_ready' };
     const reservation = this.#find(request, rid);
     if (reservation?.state !== 'open') return { outcome: 'not_open' };
     const moreE8 = amountE8 - reservation.amountE8;
@@ -184,7 +184,7 @@ export class MemoryLedger implements Ledger {
       const key = this.#keyThere(request);
       if (account.status !== 'active') return { outcome: 'frozen' };
       if (moreE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-      const room = roomOf(key, this.#now());
+      const room = roomOf(key, this.now());
       if (moreE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
       this.#hold(account, key, moreE8);
       reservation.amountE8 = amountE8;
@@ -200,7 +200,7 @@ export class MemoryLedger implements Ledger {
     const { accountId, keyId, rid, costE8, next } = request;
     assertAmount(costE8);
     assertAmount(next.amountE8);
-    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (!this.isOpen) return { outcome: 'not_ready' };
     const first = this.#find(request, rid);
     const following = this.#find(request, next.rid);
     const refusal = refuseRoll(first, following, next.amountE8);
@@ -213,7 +213,7 @@ export class MemoryLedger implements Ledger {
     if (following === undefined && account.status !== 'active') return { outcome: 'frozen' };
     const leftE8 = account.availableE8 + hold - costE8;
     if (moreE8 > leftE8) return { outcome: 'insufficient_balance', availableE8: atLeastNothing(leftE8) };
-    const roomE8 = roomOf(key, this.#now()) + hold - costE8;
+    const roomE8 = roomOf(key, this.now()) + hold - costE8;
     if (moreE8 > roomE8) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(roomE8) };
 
     if (first !== undefined) this.#charge(request, first);
@@ -226,21 +226,21 @@ export class MemoryLedger implements Ledger {
   }
 
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
-    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (!this.isOpen) return { outcome: 'not_ready' };
     const reservation = this.#find(payer, rid);
     if (reservation?.state === 'expired') return { outcome: 'expired' };
     if (reservation?.state !== 'open') return { outcome: 'not_due' };
     const deadline = this.#deadlinesOf(payer.accountId).get(rid);
-    if (deadline === undefined || deadline > this.#now()) return { outcome: 'not_due' };
+    if (deadline === undefined || deadline > this.now()) return { outcome: 'not_due' };
     this.#close(payer, rid, reservation, 'expire', reservation.record);
     return { outcome: 'expired' };
   }
 
   async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
     assertAmount(amountE8, -MAX_AMOUNT_E8);
-    if (!this.#isOpen) return { outcome: 'not_ready' };
+    if (!this.isOpen) return { outcome: 'not_ready' };
     const before = this.#find({ accountId, keyId: undefined }, rid);
-    const account = this.#accounts.get(accountId);
+    const account = this.accounts.get(accountId);
     if (account === undefined) return { outcome: 'unknown_account' };
     if (before !== undefined) return { outcome: 'credited', postedE8: account.postedE8 };
     if (account.postedE8 + amountE8 > MAX_AMOUNT_E8) return { outcome: 'above_maximum' };
@@ -250,15 +250,15 @@ export class MemoryLedger implements Ledger {
     account.postedE8 += amountE8;
     account.seq += 1;
     this.#reservations.set(rid, closedNow({ accountId, keyId: undefined }, 'credited'));
-    this.#tell({ kind: 'credit', accountId, keyId: undefined, rid, amountE8, shortfallE8: 0n, record: undefined });
+    this.tell({ kind: 'credit', accountId, keyId: undefined, rid, amountE8, shortfallE8: 0n, record: undefined });
     return { outcome: 'credited', postedE8: account.postedE8 };
   }
 
   async setAccount(accountId: string, status: AccountStatus): Promise<void> {
-    this.#assertOpen();
-    const account = this.#accounts.get(accountId);
+    this.assertOpen();
+    const account = this.accounts.get(accountId);
     if (account !== undefined) account.status = status;
-    else this.#accounts.set(accountId, { status, availableE8: 0n, heldE8: 0n, postedE8: 0n, seq: 0 });
+    else this.accounts.set(accountId, { status, availableE8: 0n, heldE8: 0n, postedE8: 0n, seq: 0 });
   }
 
   async setKey(request: SetKeyRequest): Promise<void> {
@@ -266,12 +266,12 @@ export class MemoryLedger implements Ledger {
     assertAmount(request.limitE8 ?? 0n);
     assertAmount(request.dailyLimitE8 ?? 0n);
     assertAmount(request.monthlyLimitE8 ?? 0n);
-    this.#assertOpen();
-    const key = this.#keys.get(keyId);
+    this.assertOpen();
+    const key = this.keys.get(keyId);
     const limits = limitsOf(request);
     if (key === undefined) {
       const nothing = { spentE8: 0n, heldE8: 0n, ...noCounts() };
-      this.#keys.set(keyId, { accountId, status, ...limits, settings, ...nothing });
+      this.keys.set(keyId, { accountId, status, ...limits, settings, ...nothing });
     } else {
       if (key.accountId !== accountId) throw new WrongPayer(`${keyId} belongs to another account or key`);
       if (key.settings.rev <= settings.rev) Object.assign(key, { status, ...limits, settings });
@@ -280,21 +280,21 @@ export class MemoryLedger implements Ledger {
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
-    this.#assertOpen();
-    const account = this.#accounts.get(accountId);
+    this.assertOpen();
+    const account = this.accounts.get(accountId);
     return account === undefined ? undefined : { ...account };
   }
 
   async readKey(payer: Payer): Promise<KeyState | undefined> {
-    this.#assertOpen();
-    const key = this.#keyOf(payer);
+    this.assertOpen();
+    const key = this.keyOf(payer);
     if (key === undefined) return undefined;
     const { status, spentE8, heldE8, settings } = key;
     return { status, spentE8, heldE8, settings, ...setLimits(key) };
   }
 
   async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
-    const now = this.#now();
+    const now = this.now();
     return [...(this.#deadlines.get(shard) ?? [])]
       .filter(([, deadline]) => deadline <= now)
       .sort(([, first], [, second]) => first - second)
@@ -323,7 +323,7 @@ export class MemoryLedger implements Ledger {
   }
 
   async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
-    this.#assertOpen();
+    this.assertOpen();
     const wanted = new Set(accountIds);
     const deadlines = this.#deadlines.get(shard);
     const holds = [...this.#reservations].flatMap(([rid, each]): SeenHold[] => {
@@ -332,15 +332,15 @@ export class MemoryLedger implements Ledger {
       return [{ rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: record !== '' }];
     });
     return {
-      nowMs: this.#now(),
-      accounts: copies(this.#accounts, accountIds),
-      keys: copies(this.#keys, keyIds),
+      nowMs: this.now(),
+      accounts: copies(this.accounts, accountIds),
+      keys: copies(this.keys, keyIds),
       holds,
     };
   }
 
   async isReady(): Promise<boolean> {
-    return this.#isOpen;
+    return this.isOpen;
   }
 
   async outboxShare(): Promise<number> {
@@ -355,7 +355,7 @@ export class MemoryLedger implements Ledger {
   }
 
   async shut(): Promise<void> {
-    this.#isOpen = false;
+    this.isOpen = false;
   }
 
   async begin(): Promise<string> {
@@ -368,8 +368,8 @@ export class MemoryLedger implements Ledger {
   }
 
   async open(begun = this.#begun): Promise<'opened' | 'lost'> {
-    this.#isOpen = begun === this.#begun;
-    return this.#isOpen ? 'opened' : 'lost';
+    this.isOpen = begun === this.#begun;
+    return this.isOpen ? 'opened' : 'lost';
   }
 
   async close(): Promise<void> {}
@@ -377,8 +377,8 @@ export class MemoryLedger implements Ledger {
   /** Everything it knows, for tests that compare it with another ledger. */
   snapshot(): MemorySnapshot {
     return {
-      accounts: this.#accounts,
-      keys: this.#keys,
+      accounts: this.accounts,
+      keys: this.keys,
       reservations: this.#reservations,
       deadlines: new Map([...this.#deadlines.values()].flatMap((each) => [...each])),
       outbox: [...this.#outboxes.values()].flat(),
@@ -386,28 +386,28 @@ export class MemoryLedger implements Ledger {
     };
   }
 
-  #hold(account: Mutable<AccountState>, key: Key, amountE8: bigint): void {
+  #hold(account: Mutable<AccountState>, key: MemoryKey, amountE8: bigint): void {
     account.availableE8 -= amountE8;
     account.heldE8 += amountE8;
     key.heldE8 += amountE8;
   }
 
   #deadlineAfter(lifetimeMs: number | undefined): number {
-    return lifetimeMs === undefined ? Number.POSITIVE_INFINITY : this.#now() + lifetimeMs;
+    return lifetimeMs === undefined ? Number.POSITIVE_INFINITY : this.now() + lifetimeMs;
   }
 
   #restore(snapshot: AccountSnapshot): void {
     const { accountId, status, postedE8, seq, keys, closed } = snapshot;
     const { holds, heldE8, heldByKey } = coverHolds(snapshot);
-    const account = this.#accounts.get(accountId);
+    const account = this.accounts.get(accountId);
     const behind = account === undefined || account.seq < seq;
     for (const key of keys) {
       const { keyId, settings, spentE8 } = key;
-      const there = this.#keys.get(keyId);
+      const there = this.keys.get(keyId);
       const decided = { status: key.status, ...limitsOf(key), settings };
       if (behind || there === undefined) {
         const keyHeldE8 = behind ? (heldByKey.get(keyId) ?? 0n) : 0n;
-        this.#keys.set(keyId, {
+        this.keys.set(keyId, {
           accountId,
           ...decided,
           spentE8,
@@ -438,33 +438,35 @@ export class MemoryLedger implements Ledger {
       this.#reservations.set(rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8 });
       this.#deadlinesOf(accountId).set(rid, Number.POSITIVE_INFINITY);
     }
-    this.#accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
+    this.accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
   }
 
   /** What a late settle finds of a hold that was lost. */
   #lost(request: SettleRequest): Reservation | undefined {
-    if (request.isLate !== true || !this.#accounts.has(request.accountId)) return undefined;
-    return this.#keyOf(request) === undefined ? undefined : closedNow(request, 'open');
+    if (request.isLate !== true || !this.accounts.has(request.accountId)) return undefined;
+    return this.keyOf(request) === undefined ? undefined : closedNow(request, 'open');
   }
 
-  /**
-   * Above the hold it takes at most what is available and what the limit of the key leaves. A late settle may not charge where
-   * another call has its Idempotency-Key.
-   */
+  /** Returns the cost, or above the hold at most what is available and what the limits of the key leave. */
+  protected affordable(request: SettleRequest, holdE8: bigint): bigint {
+    const { accountId, costE8 } = request;
+    if (costE8 <= holdE8) return costE8;
+    const room = atLeastNothing(roomOf(this.#keyThere(request), this.now()));
+    return holdE8 + smallest(costE8 - holdE8, this.#accountOf(accountId).availableE8, room);
+  }
+
+  /** A late settle may not charge where another call has its Idempotency-Key. */
   #charge(request: SettleRequest, reservation: Reservation, mayCharge = true): void {
     const { rid, costE8, record } = request;
     const account = this.#accountOf(request.accountId);
     const key = this.#keyThere(request);
-    const hold = reservation.amountE8;
-    const room = atLeastNothing(roomOf(key, this.#now()));
-    const affordable = costE8 <= hold ? costE8 : hold + smallest(costE8 - hold, account.availableE8, room);
-    const charge = mayCharge ? affordable : 0n;
+    const charge = mayCharge ? this.affordable(request, reservation.amountE8) : 0n;
     reservation.chargedE8 = charge;
     reservation.shortfallE8 = costE8 - charge;
     account.availableE8 -= charge;
     account.postedE8 -= charge;
     key.spentE8 += charge;
-    countSpending(key, charge, this.#now());
+    countSpending(key, charge, this.now());
     correctTokens(key, reservation.tokens, request.tokens);
     this.#close(request, rid, reservation, 'charge', record);
   }
@@ -481,16 +483,18 @@ export class MemoryLedger implements Ledger {
     const { chargedE8, shortfallE8 } = reservation;
     this.#reservations.set(rid, { ...closedNow(payer, reservation.state), chargedE8, shortfallE8 });
     const { accountId, keyId } = payer;
-    this.#tell({ kind, accountId, keyId, rid, amountE8: -chargedE8, shortfallE8, record: record || undefined });
+    this.tell({ kind, accountId, keyId, rid, amountE8: -chargedE8, shortfallE8, record: record || undefined });
   }
 
-  #tell(entry: Omit<OutboxEntry, 'id' | 'seq' | 'postedE8'>): void {
+  protected tell(entry: Omit<OutboxEntry, 'id' | 'seq' | 'postedE8'>): string {
     const { seq, postedE8 } = this.#accountOf(entry.accountId);
     const shard = shardOf(entry.accountId);
     const outbox = this.#outboxes.get(shard) ?? [];
     this.#outboxes.set(shard, outbox);
     this.#entries += 1;
-    outbox.push({ id: `${this.#now()}-${this.#entries}`, ...entry, seq, postedE8 });
+    const id = `${this.now()}-${this.#entries}`;
+    outbox.push({ id, ...entry, seq, postedE8 });
+    return id;
   }
 
   #find(payer: { accountId: string; keyId: string | undefined }, rid: string): Reservation | undefined {
@@ -504,16 +508,16 @@ export class MemoryLedger implements Ledger {
   /** How the call of an Idempotency-Key is; undefined once the key is free again. */
   #callOf(rid: string): CallState | undefined {
     const freeAt = (this.#forgetAt.get(rid) ?? Number.POSITIVE_INFINITY) - (CLOSED_MS - INTENT_MS);
-    return this.#now() < freeAt ? this.#reservations.get(rid) : undefined;
+    return this.now() < freeAt ? this.#reservations.get(rid) : undefined;
   }
 
   #forgetLater(rid: string): void {
     this.#forgetAt.delete(rid);
-    this.#forgetAt.set(rid, this.#now() + CLOSED_MS);
+    this.#forgetAt.set(rid, this.now() + CLOSED_MS);
   }
 
   #forget(): void {
-    const now = this.#now();
+    const now = this.now();
     for (const [rid, at] of this.#forgetAt) {
       if (at > now) return;
       this.#forgetAt.delete(rid);
@@ -528,31 +532,31 @@ export class MemoryLedger implements Ledger {
     return deadlines;
   }
 
-  #keyOf({ accountId, keyId }: Payer): Key | undefined {
-    const key = this.#keys.get(keyId);
+  protected keyOf({ accountId, keyId }: Payer): MemoryKey | undefined {
+    const key = this.keys.get(keyId);
     return key?.accountId === accountId ? key : undefined;
   }
 
-  #keyThere(payer: Payer): Key {
-    const key = this.#keyOf(payer);
+  #keyThere(payer: Payer): MemoryKey {
+    const key = this.keyOf(payer);
     if (key === undefined) throw new Error(`a reservation is open on key ${payer.keyId}, which is not there`);
     return key;
   }
 
   #accountOf(accountId: string): Mutable<AccountState> {
-    const account = this.#accounts.get(accountId);
+    const account = this.accounts.get(accountId);
     if (account === undefined) throw new Error(`a reservation is open on account ${accountId}, which is not there`);
     return account;
   }
 
-  #assertOpen(): void {
-    if (!this.#isOpen) throw new LedgerUnavailable('the ledger is being filled from Postgres');
+  protected assertOpen(): void {
+    if (!this.isOpen) throw new LedgerUnavailable('the ledger is being filled from Postgres');
   }
 }
 
 export interface MemorySnapshot {
   readonly accounts: ReadonlyMap<string, AccountState>;
-  readonly keys: ReadonlyMap<string, Readonly<Key>>;
+  readonly keys: ReadonlyMap<string, Readonly<MemoryKey>>;
   readonly reservations: ReadonlyMap<string, Readonly<Reservation>>;
   readonly deadlines: ReadonlyMap<string, number>;
   readonly outbox: readonly OutboxEntry[];

@@ -24,7 +24,12 @@ describe('Money in advance', function () {
   });
 
   const start = async (options: Partial<Parameters<typeof startGateway>[0]> = {}) => {
-    const gateway = await startGateway({ stores: 'real', upstreams: { one: { url: upstream.url } }, ...options });
+    const gateway = await startGateway({
+      stores: 'real',
+      upstreams: { one: { url: upstream.url } },
+      system: { ledger: { allowances: true } },
+      ...options,
+    });
     running.push(gateway);
     return gateway;
   };

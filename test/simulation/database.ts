@@ -1,5 +1,8 @@
 import type { Knex } from 'knex';
-import { CLOSED_MS, type Intent } from '../../core/ledger/ledger';
+import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
+import { smallest } from '../../core/ledger/amount';
+import { CLOSED_MS, type Intent, type KeyStatus, type OutboxEntry } from '../../core/ledger/ledger';
+import type { AccountStatus } from '../../core/ledger/payer';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 
 export interface EntryRow {
@@ -26,8 +29,23 @@ export interface AccountRow {
   readonly accountId: string;
   readonly keyId: string;
   readonly limitE8: bigint | undefined;
+  readonly moreKeys?: readonly KeyRow[];
+  status?: AccountStatus;
   readonly creditRid: string;
   readonly creditE8: bigint;
+}
+
+export interface KeyRow {
+  readonly keyId: string;
+  readonly limitE8: bigint | undefined;
+  readonly keyStatus?: KeyStatus;
+}
+
+/** What a call was charged, as the statements that wrote its entry or its report say. */
+export interface Charge {
+  readonly rid: string;
+  readonly costE8: bigint;
+  readonly shortfallE8: bigint;
 }
 
 type Values = Readonly<Record<string, string>>;
@@ -73,7 +91,15 @@ export class SimulatedDatabase {
   /** The end of each account's chain, as the statement that writes entries keeps it. */
   readonly #chains = new Map<string, EntryRow>();
   readonly #closedBy = new Set<string>();
+  /** Reports that were read, by their ids. */
+  readonly #reports = new Map<string, readonly ReportedCall[]>();
+  readonly charges: Charge[] = [];
   readonly #locks = new Map<number | string, Owner>();
+
+  /** A report's calls come with its entry. */
+  read({ rid, calls }: OutboxEntry): void {
+    if (calls !== undefined) this.#reports.set(rid, calls);
+  }
 
   /** What one process is given; each statement and each commit goes through its gate. */
   connect(gate: Gate, isDead: () => boolean): Knex {
@@ -173,11 +199,29 @@ export class SimulatedDatabase {
         const entry = { ...row, writtenAt: Date.now() };
         this.entries.set(keyOf(row), entry);
         this.#closedBy.add(row.rid);
+        if (row.kind === 'charge') this.#charge(row);
         this.#chains.set(row.accountId, entry);
       }
     });
     const late = fresh.filter(({ accountId, seq }) => seq <= (this.#chains.get(accountId)?.seq ?? 0));
     return [{ newRows: fresh.length, steppedBack: late.map(({ accountId }) => accountId) }];
+  }
+
+  #charge({ rid, amountE8, shortfallE8 }: Omit<EntryRow, 'writtenAt'>): void {
+    const calls = this.#reports.get(rid);
+    if (calls === undefined) {
+      this.charges.push({ rid, costE8: -BigInt(amountE8), shortfallE8: BigInt(shortfallE8) });
+      return;
+    }
+    // What the balance does not cover after the ledger went back in time is missing in the last ones.
+    let leftE8 = -BigInt(amountE8);
+    for (const call of calls) {
+      this.#closedBy.add(call.rid);
+      const costE8 = smallest(call.costE8, leftE8);
+      leftE8 -= costE8;
+      if (call.ending === 'settled')
+        this.charges.push({ rid: call.rid, costE8, shortfallE8: call.shortfallE8 + call.costE8 - costE8 });
+    }
   }
 
   /** A record without a reservation is given the one that comes later. */
@@ -193,19 +237,26 @@ export class SimulatedDatabase {
     const rest = this.accounts.filter(({ accountId }) => accountId > after);
     return rest
       .sort((one, other) => (one.accountId < other.accountId ? -1 : 1))
-      .map(({ accountId }) => {
+      .map(({ accountId, status = 'active' }) => {
         const { seq = 0, postedE8 = '0' } = this.#chains.get(accountId) ?? {};
-        return { id: accountId, status: 'active', seq: String(seq), posted: postedE8 };
+        return { id: accountId, status, seq: String(seq), posted: postedE8 };
       });
   }
 
   #keys(): object[] {
-    return this.accounts.map(({ accountId, keyId, limitE8 }) => ({
+    const keys = this.accounts.flatMap(
+      ({ accountId, moreKeys = [], keyId, limitE8 }): (KeyRow & { readonly accountId: string })[] =>
+        [{ keyId, limitE8 }, ...moreKeys].map((key) => ({
+          accountId,
+          ...key,
+        })),
+    );
+    return keys.map(({ accountId, keyId, limitE8, keyStatus = 'active' }) => ({
       accountId,
       keyId,
       name: 'key',
       hash: keyId,
-      status: 'active',
+      status: keyStatus,
       rev: 0,
       allowedModels: null,
       limit: limitE8 === undefined ? null : String(limitE8),

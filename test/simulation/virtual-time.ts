@@ -1,16 +1,35 @@
+import timersPromises from 'node:timers/promises';
+
 /**
  * Takes the place of the process's clock and timers: hours pass in an instant, in the same order every time. Only what
  * waits by setTimeout, setInterval, Date.now or performance.now is moved; promises settle as ever.
  */
 export interface VirtualTime {
   now(): number;
+  /** Does it as this machine: timers that it sets are the machine's, and it sees the machine's clocks. */
+  as<T>(machine: Machine | undefined, work: () => T): T;
+  /** Nothing of a machine runs for so long. Its monotonic clock may stop meanwhile; its time of day goes on. */
+  suspend(machine: Machine, ms: number, stopsClock: boolean): void;
+  /** Nothing of a machine runs any more. */
+  kill(machine: Machine): void;
   /** Runs what is due until the condition holds, or that long has passed. */
   run(withinMs: number, until?: () => boolean): Promise<void>;
   /** Gives the real ones back. */
   restore(): void;
 }
 
+/** What has clocks of its own. */
+export interface Machine {
+  isDead: boolean;
+  /** How far its time of day is from the true one. */
+  wallMs: number;
+  /** For how long its monotonic clock stood still. */
+  stoodMs: number;
+  suspendedUntil: number;
+}
+
 interface Timer {
+  readonly machine: Machine | undefined;
   readonly at: number;
   readonly order: number;
   readonly every: number | undefined;
@@ -18,17 +37,22 @@ interface Timer {
 }
 
 export function installVirtualTime(startMs: number): VirtualTime {
-  const real = { setTimeout, clearTimeout, setInterval, clearInterval, now: Date.now };
+  const real = { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate, now: Date.now };
+  const realSleep = timersPromises.setTimeout;
   const nextTurn = setImmediate;
   const timers = new Map<number, Timer>();
   let now = startMs;
   let order = 0;
+  let machine: Machine | undefined;
+  let immediates = 0;
 
   const add = (work: (...args: unknown[]) => void, ms = 0, every: boolean, args: unknown[]) => {
     order += 1;
     const id = order;
     const wait = Math.max(1, Number(ms) || 0);
-    timers.set(id, { at: now + wait, order: id, every: every ? wait : undefined, work: () => work(...args) });
+    const at = Math.max(now, machine?.suspendedUntil ?? 0) + wait;
+    const timer = { machine, at, order: id, every: every ? wait : undefined, work: () => work(...args) };
+    if (machine?.isDead !== true) timers.set(id, timer);
     const handle = { id, unref: () => handle, ref: () => handle, [Symbol.toPrimitive]: () => id };
     return handle;
   };
@@ -40,10 +64,22 @@ export function installVirtualTime(startMs: number): VirtualTime {
     setInterval: (work: () => void, ms?: number, ...args: unknown[]) => add(work, ms, true, args),
     clearTimeout: remove,
     clearInterval: remove,
+    setImmediate: (work: (...args: unknown[]) => void, ...args: unknown[]) => {
+      const own = machine;
+      immediates += 1;
+      return nextTurn(() => {
+        immediates -= 1;
+        machine = own;
+        if (own?.isDead !== true) work(...args);
+      });
+    },
   };
   Object.assign(globalThis, replaced);
-  Date.now = () => now;
-  Object.defineProperty(performance, 'now', { value: () => now, configurable: true });
+  Object.assign(timersPromises, {
+    setTimeout: <T>(ms: number, value: T) => new Promise<T>((wake) => add(() => wake(value), ms, false, [])),
+  });
+  Date.now = () => now + (machine?.wallMs ?? 0);
+  Object.defineProperty(performance, 'now', { value: () => now - (machine?.stoodMs ?? 0), configurable: true });
 
   const next = (): [number, Timer] | undefined => {
     let first: [number, Timer] | undefined;
@@ -54,18 +90,44 @@ export function installVirtualTime(startMs: number): VirtualTime {
     return first;
   };
   /** Lets promises that are settled run on: what they do may set new timers. */
-  const settle = () => new Promise<void>((done) => nextTurn(done));
+  const settle = async () => {
+    do await new Promise<void>((done) => nextTurn(done));
+    while (immediates > 0);
+    machine = undefined;
+  };
 
   return {
     now: () => now,
+    as: (other, work) => {
+      const before = machine;
+      machine = other;
+      try {
+        return work();
+      } finally {
+        machine = before;
+      }
+    },
+    suspend: (other, ms, stopsClock) => {
+      other.suspendedUntil = now + ms;
+      if (stopsClock) other.stoodMs += ms;
+      for (const [id, timer] of timers) {
+        if (timer.machine !== other) continue;
+        timers.set(id, { ...timer, at: stopsClock ? timer.at + ms : Math.max(timer.at, now + ms) });
+      }
+    },
+    kill: (other) => {
+      other.isDead = true;
+      for (const [id, timer] of timers) if (timer.machine === other) timers.delete(id);
+    },
     run: async (withinMs, until = () => false) => {
       const end = now + withinMs;
       await settle();
       for (let due = next(); due !== undefined && due[1].at <= end && !until(); due = next()) {
-        const [id, { at, every, work }] = due;
+        const [id, { at, every, work, ...timer }] = due;
         now = at;
+        machine = timer.machine;
         timers.delete(id);
-        if (every !== undefined) timers.set(id, { at: now + every, order: id, every, work });
+        if (every !== undefined) timers.set(id, { ...timer, at: now + every, every, work });
         work();
         await settle();
       }
@@ -77,7 +139,9 @@ export function installVirtualTime(startMs: number): VirtualTime {
         clearTimeout: real.clearTimeout,
         setInterval: real.setInterval,
         clearInterval: real.clearInterval,
+        setImmediate: real.setImmediate,
       });
+      Object.assign(timersPromises, { setTimeout: realSleep });
       Date.now = real.now;
       Reflect.deleteProperty(performance, 'now');
     },

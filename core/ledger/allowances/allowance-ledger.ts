@@ -181,7 +181,7 @@ export class AllowanceLedger implements Ledger {
     const call = this.#openCall(request);
     if (call === undefined) return this.#settledBefore(request) ?? this.#inner.settle(request);
     if (costE8 > call.amountE8 && !call.allowance.isLost) {
-      const missingE8 = await this.#enlarge(call, costE8);
+      const missingE8 = await this.#enlarge(call, costE8, true);
       if (this.#open.get(rid) !== call) return this.settle(request);
       if (!call.allowance.isLost) return this.#settle(call, costE8 - missingE8, missingE8, record);
     }
@@ -236,11 +236,12 @@ export class AllowanceLedger implements Ledger {
       this.#reportSoon(allowance);
       return { outcome: 'renewed' };
     }
-    const missingE8 = await this.#enlarge(call, amountE8);
+    const missingE8 = await this.#enlarge(call, amountE8, false);
     if (allowance.isLost) return { outcome: 'not_open' };
     if (missingE8 === 0n) return { outcome: this.#open.get(rid) === call ? 'renewed' : 'not_open' };
     const availableE8 = moreE8 - missingE8;
     allowance.shrink(call, availableE8, true);
+    await this.#changedAt(allowance);
     const account = await this.#inner.readAccount(allowance.accountId);
     if (account?.status !== 'active') return { outcome: 'frozen' };
     const isAccountShort = account.availableE8 < moreE8;
@@ -248,13 +249,14 @@ export class AllowanceLedger implements Ledger {
   }
 
   /** Has an open call hold so much, and answers what of it there is not. */
-  #enlarge(call: OpenCall, amountE8: bigint): Promise<bigint> {
+  #enlarge(call: OpenCall, amountE8: bigint, isSettling: boolean): Promise<bigint> {
     const { allowance } = call;
     const key = this.#keyOf(allowance);
     const enlarging = key.enlarging.then(async () => {
       const moreE8 = amountE8 - call.amountE8;
       if (moreE8 <= 0n || this.#open.get(call.rid) !== call) return 0n;
       allowance.enlarge(call, moreE8);
+      allowance.isSettling = isSettling;
       const answer = await this.#reporter.report(allowance);
       if (answer.outcome !== 'reported') return 0n;
       const missingE8 = smallest(answer.uncoveredE8, moreE8);
@@ -271,7 +273,7 @@ export class AllowanceLedger implements Ledger {
     return call;
   }
 
-  /** The call is over. Where money was recalled its end is told before anybody hears of it: another call may wait for what it gives back. */
+  /** The call is over. */
   async #end(call: OpenCall, ended: ReportedCall): Promise<void> {
     const { allowance, rid } = call;
     this.#open.delete(rid);
@@ -279,6 +281,11 @@ export class AllowanceLedger implements Ledger {
     const { ending, costE8, shortfallE8 } = ended;
     this.#ended.set(rid, { payer: allowance, ending, chargedE8: costE8, shortfallE8 });
     if (this.#ended.size > ENDED_KNOWN) this.#ended.delete(this.#ended.keys().next().value ?? '');
+    await this.#changedAt(allowance);
+  }
+
+  /** Where money was recalled a change is told before anybody hears of it: another call may wait for what it gives back. */
+  async #changedAt(allowance: Allowance): Promise<void> {
     if (!allowance.admits) await this.#reporter.report(allowance);
     else if (allowance.ended.length >= REPORT_AFTER_CALLS) this.#reportNow(allowance);
     else this.#reportSoon(allowance);

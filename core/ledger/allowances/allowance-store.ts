@@ -49,6 +49,8 @@ export interface ReportRequest extends Payer {
   readonly admits: boolean;
   /** Whether money that is missing, and may be in other allowances, is waited for. */
   readonly isPatient: boolean;
+  /** Whether an open call is to hold more because it has cost that: a frozen account pays for it, too. */
+  readonly isSettling: boolean;
   readonly leaseMs: number;
 }
 

@@ -44,6 +44,8 @@ export class Allowance implements Payer {
   ended: ReportedCall[] = [];
   /** Something to report: a call that began or ended. */
   isChanged = false;
+  /** A call is to hold more because it has cost that. */
+  isSettling = false;
   sequence = 0;
   reportedAt = performance.now();
   #lease: Moment;
@@ -79,9 +81,9 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** An open call is to hold more. What is free of it is taken; the ledger is asked for the rest with the next report. */
+  /** An open call is to hold more. What is not free of it is owed, before any other call is admitted, until the next report is answered. */
   enlarge(call: OpenCall, moreE8: bigint): void {
-    if (this.admits) this.freeE8 -= moreE8 < this.freeE8 ? moreE8 : this.freeE8;
+    if (this.admits) this.freeE8 -= moreE8;
     this.openE8 += moreE8;
     call.amountE8 += moreE8;
     this.isChanged = true;
@@ -97,13 +99,14 @@ export class Allowance implements Payer {
 
   /** The next report: all that ended, and what is to be free from then on. */
   report(medianHoldE8: bigint, wantsMore: boolean): ReportRequest {
-    const calls = this.ended;
+    const { ended: calls, isSettling } = this;
     this.ended = [];
     this.isChanged = false;
+    this.isSettling = false;
     this.sequence += 1;
     const desiredE8 = wantsMore ? wantedFree(this.openE8, medianHoldE8) : 0n;
-    const giveE8 =
-      this.admits && wantsMore ? (this.freeE8 > 2n * desiredE8 ? this.freeE8 - desiredE8 : 0n) : this.freeE8;
+    const hasE8 = this.freeE8 > 0n ? this.freeE8 : 0n;
+    const giveE8 = this.admits && wantsMore ? (hasE8 > 2n * desiredE8 ? hasE8 - desiredE8 : 0n) : hasE8;
     this.freeE8 -= giveE8;
     this.admits &&= wantsMore;
     this.#freeWhenSentE8 = this.freeE8;
@@ -120,10 +123,11 @@ export class Allowance implements Payer {
       digest: digestOf(calls),
       openE8: this.openE8,
       giveE8,
-      wantE8: desiredE8 > this.freeE8 ? desiredE8 - this.freeE8 : 0n,
+      wantE8: desiredE8 > hasE8 - giveE8 ? desiredE8 - hasE8 + giveE8 : 0n,
       besideE8: besideOf(medianHoldE8),
       admits: this.admits,
       isPatient: true,
+      isSettling,
       leaseMs: ALLOWANCE_LEASE_MS,
     };
   }

@@ -85,6 +85,7 @@ function reportOf(left: LeftAllowance, report: KeptReport, openE8: bigint): Repo
     besideE8: 0n,
     admits: false,
     isPatient: false,
+    isSettling: false,
     leaseMs: ALLOWANCE_LEASE_MS,
   };
 }

@@ -1,7 +1,8 @@
 #!lua library
 -- Allowances of an account: money that nodes took in advance. The account's hash has a field `al:<generation>` for each, with the
 -- words key, state, sequence, digest, total, open, until, entry and rev. Beside them `al_live` counts the live ones, `free` (also of each
--- key's hash) is what they have beyond open calls, and `recall_until` says until when none is granted.
+-- key's hash) is what they have beyond open calls, `recall_until` says until when none is granted, and `lost_until` until when nodes
+-- may admit calls from allowances that were lost with an earlier Redis.
 --
 -- live      its node may admit calls from what is free, until its lease ends
 -- draining  its node admits no more; total is what its open calls hold
@@ -10,6 +11,9 @@
 -- Reads and writes keys of the account beside its KEYS; all are in the account's slot.
 
 local RECALLED_MS = 10000
+
+-- As allowance-store.ts says.
+local LEASE_MS = 3000
 
 -- How long open calls stay covered whose node does not report.
 local OPEN_MS = 120000
@@ -98,6 +102,23 @@ local function mark_recall(account, now)
   redis.call('HSET', account, 'recall_until', integer_of(now + RECALLED_MS))
 end
 
+local function time_left(account, field, now) return tonumber(redis.call('HGET', account, field) or 0) - now end
+
+-- For what stops calls: recalls all live allowances of an account or key. Returns how many there are, and for how long at most; those that
+-- were lost count as one more.
+local function recall_all(account, now, key)
+  local live, left = take_back(account, now, key)
+  if live > 0 then mark_recall(account, now) end
+  local lost = time_left(account, 'lost_until', now)
+  if lost > 0 then return live + 1, math.max(left, lost) end
+  return live, left
+end
+
+-- While a recall goes on, a repetition of what caused it waits for it, too.
+local function is_recalling(account, now)
+  return time_left(account, 'recall_until', now) > 0 or time_left(account, 'lost_until', now) > 0
+end
+
 -- For an operation that lacks money: takes back what has lapsed, and recalls the live allowances that may have what is missing: those of
 -- the account, or of the key when only its limits are short. Returns for how many milliseconds nodes may keep it; 0 when they do not.
 local function recall_for(account, is_account_short, key)
@@ -109,8 +130,7 @@ local function recall_for(account, is_account_short, key)
 end
 
 -- The same for an allowance that lacks money; returns whether others may have it.
-local function recall_from_others(account, generation, is_account_short, key)
-  local now = clock()
+local function recall_from_others(account, generation, now, is_account_short, key)
   local others = 0
   take_back(account, now)
   each_allowance(account, function(other, al)

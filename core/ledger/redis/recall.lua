@@ -15,6 +15,5 @@
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
 local now = clock()
-local others, left = take_back(KEYS[2], now, ARGV[1] ~= '' and ARGV[1] or nil)
-if others > 0 then mark_recall(KEYS[2], now) end
-return { 'recalled', integer_of(others), integer_of(left) }
+local live, left = recall_all(KEYS[2], now, ARGV[1] ~= '' and ARGV[1] or nil)
+return { 'recalled', integer_of(live), integer_of(left) }

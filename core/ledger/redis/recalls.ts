@@ -1,18 +1,45 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
-import type { ScriptAnswer } from './connection';
-
-export interface RecallsOptions {
-  readonly redis: RedisClient;
-  /** How long money is waited for: longer than any lease. */
-  readonly waitMs: number;
-  /** Counts the live allowances of an account, or of one of its keys, and keeps them from being renewed. */
-  countLive(accountId: string, keyId?: string): Promise<number>;
-}
 
 /** Nodes that have money of an account in advance are told by this channel that it is wanted. They would see it at their next report. */
 const CHANNEL = 'tollgate:recall';
+
+/** How nodes hear of recalls at once. */
+export class RecallChannel {
+  readonly #redis: RedisClient;
+  #listening: RedisClient | undefined;
+
+  constructor(redis: RedisClient) {
+    this.#redis = redis;
+  }
+
+  /** A hint: those that do not hear it are told by their next report. */
+  publish(accountId: string): void {
+    this.#redis.publish(CHANNEL, accountId).catch(() => undefined);
+  }
+
+  onRecall(listener: (accountId: string) => void): void {
+    const listening = duplicateRedis(this.#redis, {});
+    listening.on('error', () => undefined); // The first connection reports that Redis is not reachable.
+    listening.on('message', (_channel: string, accountId: string) => listener(accountId));
+    listening.on('ready', () => void listening.subscribe(CHANNEL).catch(() => undefined));
+    this.#listening = listening;
+  }
+
+  close(): void {
+    this.#listening?.disconnect();
+  }
+}
+
+export interface RecallsOptions {
+  /** How long money is waited for: longer than any lease. */
+  readonly waitMs: number;
+  /** Tells nodes at once. */
+  publish(accountId: string): void;
+  /** Counts the live allowances of an account, or of one of its keys, and keeps them from being renewed. */
+  countLive(accountId: string, keyId?: string): Promise<number>;
+}
 
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
@@ -21,19 +48,18 @@ const LONGEST_PAUSE_MS = 50;
 export class Recalls {
   readonly #options: RecallsOptions;
   readonly #underWay = new Map<string, Promise<void>>();
-  #listening: RedisClient | undefined;
 
   constructor(options: RecallsOptions) {
     this.#options = options;
   }
 
-  /** Repeats what was answered `recalling` until it is not. @throws LedgerUnavailable when nodes do not answer in time */
-  async whileRecalling(accountId: string, ask: () => Promise<ScriptAnswer>): Promise<ScriptAnswer> {
+  /** Repeats what has no answer while money is recalled. @throws LedgerUnavailable when nodes do not answer in time */
+  async whileRecalling<T>(accountId: string, ask: () => Promise<T | undefined>): Promise<T> {
     const until = performance.now() + this.#options.waitMs;
     while (performance.now() < until) {
       await this.allBack(accountId);
       const answer = await ask();
-      if (answer[0] !== 'recalling') return answer;
+      if (answer !== undefined) return answer;
     }
     throw new LedgerUnavailable('money that is with other nodes did not come back in time');
   }
@@ -49,8 +75,8 @@ export class Recalls {
   }
 
   async #recall(accountId: string, keyId: string | undefined): Promise<void> {
-    const { waitMs, countLive } = this.#options;
-    this.publish(accountId);
+    const { waitMs, publish, countLive } = this.#options;
+    publish(accountId);
     const until = performance.now() + waitMs;
     let pauseMs = FIRST_PAUSE_MS;
     while (performance.now() < until) {
@@ -59,22 +85,5 @@ export class Recalls {
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
     throw new LedgerUnavailable('nodes that have money in advance did not give it back in time');
-  }
-
-  /** Tells nodes at once. A hint: those that do not hear it are told by their next report. */
-  publish(accountId: string): void {
-    this.#options.redis.publish(CHANNEL, accountId).catch(() => undefined);
-  }
-
-  onRecall(listener: (accountId: string) => void): void {
-    const listening = duplicateRedis(this.#options.redis, {});
-    listening.on('error', () => undefined); // The first connection reports that Redis is not reachable.
-    listening.on('message', (_channel: string, accountId: string) => listener(accountId));
-    listening.on('ready', () => void listening.subscribe(CHANNEL).catch(() => undefined));
-    this.#listening = listening;
-  }
-
-  close(): void {
-    this.#listening?.disconnect();
   }
 }

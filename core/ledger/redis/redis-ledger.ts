@@ -48,7 +48,7 @@ import { RedisConnection, type ScriptAnswer } from './connection';
 import { firstIdAfter, readEntry } from './entry';
 import { LIMIT_FIELDS, limitTexts, readLimits, readSettings, writeSettings } from './key-fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
-import { Recalls } from './recalls';
+import { RecallChannel, Recalls } from './recalls';
 import { type ReplicaPolicy, Replicas } from './replicas';
 import { describeSnapshot } from './snapshot';
 
@@ -161,6 +161,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
   readonly #calls: RedisConnection;
   readonly #background: RedisConnection;
   readonly #replicas: Replicas | undefined;
+  readonly #channel: RecallChannel;
   readonly #recalls: Recalls;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -171,8 +172,9 @@ export class RedisLedger implements Ledger, AllowanceStore {
     this.#background = new RedisConnection(background, LEDGER_SCRIPTS);
     if (replicas !== undefined && replicas.waitReplicas > 0)
       this.#replicas = new Replicas({ redis, mark: MARK, policy: replicas, log: replicas.log });
+    this.#channel = new RecallChannel(redis);
     this.#recalls = new Recalls({
-      redis,
+      publish: (accountId) => this.#channel.publish(accountId),
       waitMs: recallWaitMs,
       countLive: (accountId, keyId) => this.#countLive(accountId, keyId),
     });
@@ -190,9 +192,11 @@ export class RedisLedger implements Ledger, AllowanceStore {
     keys: readonly string[],
     args: readonly string[],
   ): Promise<ScriptAnswer> {
-    const answer = await this.#run(script, keys, args);
-    if (answer[0] !== 'recalling') return answer;
-    return this.#recalls.whileRecalling(accountId, () => this.#run(script, keys, args));
+    const ask = async () => {
+      const answer = await this.#run(script, keys, args);
+      return answer[0] === 'recalling' ? undefined : answer;
+    };
+    return (await ask()) ?? this.#recalls.whileRecalling(accountId, ask);
   }
 
   async #countLive(accountId: string, keyId = ''): Promise<number> {
@@ -458,6 +462,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
         request.calls,
         request.shortfallE8.toString(),
         request.isPatient ? 'patient' : '',
+        request.isSettling ? 'settling' : '',
       ],
     );
     switch (word) {
@@ -482,11 +487,11 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   recall(accountId: string): void {
-    this.#recalls.publish(accountId);
+    this.#channel.publish(accountId);
   }
 
   onRecall(listener: (accountId: string) => void): void {
-    this.#recalls.onRecall(listener);
+    this.#channel.onRecall(listener);
   }
 
   async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
@@ -740,7 +745,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     this.#calls.redis.disconnect();
     this.#background.redis.disconnect();
     this.#replicas?.close();
-    this.#recalls.close();
+    this.#channel.close();
   }
 }
 

@@ -24,6 +24,7 @@
 -- ARGV[15] the calls (reported-calls.ts); empty for none
 -- ARGV[16] what the calls cost beyond that and the node could not get, in E8
 -- ARGV[17] patient, when money that is missing and may be in other allowances is waited for; empty otherwise
+-- ARGV[18] settling, when an open call is to hold more because it has cost that: on a frozen account, too; empty otherwise
 --
 -- answers
 --   reported, E8, admit, E8   now or before, with what is free; admit is 1 when the lease was renewed, empty when the node must admit
@@ -55,8 +56,13 @@ local may_admit = account[1] == 'active' and key[5] == 'active' and tonumber(key
 local sequence = tonumber(ARGV[2])
 if sequence <= al.sequence then
   if sequence == al.sequence and al.digest ~= ARGV[3] then return 'other_report' end
-  return { 'reported', integer(free_of(al)), al.state == 'live' and may_admit and '1' or '',
-    integer(math.max(0, tonumber(ARGV[8]) - al.open)) }
+  local renews = al.state == 'live' and may_admit
+  -- The report may have come first while money was recalled, and have renewed nothing.
+  if renews and sequence == al.sequence then
+    al.until_ms = now + tonumber(ARGV[13])
+    write_allowance(KEYS[2], ARGV[1], al)
+  end
+  return { 'reported', integer(free_of(al)), renews and '1' or '', integer(math.max(0, tonumber(ARGV[8]) - al.open)) }
 end
 if sequence ~= al.sequence + 1 then return 'unknown_generation' end
 
@@ -65,10 +71,11 @@ local total = al.total
 local available = tonumber(account[2])
 local room = room_of(KEYS[3], { key[1], key[2], key[3], key[4] })
 -- A call holds more than before; or the lease had ended, and what is free was given back while calls were admitted from it.
-local wanted = cost + (account[1] == 'active' and open or math.min(open, al.open))
+local may_grow = account[1] == 'active' or ARGV[18] ~= ''
+local wanted = cost + (may_grow and open or math.min(open, al.open))
 if wanted > total then
   if ARGV[17] ~= '' and wanted - total > math.min(available, room) then
-    if recall_from_others(KEYS[2], ARGV[1], wanted - total > available, ARGV[5]) then return 'recalling' end
+    if recall_from_others(KEYS[2], ARGV[1], now, wanted - total > available, ARGV[5]) then return 'recalling' end
     account = redis.call('HMGET', KEYS[2], 'status', 'available', 'recall_until', 'al_live')
     key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
     available = tonumber(account[2])

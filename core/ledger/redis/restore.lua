@@ -37,6 +37,8 @@ for _, key in ipairs(snapshot.keys) do
     redis.call('HSET', name, unpack(key.settings))
   end
 end
+-- What was lost may have had leases: what stops calls waits until they have ended.
+redis.call('HSET', KEYS[1], 'lost_until', integer_of(clock() + LEASE_MS))
 if not behind then
   redis.call('HSET', KEYS[1], 'status', snapshot.status)
   -- What an operator decided meanwhile holds for allowances, too.

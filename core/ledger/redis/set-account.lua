@@ -19,8 +19,5 @@ end
 local before = redis.call('HGET', KEYS[2], 'status')
 redis.call('HSET', KEYS[2], 'status', ARGV[1])
 local now = clock()
--- While a recall goes on, a repetition of what caused it waits for it, too.
-if before == ARGV[1] and tonumber(redis.call('HGET', KEYS[2], 'recall_until') or 0) <= now then return 'set' end
-local live = take_back(KEYS[2], now)
-if live > 0 then mark_recall(KEYS[2], now) end
-return { 'set', integer_of(live) }
+if before == ARGV[1] and not is_recalling(KEYS[2], now) then return 'set' end
+return { 'set', integer_of((recall_all(KEYS[2], now))) }

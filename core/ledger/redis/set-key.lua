@@ -48,8 +48,5 @@ local after = redis.call('HMGET', KEYS[2], unpack(rules))
 local is_other = false
 for at = 1, #rules do is_other = is_other or before[at] ~= after[at] end
 local now = clock()
--- While a recall goes on, a repetition of what caused it waits for it, too.
-if not is_other and tonumber(redis.call('HGET', KEYS[3], 'recall_until') or 0) <= now then return 'set' end
-local live = take_back(KEYS[3], now, ARGV[10])
-if live > 0 then mark_recall(KEYS[3], now) end
-return { 'set', integer_of(live) }
+if not is_other and not is_recalling(KEYS[3], now) then return 'set' end
+return { 'set', integer_of((recall_all(KEYS[3], now, ARGV[10]))) }

@@ -20,7 +20,10 @@ interface Reading {
   readonly reports: KeptReport[];
 }
 
-/** Reads what files have of allowances. Calls that have not ended are left out while their process lives. */
+/**
+ * Reads what files have of allowances. Calls that have not ended are left out while their process lives, and those that Postgres has:
+ * the line of the report that told of them may be gone with its file.
+ */
 export async function readAllowances(
   files: readonly KnownFile[],
   generations: ReadonlySet<string>,
@@ -45,7 +48,7 @@ export async function readAllowances(
         const reading = readingOf(line, file);
         if (line.kind === 'report') {
           reading.reports.push(line);
-        } else {
+        } else if (file.waiting.has(line.rid)) {
           reading.openings.set(line.rid, line);
           callsOf.set(line.rid, reading);
           if (!isLeft) running.add(line.rid);

@@ -168,13 +168,18 @@ export function openSpool(options: SpoolOptions): Spool {
       for (const { generation } of file.waiting.values())
         if (generation !== undefined && !has(generation) && !lost.has(generation)) generations.add(generation);
     if (generations.size === 0) return;
+    // All that was kept until now counts: an allowance of this process may have been lost a moment ago.
+    rotate();
     for (const left of await readAllowances(old, generations)) {
-      const { file, accountId, generation, openings, closings } = left;
+      const { file, accountId, generation, openings, closings, reports } = left;
       const outcome = await takeOver(left, store, (report) => {
         file.append(report);
         file.flush();
       });
       drainer.nudge(accountId);
+      // One that the ledger lost, or had another in the place of, never comes to Postgres.
+      const over = reports.filter(({ rids }) => outcome === 'lost' || !rids.some(waits));
+      for (const { rid } of over) forget(rid);
       if (outcome === 'lost') {
         lost.add(generation);
         log.warn({ generation, accountId }, 'the ledger has lost an allowance; its calls are settled one by one');
@@ -183,10 +188,15 @@ export function openSpool(options: SpoolOptions): Spool {
     }
   };
 
+  const waits = (rid: string) => old.some(({ file }) => file.waiting.has(rid));
+  const forget = (rid: string) => {
+    for (const { file } of old) file.waiting.delete(rid);
+  };
+
   /** A call that was open when its process died, and whose hold nobody knows: it cost nothing, and has a record. */
   const expire = async ({ rid, record }: Opening) => {
     await insertUsage(database, [{ record, rid: null, costE8: 0n, billing: 'expired' }]);
-    for (const { file } of old) file.waiting.delete(rid);
+    forget(rid);
   };
 
   /** Told by the reports of an allowance, whether in the ledger's outbox still or not. */

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { dayOf, monthOf } from '../../../core/ledger/key-limits';
-import type { MemorySnapshot } from '../../../core/ledger/memory-ledger';
 import { readEntry, type StreamEntry } from '../../../core/ledger/redis/entry';
 import { LIMIT_FIELDS, limitTexts } from '../../../core/ledger/redis/key-fields';
+import type { ModelAllowance, ModelLedger } from '../../support/model-ledger';
 
 /** All a ledger knows, in the words of Redis; what differs by nature (entry ids, clocks) is left out. */
 export interface LedgerDump {
@@ -36,7 +36,7 @@ export async function dumpRedis(redis: Redis): Promise<LedgerDump> {
       for (const [rid, deadline] of pairsOf(values)) deadlines[rid] = Number(deadline) <= now + 60_000;
     else if (name === 'ob') outbox.push(...(values as StreamEntry[]).map(readEntry).map(withoutId));
     else if (name.startsWith('io:')) hashes[name] = inOrder(values.filter((_, index) => index % 2 === 0));
-    else hashes[name] = relative(Object.fromEntries(pairsOf(values)), now);
+    else hashes[name] = withoutZeros(relative(Object.fromEntries(pairsOf(values)), now));
   }
   return { hashes, deadlines, outbox: outbox.sort(byRid) };
 }
@@ -48,10 +48,21 @@ function pairsOf(values: readonly unknown[]): [string, string][] {
   ]);
 }
 
-export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
+export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
+  const snapshot = model.snapshot();
   const hashes: Record<string, Record<string, string>> = {};
   for (const [id, { status, availableE8, heldE8, postedE8, seq }] of snapshot.accounts) {
-    hashes[`a:${id}`] = texts({ status, available: availableE8, held: heldE8, posted: postedE8, seq });
+    const sums = { status, available: availableE8, held: heldE8, posted: postedE8, seq };
+    const own = [...(model.allowances.get(id) ?? [])];
+    const live = own.filter(([, { state }]) => state === 'live').length;
+    const money = {
+      al_live: live,
+      free: model.freeOf(id),
+      recall_until: model.recalledUntil.get(id),
+      lost_until: model.lostUntil.get(id),
+    };
+    const fields = Object.fromEntries(own.map(([generation, al]) => [`al:${generation}`, allowanceText(al)]));
+    hashes[`a:${id}`] = withoutZeros(relative(texts({ ...sums, ...money, ...fields }), now));
   }
   for (const [id, key] of snapshot.keys) {
     const { accountId, status, spentE8, heldE8, settings, ...limits } = key;
@@ -62,6 +73,7 @@ export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
       status,
       spent: spentE8,
       held: heldE8,
+      free: model.freeOf(accountId, id),
       rev,
       settings: JSON.stringify({ name, allowedModels, markup }),
       ...Object.fromEntries(LIMIT_FIELDS.map((field, index) => [field, limitTexts(limits)[index] || undefined])),
@@ -71,7 +83,7 @@ export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
       calls_at: key.callsAtMicros || undefined,
       tokens_at: key.tokensAtMicros || undefined,
     };
-    hashes[`k:${id}`] = relative(texts(values), now);
+    hashes[`k:${id}`] = withoutZeros(relative(texts(values), now));
   }
   for (const [rid, reservation] of snapshot.reservations) {
     const { accountId, keyId, state, amountE8, chargedE8, shortfallE8, record, tokens } = reservation;
@@ -90,7 +102,11 @@ export function dumpMemory(snapshot: MemorySnapshot, now: number): LedgerDump {
   }
   return {
     hashes,
-    deadlines: Object.fromEntries([...snapshot.deadlines].map(([rid, deadline]) => [rid, deadline <= now + 60_000])),
+    deadlines: Object.fromEntries(
+      [...snapshot.deadlines, ...[...model.lookAt].map(([id, at]): [string, number] => [`a ${id}`, at])].map(
+        ([rid, deadline]) => [rid, deadline <= now + 60_000],
+      ),
+    ),
     outbox: snapshot.outbox.map(withoutId).sort(byRid),
   };
 }
@@ -107,8 +123,43 @@ function relative(hash: Readonly<Record<string, string>>, nowMs: number): Record
     month: (value) => String(Number(value) - monthOf(nowMs)),
     calls_at: (value) => unitsTaken(value, hash['calls'], nowMs),
     tokens_at: (value) => unitsTaken(value, hash['tokens'], nowMs),
+    recall_until: (value) => timeSeen(Number(value), nowMs),
+    lost_until: (value) => timeSeen(Number(value), nowMs),
   };
-  return Object.fromEntries(Object.entries(hash).map(([name, value]) => [name, change[name]?.(value) ?? value]));
+  const seen = (name: string, value: string) =>
+    name.startsWith('al:') ? allowanceSeen(value, nowMs) : (change[name]?.(value) ?? value);
+  return Object.fromEntries(Object.entries(hash).map(([name, value]) => [name, seen(name, value)]));
+}
+
+function allowanceText({
+  keyId,
+  state,
+  sequence,
+  digest,
+  totalE8,
+  openE8,
+  untilMs,
+  entry,
+  rev,
+}: ModelAllowance): string {
+  return [keyId, state, sequence, digest, totalE8, openE8, untilMs, entry ?? '-', rev].join(' ');
+}
+
+/** An allowance's words, with how far its end is away, and whether it has an entry. */
+function allowanceSeen(text: string, nowMs: number): string {
+  const words = text.split(' ');
+  const [, , , , , , untilMs, entry, rev] = words;
+  return [...words.slice(0, 6), timeSeen(Number(untilMs), nowMs), entry === '-' ? 'new' : 'told', rev].join(' ');
+}
+
+/** To a minute: two clocks are never the same. */
+function timeSeen(atMs: number, nowMs: number): string {
+  return atMs === 0 ? 'none' : atMs <= nowMs ? 'past' : `in ${Math.ceil((atMs - nowMs) / 60_000)} min`;
+}
+
+/** Sums of allowances are made with the first. */
+function withoutZeros({ al_live: live, free, ...others }: Record<string, string>): Record<string, string> {
+  return { ...others, ...(live === '0' ? {} : texts({ al_live: live })), ...(free === '0' ? {} : texts({ free })) };
 }
 
 function unitsTaken(fullAtMicros: string, limit: string | undefined, nowMs: number): string {

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { Allowance, type OpenCall } from '../../../core/ledger/allowances/allowance';
+import { rightNow } from '../../../core/ledger/allowances/lease';
+
+describe('an allowance at its node', () => {
+  const payer = { accountId: 'account', keyId: 'key' };
+  const allowanceOf = (freeE8: bigint) =>
+    new Allowance(payer, { generation: 'generation', keyRev: 0, freeE8, askedAt: rightNow() });
+  const hold = (allowance: Allowance, rid: string, amountE8: bigint): OpenCall => {
+    allowance.hold(amountE8);
+    return { rid, allowance, amountE8 };
+  };
+  const end = (allowance: Allowance, call: OpenCall, costE8: bigint) =>
+    allowance.end(call, { rid: call.rid, ending: 'settled', costE8, shortfallE8: 0n, record: '' });
+
+  it('admits no call from what comes back while a hold that grew is not covered', () => {
+    const allowance = allowanceOf(50n);
+    const [grows, ends] = [hold(allowance, 'grows', 20n), hold(allowance, 'ends', 20n)];
+    allowance.enlarge(grows, 40n);
+    end(allowance, ends, 5n);
+    assert.equal(allowance.covers(15n, 0), false);
+    const { openE8, costE8, giveE8 } = allowance.report(20n, true);
+    assert.deepEqual([openE8, costE8, giveE8], [60n, 5n, 0n]);
+    // The ledger covers it all, and gives 30 more.
+    allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
+    assert.equal(allowance.freeE8, 30n);
+  });
+});

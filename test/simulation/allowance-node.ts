@@ -1,0 +1,200 @@
+import { AllowanceLedger } from '../../core/ledger/allowances/allowance-ledger';
+import type { AllowanceStore } from '../../core/ledger/allowances/allowance-store';
+import type { OpenedCall } from '../../core/ledger/allowances/reporter';
+import { startGuardian } from '../../core/ledger/guardian';
+import type { LeaseTimes } from '../../core/ledger/lease-times';
+import { startLeases } from '../../core/ledger/leases';
+import { type Ledger, LedgerUnavailable, type OutboxEntry } from '../../core/ledger/ledger';
+import { startDrainer } from '../../core/ledger/outbox/drainer';
+import { Recalls } from '../../core/ledger/redis/recalls';
+import { createSettler } from '../../core/ledger/settler';
+import { openSpool } from '../../core/ledger/spool/spool';
+import { quiet } from '../support/databases';
+import { type ModelLedger, Recalling } from '../support/model-ledger';
+import type { Random } from '../support/random';
+import type { SimulatedDatabase } from './database';
+import type { SimulatedSpoolFolder } from './spool-folder';
+import type { Machine, VirtualTime } from './virtual-time';
+
+type Store = Ledger & AllowanceStore;
+
+export interface Network {
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly database: SimulatedDatabase;
+  readonly shards: ReadonlySet<number>;
+  readonly times: LeaseTimes;
+  readonly recallWaitMs: number;
+  /** While it is bad, messages are lost, late or come twice, and nodes die. */
+  readonly weather: { isBad: boolean };
+  /** Does it at the ledger of all nodes, one after the other. */
+  atStore<T>(work: (store: ModelLedger) => Promise<T>): Promise<T>;
+  /** Nodes hear of it, or not. */
+  publish(accountId: string): void;
+  admitted(node: AllowanceNode, call: OpenedCall): void;
+}
+
+/** What changes nothing when it comes a second time, and later. */
+const REPEATABLE: ReadonlySet<string> = new Set(['grant', 'report', 'reserve', 'settle', 'release']);
+/** What waits for money that nodes have. */
+const WANTING: ReadonlySet<string> = new Set(['reserve', 'settle', 'renew', 'roll', 'credit']);
+
+const NOTHING_DUE = Promise.resolve([]);
+
+/**
+ * A node with everything of production between its calls and the ledger of all nodes: allowances, spool, settler, leases, drainer and
+ * guardian. All that it does to the world is a message: there time passes, messages are lost, and there it dies.
+ */
+export class AllowanceNode {
+  readonly machine: Machine;
+  readonly ledger: AllowanceLedger;
+  readonly settler;
+  readonly leases;
+  readonly #network: Network;
+  readonly #drainer;
+  readonly #spool;
+  readonly #guardian;
+  #listener: (accountId: string) => void = () => undefined;
+  #messagesLeft: number;
+  #die: () => void = () => undefined;
+
+  /** Resolves at its death. */
+  readonly died = new Promise<void>((resolve) => {
+    this.#die = resolve;
+  });
+
+  constructor(network: Network, machine: Machine, disk: SimulatedSpoolFolder, messagesLeft: number) {
+    this.machine = machine;
+    const { database: shared, times } = network;
+    this.#network = network;
+    this.#messagesLeft = messagesLeft;
+    const store = this.#client();
+    const database = shared.connect(
+      (work) =>
+        this.#send(
+          '',
+          async () => work(),
+          () => new Error('the connection was lost'),
+        ),
+      () => this.machine.isDead,
+    );
+    const stores = { ledger: store, database, log: quiet };
+    this.#guardian = startGuardian(stores);
+    this.#drainer = startDrainer({ ...stores, onWritten: (rids) => this.#spool.written(rids) });
+    const allowances = { store, has: (generation: string): boolean => this.ledger.has(generation) };
+    this.#spool = openSpool({ ...stores, allowances, drainer: this.#drainer, folder: disk.open(), times });
+    const spool = {
+      ...this.#spool,
+      keepOpened: (call: OpenedCall) => {
+        this.#spool.keepOpened(call);
+        network.admitted(this, call);
+      },
+    };
+    const nudge = (accountId: string) => this.#drainer.nudge(accountId);
+    this.ledger = new AllowanceLedger({ inner: store, spool, log: quiet, nudge, isHot: () => true });
+    const { giveUpAfterMs } = times;
+    const settling = { ledger: this.ledger, drainer: this.#drainer, spool: this.#spool, log: quiet, giveUpAfterMs };
+    this.settler = createSettler(settling);
+    this.leases = startLeases({ ledger: this.ledger, log: quiet, times });
+  }
+
+  get isDead(): boolean {
+    return this.machine.isDead;
+  }
+
+  hear(accountId: string): void {
+    this.#listener(accountId);
+  }
+
+  /** In order, as at a SIGTERM. */
+  async stop(): Promise<void> {
+    await this.settler.stop();
+    await this.leases.stop();
+    await this.#guardian.stop();
+    await this.ledger.stop();
+    await this.#drainer.stop();
+    await this.#spool.stop();
+  }
+
+  /** What `RedisLedger` is in production: a message for each operation, and it waits for what is recalled. */
+  #client(): Store {
+    const { shards, database, recallWaitMs, publish, atStore } = this.#network;
+    const lost = () => new LedgerUnavailable('simulated');
+    const ask = <T>(name: string, work: (store: ModelLedger) => Promise<T>) =>
+      this.#send(name, () => atStore(work), lost);
+    const countLive = (accountId: string, keyId?: string) =>
+      ask('recall', async (store) => store.countLive(accountId, keyId));
+    const recalls = new Recalls({ waitMs: recallWaitMs, publish, countLive });
+    const plain = (name: string, args: unknown[]) =>
+      ask(name, async (store) => Reflect.apply(Reflect.get(store, name), store, args) as unknown);
+    const orRecalling = (name: string, args: unknown[]) =>
+      plain(name, args).catch((error: unknown) => {
+        if (error instanceof Recalling) return undefined;
+        throw error;
+      });
+    const known: Partial<Store> = {
+      setAccount: async (accountId, status) => {
+        const done = ask('', (store) => store.setAccount(accountId, status).then(() => true));
+        await done.catch((error) => (error instanceof Recalling ? recalls.allBack(accountId) : Promise.reject(error)));
+      },
+      setKey: async (request) => {
+        const { accountId, keyId } = request;
+        const done = ask('', (store) => store.setKey(request).then(() => true));
+        await done.catch((error) =>
+          error instanceof Recalling ? recalls.allBack(accountId, keyId) : Promise.reject(error),
+        );
+      },
+      recall: publish,
+      onRecall: (listener) => {
+        this.#listener = listener;
+      },
+      // Nobody lives in most of the 256 shards, and each is asked again and again.
+      due: (shard, limit) => (shards.has(shard) ? ask('', (store) => store.due(shard, limit)) : NOTHING_DUE),
+      readOutbox: async (all, limit) => {
+        const found = await ask('', async (store) => store.readOutbox(all, limit));
+        const entries: readonly OutboxEntry[] = [...found.values()].flat();
+        for (const entry of entries) database.read(entry);
+        return found;
+      },
+    };
+    return new Proxy(known as Store, {
+      get: (those, name: string) =>
+        Reflect.get(those, name) ??
+        (async (...args: [{ accountId: string }]) => {
+          if (!WANTING.has(name)) return plain(name, args);
+          const again = () => orRecalling(name, args);
+          return (await again()) ?? recalls.whileRecalling(args[0].accountId, again);
+        }),
+    });
+  }
+
+  /** A message and its answer. The node dies with its last one, before or after it was done. */
+  #send<T>(name: string, work: () => Promise<T>, lost: () => Error): Promise<T> {
+    const { time, random, weather } = this.#network;
+    const { machine } = this;
+    if (machine.isDead) return new Promise(() => undefined);
+    const isBad = weather.isBad;
+    if (isBad) this.#messagesLeft -= 1;
+    const isLast = this.#messagesLeft <= 0;
+    const fate = isBad ? random.below(60) : 60;
+    const slow = () => (isBad && random.below(20) === 0 ? random.below(2_600) : 1 + random.below(3));
+    if (isLast) {
+      time.kill(machine);
+      this.#die();
+      if (random.below(2) === 0) return new Promise(() => undefined);
+    }
+    return new Promise((resolve, reject) => {
+      const back = (answer: () => void, ms: number) => time.as(machine, () => setTimeout(answer, ms));
+      const arrive = () => {
+        if (fate === 0) return back(() => reject(lost()), 200);
+        work().then(
+          (done) => back(() => (fate === 1 ? reject(lost()) : resolve(done)), fate === 1 ? 200 : slow()),
+          (error) => back(() => reject(error), slow()),
+        );
+        if (fate === 2 && REPEATABLE.has(name))
+          time.as(undefined, () => setTimeout(() => void work().catch(() => undefined), 1 + random.below(3_000)));
+      };
+      time.as(undefined, () => setTimeout(arrive, slow()));
+    });
+  }
+}

@@ -1,0 +1,601 @@
+import assert from 'node:assert/strict';
+import { RECALL_WAIT_MS } from '../../core/ledger/allowances/allowance-store';
+import type { OpenedCall } from '../../core/ledger/allowances/reporter';
+import { leaseTimes } from '../../core/ledger/lease-times';
+import type { AccountStatus, Payer } from '../../core/ledger/payer';
+import { shardOf } from '../../core/ledger/shard';
+import { ModelLedger } from '../support/model-ledger';
+import { type Random, seeded } from '../support/random';
+import { AllowanceNode, type Network } from './allowance-node';
+import { type AccountRow, SimulatedDatabase } from './database';
+import { SimulatedSpoolFolder } from './spool-folder';
+import { installVirtualTime, type VirtualTime } from './virtual-time';
+
+const START_MS = Date.UTC(2026, 0, 1);
+const PATIENCE_MS = 20 * 60_000;
+/** The longest that a message, or its repetition, is on its way. */
+const LATEST_MS = 6_000;
+/** How long calls begin. */
+const BUSY_MS = 5_000;
+/** As in production with the shortest lease; the pause after a loss is as much longer than a message may take. */
+const TIMES = { ...leaseTimes(5), sweepEveryMs: 1_000, spoolEveryMs: 1_000, pauseMs: 20_000 };
+const { leaseMs } = TIMES;
+
+export interface AllowanceFigures {
+  readonly calls: number;
+  /** Of them, those that were admitted from allowances. */
+  readonly admitted: number;
+  readonly refused: number;
+  readonly unavailable: number;
+  readonly crashes: number;
+  readonly suspensions: number;
+  readonly failovers: number;
+  /** Leases that ended while their node had calls that it had not reported. */
+  readonly uncovered: number;
+}
+
+/** A call as its caller knows it. */
+interface Call extends Payer {
+  readonly rid: string;
+  readonly node: AllowanceNode;
+  /** Of the allowance that admitted it. */
+  generation: string | undefined;
+  /** What it surely holds, and what it may. */
+  heldE8: bigint;
+  mostE8: bigint;
+  state: 'beginning' | 'open' | 'ending' | 'ended' | 'gone';
+  /** What it was told that it is charged. */
+  toldE8: bigint | undefined;
+  /** Its end is in the ledger of all nodes. */
+  isTold: boolean;
+}
+
+/** Something that may be refused for lack of money, and the least that there was for it meanwhile. */
+interface Asking {
+  readonly payer: Payer;
+  readonly ownRid: string;
+  leastE8: bigint;
+}
+
+/** The seeds from the first to the last, one after the other. @throws with the seed that is wrong */
+export async function simulateAllowances(first: number, last: number): Promise<AllowanceFigures> {
+  const sums: Record<string, number> = {};
+  for (let seed = first; seed <= last; seed += 1) {
+    const story = await simulateAllowance(seed).catch((cause) => {
+      const repeat = `npm run simulation -- --allowances --from ${seed} --seeds 1`;
+      throw new Error(`seed ${seed}; repeat it with ${repeat}`, { cause });
+    });
+    for (const [name, count] of Object.entries(story)) sums[name] = (sums[name] ?? 0) + count;
+  }
+  return sums as unknown as AllowanceFigures;
+}
+
+export async function simulateAllowance(seed: number): Promise<AllowanceFigures> {
+  const time = installVirtualTime(START_MS);
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  const { random } = Math;
+  const chance = seeded(seed);
+  Math.random = () => chance.below(1_000) / 1_000;
+  try {
+    return await new AllowanceStory(seed, time).tell();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    Math.random = random;
+    time.restore();
+  }
+}
+
+/** Nodes with allowances over one ledger, which is asked for the whole truth after each of its steps. */
+class AllowanceStory {
+  readonly #time: VirtualTime;
+  readonly #random: Random;
+  readonly #database = new SimulatedDatabase();
+  readonly #network: Network;
+  readonly #nodes: AllowanceNode[] = [];
+  readonly #disks: SimulatedSpoolFolder[] = [];
+  readonly #payers: Payer[] = [];
+  readonly #account: AccountRow;
+  #store = new ModelLedger({ now: Date.now });
+  /** All that was done at it, so that an older state can be made again. */
+  #log: { readonly at: number; readonly work: (store: ModelLedger) => Promise<unknown> }[] = [];
+  #tail: Promise<unknown> = Promise.resolve();
+  readonly #calls = new Map<string, Call>();
+  readonly #asking = new Set<Asking>();
+  /** Generations whose lease ended while calls were not reported: these are not covered, and may be charged less than told. */
+  readonly #uncovered = new Set<string>();
+  /** No node dies then: what it has told is on its disk, and must be told again before leases end. */
+  readonly #failsOver: boolean;
+  #stopped: 'account' | string | undefined;
+  #wrong: Error | undefined;
+  #ids = 0;
+  #figures = { calls: 0, admitted: 0, refused: 0, unavailable: 0, crashes: 0, suspensions: 0, failovers: 0 };
+
+  constructor(seed: number, time: VirtualTime) {
+    this.#time = time;
+    this.#random = seeded(seed);
+    this.#failsOver = this.#random.below(4) === 0;
+    const accountId = this.#newId();
+    const [first, second] = [this.#newId(), this.#newId()];
+    const limitE8 = this.#random.pick([0n, 0n, 600n, 5_000n]) || undefined;
+    const creditE8 = this.#random.pick([300n, 400n, 600n, 1_000n, 3_000n, 100_000n]);
+    this.#account = { accountId, keyId: first, limitE8, creditRid: this.#newId(), creditE8 };
+    Object.assign(this.#account, { moreKeys: [{ keyId: second, limitE8: undefined }] });
+    this.#database.accounts.push(this.#account);
+    this.#payers.push({ accountId, keyId: first }, { accountId, keyId: second });
+    this.#network = {
+      time,
+      random: this.#random,
+      database: this.#database,
+      shards: new Set([shardOf(accountId)]),
+      times: TIMES,
+      recallWaitMs: RECALL_WAIT_MS,
+      weather: { isBad: true },
+      atStore: (work) => this.#atStore(work),
+      publish: (account) => this.#publish(account),
+      admitted: (node, call) => this.#admitted(node, call),
+    };
+  }
+
+  async tell(): Promise<AllowanceFigures> {
+    await this.#prepare();
+    const work = this.#nodes.flatMap((_, index) =>
+      Array.from({ length: 8 + this.#random.below(8) }, () => this.#call(index)),
+    );
+    if (this.#random.below(2) === 0) work.push(this.#operate());
+    if (this.#random.below(3) === 0) work.push(this.#suspend());
+    if (this.#failsOver) work.push(this.#failOver());
+    await this.#until('all calls have ended', Promise.all(work));
+    this.#network.weather.isBad = false;
+    for (const index of this.#nodes.keys()) this.#alive(index);
+    await this.#until('the ledger answers', this.#sweepCredits());
+    await this.#until('what is late has come', this.#pause(LATEST_MS));
+    await this.#time.run(PATIENCE_MS, () => this.#wrong !== undefined || this.#isAtRest());
+    await this.#until(
+      'all nodes have stopped',
+      Promise.all(this.#nodes.map((node) => this.#as(node, () => node.stop()))),
+    );
+    this.#assertWhole();
+    return { ...this.#figures, uncovered: this.#uncovered.size };
+  }
+
+  async #prepare(): Promise<void> {
+    const { accountId, creditRid, creditE8, limitE8 } = this.#account;
+    await this.#atStore((store) => store.open().then(() => store.setAccount(accountId, 'active')));
+    for (const payer of this.#payers)
+      await this.#atStore((store) => store.setKey(this.#keyRequest(payer, 'active', 0)));
+    await this.#atStore((store) => store.credit({ accountId, rid: creditRid, amountE8: creditE8 }));
+    assert.equal(this.#account.limitE8, limitE8);
+    const count = 2 + this.#random.below(2);
+    for (let index = 0; index < count; index += 1) {
+      this.#disks.push(new SimulatedSpoolFolder());
+      this.#nodes.push(this.#newNode(index, this.#random.below(3) === 0));
+    }
+  }
+
+  /** A credit that a lost ledger was not told again is, as the sweeper of accounts does. */
+  async #sweepCredits(): Promise<void> {
+    const { accountId, creditRid, creditE8 } = this.#account;
+    for (;;) {
+      const { outcome } = await this.#atStore((store) =>
+        store.credit({ accountId, rid: creditRid, amountE8: creditE8 }),
+      );
+      if (outcome !== 'not_ready') return;
+      await this.#pause(1_000);
+    }
+  }
+
+  #keyRequest(payer: Payer, status: 'active' | 'revoked', rev: number) {
+    const limitE8 = payer.keyId === this.#account.keyId ? this.#account.limitE8 : undefined;
+    return { ...payer, hash: payer.keyId, status, limitE8, settings: { rev, name: 'key', allowedModels: undefined } };
+  }
+
+  #newNode(index: number, willDie: boolean): AllowanceNode {
+    const life = willDie && !this.#failsOver ? 1 + this.#random.below(150) : Number.MAX_SAFE_INTEGER;
+    const disk = this.#disks[index] as SimulatedSpoolFolder;
+    const machine = { isDead: false, wallMs: 0, stoodMs: 0, suspendedUntil: 0 };
+    return this.#time.as(machine, () => new AllowanceNode(this.#network, machine, disk, life));
+  }
+
+  #alive(index: number): AllowanceNode {
+    const node = this.#nodes[index];
+    if (node !== undefined && !node.isDead) return node;
+    this.#figures.crashes += 1;
+    for (const call of this.#calls.values()) if (call.node === node && call.state !== 'ended') call.state = 'gone';
+    const next = this.#newNode(index, this.#random.below(3) === 0);
+    this.#nodes[index] = next;
+    return next;
+  }
+
+  #as<T>(node: AllowanceNode, work: () => T): T {
+    return this.#time.as(node.machine, work);
+  }
+
+  /** One step of the ledger: then everything about it is looked at. */
+  #atStore<T>(work: (store: ModelLedger) => Promise<T>): Promise<T> {
+    const done = this.#tail.then(() => {
+      this.#log.push({ at: this.#time.now(), work });
+      return work(this.#store);
+    });
+    this.#tail = done.then(
+      () => this.#look(),
+      () => this.#look(),
+    );
+    return done;
+  }
+
+  #publish(accountId: string): void {
+    for (const node of this.#nodes)
+      if (this.#random.below(4) > 0)
+        this.#time.as(node.machine, () => setTimeout(() => node.hear(accountId), 1 + this.#random.below(20)));
+  }
+
+  /** Of each node one call at any moment, on a key of both. */
+  async #call(index: number): Promise<void> {
+    await this.#pause(this.#random.below(BUSY_MS));
+    const node = this.#alive(index);
+    // On the node's own time: a machine that is suspended begins no call.
+    const begun = this.#as(node, () =>
+      new Promise<void>((begin) => setTimeout(begin, 1)).then(() => this.#callOn(node)),
+    );
+    await Promise.race([begun, node.died]);
+  }
+
+  async #callOn(node: AllowanceNode): Promise<void> {
+    const payer = this.#random.pick(this.#payers);
+    const rid = this.#newId();
+    const requestId = `req-${rid}`;
+    const record = (billing: string) => JSON.stringify({ requestId, billing });
+    const amountE8 = this.#random.pick([10n, 10n, 20n, 60n]);
+    const call: Call = {
+      ...payer,
+      rid,
+      node,
+      generation: undefined,
+      heldE8: 0n,
+      mostE8: amountE8,
+      state: 'beginning',
+      toldE8: undefined,
+      isTold: false,
+    };
+    this.#calls.set(rid, call);
+    this.#figures.calls += 1;
+    const stopped = this.#stopped;
+    const release = async () => {
+      call.state = 'ending';
+      const { inTime } = await node.settler.release({ ...payer, rid, record: record('released') });
+      if (inTime) call.state = 'ended';
+    };
+    const asking = this.#ask(payer, rid);
+    try {
+      const request = { ...payer, rid, amountE8, keyRev: 0, lifetimeMs: leaseMs, record: record('expired') };
+      const { outcome } = await node.ledger.reserve(request);
+      if (outcome === 'insufficient_balance' || outcome === 'key_limit_exceeded')
+        this.#mayRefuse(asking, amountE8, `reserve ${rid} ${outcome}`);
+      if (outcome !== 'reserved') {
+        this.#asking.delete(asking);
+        call.state = 'ended';
+        call.isTold = true;
+        return;
+      }
+      if (stopped !== undefined && (stopped === 'account' || stopped === payer.keyId))
+        this.#fail(`${rid} was admitted after an answer that no more would be`);
+    } catch {
+      this.#figures.unavailable += 1;
+      return release();
+    } finally {
+      this.#asking.delete(asking);
+    }
+    call.heldE8 = amountE8;
+    call.state = 'open';
+    node.leases.track(payer, rid);
+    await this.#pause(this.#random.below(5) === 0 ? this.#random.below(leaseMs * 1.25) : this.#random.below(600));
+    if (this.#random.below(2) === 0) await this.#grow(node, call);
+    node.leases.untrack(rid);
+    if (this.#random.below(6) === 0) return release();
+    const costE8 = (call.mostE8 * BigInt(this.#random.below(13))) / 10n;
+    const heldE8 = call.heldE8;
+    call.mostE8 = costE8 > call.mostE8 ? costE8 : call.mostE8;
+    call.state = 'ending';
+    const paying = this.#ask(payer, rid);
+    const settled = await node.settler.settle({ ...payer, rid, costE8, record: record('actual') });
+    this.#asking.delete(paying);
+    if (!settled.inTime) return;
+    // One whose lease had ended is charged nothing.
+    if (settled.chargedE8 < costE8 && settled.chargedE8 >= heldE8)
+      this.#mayRefuse(paying, costE8 - heldE8, `settle ${rid} short`);
+    call.toldE8 = settled.chargedE8;
+    call.state = 'ended';
+  }
+
+  /** The hold grows while the call runs. */
+  async #grow(node: AllowanceNode, call: Call): Promise<void> {
+    const amountE8 = call.heldE8 * 2n;
+    const moreE8 = amountE8 - call.heldE8;
+    call.mostE8 = amountE8;
+    const { accountId, keyId, rid } = call;
+    const asking = this.#ask(call, rid);
+    try {
+      const { outcome } = await node.ledger.renew({ accountId, keyId, rid, lifetimeMs: leaseMs, amountE8 });
+      if (outcome === 'renewed') {
+        call.heldE8 = amountE8;
+        this.#mayHold(call);
+      } else call.mostE8 = call.heldE8;
+      if (outcome === 'insufficient_balance' || outcome === 'key_limit_exceeded')
+        this.#mayRefuse(asking, moreE8, `renew ${rid} ${outcome}`);
+    } catch {
+      // It may hold more, or not.
+    } finally {
+      this.#asking.delete(asking);
+    }
+  }
+
+  /** An operator stops a key or the account. */
+  async #operate(): Promise<void> {
+    await this.#pause(this.#random.below(BUSY_MS));
+    const index = this.#random.below(this.#nodes.length);
+    const node = this.#alive(index);
+    const [, second] = this.#payers as [Payer, Payer];
+    const isKey = this.#random.below(2) === 0;
+    const { accountId } = this.#account;
+    const work = this.#as(node, async () => {
+      for (let times = 0; times < 5; times += 1) {
+        try {
+          if (isKey) await node.ledger.setKey(this.#keyRequest(second, 'revoked', 0));
+          else await node.ledger.setAccount(accountId, 'frozen' as AccountStatus);
+          this.#stopped = isKey ? second.keyId : 'account';
+          return;
+        } catch {
+          await this.#pause(100);
+        }
+      }
+    });
+    if (isKey) Object.assign(this.#account, { moreKeys: [{ ...second, limitE8: undefined, keyStatus: 'revoked' }] });
+    else this.#account.status = 'frozen';
+    await Promise.race([work, node.died]);
+  }
+
+  async #suspend(): Promise<void> {
+    await this.#pause(this.#random.below(BUSY_MS));
+    const { machine } = this.#random.pick(this.#nodes);
+    if (machine.isDead) return;
+    this.#figures.suspensions += 1;
+    const stopsClock = this.#random.below(3) > 0;
+    this.#time.suspend(machine, 500 + this.#random.below(6_000), stopsClock);
+    // Or its time of day is set, back mostly: one of two clocks is right.
+    if (!stopsClock) machine.wallMs += 2_000 - this.#random.below(8_000);
+  }
+
+  /** A replica that has not all takes the place of the ledger: it answers nothing before it was compared with Postgres. */
+  async #failOver(): Promise<void> {
+    await this.#pause(1_000 + this.#random.below(BUSY_MS));
+    this.#figures.failovers += 1;
+    await this.#tail;
+    const kept = this.#random.below(3) === 0 ? 0 : Math.max(0, this.#log.length - this.#random.below(30));
+    let now = 0;
+    let isPast = true;
+    const older = new ModelLedger({ now: () => (isPast ? now : this.#time.now()) });
+    const before = this.#log.slice(0, kept);
+    for (const { at, work } of before) {
+      now = at;
+      await work(older).catch(() => undefined);
+    }
+    isPast = false;
+    await older.shut();
+    this.#log = [...before, { at: this.#time.now(), work: (store) => store.shut() }];
+    this.#store = older;
+  }
+
+  /** A node has taken a call from what it has: the ledger must have given it that, and be bound by it. */
+  #admitted(node: AllowanceNode, { rid, generation, accountId, keyId }: OpenedCall): void {
+    const call = this.#calls.get(rid);
+    if (call === undefined) return;
+    this.#figures.admitted += 1;
+    call.generation = generation;
+    call.heldE8 = call.mostE8;
+    if (this.#stopped === 'account' || this.#stopped === keyId)
+      this.#fail(`${rid} was admitted after an answer that no more would be`);
+    if (this.#figures.failovers > 0) return;
+    const al = this.#store.allowances.get(accountId)?.get(generation);
+    if (al?.state !== 'live' || al.untilMs <= this.#time.now())
+      this.#fail(`${rid} was admitted without a lease (${al?.state}, ${(al?.untilMs ?? 0) - this.#time.now()} ms)`);
+    this.#mayHold(call);
+    assert.ok(!node.isDead);
+  }
+
+  /** What calls of an allowance hold is there, unless its lease had ended. */
+  #mayHold({ generation = '', accountId, rid }: Call): void {
+    if (this.#figures.failovers > 0 || this.#uncovered.has(generation)) return;
+    const al = this.#store.allowances.get(accountId)?.get(generation);
+    const usedE8 = this.#usedOf(generation, ({ heldE8 }) => heldE8);
+    if (al !== undefined && al.state === 'live' && usedE8 > al.totalE8)
+      this.#fail(`${rid}: calls of ${generation} hold ${usedE8} of ${al.totalE8}`);
+  }
+
+  /** What calls of an allowance hold and have cost that the ledger was not told of. */
+  #usedOf(generation: string, heldBy: (call: Call) => bigint): bigint {
+    let sum = 0n;
+    for (const call of this.#calls.values()) {
+      if (call.generation !== generation || call.isTold) continue;
+      sum += call.state === 'ended' ? (call.toldE8 ?? 0n) : heldBy(call);
+    }
+    return sum;
+  }
+
+  #ask(payer: Payer, ownRid: string): Asking {
+    const asking = { payer, ownRid, leastE8: 10n ** 15n };
+    this.#asking.add(asking);
+    this.#measure(asking);
+    return asking;
+  }
+
+  /** The least that a single ledger may have had available for it, with all that has begun and not ended. */
+  #measure(asking: Asking): void {
+    const { accountId, keyId } = asking.payer;
+    const { accounts, keys, reservations } = this.#store.snapshot();
+    const account = accounts.get(accountId);
+    const key = keys.get(keyId);
+    if (account === undefined || key === undefined) return;
+    let heldE8 = 0n;
+    let heldByKeyE8 = 0n;
+    const hold = (ofKey: string | undefined, amountE8: bigint) => {
+      heldE8 += amountE8;
+      if (ofKey === keyId) heldByKeyE8 += amountE8;
+    };
+    for (const [rid, { state, amountE8, keyId: ofKey }] of reservations)
+      if (state === 'open' && (this.#calls.get(rid)?.generation !== undefined || !this.#isUnderWay(rid)))
+        hold(ofKey, amountE8);
+    const known = this.#store.allowances.get(accountId);
+    const living = new Set<string>();
+    for (const call of this.#calls.values()) {
+      if (call.isTold) continue;
+      if (call.generation !== undefined && call.state !== 'gone') living.add(call.generation);
+      if (call.rid === asking.ownRid) hold(call.keyId, call.heldE8);
+      else if (call.state === 'ended') {
+        if (call.generation !== undefined) hold(call.keyId, call.toldE8 ?? 0n);
+      } else if (call.state !== 'gone') hold(call.keyId, call.mostE8);
+    }
+    // What a node had that is gone stays held until somebody takes over.
+    for (const [generation, al] of known ?? [])
+      if (!living.has(generation) || this.#isGone(generation))
+        hold(al.keyId, al.state === 'live' ? al.openE8 : al.totalE8);
+    const room = key.limitE8 === undefined ? 10n ** 15n : key.limitE8 - key.spentE8 - heldByKeyE8;
+    const availableE8 = account.postedE8 - heldE8;
+    const leastE8 = availableE8 < room ? availableE8 : room;
+    if (leastE8 < asking.leastE8) asking.leastE8 = leastE8;
+  }
+
+  #isUnderWay(rid: string): boolean {
+    const state = this.#calls.get(rid)?.state;
+    return state === 'beginning' || state === 'open' || state === 'ending';
+  }
+
+  #isGone(generation: string): boolean {
+    return [...this.#calls.values()].some((call) => call.generation === generation && call.node.isDead);
+  }
+
+  #mayRefuse({ leastE8 }: Asking, wantedE8: bigint, what: string): void {
+    this.#figures.refused += 1;
+    if (this.#figures.failovers === 0 && leastE8 >= wantedE8)
+      this.#fail(`${what}: a single ledger had ${leastE8} for ${wantedE8}`);
+  }
+
+  /** After each step of the ledger. */
+  #look(): void {
+    const { accounts, keys, reservations } = this.#store.snapshot();
+    const { accountId } = this.#account;
+    const account = accounts.get(accountId);
+    const open = [...reservations.values()].filter(({ state }) => state === 'open');
+    const allowances = [...(this.#store.allowances.get(accountId)?.entries() ?? [])];
+    const sumOf = (keyId: string | undefined) =>
+      [
+        ...open.flatMap((each) => (keyId === undefined || each.keyId === keyId ? [each.amountE8] : [])),
+        ...allowances.flatMap(([, al]) => (keyId === undefined || al.keyId === keyId ? [al.totalE8] : [])),
+      ].reduce((sum, each) => sum + each, 0n);
+    if (account !== undefined) {
+      if (account.availableE8 < 0n) this.#fail('available is below 0');
+      if (account.availableE8 + account.heldE8 !== account.postedE8)
+        this.#fail('available and held are not what is posted');
+      if (account.heldE8 !== sumOf(undefined)) this.#fail('held is not what is open and in allowances');
+    }
+    for (const [keyId, key] of keys) {
+      if (key.heldE8 !== sumOf(keyId)) this.#fail('what a key holds is not what is open and in allowances');
+      const isOver = key.limitE8 !== undefined && key.spentE8 + key.heldE8 > key.limitE8;
+      if (isOver && this.#figures.failovers === 0) this.#fail('a key is above its limit');
+    }
+    for (const entry of this.#store.snapshot().outbox) {
+      for (const { rid } of entry.calls ?? [{ rid: entry.rid }]) {
+        const call = this.#calls.get(rid);
+        if (call !== undefined) call.isTold = true;
+      }
+    }
+    for (const [generation, al] of allowances)
+      if (al.state !== 'live' && this.#usedOf(generation, ({ heldE8 }) => heldE8) > al.totalE8)
+        this.#uncovered.add(generation);
+    for (const asking of this.#asking) this.#measure(asking);
+  }
+
+  async #until(what: string, work: Promise<unknown>): Promise<void> {
+    let done = false;
+    void work.then(
+      () => {
+        done = true;
+      },
+      (error: Error) => {
+        this.#wrong ??= error;
+      },
+    );
+    await this.#time.run(PATIENCE_MS, () => done || this.#wrong !== undefined);
+    if (this.#wrong !== undefined) throw this.#wrong;
+    assert.ok(done, what);
+  }
+
+  #isAtRest(): boolean {
+    const { outbox, reservations, accounts } = this.#store.snapshot();
+    if (!this.#disks.every(({ isEmpty }) => isEmpty) || outbox.length > 0) return false;
+    if (accounts.get(this.#account.accountId)?.heldE8 !== 0n) return false;
+    if (![...this.#database.entries.values()].some(({ kind }) => kind === 'credit')) return false;
+    return ![...reservations.values()].some(({ state }) => state === 'open');
+  }
+
+  #assertWhole(): void {
+    if (this.#wrong !== undefined) throw this.#wrong;
+    const { accountId } = this.#account;
+    const isLossy = this.#figures.failovers > 0;
+    assert.ok(this.#isAtRest(), `at rest: ${this.#whatIsLeft()}`);
+    const { charges, entries } = this.#database;
+    const byRid = new Map(charges.map((charge) => [charge.rid, charge]));
+    const rids = charges.map(({ rid }) => rid);
+    assert.deepEqual(
+      rids.filter((rid, at) => rids.indexOf(rid) !== at),
+      [],
+      'charged twice',
+    );
+    for (const { rid, toldE8 = 0n, generation = '' } of this.#calls.values()) {
+      const { costE8, shortfallE8 } = byRid.get(rid) ?? { costE8: 0n, shortfallE8: 0n };
+      const isShort = isLossy || this.#uncovered.has(generation);
+      const isCharged = costE8 === toldE8 || (isShort && costE8 < toldE8 && costE8 + shortfallE8 >= toldE8);
+      if (toldE8 > 0n && !isCharged) this.#fail(`told ${toldE8} for ${rid}, charged ${costE8}, ${shortfallE8} short`);
+    }
+    const own = [...entries.values()].sort((one, other) => one.seq - other.seq);
+    let posted = 0n;
+    for (const [index, entry] of own.entries()) {
+      posted += BigInt(entry.amountE8);
+      assert.deepEqual([entry.seq, entry.postedE8], [index + 1, String(posted)], 'a gap in the chain, or a wrong sum');
+    }
+    const chargedE8 = charges.reduce((sum, { costE8 }) => sum + costE8, 0n);
+    assert.equal(this.#account.creditE8 - chargedE8, posted, 'what calls cost is what the account has less');
+    const account = this.#store.snapshot().accounts.get(accountId);
+    assert.deepEqual([account?.postedE8, account?.availableE8, account?.heldE8], [posted, posted, 0n]);
+    if (this.#wrong !== undefined) throw this.#wrong;
+  }
+
+  #whatIsLeft(): string {
+    const { outbox, accounts } = this.#store.snapshot();
+    const waiting = this.#disks.map((disk) => disk.waiting.map((rid) => `${rid} ${this.#calls.get(rid)?.state}`));
+    const own = [...(this.#store.allowances.get(this.#account.accountId)?.entries() ?? [])];
+    const open = [...this.#store.snapshot().reservations].filter(([, { state }]) => state === 'open');
+    const deadlines = open.map(
+      ([rid]) =>
+        `${rid} ${this.#calls.get(rid)?.state} ${(this.#store.snapshot().deadlines.get(rid) ?? 0) - this.#time.now()}`,
+    );
+    return `${deadlines} open, outbox ${outbox.length}, disks ${waiting}, held ${accounts.get(this.#account.accountId)?.heldE8}, ${own.map(
+      ([id, al]) => `${id} ${al.state} ${al.totalE8}`,
+    )}`;
+  }
+
+  #fail(what: string): void {
+    this.#wrong ??= new Error(`${this.#time.now() - START_MS} ms: ${what}`);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((wake) => setTimeout(wake, ms));
+  }
+
+  /** Shaped as a UUIDv7, with the time in it; the same for the same seed. */
+  #newId(): string {
+    this.#ids += 1;
+    const at = this.#time.now().toString(16).padStart(12, '0');
+    return `${at.slice(0, 8)}-${at.slice(8)}-7000-8000-${this.#ids.toString(16).padStart(12, '0')}`;
+  }
+}

@@ -1,0 +1,431 @@
+import type {
+  AllowanceStore,
+  GrantOutcome,
+  GrantRequest,
+  LastReport,
+  ReportOutcome,
+  ReportRequest,
+} from '../../core/ledger/allowances/allowance-store';
+import { readCalls } from '../../core/ledger/allowances/reported-calls';
+import { smallest } from '../../core/ledger/amount';
+import { countSpending, roomOf } from '../../core/ledger/key-limits';
+import {
+  type AccountSnapshot,
+  type CreditOutcome,
+  type CreditRequest,
+  type ExpireOutcome,
+  type KeyState,
+  LedgerUnavailable,
+  type RenewOutcome,
+  type RenewRequest,
+  type ReserveOutcome,
+  type ReserveRequest,
+  type RollOutcome,
+  type RollRequest,
+  type SetKeyRequest,
+  type SettleRequest,
+  WrongPayer,
+} from '../../core/ledger/ledger';
+import { type MemoryKey, MemoryLedger } from '../../core/ledger/memory-ledger';
+import type { AccountState, AccountStatus, Payer } from '../../core/ledger/payer';
+import { shardOf } from '../../core/ledger/shard';
+
+export interface ModelAllowance {
+  readonly keyId: string;
+  state: 'live' | 'draining' | 'closed';
+  sequence: number;
+  digest: string;
+  totalE8: bigint;
+  openE8: bigint;
+  untilMs: number;
+  /** Its last entry in the outbox. */
+  entry: string | undefined;
+  rev: number;
+}
+
+/** Money may come back from nodes: it is asked again. A ledger that does not wait for it answers so. */
+export class Recalling extends LedgerUnavailable {}
+
+const RECALLED_MS = 10_000;
+const LEASE_MS = 3_000;
+const OPEN_MS = 120_000;
+const KNOWN_MS = 900_000;
+/** An allowance has at most one in so many of what is available. */
+const SHARE = 20n;
+
+/** Sweepers are told by this id that allowances of an account are due. */
+const OF_ALLOWANCES = 'a ';
+
+/**
+ * The reference model of allowances, over that of everything else: what the scripts of Redis do, and a recall that is not waited for.
+ * Each operation is a step of its own only while no other one runs.
+ */
+export class ModelLedger extends MemoryLedger implements AllowanceStore {
+  /** By account, then by generation. */
+  readonly allowances = new Map<string, Map<string, ModelAllowance>>();
+  readonly recalledUntil = new Map<string, number>();
+  /** Nodes may admit calls until then from allowances that were lost. */
+  readonly lostUntil = new Map<string, number>();
+  /** When a sweeper is to look at the allowances of an account. */
+  readonly lookAt = new Map<string, number>();
+
+  #openedAt = 0;
+
+  override async open(begun?: string): Promise<'opened' | 'lost'> {
+    this.#openedAt = this.now();
+    return super.open(begun);
+  }
+
+  override async openedAgoMs(): Promise<number> {
+    return this.now() - this.#openedAt;
+  }
+
+  override async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
+    return this.#recalling(request, await super.reserve(request), () => super.reserve(request));
+  }
+
+  override async renew(request: RenewRequest): Promise<RenewOutcome> {
+    return this.#recalling(request, await super.renew(request), () => super.renew(request));
+  }
+
+  override async roll(request: RollRequest): Promise<RollOutcome> {
+    return this.#recalling(request, await super.roll(request), () => super.roll(request));
+  }
+
+  override async credit(request: CreditRequest): Promise<CreditOutcome> {
+    return this.#recalling({ ...request, keyId: '' }, await super.credit(request), () => super.credit(request));
+  }
+
+  /** What was refused has written nothing, so it can be asked again. */
+  async #recalling<T extends { readonly outcome: string }>(
+    payer: Payer,
+    answer: T,
+    again: () => Promise<T>,
+  ): Promise<T> {
+    const isAccountShort = answer.outcome === 'insufficient_balance';
+    if (!isAccountShort && answer.outcome !== 'key_limit_exceeded') return answer;
+    this.#recallFor(payer, isAccountShort);
+    return again();
+  }
+
+  protected override affordable(request: SettleRequest, holdE8: bigint): bigint {
+    const { accountId, costE8 } = request;
+    const availableE8 = this.accounts.get(accountId)?.availableE8 ?? 0n;
+    if (super.affordable(request, holdE8) < costE8) this.#recallFor(request, costE8 - holdE8 > availableE8);
+    return super.affordable(request, holdE8);
+  }
+
+  override async setAccount(accountId: string, status: AccountStatus): Promise<void> {
+    const before = this.accounts.get(accountId)?.status;
+    await super.setAccount(accountId, status);
+    if (before !== status || this.#isRecalled(accountId) || this.#isLost(accountId)) this.#recall(accountId, undefined);
+  }
+
+  override async setKey(request: SetKeyRequest): Promise<void> {
+    const { accountId, keyId, settings } = request;
+    const before = rulesOf(this.keys.get(keyId));
+    await super.setKey(request);
+    const after = this.keys.get(keyId);
+    if (after === undefined || after.settings.rev > settings.rev) return;
+    if (rulesOf(after) !== before || this.#isRecalled(accountId) || this.#isLost(accountId))
+      this.#recall(accountId, keyId);
+  }
+
+  override async restore(snapshots: readonly AccountSnapshot[]): Promise<void> {
+    const before = new Map(snapshots.map(({ accountId }) => [accountId, this.accounts.get(accountId)]));
+    await super.restore(snapshots);
+    for (const { accountId } of snapshots) {
+      this.lostUntil.set(accountId, this.now() + LEASE_MS);
+      if (before.get(accountId) === this.accounts.get(accountId)) {
+        if (this.#liveOf(accountId).length > 0) this.#mark(accountId);
+        continue;
+      }
+      this.allowances.delete(accountId);
+      this.recalledUntil.delete(accountId);
+      this.lookAt.delete(accountId);
+    }
+  }
+
+  override async readAccount(accountId: string): Promise<AccountState | undefined> {
+    const account = await super.readAccount(accountId);
+    const freeE8 = this.freeOf(accountId);
+    return account && { ...account, availableE8: account.availableE8 + freeE8, heldE8: account.heldE8 - freeE8 };
+  }
+
+  override async readKey(payer: Payer): Promise<KeyState | undefined> {
+    const key = await super.readKey(payer);
+    return key && { ...key, heldE8: key.heldE8 - this.freeOf(payer.accountId, payer.keyId) };
+  }
+
+  override async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    const accounts = [...this.lookAt].filter(([id, at]) => shardOf(id) === shard && at <= this.now());
+    const ofAllowances = accounts.map(([accountId]) => ({ rid: OF_ALLOWANCES + accountId, accountId, keyId: '' }));
+    return [...(await super.due(shard, limit)), ...ofAllowances];
+  }
+
+  override async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
+    return rid.startsWith(OF_ALLOWANCES) ? this.#sweep(payer.accountId) : super.expire(payer, rid);
+  }
+
+  async grant(request: GrantRequest): Promise<GrantOutcome> {
+    const { accountId, keyId, generation, wantE8, besideE8, leastE8, leaseMs } = request;
+    if (!this.isOpen) return { outcome: 'not_ready' };
+    const known = this.allowances.get(accountId)?.get(generation);
+    if (known?.state === 'live' && known.sequence === 0) return { outcome: 'granted', freeE8: known.totalE8 };
+    if (known !== undefined) return { outcome: 'closed_before' };
+    const account = this.accounts.get(accountId);
+    if (account === undefined) return { outcome: 'unknown_account' };
+    const key = this.keyOf(request);
+    if (key === undefined) return { outcome: 'unknown_key' };
+    if (key.status !== 'active') return { outcome: 'revoked' };
+    if (account.status !== 'active') return { outcome: 'frozen' };
+    if (key.settings.rev > request.keyRev) return { outcome: 'stale_key' };
+    if (isLimitedByMinute(key)) return { outcome: 'limited' };
+    if (this.#isRecalled(accountId)) return { outcome: 'recalled' };
+    const live = BigInt(this.#liveOf(accountId).length + 1);
+    const most = smallest(
+      account.availableE8 - besideE8,
+      roomOf(key, this.now()) - besideE8,
+      account.availableE8 / (SHARE * live),
+    );
+    const freeE8 = smallest(wantE8, most);
+    if (freeE8 < leastE8) return { outcome: 'too_little' };
+    const untilMs = this.now() + leaseMs;
+    const rev = key.settings.rev;
+    const opened = { keyId, sequence: 0, digest: '-', totalE8: 0n, openE8: 0n, untilMs, entry: undefined, rev };
+    const allowance: ModelAllowance = { ...opened, state: 'live' };
+    this.#of(accountId).set(generation, allowance);
+    this.#hold(accountId, allowance, freeE8);
+    this.#lookBefore(accountId, untilMs);
+    return { outcome: 'granted', freeE8 };
+  }
+
+  async report(request: ReportRequest): Promise<ReportOutcome> {
+    const { accountId, generation, sequence, digest, costE8, openE8 } = request;
+    if (!this.isOpen) return { outcome: 'not_ready' };
+    const al = this.allowances.get(accountId)?.get(generation);
+    const account = this.accounts.get(accountId);
+    const key = this.keyOf(request);
+    if (al === undefined || account === undefined || key === undefined) return { outcome: 'unknown_generation' };
+    if (al.keyId !== request.keyId) throw new WrongPayer(`${generation} belongs to another key`);
+    if (al.state === 'live' && al.untilMs <= this.now()) this.#lapse(accountId, al);
+    const mayAdmit =
+      account.status === 'active' &&
+      key.status === 'active' &&
+      key.settings.rev <= request.keyRev &&
+      !isLimitedByMinute(key) &&
+      !this.#isRecalled(accountId);
+    if (sequence === al.sequence && al.digest !== digest) return { outcome: 'other_report' };
+    if (sequence <= al.sequence) {
+      const renews = al.state === 'live' && mayAdmit;
+      if (renews && sequence === al.sequence) al.untilMs = this.now() + request.leaseMs;
+      return { outcome: 'reported', freeE8: freeOf(al), mayAdmit: renews, uncoveredE8: atLeast0(openE8 - al.openE8) };
+    }
+    if (sequence !== al.sequence + 1) return { outcome: 'unknown_generation' };
+
+    const covered = account.status === 'active' || request.isSettling ? openE8 : smallest(openE8, al.openE8);
+    const missingE8 = atLeast0(costE8 + covered - al.totalE8);
+    const isShort = missingE8 > 0n && missingE8 > smallest(account.availableE8, roomOf(key, this.now()));
+    if (request.isPatient && isShort && this.#recallOthers(request, missingE8 > account.availableE8))
+      return { outcome: 'recalling' };
+    this.#hold(accountId, al, atLeast0(smallest(missingE8, account.availableE8, roomOf(key, this.now()))));
+
+    const chargeE8 = smallest(costE8, al.totalE8);
+    if (request.calls !== '') this.#charge(request, al, account, chargeE8);
+    al.openE8 = smallest(openE8, al.totalE8);
+    const stays = al.state === 'live' && request.admits;
+    const freeE8 = al.totalE8 - al.openE8;
+    this.#hold(accountId, al, -(stays ? smallest(request.giveE8, freeE8) : freeE8));
+    const takenE8 = mayAdmit && (stays || !request.admits) ? this.#more(request, al) : 0n;
+    this.#hold(accountId, al, takenE8);
+    const wasLive = al.state === 'live';
+    const isLive = stays || takenE8 > 0n;
+    const isRenewed = isLive && mayAdmit;
+    al.state = isLive ? 'live' : al.totalE8 > 0n ? 'draining' : 'closed';
+    if (isRenewed) al.untilMs = this.now() + request.leaseMs;
+    else if (!isLive) al.untilMs = al.state === 'draining' ? this.now() + OPEN_MS : 0;
+    if (isRenewed && !wasLive) this.#lookBefore(accountId, al.untilMs);
+    Object.assign(al, { sequence, digest, rev: request.keyRev });
+    return { outcome: 'reported', freeE8: freeOf(al), mayAdmit: isRenewed, uncoveredE8: openE8 - al.openE8 };
+  }
+
+  async lastReport(accountId: string, generation: string): Promise<LastReport | undefined> {
+    this.assertOpen();
+    const al = this.allowances.get(accountId)?.get(generation);
+    return al && { sequence: al.sequence, digest: al.digest };
+  }
+
+  /** Nobody hears of it here: nodes are told by their reports. */
+  recall(_accountId: string): void {}
+
+  onRecall(_listener: (accountId: string) => void): void {}
+
+  /** Recalls what is live of an account or key, and returns how many that are. */
+  countLive(accountId: string, keyId?: string): number {
+    this.assertOpen();
+    this.#takeBack(accountId);
+    const { length } = this.#liveOf(accountId, keyId);
+    if (length > 0) this.#mark(accountId);
+    return this.#isLost(accountId) ? length + 1 : length;
+  }
+
+  freeOf(accountId: string, keyId?: string): bigint {
+    return this.#liveOf(accountId, keyId).reduce((sum, al) => sum + freeOf(al), 0n);
+  }
+
+  /** Lets time pass for allowances only. */
+  age(ms: number): void {
+    for (const own of this.allowances.values()) for (const al of own.values()) if (al.untilMs !== 0) al.untilMs -= ms;
+    for (const times of [this.recalledUntil, this.lostUntil, this.lookAt])
+      for (const [id, at] of times) times.set(id, at - ms);
+  }
+
+  #charge({ calls, rid, ...request }: ReportRequest, al: ModelAllowance, account: Account, chargeE8: bigint): void {
+    const { accountId, keyId, costE8, shortfallE8 } = request;
+    const key = this.keyOf(request) as MemoryKey;
+    this.#hold(accountId, al, -chargeE8);
+    account.availableE8 -= chargeE8;
+    account.postedE8 -= chargeE8;
+    account.seq += 1;
+    key.spentE8 += chargeE8;
+    countSpending(key, chargeE8, this.now());
+    let leftE8 = chargeE8;
+    const charged = readCalls(calls).map((call) => {
+      const paidE8 = smallest(call.costE8, leftE8);
+      leftE8 -= paidE8;
+      return { ...call, costE8: paidE8, shortfallE8: call.shortfallE8 + call.costE8 - paidE8 };
+    });
+    al.entry = this.tell({
+      kind: 'charge',
+      ...{ accountId, keyId, rid, amountE8: -chargeE8, shortfallE8: costE8 - chargeE8 + shortfallE8 },
+      record: undefined,
+      calls: charged,
+    });
+  }
+
+  /** What can be given to an allowance beside what it has. */
+  #more({ wantE8, besideE8, accountId, ...payer }: ReportRequest, al: ModelAllowance): bigint {
+    const availableE8 = this.accounts.get(accountId)?.availableE8 ?? 0n;
+    const roomE8 = roomOf(this.keyOf({ accountId, ...payer }) as MemoryKey, this.now());
+    const others = this.#liveOf(accountId).filter((each) => each !== al).length;
+    const shareE8 = availableE8 / (SHARE * BigInt(others + 1)) - (al.totalE8 - al.openE8);
+    return atLeast0(smallest(wantE8, availableE8 - besideE8, roomE8 - besideE8, shareE8));
+  }
+
+  /** @throws Recalling when some are live that may have what is missing */
+  #recallFor({ accountId, keyId }: Payer, isAccountShort: boolean): void {
+    this.#takeBack(accountId);
+    if (this.#liveOf(accountId, isAccountShort ? undefined : keyId).length === 0) return;
+    this.#mark(accountId);
+    throw new Recalling('money is with nodes');
+  }
+
+  /** @throws Recalling when some are live */
+  #recall(accountId: string, keyId: string | undefined): void {
+    if (this.countLive(accountId, keyId) > 0) throw new Recalling('nodes may admit calls');
+  }
+
+  #recallOthers({ accountId, keyId, generation }: ReportRequest, isAccountShort: boolean): boolean {
+    this.#takeBack(accountId);
+    const own = this.allowances.get(accountId)?.get(generation);
+    const others = this.#liveOf(accountId, isAccountShort ? undefined : keyId).some((al) => al !== own);
+    if (others) this.#mark(accountId);
+    return others;
+  }
+
+  #isRecalled(accountId: string): boolean {
+    return (this.recalledUntil.get(accountId) ?? 0) > this.now();
+  }
+
+  #isLost(accountId: string): boolean {
+    return (this.lostUntil.get(accountId) ?? 0) > this.now();
+  }
+
+  #mark(accountId: string): void {
+    this.recalledUntil.set(accountId, this.now() + RECALLED_MS);
+  }
+
+  #liveOf(accountId: string, keyId?: string): readonly ModelAllowance[] {
+    const own = [...(this.allowances.get(accountId)?.values() ?? [])];
+    return own.filter((al) => al.state === 'live' && (keyId === undefined || al.keyId === keyId));
+  }
+
+  #takeBack(accountId: string): void {
+    for (const al of this.#liveOf(accountId)) if (al.untilMs <= this.now()) this.#lapse(accountId, al);
+  }
+
+  #lapse(accountId: string, al: ModelAllowance): void {
+    this.#hold(accountId, al, al.openE8 - al.totalE8);
+    al.state = al.openE8 > 0n ? 'draining' : 'closed';
+    al.untilMs = al.openE8 > 0n ? this.now() + OPEN_MS : 0;
+  }
+
+  #sweep(accountId: string): ExpireOutcome {
+    if (!this.isOpen) return { outcome: 'not_ready' };
+    const waiting = new Set(this.snapshot().outbox.map(({ id }) => id));
+    const own = this.#of(accountId);
+    let givenUp = 0;
+    let lookAt = Number.POSITIVE_INFINITY;
+    for (const [generation, al] of own) {
+      const isDue = al.untilMs <= this.now();
+      const isKnown = al.state === 'closed' && al.untilMs === 0;
+      if (al.state === 'closed' && !isKnown && isDue) {
+        own.delete(generation);
+        continue;
+      }
+      lookAt = Math.min(lookAt, isDue ? this.now() + OPEN_MS : al.untilMs);
+      if (isKnown && !waiting.has(al.entry ?? '')) al.untilMs = this.now() + KNOWN_MS;
+      if (isKnown || !isDue) continue;
+      if (al.state === 'live') this.#lapse(accountId, al);
+      else {
+        this.#hold(accountId, al, -al.totalE8);
+        Object.assign(al, { state: 'closed', openE8: 0n, untilMs: 0 });
+        givenUp += 1;
+      }
+    }
+    if (lookAt === Number.POSITIVE_INFINITY) this.lookAt.delete(accountId);
+    else this.lookAt.set(accountId, lookAt);
+    return { outcome: givenUp > 0 ? 'expired' : 'not_due' };
+  }
+
+  #of(accountId: string): Map<string, ModelAllowance> {
+    const own = this.allowances.get(accountId) ?? new Map<string, ModelAllowance>();
+    this.allowances.set(accountId, own);
+    return own;
+  }
+
+  #hold(accountId: string, al: ModelAllowance, moreE8: bigint): void {
+    const account = this.accounts.get(accountId);
+    const key = this.keys.get(al.keyId);
+    if (account === undefined || key === undefined) throw new Error('an allowance of nobody');
+    al.totalE8 += moreE8;
+    account.availableE8 -= moreE8;
+    account.heldE8 += moreE8;
+    key.heldE8 += moreE8;
+  }
+
+  #lookBefore(accountId: string, at: number): void {
+    this.lookAt.set(accountId, Math.min(at, this.lookAt.get(accountId) ?? at));
+  }
+}
+
+type Account = { -readonly [K in keyof AccountState]: AccountState[K] };
+
+function freeOf({ state, totalE8, openE8 }: ModelAllowance): bigint {
+  return state === 'live' ? totalE8 - openE8 : 0n;
+}
+
+function isLimitedByMinute({ callsPerMinute, tokensPerMinute }: MemoryKey): boolean {
+  return callsPerMinute !== undefined || tokensPerMinute !== undefined;
+}
+
+/** What of a key decides about calls. */
+function rulesOf(key: MemoryKey | undefined): string {
+  if (key === undefined) return '';
+  const { status, settings, limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute } = key;
+  return [status, settings.rev, limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute].join(' ');
+}
+
+function atLeast0(amountE8: bigint): bigint {
+  return amountE8 > 0n ? amountE8 : 0n;
+}
