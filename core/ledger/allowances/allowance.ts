@@ -83,7 +83,7 @@ export class Allowance implements Payer {
 
   /** An open call is to hold more. What is not free of it is owed, before any other call is admitted, until the next report is answered. */
   enlarge(call: OpenCall, moreE8: bigint): void {
-    if (this.admits) this.freeE8 -= moreE8;
+    this.freeE8 -= moreE8;
     this.openE8 += moreE8;
     call.amountE8 += moreE8;
     this.isChanged = true;

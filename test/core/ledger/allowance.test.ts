@@ -25,4 +25,20 @@ describe('an allowance at its node', () => {
     allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
     assert.equal(allowance.freeE8, 30n);
   });
+
+  it('has no more of what it gives back, before the ledger is told', () => {
+    const allowance = allowanceOf(1_000n);
+    assert.equal(allowance.report(10n, true).giveE8, 900n);
+    assert.equal(allowance.freeE8, 100n);
+  });
+
+  it('counts a hold that grew after a recall, though the answer to an earlier report comes later', () => {
+    const allowance = allowanceOf(50n);
+    const grows = hold(allowance, 'grows', 20n);
+    allowance.report(0n, true);
+    allowance.admits = false; // A recall is heard.
+    allowance.enlarge(grows, 20n);
+    allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
+    assert.equal(allowance.freeE8, 10n);
+  });
 });
