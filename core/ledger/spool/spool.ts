@@ -206,6 +206,7 @@ export function openSpool(options: SpoolOptions): Spool {
   };
 
   const resend = async (file: SpoolFile) => {
+    if ([...file.waiting.keys()].every((rid) => isReported(file, rid))) return;
     for (const closing of lastOfEach(await file.lines())) {
       if (!file.waiting.has(closing.rid) || isReported(file, closing.rid)) continue;
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
