@@ -1,18 +1,9 @@
-/** One thing wrong in what holds and charges are made of. */
-export interface VendorMutant {
-  readonly name: string;
-  readonly file: string;
-  /** Stands once in the file. */
-  readonly from: string;
-  readonly to: string;
-  /** The story that must fail. */
-  readonly story: string;
-}
+import type { SourceMutant } from './mutate-sources';
 
 const ADVERSARY = 'test/long/adversarial-vendor.test.ts';
 const GROWTH = 'test/gateway/growing-holds.test.ts';
 
-export const VENDOR_MUTANTS: readonly VendorMutant[] = [
+export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   {
     name: "the scanner's weight is halved",
     file: 'core/http/text-weigher.ts',

@@ -56,6 +56,8 @@ export class AllowanceNode {
   readonly #guardian;
   #listener: (accountId: string) => void = () => undefined;
   #messagesLeft: number;
+  /** All of its messages are slow until then. */
+  slowUntil = 0;
   #die: () => void = () => undefined;
 
   /** Resolves at its death. */
@@ -177,7 +179,8 @@ export class AllowanceNode {
     if (isBad) this.#messagesLeft -= 1;
     const isLast = this.#messagesLeft <= 0;
     const fate = isBad ? random.below(60) : 60;
-    const slow = () => (isBad && random.below(20) === 0 ? random.below(2_600) : 1 + random.below(3));
+    const slow = () =>
+      isBad && (time.now() < this.slowUntil || random.below(20) === 0) ? random.below(2_600) : 1 + random.below(3);
     if (isLast) {
       time.kill(machine);
       this.#die();

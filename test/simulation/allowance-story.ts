@@ -26,6 +26,8 @@ export interface AllowanceFigures {
   /** Of them, those that were admitted from allowances. */
   readonly admitted: number;
   readonly refused: number;
+  /** Refused because of what a node held that was silent for longer than its lease: its calls had ended, and it had told nobody but their callers. */
+  readonly refusedForSilence: number;
   readonly unavailable: number;
   readonly crashes: number;
   readonly suspensions: number;
@@ -43,6 +45,8 @@ interface Call extends Payer {
   /** What it surely holds, and what it may. */
   heldE8: bigint;
   mostE8: bigint;
+  /** What it surely keeps, once it is ending. */
+  costE8: bigint;
   state: 'beginning' | 'open' | 'ending' | 'ended' | 'gone';
   /** What it was told that it is charged. */
   toldE8: bigint | undefined;
@@ -55,6 +59,8 @@ interface Asking {
   readonly payer: Payer;
   readonly ownRid: string;
   leastE8: bigint;
+  /** The same, where what a node holds counts that had calls and has been silent for longer than its lease. */
+  leastIfSilentE8: bigint;
 }
 
 /** The seeds from the first to the last, one after the other. @throws with the seed that is wrong */
@@ -104,12 +110,24 @@ class AllowanceStory {
   readonly #asking = new Set<Asking>();
   /** Generations whose lease ended while calls were not reported: these are not covered, and may be charged less than told. */
   readonly #uncovered = new Set<string>();
+  /** The last report of each, and those whose lease has ended since. */
+  readonly #reported = new Map<string, number>();
+  readonly #silent = new Set<string>();
   /** No node dies then: what it has told is on its disk, and must be told again before leases end. */
   readonly #failsOver: boolean;
   #stopped: 'account' | string | undefined;
   #wrong: Error | undefined;
   #ids = 0;
-  #figures = { calls: 0, admitted: 0, refused: 0, unavailable: 0, crashes: 0, suspensions: 0, failovers: 0 };
+  #figures = {
+    calls: 0,
+    admitted: 0,
+    refused: 0,
+    refusedForSilence: 0,
+    unavailable: 0,
+    crashes: 0,
+    suspensions: 0,
+    failovers: 0,
+  };
 
   constructor(seed: number, time: VirtualTime) {
     this.#time = time;
@@ -143,7 +161,8 @@ class AllowanceStory {
       Array.from({ length: 8 + this.#random.below(8) }, () => this.#call(index)),
     );
     if (this.#random.below(2) === 0) work.push(this.#operate());
-    if (this.#random.below(3) === 0) work.push(this.#suspend());
+    if (this.#random.below(2) === 0) work.push(this.#suspend());
+    if (this.#random.below(3) === 0) work.push(this.#slow());
     if (this.#failsOver) work.push(this.#failOver());
     await this.#until('all calls have ended', Promise.all(work));
     this.#network.weather.isBad = false;
@@ -254,6 +273,7 @@ class AllowanceStory {
       generation: undefined,
       heldE8: 0n,
       mostE8: amountE8,
+      costE8: 0n,
       state: 'beginning',
       toldE8: undefined,
       isTold: false,
@@ -296,6 +316,7 @@ class AllowanceStory {
     const costE8 = (call.mostE8 * BigInt(this.#random.below(13))) / 10n;
     const heldE8 = call.heldE8;
     call.mostE8 = costE8 > call.mostE8 ? costE8 : call.mostE8;
+    call.costE8 = costE8 < heldE8 ? costE8 : heldE8;
     call.state = 'ending';
     const paying = this.#ask(payer, rid);
     const settled = await node.settler.settle({ ...payer, rid, costE8, record: record('actual') });
@@ -341,7 +362,7 @@ class AllowanceStory {
     const work = this.#as(node, async () => {
       for (let times = 0; times < 5; times += 1) {
         try {
-          if (isKey) await node.ledger.setKey(this.#keyRequest(second, 'revoked', 0));
+          if (isKey) await node.ledger.setKey(this.#keyRequest(second, 'revoked', 1));
           else await node.ledger.setAccount(accountId, 'frozen' as AccountStatus);
           this.#stopped = isKey ? second.keyId : 'account';
           return;
@@ -350,9 +371,15 @@ class AllowanceStory {
         }
       }
     });
-    if (isKey) Object.assign(this.#account, { moreKeys: [{ ...second, limitE8: undefined, keyStatus: 'revoked' }] });
+    if (isKey)
+      Object.assign(this.#account, { moreKeys: [{ ...second, limitE8: undefined, keyStatus: 'revoked', rev: 1 }] });
     else this.#account.status = 'frozen';
     await Promise.race([work, node.died]);
+  }
+
+  async #slow(): Promise<void> {
+    await this.#pause(this.#random.below(BUSY_MS));
+    this.#random.pick(this.#nodes).slowUntil = this.#time.now() + this.#random.below(8_000);
   }
 
   async #suspend(): Promise<void> {
@@ -360,10 +387,10 @@ class AllowanceStory {
     const { machine } = this.#random.pick(this.#nodes);
     if (machine.isDead) return;
     this.#figures.suspensions += 1;
-    const stopsClock = this.#random.below(3) > 0;
+    const stopsClock = this.#random.below(2) === 0;
     this.#time.suspend(machine, 500 + this.#random.below(6_000), stopsClock);
     // Or its time of day is set, back mostly: one of two clocks is right.
-    if (!stopsClock) machine.wallMs += 2_000 - this.#random.below(8_000);
+    if (!stopsClock) machine.wallMs += 1_000 - this.#random.below(8_000);
   }
 
   /** A replica that has not all takes the place of the ledger: it answers nothing before it was compared with Postgres. */
@@ -407,7 +434,7 @@ class AllowanceStory {
   #mayHold({ generation = '', accountId, rid }: Call): void {
     if (this.#figures.failovers > 0 || this.#uncovered.has(generation)) return;
     const al = this.#store.allowances.get(accountId)?.get(generation);
-    const usedE8 = this.#usedOf(generation, ({ heldE8 }) => heldE8);
+    const usedE8 = this.#usedOf(generation, ({ state, heldE8, costE8 }) => (state === 'ending' ? costE8 : heldE8));
     if (al !== undefined && al.state === 'live' && usedE8 > al.totalE8)
       this.#fail(`${rid}: calls of ${generation} hold ${usedE8} of ${al.totalE8}`);
   }
@@ -423,7 +450,7 @@ class AllowanceStory {
   }
 
   #ask(payer: Payer, ownRid: string): Asking {
-    const asking = { payer, ownRid, leastE8: 10n ** 15n };
+    const asking = { payer, ownRid, leastE8: 10n ** 15n, leastIfSilentE8: 10n ** 15n };
     this.#asking.add(asking);
     this.#measure(asking);
     return asking;
@@ -463,6 +490,12 @@ class AllowanceStory {
     const availableE8 = account.postedE8 - heldE8;
     const leastE8 = availableE8 < room ? availableE8 : room;
     if (leastE8 < asking.leastE8) asking.leastE8 = leastE8;
+    let silentE8 = 0n;
+    for (const [generation, al] of known ?? []) {
+      const moreE8 = al.totalE8 - this.#usedOf(generation, ({ mostE8 }) => mostE8);
+      if (this.#silent.has(generation) && moreE8 > 0n) silentE8 += moreE8;
+    }
+    if (leastE8 - silentE8 < asking.leastIfSilentE8) asking.leastIfSilentE8 = leastE8 - silentE8;
   }
 
   #isUnderWay(rid: string): boolean {
@@ -474,10 +507,12 @@ class AllowanceStory {
     return [...this.#calls.values()].some((call) => call.generation === generation && call.node.isDead);
   }
 
-  #mayRefuse({ leastE8 }: Asking, wantedE8: bigint, what: string): void {
+  #mayRefuse({ leastE8, leastIfSilentE8 }: Asking, wantedE8: bigint, what: string): void {
     this.#figures.refused += 1;
-    if (this.#figures.failovers === 0 && leastE8 >= wantedE8)
-      this.#fail(`${what}: a single ledger had ${leastE8} for ${wantedE8}`);
+    if (this.#figures.failovers > 0 || leastE8 < wantedE8) return;
+    // A node had told its callers that calls had ended, and has not told the ledger for longer than its lease.
+    if (leastIfSilentE8 < wantedE8) this.#figures.refusedForSilence += 1;
+    else this.#fail(`${what}: a single ledger had ${leastE8} for ${wantedE8}`);
   }
 
   /** After each step of the ledger. */
@@ -512,6 +547,11 @@ class AllowanceStory {
     for (const [generation, al] of allowances)
       if (al.state !== 'live' && this.#usedOf(generation, ({ heldE8 }) => heldE8) > al.totalE8)
         this.#uncovered.add(generation);
+    for (const [generation, { state, sequence }] of allowances) {
+      if (this.#reported.get(generation) !== sequence) this.#silent.delete(generation);
+      else if (state === 'draining') this.#silent.add(generation);
+      if (state === 'live') this.#reported.set(generation, sequence);
+    }
     for (const asking of this.#asking) this.#measure(asking);
   }
 

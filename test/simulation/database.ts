@@ -39,6 +39,7 @@ export interface KeyRow {
   readonly keyId: string;
   readonly limitE8: bigint | undefined;
   readonly keyStatus?: KeyStatus;
+  readonly rev?: number;
 }
 
 /** What a call was charged, as the statements that wrote its entry or its report say. */
@@ -251,13 +252,13 @@ export class SimulatedDatabase {
           ...key,
         })),
     );
-    return keys.map(({ accountId, keyId, limitE8, keyStatus = 'active' }) => ({
+    return keys.map(({ accountId, keyId, limitE8, keyStatus = 'active', rev = 0 }) => ({
       accountId,
       keyId,
       name: 'key',
       hash: keyId,
       status: keyStatus,
-      rev: 0,
+      rev,
       allowedModels: null,
       limit: limitE8 === undefined ? null : String(limitE8),
       dailyLimit: null,

@@ -104,6 +104,20 @@ describe('allowances', () => {
     await intact(payer);
   });
 
+  it('give back at once what a hold was to grow by, if that is refused', async () => {
+    const [node, other] = [await openNode(url), await openNode(url)];
+    const payer = await fundedPayer(store, 10_000n);
+    await warm(node, payer);
+    const { rid, ...request } = reserveRequest(payer, 100n);
+    await node.reserve({ rid, ...request });
+    // The allowance is recalled: each of its changes counts before anybody hears of it.
+    assert.equal((await store.reserve(reserveRequest(payer, 20_000n))).outcome, 'insufficient_balance');
+    const { outcome } = await node.renew({ ...payer, rid, lifetimeMs: 120_000, amountE8: 20_000n });
+    assert.equal(outcome, 'insufficient_balance');
+    assert.deepEqual(await other.reserve(reserveRequest(payer, 9_000n)), { outcome: 'reserved' });
+    await intact(payer);
+  });
+
   it('show only what open calls hold as held', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);

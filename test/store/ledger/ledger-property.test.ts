@@ -75,6 +75,8 @@ const held = <T extends object>(parts: { [K in keyof T]: fc.Arbitrary<T[K]> }) =
   fc.tuple(holder, fc.record(parts) as fc.Arbitrary<T>).map(([who, rest]) => ({ ...who, ...rest }));
 const anyRev = fc.constantFrom(0, 1, 2);
 
+/** As a report of a failure can hold it: amounts are texts. */
+const plain = (value: unknown): unknown => JSON.parse(show(value ?? null));
 const show = (value: unknown) => JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? `${each}` : each));
 const command = <T extends object>(
   name: string,
@@ -306,6 +308,7 @@ const ofAllowances = fc
         { weight: 16, arbitrary: report },
         ...[grant, sweep, age].map((arbitrary) => ({ weight: 2, arbitrary })),
         ...moreCommands,
+        ...[release, expire, roll, credit].map((arbitrary) => ({ weight: 1, arbitrary })),
         ...rareCommands,
       ),
       { minLength: 10, maxLength: 40, size: 'max' },
@@ -404,15 +407,15 @@ describe('the ledger in Redis and the reference model', () => {
       await prepare(model);
       for (const each of list) {
         const [real, expected] = [await answer(ledger, each), await answer(model, each)];
-        assert.deepEqual(real, expected, each.name);
-        assert.deepEqual(await dumpRedis(redis), dumpMemory(model, NOW), each.name);
+        assert.deepEqual(plain(real), plain(expected), each.name);
+        assert.deepEqual(plain(await dumpRedis(redis)), plain(dumpMemory(model, NOW)), each.name);
         count += 1;
         const word = `${each.name.split(' ')[0]}: ${(real as { outcome?: string } | undefined)?.outcome ?? 'done'}`;
         outcomes.set(word, (outcomes.get(word) ?? 0) + 1);
       }
     });
     try {
-      await fc.assert(property, { numRuns: 200, endOnFailure: false, interruptAfterTimeLimit: 60_000 });
+      await fc.assert(property, { numRuns: 300, endOnFailure: false, interruptAfterTimeLimit: 60_000 });
     } finally {
       await ledger.close();
     }
