@@ -40,7 +40,6 @@ export interface ModelAllowance {
   untilMs: number;
   /** Its last entry in the outbox. */
   entry: string | undefined;
-  rev: number;
 }
 
 /** Money may come back from nodes: it is asked again. A ledger that does not wait for it answers so. */
@@ -191,8 +190,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     const freeE8 = smallest(wantE8, most);
     if (freeE8 < leastE8) return { outcome: 'too_little' };
     const untilMs = this.now() + leaseMs;
-    const rev = key.settings.rev;
-    const opened = { keyId, sequence: 0, digest: '-', totalE8: 0n, openE8: 0n, untilMs, entry: undefined, rev };
+    const opened = { keyId, sequence: 0, digest: '-', totalE8: 0n, openE8: 0n, untilMs, entry: undefined };
     const allowance: ModelAllowance = { ...opened, state: 'live' };
     this.#of(accountId).set(generation, allowance);
     this.#hold(accountId, allowance, freeE8);
@@ -245,7 +243,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     if (isRenewed) al.untilMs = this.now() + request.leaseMs;
     else if (!isLive) al.untilMs = al.state === 'draining' ? this.now() + OPEN_MS : 0;
     if (isRenewed && !wasLive) this.#lookBefore(accountId, al.untilMs);
-    Object.assign(al, { sequence, digest, rev: request.keyRev });
+    Object.assign(al, { sequence, digest });
     return { outcome: 'reported', freeE8: freeOf(al), mayAdmit: isRenewed, uncoveredE8: openE8 - al.openE8 };
   }
 

@@ -1,6 +1,6 @@
 #!lua library
 -- Allowances of an account: money that nodes took in advance. The account's hash has a field `al:<generation>` for each, with the
--- words key, state, sequence, digest, total, open, until, entry and rev. Beside them `al_live` counts the live ones, `free` (also of each
+-- words key, state, sequence, digest, total, open, until and entry. Beside them `al_live` counts the live ones, `free` (also of each
 -- key's hash) is what they have beyond open calls, `recall_until` says until when none is granted, and `lost_until` until when nodes
 -- may admit calls from allowances that were lost with an earlier Redis.
 --
@@ -35,7 +35,7 @@ local function parse_allowance(text)
   local words = {}
   for word in string.gmatch(text, '%S+') do words[#words + 1] = word end
   return { key = words[1], state = words[2], sequence = tonumber(words[3]), digest = words[4], total = tonumber(words[5]),
-    open = tonumber(words[6]), until_ms = tonumber(words[7]), entry = words[8], rev = words[9] }
+    open = tonumber(words[6]), until_ms = tonumber(words[7]), entry = words[8] }
 end
 
 local function read_allowance(account, generation)
@@ -45,7 +45,7 @@ end
 
 local function write_allowance(account, generation, al)
   redis.call('HSET', account, 'al:' .. generation, table.concat({ al.key, al.state, integer_of(al.sequence), al.digest,
-    integer_of(al.total), integer_of(al.open), integer_of(al.until_ms), al.entry, al.rev }, ' '))
+    integer_of(al.total), integer_of(al.open), integer_of(al.until_ms), al.entry }, ' '))
 end
 
 local function add(name, field, number)
@@ -75,7 +75,7 @@ end
 local function lapse(account, generation, al, now)
   local open = al.open > 0
   change_allowance(account, generation, al, { key = al.key, state = open and 'draining' or 'closed', sequence = al.sequence,
-    digest = al.digest, total = al.open, open = al.open, until_ms = open and now + OPEN_MS or 0, entry = al.entry, rev = al.rev })
+    digest = al.digest, total = al.open, open = al.open, until_ms = open and now + OPEN_MS or 0, entry = al.entry })
 end
 
 local function each_allowance(account, work)

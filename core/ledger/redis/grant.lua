@@ -53,6 +53,6 @@ if granted < tonumber(ARGV[7]) then return 'too_little' end
 
 local until_ms = now + tonumber(ARGV[8])
 change_allowance(KEYS[2], ARGV[1], nil, { key = ARGV[3], state = 'live', sequence = 0, digest = '-', total = granted, open = 0,
-  until_ms = until_ms, entry = '-', rev = key[3] })
+  until_ms = until_ms, entry = '-' })
 redis.call('ZADD', KEYS[4], 'LT', integer(until_ms), 'a ' .. ARGV[2])
 return { 'granted', integer(granted) }

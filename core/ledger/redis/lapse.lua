@@ -31,7 +31,7 @@ each_allowance(KEYS[2], function(generation, al)
   elseif al.state == 'draining' then
     if al.until_ms <= now then
       change_allowance(KEYS[2], generation, al, { key = al.key, state = 'closed', sequence = al.sequence, digest = al.digest, total = 0,
-        open = 0, until_ms = 0, entry = al.entry, rev = al.rev })
+        open = 0, until_ms = 0, entry = al.entry })
       given_up = given_up + 1
     else
       at = al.until_ms

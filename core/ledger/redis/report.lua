@@ -125,5 +125,5 @@ if ARGV[15] ~= '' then
   add(KEYS[2], 'available', 0 - charge)
 end
 change_allowance(KEYS[2], ARGV[1], al, { key = al.key, state = state, sequence = sequence, digest = ARGV[3], total = total,
-  open = covered, until_ms = until_ms, entry = entry, rev = ARGV[6] })
+  open = covered, until_ms = until_ms, entry = entry })
 return { 'reported', integer(is_live and total - covered or 0), is_renewed and '1' or '', integer(open - covered) }

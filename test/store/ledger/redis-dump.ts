@@ -131,25 +131,15 @@ function relative(hash: Readonly<Record<string, string>>, nowMs: number): Record
   return Object.fromEntries(Object.entries(hash).map(([name, value]) => [name, seen(name, value)]));
 }
 
-function allowanceText({
-  keyId,
-  state,
-  sequence,
-  digest,
-  totalE8,
-  openE8,
-  untilMs,
-  entry,
-  rev,
-}: ModelAllowance): string {
-  return [keyId, state, sequence, digest, totalE8, openE8, untilMs, entry ?? '-', rev].join(' ');
+function allowanceText({ keyId, state, sequence, digest, totalE8, openE8, untilMs, entry }: ModelAllowance): string {
+  return [keyId, state, sequence, digest, totalE8, openE8, untilMs, entry ?? '-'].join(' ');
 }
 
 /** An allowance's words, with how far its end is away, and whether it has an entry. */
 function allowanceSeen(text: string, nowMs: number): string {
   const words = text.split(' ');
-  const [, , , , , , untilMs, entry, rev] = words;
-  return [...words.slice(0, 6), timeSeen(Number(untilMs), nowMs), entry === '-' ? 'new' : 'told', rev].join(' ');
+  const [, , , , , , untilMs, entry] = words;
+  return [...words.slice(0, 6), timeSeen(Number(untilMs), nowMs), entry === '-' ? 'new' : 'told'].join(' ');
 }
 
 /** To a minute: two clocks are never the same. */
