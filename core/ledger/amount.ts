@@ -11,3 +11,9 @@ export function smallest(first: bigint, ...others: readonly bigint[]): bigint {
   for (const each of others) if (each < least) least = each;
   return least;
 }
+
+export function largest(first: bigint, ...others: readonly bigint[]): bigint {
+  let most = first;
+  for (const each of others) if (each > most) most = each;
+  return most;
+}

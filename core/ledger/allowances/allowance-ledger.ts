@@ -29,7 +29,7 @@ import {
   WrongPayer,
 } from '../ledger';
 import type { AccountState, AccountStatus, Payer } from '../payer';
-import { Allowance, besideOf, type OpenCall, wantedFree } from './allowance';
+import { Allowance, besideOf, leastFree, type OpenCall } from './allowance';
 import { ALLOWANCE_LEASE_MS, type AllowanceStore } from './allowance-store';
 import { KeyTraffic } from './key-traffic';
 import { rightNow } from './lease';
@@ -325,7 +325,7 @@ export class AllowanceLedger implements Ledger {
     key.isAsking = true;
     const medianE8 = traffic.medianHoldE8();
     const [generation, askedAt] = [newId(), rightNow()];
-    const [wantE8, besideE8, leastE8] = [wantedFree(0n, medianE8), besideOf(medianE8), medianE8 > 0n ? medianE8 : 1n];
+    const [wantE8, besideE8, leastE8] = [leastFree(medianE8), besideOf(medianE8), medianE8 > 0n ? medianE8 : 1n];
     this.#inner
       .grant({ accountId, keyId, generation, keyRev, wantE8, besideE8, leastE8, leaseMs: ALLOWANCE_LEASE_MS })
       .then((answer) => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { newId } from '../../ids';
+import { largest } from '../amount';
 import type { Payer } from '../payer';
 import { ALLOWANCE_LEASE_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
 import { type Moment, mayAdmitSince } from './lease';
@@ -16,10 +17,9 @@ export interface OpenCall {
 const HOLDS_BESIDE = 20n;
 const LEAST_HOLDS = 10n;
 
-/** What an allowance is to have free: half of what is open, and enough for some calls. */
-export function wantedFree(openE8: bigint, medianHoldE8: bigint): bigint {
-  const least = LEAST_HOLDS * medianHoldE8;
-  return openE8 / 2n > least ? openE8 / 2n : least;
+/** What a new allowance is to have free: enough for some calls. */
+export function leastFree(medianHoldE8: bigint): bigint {
+  return LEAST_HOLDS * medianHoldE8;
 }
 
 export function besideOf(medianHoldE8: bigint): bigint {
@@ -50,6 +50,9 @@ export class Allowance implements Payer {
   reportedAt = performance.now();
   #lease: Moment;
   #freeWhenSentE8 = 0n;
+  /** The most that was open at once since the last report, and what the calls of a report cost: both sink slowly. */
+  #mostOpenE8 = 0n;
+  #spentE8 = 0n;
 
   constructor(payer: Payer, granted: { generation: string; keyRev: number; freeE8: bigint; askedAt: Moment }) {
     this.accountId = payer.accountId;
@@ -70,6 +73,7 @@ export class Allowance implements Payer {
   hold(amountE8: bigint): void {
     this.freeE8 -= amountE8;
     this.openE8 += amountE8;
+    this.#mostOpenE8 = largest(this.openE8, this.#mostOpenE8);
     this.isChanged = true;
   }
 
@@ -104,7 +108,10 @@ export class Allowance implements Payer {
     this.isChanged = false;
     this.isSettling = false;
     this.sequence += 1;
-    const desiredE8 = wantsMore ? wantedFree(this.openE8, medianHoldE8) : 0n;
+    const costE8 = calls.reduce((sum, call) => sum + call.costE8, 0n);
+    this.#spentE8 = largest(costE8, sinking(this.#spentE8));
+    const desiredE8 = wantsMore ? this.#wantedFree(medianHoldE8) : 0n;
+    this.#mostOpenE8 = largest(this.openE8, sinking(this.#mostOpenE8));
     const hasE8 = this.freeE8 > 0n ? this.freeE8 : 0n;
     const giveE8 = this.admits && wantsMore ? (hasE8 > 2n * desiredE8 ? hasE8 - desiredE8 : 0n) : hasE8;
     this.freeE8 -= giveE8;
@@ -118,7 +125,7 @@ export class Allowance implements Payer {
       keyRev: this.keyRev,
       rid: newId(),
       calls: writeCalls(calls),
-      costE8: calls.reduce((sum, { costE8 }) => sum + costE8, 0n),
+      costE8,
       shortfallE8: calls.reduce((sum, { shortfallE8 }) => sum + shortfallE8, 0n),
       digest: digestOf(calls),
       openE8: this.openE8,
@@ -132,6 +139,12 @@ export class Allowance implements Payer {
     };
   }
 
+  /** Half more than what may be open at once, and what calls cost until the report after the next is answered. */
+  #wantedFree(medianHoldE8: bigint): bigint {
+    const spareE8 = (this.#mostOpenE8 * 3n) / 2n - this.openE8;
+    return largest(spareE8, leastFree(medianHoldE8)) + 2n * this.#spentE8;
+  }
+
   /** Takes in what the ledger has answered to a report that was first sent at that moment. */
   answered({ freeE8, mayAdmit }: Extract<ReportOutcome, { outcome: 'reported' }>, sentAt: Moment): void {
     this.reportedAt = sentAt.monotonicMs;
@@ -139,6 +152,11 @@ export class Allowance implements Payer {
     this.admits = mayAdmit;
     if (mayAdmit) this.#lease = sentAt;
   }
+}
+
+/** By an eighth from one report to the next: some seconds of a key that is used less, a blink of one that is used much. */
+function sinking(amountE8: bigint): bigint {
+  return (amountE8 * 7n) / 8n;
 }
 
 /** Of what decides about money: two reports of one sequence that differ in it are not the same. */

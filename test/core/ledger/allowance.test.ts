@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Allowance, type OpenCall } from '../../../core/ledger/allowances/allowance';
+import type { ReportRequest } from '../../../core/ledger/allowances/allowance-store';
 import { rightNow } from '../../../core/ledger/allowances/lease';
 
 describe('an allowance at its node', () => {
@@ -12,6 +13,8 @@ describe('an allowance at its node', () => {
   };
   const end = (allowance: Allowance, call: OpenCall, costE8: bigint) =>
     allowance.end(call, { rid: call.rid, ending: 'settled', costE8, shortfallE8: 0n, record: '' });
+
+  const wants = ({ wantE8 }: ReportRequest) => wantE8;
 
   it('admits no call from what comes back while a hold that grew is not covered', () => {
     const allowance = allowanceOf(50n);
@@ -40,5 +43,31 @@ describe('an allowance at its node', () => {
     allowance.enlarge(grows, 20n);
     allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
     assert.equal(allowance.freeE8, 10n);
+  });
+
+  it('wants enough free for as many calls as there were at once, though none is open now', () => {
+    const allowance = allowanceOf(2_000n);
+    const calls = Array.from({ length: 100 }, (_, at) => hold(allowance, `call-${at}`, 20n));
+    for (const call of calls) end(allowance, call, 1n);
+    // Half more than the 2,000 that were held, and what two such reports cost.
+    assert.deepEqual(wants(allowance.report(20n, true)), 3_200n - 1_900n);
+  });
+
+  it('wants less from report to report, down to ten holds', () => {
+    const allowance = allowanceOf(2_000n);
+    const calls = Array.from({ length: 100 }, (_, at) => hold(allowance, `call-${at}`, 20n));
+    for (const call of calls) end(allowance, call, 1n);
+    const free = Array.from({ length: 60 }, () => {
+      const report = allowance.report(20n, true);
+      const freeE8 = allowance.freeE8 + report.wantE8;
+      allowance.answered({ outcome: 'reported', freeE8, mayAdmit: true, uncoveredE8: 0n }, rightNow());
+      return allowance.freeE8;
+    });
+    assert.deepEqual(
+      free,
+      free.toSorted((one, other) => Number(other - one)),
+    );
+    // It keeps up to twice what it wants.
+    assert.ok((free.at(-1) ?? 0n) <= 400n, String(free.at(-1)));
   });
 });
