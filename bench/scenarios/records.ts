@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
 import { newId, timeOfId } from '../../core/ids';
 import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
 import type { OutboxEntry } from '../../core/ledger/ledger';
@@ -30,6 +31,8 @@ export const records: Scenario = {
     columns: [
       { key: 'postgresMicros', title: 'Postgres µs/call', digits: 1 },
       { key: 'drainerMicros', title: 'drainer µs/call', digits: 1 },
+      { key: 'diskBytes', title: 'bytes on disk/call', digits: 0 },
+      { key: 'logBytes', title: 'WAL bytes/call', digits: 0 },
     ],
     targets: [
       {
@@ -41,6 +44,7 @@ export const records: Scenario = {
     ],
     notes: [
       `Batches of ${CALLS_OF_BATCH} calls of ${ACCOUNTS} accounts. Each call has one attempt at an upstream.`,
+      'On disk are tables and indexes of entries, records and attempts.',
       'The records of earlier rounds stay. Sums of usage are added apart, once a minute, and are not in it.',
     ],
   }),
@@ -56,13 +60,20 @@ export const records: Scenario = {
       const batches = Array.from({ length: Math.ceil(count / CALLS_OF_BATCH) }, () => batchOf(accounts, size));
       await quiet([postgres.pid], 5_000);
       rig.signal.throwIfAborted();
-      const before = { postgres: cpuSeconds([postgres.pid]), drainer: process.cpuUsage() };
+      const before = {
+        postgres: cpuSeconds([postgres.pid]),
+        drainer: process.cpuUsage(),
+        ...(await bytesOf(database)),
+      };
       for (const entries of batches) await drainShards({ ledger: new LedgerOf(entries), database, log: silent }, [0]);
       const { user, system } = process.cpuUsage(before.drainer);
       const done = batches.length * CALLS_OF_BATCH;
+      const bytes = await bytesOf(database);
       return {
         postgresMicros: ((cpuSeconds([postgres.pid]) - before.postgres) / done) * 1e6,
         drainerMicros: (user + system) / done,
+        diskBytes: (bytes.disk - before.disk) / done,
+        logBytes: (bytes.log - before.log) / done,
       };
     };
     for (const size of Object.values(SUBJECTS)) await measure(size, calls);
@@ -80,6 +91,15 @@ export const records: Scenario = {
     return { rounds: done, unavailable: {}, versions: {} };
   },
 };
+
+async function bytesOf(database: Knex): Promise<{ disk: number; log: number }> {
+  const { rows } = await database.raw<{ rows: { disk: number; log: number }[] }>(`
+    SELECT (SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('usage_records'))::float8
+      + (SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('upstream_attempts'))::float8
+      + (SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('ledger_entries'))::float8 AS disk,
+      (pg_current_wal_lsn() - '0/0')::float8 AS log`);
+  return rows[0] ?? { disk: 0, log: 0 };
+}
 
 /** A ledger whose outbox has one batch, until it is written. */
 class LedgerOf extends MemoryLedger {
