@@ -17,7 +17,7 @@ export function signedHeaders(
   adapter: UpstreamAdapter,
   { method, path, headers, chunks }: Unsigned,
 ): Unsigned['headers'] | Promise<Unsigned['headers']> {
-  const shown = { ...headers, ...shownCredential(upstream, adapter) };
+  const shown = Object.assign({}, headers, shownCredential(upstream, adapter));
   const { credential, adapterSettings, url } = upstream;
   const { value = '' } = credential;
   const { sign } = adapter;

@@ -35,7 +35,7 @@ export default defineAdapter({
     if (call.stream && call.streamUsage) edits.push(askForUsage(call));
     return {
       path: addressOf(call, settings, '/v1/chat/completions'),
-      headers: { ...forwardedHeaders(call), ...settings.headers },
+      headers: Object.assign(forwardedHeaders(call), settings.headers),
       edits,
     };
   },

@@ -15,7 +15,7 @@ export default defineAdapter({
 
   request: (call, settings) => ({
     path: addressOf(call, settings, '/v1/embeddings'),
-    headers: { ...forwardedHeaders(call), ...settings.headers },
+    headers: Object.assign(forwardedHeaders(call), settings.headers),
     edits: standardEdits(call),
   }),
 

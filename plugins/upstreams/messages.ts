@@ -18,7 +18,7 @@ export default defineAdapter({
   schema: ADDRESS_SCHEMA,
 
   request(call, settings) {
-    const headers: Record<string, string> = { ...forwardedHeaders(call), ...settings.headers };
+    const headers: Record<string, string> = Object.assign(forwardedHeaders(call), settings.headers);
     // `protoa-` is how the service's own interface spells the vendor's prefix.
     if (headers['anthropic-version'] === undefined && headers['protoa-version'] === undefined) {
       headers['anthropic-version'] = USUAL_VERSION;

@@ -21,7 +21,7 @@ export default defineAdapter({
 
   request: (call, settings) => ({
     path: addressOf(call, settings, '/v1/responses'),
-    headers: { ...forwardedHeaders(call), ...settings.headers },
+    headers: Object.assign(forwardedHeaders(call), settings.headers),
     edits: standardEdits(call),
   }),
 

@@ -62,7 +62,7 @@ export default definePolicy({
       if ('stored' in covered) return void sendStored(gateway, call, response, covered.stored);
       const { request } = covered;
       call.facts.reservationId = rid;
-      const opened = openReservation(gateway, call, { ...covered, rid }, onClientAbort);
+      const opened = openReservation(gateway, call, { rid, ...covered }, onClientAbort);
       const reservation = keepNewIds(gateway, call, keepAnswer?.(opened) ?? opened);
       call.onEnd(() => reservation.settle({ billing: 'released' }));
       return { request, reservation };

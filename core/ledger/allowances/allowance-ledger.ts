@@ -163,15 +163,16 @@ export class AllowanceLedger implements Ledger {
     return this.#inner.reserve(request);
   }
 
-  #reservedBefore({ rid, amountE8, ...payer }: ReserveRequest): ReserveOutcome | undefined {
+  #reservedBefore(request: ReserveRequest): ReserveOutcome | undefined {
+    const { rid, amountE8 } = request;
     const open = this.#open.get(rid);
     if (open !== undefined) {
-      assertPayer(payer, open.allowance, rid);
+      assertPayer(request, open.allowance, rid);
       return open.amountE8 === amountE8 ? RESERVED : { outcome: 'exists_with_different_amount' };
     }
     const ended = this.#ended.get(rid);
     if (ended === undefined) return undefined;
-    assertPayer(payer, ended.payer, rid);
+    assertPayer(request, ended.payer, rid);
     return { outcome: ended.ending === 'released' ? 'released_before' : 'closed_before' };
   }
 
@@ -197,10 +198,10 @@ export class AllowanceLedger implements Ledger {
     return { outcome: 'settled', chargedE8: costE8, shortfallE8 };
   }
 
-  #settledBefore({ rid, ...payer }: SettleRequest): SettleOutcome | undefined {
-    const ended = this.#ended.get(rid);
+  #settledBefore(request: SettleRequest): SettleOutcome | undefined {
+    const ended = this.#ended.get(request.rid);
     if (ended === undefined) return undefined;
-    assertPayer(payer, ended.payer, rid);
+    assertPayer(request, ended.payer, request.rid);
     if (ended.ending !== 'settled') return { outcome: ended.ending };
     return { outcome: 'settled', chargedE8: ended.chargedE8, shortfallE8: ended.shortfallE8 };
   }
@@ -267,9 +268,9 @@ export class AllowanceLedger implements Ledger {
     return enlarging;
   }
 
-  #openCall({ rid, ...payer }: Payer & { readonly rid: string }): OpenCall | undefined {
-    const call = this.#open.get(rid);
-    if (call !== undefined) assertPayer(payer, call.allowance, rid);
+  #openCall(request: Payer & { readonly rid: string }): OpenCall | undefined {
+    const call = this.#open.get(request.rid);
+    if (call !== undefined) assertPayer(request, call.allowance, request.rid);
     return call;
   }
 
