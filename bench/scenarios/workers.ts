@@ -2,11 +2,13 @@ import type { Scenario } from '../scenario';
 import { ratio } from '../table';
 import { runWrkRounds } from '../wrk-rounds';
 
+const SUBJECTS = ['undici-relay', 'undici-relay-workers', 'tollgate', 'tollgate-workers'];
+
 /** What it costs to share calls among processes. Where there are no more cores than are busy already, they are not faster. */
 export const workers: Scenario = {
   name: 'workers',
   summary: 'calls as in json, with one worker and with WORKERS=2',
-  includes: ({ name }) => ['tollgate', 'tollgate-workers'].includes(name),
+  includes: ({ name }) => SUBJECTS.includes(name),
   defaults: { rounds: 5, seconds: 5, warmupSeconds: 10, connections: 32 },
   layout: () => ({
     columns: [
@@ -16,6 +18,7 @@ export const workers: Scenario = {
       { key: 'p99Ms', title: 'p99 ms', digits: 2 },
       { key: 'cpuMicros', title: 'CPU µs/call', digits: 0 },
       ratio('cpuMicros', 'tollgate', 'CPU × one worker'),
+      ratio('cpuMicros', 'undici-relay', 'CPU × one relay'),
       { key: 'storeMicros', title: 'stores µs/call', digits: 0 },
       { key: 'scriptsPerCall', title: 'scripts/call', digits: 2 },
       { key: 'peakMb', title: 'peak MB', digits: 0 },
@@ -29,6 +32,7 @@ export const workers: Scenario = {
       },
     ],
     notes: [
+      'What undici-relay-workers takes beside undici-relay is the machine: two busy processes share its caches and its cores.',
       'CPU and memory are of all processes of the gateway together. A version that does not know WORKERS is not available.',
     ],
   }),

@@ -19,13 +19,14 @@ import {
   tollgateWide,
   tollgateWorkers,
 } from './tollgate';
-import { undiciRelay } from './undici-relay';
+import { undiciRelay, undiciRelayWorkers } from './undici-relay';
 
 /** In the order of the table. */
 export const SUBJECTS: readonly Subject[] = [
   direct,
   nginxProxy,
   undiciRelay,
+  undiciRelayWorkers,
   billedRelay,
   httpProxy,
   portkey,

@@ -8,3 +8,13 @@ export const undiciRelay: Subject = {
   streams: true,
   start: (rig, options) => startNodeRelay(rig, 'undici-relay.mjs', options),
 };
+
+/** Shows what two busy processes in the place of one take of the machine itself. */
+export const undiciRelayWorkers: Subject = {
+  name: 'undici-relay-workers',
+  summary: 'the same in two processes; `workers` only',
+  isNode: true,
+  streams: true,
+  only: ['workers'],
+  start: (rig, options) => startNodeRelay(rig, 'undici-relay.mjs', options, { WORKERS: '2' }),
+};
