@@ -67,6 +67,7 @@ import { parseDuration } from './core/settings';
 import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
 import type { SocketSettings } from './core/sockets/client-sockets';
 import { checkDatabase, migrate, openDatabase } from './core/storage/database';
+import { openTracing } from './core/traces/open-tracing';
 import { startWatchdog } from './core/watchdog';
 import { type Egress, openEgress } from './core/wire/egress';
 
@@ -176,6 +177,8 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const { system, plugins, proxies, env, dataFolder } = files;
   const { database, live, source, role } = stores;
   const { ledger, redis, outbox, leases, settler } = money;
+  const tracing = openTracing(env, log);
+  keep(tracing, () => tracing?.stop());
   const refusedCalls = startRefusedCalls({ database, log });
   keep(refusedCalls, () => refusedCalls.close());
   const keptObjects = startKeptObjects({ database, log });
@@ -202,6 +205,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     keptObjects,
     answers: openAnswerStore(system),
     openCalls,
+    tracing,
     log,
     keys: openApiKeys({ ledger, log }),
     rollouts: new LiveRollouts(),

@@ -14,6 +14,7 @@ import type { Intent } from '../ledger/ledger';
 import { log } from '../log';
 import type { RolloutPart } from '../rollouts/live-rollouts';
 import { describeFault } from '../thrown';
+import type { TraceHeaders } from '../traces/tracing';
 import type { UpstreamCall } from '../wire/ask-upstream';
 import type { ChunkReader } from '../wire/chunk-reader';
 import type { AttemptOutcome } from '../wire/dial-failure';
@@ -23,6 +24,7 @@ import type { UpstreamSocket } from '../wire/upstream-socket';
 import type { KeptObject } from './kept-objects';
 import type { MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
+import type { CallTrace } from './trace';
 
 /** model-request: what is asked; reserve-settle may lower its limit. */
 export interface ModelRequest extends UpstreamCall, AskedFor {
@@ -229,6 +231,9 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   mirror: true,
   upstreamSocket: true,
   newIds: true,
+  trace: true,
+  traceId: true,
+  traceHeaders: true,
   hasLeft: true,
   left: true,
   leftAtMs: true,
@@ -280,6 +285,8 @@ export interface CallFacts {
   agentId: string | undefined;
   /** What was charged for it. */
   costE8: bigint;
+  /** What it was charged for; undefined where nothing was charged. */
+  charged: Usage | undefined;
   /** What that costs at the upstream's prices: for comparing upstreams, whoever pays what. */
   upstreamCostE8: bigint;
   /** null: it was looked at, and the call is in none. */
@@ -326,6 +333,7 @@ export class Call implements Partial<CallFields> {
     sessionId: undefined,
     agentId: undefined,
     costE8: 0n,
+    charged: undefined,
     upstreamCostE8: 0n,
     rollout: undefined,
   };
@@ -345,6 +353,12 @@ export class Call implements Partial<CallFields> {
 
   /** Finds the ids that the answer makes; undefined where it makes none. */
   newIds?: NewIds | undefined;
+
+  /** What is traced of it; undefined where it is not sampled. */
+  trace: CallTrace | undefined;
+
+  /** Its place in a trace, for upstreams; undefined where nothing is traced. */
+  traceHeaders: TraceHeaders | undefined;
 
   #leaving: AbortController | undefined;
   readonly #whenLeft = new Set<() => void>();
@@ -374,6 +388,11 @@ export class Call implements Partial<CallFields> {
       this.#isClosed = true;
       if (!this.#isInStep) void this.end();
     });
+  }
+
+  /** For logs and exemplars; undefined where it is not sampled. */
+  get traceId(): string | undefined {
+    return this.trace?.traceId;
   }
 
   /** A step that is under way sees its client leave and decides itself how the call ends; only then the endings run. */

@@ -7,7 +7,7 @@ import type { ExchangeHead } from '../wire/upstream-exchange';
 
 /** One request to an upstream, written as it becomes known. */
 export interface MadeAttempt {
-  readonly candidate: Pick<Candidate, 'upstream' | 'model'>;
+  readonly candidate: Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
   readonly startedAtMs: number;
   cause: AttemptCause;
   outcome: AttemptOutcome | 'answered';

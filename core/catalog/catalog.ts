@@ -63,6 +63,8 @@ export interface Upstream {
   readonly translate?: Translate | undefined;
   /** It takes `response.create` over a WebSocket; otherwise each is a POST. */
   readonly webSocket?: boolean | undefined;
+  /** `false`: it is not sent which trace a call belongs to. */
+  readonly traceContext?: boolean | undefined;
   /** The versions of the Messages protocol that it takes; undefined for all. */
   readonly versions?: ReadonlySet<string> | undefined;
   /** Paths of numbers in reports, and names without a price, that raise no alarm. */

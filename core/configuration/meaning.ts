@@ -75,7 +75,7 @@ function routesOf({ name, endpoints }: Configuration['pipelines'][number], writt
 function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
   const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage, webSocket } =
     upstream;
-  const { maxConcurrent, stopsOnCancel, freeMembers, ignoreUsage } = upstream;
+  const { maxConcurrent, stopsOnCancel, freeMembers, ignoreUsage, traceContext } = upstream;
   const what = `upstream ${name}`;
   const of = (...place: readonly string[]) => memberOf(written, ...place);
   const names = adapters.map((each) => each.name);
@@ -89,7 +89,7 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
     ...facts(
       what,
-      { tier, weight, maxConcurrent, allowPrivate, prefill, streamUsage, webSocket, stopsOnCancel },
+      { tier, weight, maxConcurrent, allowPrivate, prefill, streamUsage, webSocket, stopsOnCancel, traceContext },
       written,
     ),
     ...facts(`${what} reporting`, of('reporting'), of('reporting')),

@@ -364,6 +364,11 @@ const SERVICE_ENDPOINT = {
       type: 'boolean',
       default: false,
     },
+    traceContext: {
+      description: 'Where traces are on, it is sent `traceparent` and `tracestate` of the call.',
+      type: 'boolean',
+      default: true,
+    },
     versions: {
       description:
         'Versions of the Messages protocol (`anthropic-version`) that it takes; calls of others do not go there. Default: all.',

@@ -51,6 +51,7 @@ export function readUpstreams(
       prefill: settings.prefill,
       streamUsage: settings.streamUsage,
       webSocket: settings.webSocket,
+      traceContext: settings.traceContext,
       translate: settings.translate,
       versions: settings.versions && new Set(settings.versions),
       ignoreUsage: new Set(settings.ignoreUsage),

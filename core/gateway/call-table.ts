@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Call } from '../calls/call';
+import { traceCall } from '../calls/call-trace';
 import type { EndpointSettings, PipelineSettings } from '../configuration/pipelines';
 import { isDirectHost, pathOf } from '../http/request-target';
 import { compilePipeline, foretoldBy, type PipelineGateway } from './pipeline';
@@ -45,8 +46,11 @@ export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[],
   for (const pipeline of pipelines) {
     const run = compilePipeline(pipeline, gateway);
     const foretold = foretoldBy(pipeline);
-    const open: ServedCall['open'] = (request, response) =>
-      gateway.openCalls.add(new Call(request, response, foretold));
+    const open: ServedCall['open'] = (request, response) => {
+      const call = gateway.openCalls.add(new Call(request, response, foretold));
+      if (gateway.tracing !== undefined) traceCall(gateway.tracing, call, request, response);
+      return call;
+    };
     const place: ServedCall = {
       is: 'call',
       open,

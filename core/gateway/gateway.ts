@@ -12,6 +12,7 @@ import type { Leases } from '../ledger/leases';
 import type { Ledger } from '../ledger/ledger';
 import type { Settler } from '../ledger/settler';
 import type { LiveRollouts } from '../rollouts/live-rollouts';
+import type { Tracing } from '../traces/tracing';
 import type { Egress } from '../wire/egress';
 
 /** What policies are given when they are prepared: what the process has open, and the configuration they are prepared for. */
@@ -31,6 +32,8 @@ export interface Gateway extends Configured {
   readonly keptObjects: KeptObjects;
   /** Answers for clients that repeat a call with its Idempotency-Key; undefined where the operator has not switched that on. */
   readonly answers?: AnswerStore | undefined;
+  /** undefined: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
   readonly log: Logger;
   /** True from the first signal to stop on: no new calls are taken. */
   readonly isDraining: () => boolean;

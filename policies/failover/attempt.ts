@@ -1,7 +1,6 @@
 import { awakeMs } from '../../core/awake-time';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
-import type { NewIds } from '../../core/calls/new-ids';
-import type { Candidate } from '../../core/catalog/catalog';
+import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import type { Verdict } from '../../core/catalog/upstream';
@@ -10,6 +9,8 @@ import { Translation } from '../../core/dialects/translation';
 import { ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { parseJson } from '../../core/parse-json';
+import type { TraceHeaders } from '../../core/traces/tracing';
+import type { UpstreamCall } from '../../core/wire/ask-upstream';
 import { BodyTooLong, type ChunkReader, NO_CHUNKS, readAll } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
@@ -59,7 +60,7 @@ export async function attempt(
   let cancel = () => {};
   try {
     const translated = await translating;
-    const asked = translated?.call ?? request;
+    const asked = withTrace(translated?.call ?? request, candidate.upstream, call.traceHeaders);
     const { exchange, ...sent } = await send(candidate, asked, egress, patience, call.upstreamSocket);
     cancel = () => exchange.cancel();
     const answered = unframed(candidate.adapter, { head: sent, chunks: decodedChunks(exchange, sent) });
@@ -75,7 +76,7 @@ export async function attempt(
     }
     const look = new AnswerLook();
     const bytes = await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES, look);
-    return judgeBody(head, request, { bytes, body: look.read(bytes) }, chunks, call.newIds);
+    return judgeBody(head, request, { bytes, body: look.read(bytes) }, chunks, call);
   } catch (error) {
     cancel();
     if (patience.isAbandoned)
@@ -87,6 +88,12 @@ export async function attempt(
   } finally {
     patience.stop();
   }
+}
+
+/** The call with what tells the upstream which trace it belongs to. */
+function withTrace(asked: UpstreamCall, { traceContext }: Upstream, trace: TraceHeaders | undefined): UpstreamCall {
+  if (trace === undefined || traceContext === false) return asked;
+  return { ...asked, headers: { ...asked.headers, ...trace } };
 }
 
 /** A call of many inputs asks for an answer of any length: no upstream is at fault, and another one would answer at the same length. */
@@ -162,7 +169,7 @@ function judgeBody(
   request: ModelRequest,
   { bytes, body: json }: { readonly bytes: Buffer; readonly body: unknown },
   chunks: ChunkReader,
-  newIds?: NewIds,
+  { newIds, trace }: AttemptingCall,
 ): Attempted {
   let body = json;
   let usage: Usage | undefined;
@@ -173,6 +180,7 @@ function judgeBody(
     if (read.error === undefined) {
       const { contentBytes } = read;
       if (translation === undefined) newIds?.noteBody(candidate, body);
+      trace?.noteBody('written' in read ? read.written : body);
       const given = 'written' in read ? Buffer.from(JSON.stringify(read.written)) : bytes;
       return { answer: { candidate, status, headers, kind: 'body', bytes: given, usage: read.usage, contentBytes } };
     }

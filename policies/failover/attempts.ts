@@ -4,6 +4,7 @@ import type { Answer, Attempt, Call, Meter, ModelRequest, Reservation } from '..
 import { beginAttempt } from '../../core/calls/made-attempt';
 import type { NewIds } from '../../core/calls/new-ids';
 import { readOnMs } from '../../core/calls/read-on';
+import type { AttemptTrace } from '../../core/calls/trace';
 import { sessionHash } from '../../core/catalog/affinity';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
@@ -12,6 +13,8 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential, usableCredentials } from '../../core/health/choose-credential';
 import { isAboutCredential, RATE_LIMITED } from '../../core/health/credential-gauge';
+import type { TraceHeaders } from '../../core/traces/tracing';
+import type { NotedEvent } from '../../core/wire/event-reader';
 import { type Attempted, attempt, notTranslatable, translate } from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
 import { noteMade } from './note-made';
@@ -38,6 +41,8 @@ export type AskingCall = Pick<
   | 'startedMs'
   | 'newIds'
   | 'upstreamSocket'
+  | 'trace'
+  | 'traceHeaders'
 > & {
   readonly key: Pick<CallKey, 'accountId' | 'keyId'>;
   readonly request: Pick<ModelRequest, 'stream' | 'members' | 'session'>;
@@ -84,6 +89,8 @@ export class Attempts implements AttemptingCall {
   #askedAtMs = 0;
   /** The step to whom is asked now was free, for it had not failed lately. */
   #isOnTrust = false;
+  /** Of the attempt under way, where it is sampled. */
+  trace: AttemptTrace | undefined;
   /** The failure that was decided on last. */
   #decided: Failure | undefined;
 
@@ -116,6 +123,10 @@ export class Attempts implements AttemptingCall {
 
   get upstreamSocket(): AskingCall['upstreamSocket'] {
     return this.call.upstreamSocket;
+  }
+
+  get traceHeaders(): TraceHeaders | undefined {
+    return this.trace?.headers ?? this.call.traceHeaders;
   }
 
   get newIds(): NewIds | undefined {
@@ -166,6 +177,7 @@ export class Attempts implements AttemptingCall {
     call.facts.fallback = upstream !== this.#first;
     const making = beginAttempt(candidate, request.beginning === undefined ? 'failed' : 'continuation');
     call.facts.made.push(making);
+    this.trace = call.trace?.begin(making, call.facts.made.length);
     const { preambleHoldMs } = this.settings;
     const attempted = await attempt(candidate, request, gateway.egress, this, preambleHoldMs, translating);
     const ms = this.#msSinceAsked();
@@ -177,10 +189,12 @@ export class Attempts implements AttemptingCall {
         return attempted;
       }
       gateway.health.answered(candidate, { ms, stream: request.stream });
-      const { status } = attempted.answer;
+      const { kind, status } = attempted.answer;
+      if (kind === 'stream') this.trace?.noteStream(attempted.answer.head.find(hasData)?.event);
       call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
       return attempted;
     }
+    call.trace?.end(making);
     this.relay = attempted.relay;
     const { outcome, status } = attempted.failure;
     made.push({ upstream, outcome, status, ms });
@@ -241,6 +255,7 @@ export class Attempts implements AttemptingCall {
     if (broken !== undefined) {
       broken.outcome = outcome;
       broken.usage = this.call.meter.attempted()?.usage;
+      this.call.trace?.end(broken);
     }
     return this.decide(failure, candidate);
   }
@@ -291,6 +306,11 @@ export class Attempts implements AttemptingCall {
   #mostlyAnswers({ upstream }: Candidate): boolean {
     return this.gateway.health.mostlyAnswers(upstream.name);
   }
+}
+
+/** A translation gives the client nothing for some events. */
+function hasData({ event }: NotedEvent): boolean {
+  return event.data !== undefined;
 }
 
 function asRefusal(error: unknown): NotTranslatable | undefined {

@@ -1,5 +1,6 @@
-import type { Answer, Mirror, ModelRequest } from '../../core/calls/call';
+import type { Answer, Call, Mirror, ModelRequest } from '../../core/calls/call';
 import { beginAttempt, type MadeAttempt, recordedAttempt } from '../../core/calls/made-attempt';
+import type { AttemptTrace } from '../../core/calls/trace';
 import { type Candidate, entryOf } from '../../core/catalog/catalog';
 import { askedWith } from '../../core/catalog/credential';
 import { chargeOf } from '../../core/catalog/price';
@@ -7,6 +8,7 @@ import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage'
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential } from '../../core/health/choose-credential';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
+import type { TraceHeaders } from '../../core/traces/tracing';
 import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt } from './attempt';
 import { noteMade } from './note-made';
@@ -31,9 +33,14 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
   const credential = chooseCredential(upstream, gateway.health, { session: undefined });
   const candidate = { ...mirror.candidate, upstream: askedWith(upstream, credential) };
   const making = beginAttempt(candidate, 'mirror');
+  caller.trace = call.trace?.begin(making, 0);
+  caller.traceHeaders = caller.trace?.headers ?? call.traceHeaders;
   void measure(candidate, request, gateway, caller, preambleHoldMs, making)
     .catch(() => FAILED)
-    .finally(() => record(making, call, gateway))
+    .finally(() => {
+      caller.trace?.end();
+      record(making, call, gateway);
+    })
     .then((measured) => {
       clearTimeout(timer);
       ended();
@@ -48,7 +55,7 @@ type MirroredCall = {
   readonly id: string;
   readonly key: { readonly accountId: string };
   readonly request: ModelRequest;
-};
+} & Pick<Call, 'trace' | 'traceHeaders'>;
 
 /** Best effort: no customer pays for a mirror, and nobody waits for its row. */
 function record(making: MadeAttempt, { id, key }: MirroredCall, { database, log }: Gateway): void {
@@ -128,6 +135,8 @@ function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: 
 class AbsentCaller {
   readonly largestAnswerBytes = LARGEST_MIRROR_BYTES;
   hasLeft = false;
+  trace: AttemptTrace | undefined;
+  traceHeaders: TraceHeaders | undefined;
   readonly #listeners = new Set<() => void>();
 
   onLeave(listener: () => void): () => void {

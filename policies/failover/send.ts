@@ -1,6 +1,8 @@
 import type { Call } from '../../core/calls/call';
 import type { NewIds } from '../../core/calls/new-ids';
+import type { AttemptTrace } from '../../core/calls/trace';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import type { TraceHeaders } from '../../core/traces/tracing';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
@@ -24,6 +26,10 @@ export type AttemptingCall = Pick<Call, 'onLeave'> & {
   readonly id?: string;
   /** Finds the ids that the answer makes, for a call that can make any. */
   readonly newIds?: NewIds | undefined;
+  /** Of this attempt; undefined where it is not sampled. */
+  readonly trace?: AttemptTrace | undefined;
+  /** Its place in a trace, for the upstream; undefined where nothing is traced. */
+  readonly traceHeaders?: TraceHeaders | undefined;
 };
 
 interface Answering extends ExchangeHead {

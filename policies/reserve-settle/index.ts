@@ -132,6 +132,7 @@ function openReservation(
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;
+    call.facts.charged = charged.usage;
     call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
     return { chargedE8, billing };
   }

@@ -178,6 +178,7 @@ export class StreamRelay implements QuietStream {
         return undefined;
       }
       this.#isWhole = isWhole;
+      if (note.finish === true) this.call.trace?.noteFinish(noted.event);
       if (note.content === true) {
         this.#contentRelayed = true;
         this.#hidden.shown();
@@ -359,6 +360,7 @@ export class StreamRelay implements QuietStream {
     // A whole answer is charged and has no error, whatever comes behind its stop reason.
     if (this.call.hasLeft || this.#isWhole) return;
     this.call.facts.errorCode = codeOf(outcome);
+    this.call.trace?.noteBreak(outcome);
     const { id, facts } = this.call;
     this.settings.gateway.log.warn({ requestId: id, upstream: facts.upstream, why }, 'a stream broke off');
   }

@@ -24,6 +24,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     '.',
     'storage',
     'http',
+    'traces',
     'catalog',
     'dialects',
     'wire',

@@ -38,6 +38,7 @@ export interface TestEndpoint {
   readonly timeouts?: Record<string, string>;
   readonly streamUsage?: boolean;
   readonly webSocket?: boolean;
+  readonly traceContext?: boolean;
   readonly translate?: string;
   readonly versions?: readonly string[];
   readonly stopsOnCancel?: boolean;

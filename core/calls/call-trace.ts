@@ -1,0 +1,249 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { SseEvent } from '../catalog/upstream';
+import {
+  CACHE_READ_METERS,
+  CACHE_WRITE_METERS,
+  outputTokens,
+  tokensOf,
+  totalInputTokens,
+  type Usage,
+} from '../catalog/usage';
+import { CLIENT_LEFT_STATUS } from '../http/client-left';
+import { asArray, asObject, type JsonObject } from '../json-values';
+import { parseJson } from '../parse-json';
+import type { Attributes, Span, TraceHeaders, Tracing } from '../traces/tracing';
+import type { AttemptOutcome } from '../wire/dial-failure';
+import type { Call } from './call';
+import { attemptCostE14, type MadeAttempt } from './made-attempt';
+import type { AttemptTrace, CallTrace } from './trace';
+
+/** Traces a call from now to its end, where it is sampled. */
+export function traceCall(tracing: Tracing, call: Call, request: IncomingMessage, response: ServerResponse): void {
+  const name = `${request.method} ${call.path}`;
+  const { span, headers } = tracing.begin({ name, kind: 'server' }, request.headers);
+  call.traceHeaders = headers;
+  if (span === undefined) return;
+  const trace = new SampledCall(span, call);
+  call.trace = trace;
+  call.onEnd(() => trace.endCall(request.method, response.statusCode));
+}
+
+/** The span of a call, and those of its attempts. Spans have names, numbers and codes, and nothing of the content. */
+class SampledCall implements CallTrace {
+  /** Those that have not ended. */
+  readonly #attempts = new Map<MadeAttempt, SampledAttempt>();
+
+  constructor(
+    private readonly span: Span,
+    private readonly call: Call,
+  ) {}
+
+  get traceId(): string {
+    return this.span.traceId;
+  }
+
+  begin(made: MadeAttempt, number: number): AttemptTrace | undefined {
+    const { upstream, model } = made.candidate;
+    const { hostname, port, protocol } = upstream.url;
+    const operation = operationOf(this.call);
+    const span = this.span.begin({
+      name: `${operation} ${model.name}`,
+      kind: 'client',
+      attributes: {
+        'gen_ai.operation.name': operation,
+        ...providerOf(made),
+        'gen_ai.request.model': model.name,
+        'http.request.method': 'POST',
+        'server.address': hostname,
+        'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+        'tollgate.upstream': upstream.name,
+        'tollgate.credential': upstream.credential.name,
+        'tollgate.attempt': number,
+      },
+    });
+    if (span === undefined) return undefined;
+    const attempt = new SampledAttempt(span, made);
+    if (number > 0) this.#attempts.set(made, attempt);
+    return attempt;
+  }
+
+  end(made: MadeAttempt): void {
+    this.#attempts.get(made)?.end();
+    this.#attempts.delete(made);
+  }
+
+  noteFinish(event: SseEvent): void {
+    this.#last?.noteFinish(event);
+  }
+
+  noteBreak(outcome: AttemptOutcome): void {
+    this.#last?.noteBreak(outcome);
+  }
+
+  get #last(): SampledAttempt | undefined {
+    return [...this.#attempts.values()].at(-1);
+  }
+
+  endCall(method: string | undefined, sentStatus: number): void {
+    const { call } = this;
+    const { facts, request, key } = call;
+    const said = this.#last?.said;
+    for (const attempt of this.#attempts.values()) attempt.end();
+    const status = facts.status || sentStatus;
+    const hasLeft = call.leftAtMs !== undefined;
+    const made = facts.made.at(-1);
+    this.span.end({
+      attributes: {
+        'http.request.method': method,
+        'http.route': call.path,
+        'url.path': call.path,
+        'http.response.status_code': status,
+        'network.protocol.name': call.upstreamSocket === undefined ? 'http' : 'websocket',
+        'error.type': facts.errorCode,
+        'gen_ai.operation.name': operationOf(call),
+        ...(made && providerOf(made)),
+        // A name that the catalog does not know may be anything.
+        'gen_ai.request.model': call.candidates && request?.modelRequested,
+        ...said,
+        ...countsOf(facts.charged),
+        'tollgate.request_id': call.id,
+        'tollgate.account_id': key?.accountId,
+        'tollgate.key_id': key?.keyId,
+        'tollgate.strategy': facts.strategy,
+        'tollgate.upstream': facts.upstream,
+        'tollgate.attempts': facts.attempts,
+        'tollgate.fallback': facts.fallback,
+        'tollgate.stream': request?.stream,
+        'tollgate.first_token_ms': facts.firstTokenMs,
+        'tollgate.client_left': hasLeft,
+        'tollgate.cost_usd': Number(facts.costE8) / 1e8,
+      },
+      hasFailed: !hasLeft && (status >= 500 || (status < 400 && facts.errorCode !== undefined && !call.isOutOfMoney)),
+    });
+  }
+}
+
+/** The span of one attempt at an upstream. */
+class SampledAttempt implements AttemptTrace {
+  #model: string | undefined;
+  readonly #reasons: string[] = [];
+  #firstTokenMs: number | undefined;
+  /** A stream lasts until its call has ended. */
+  #wholeAtMs: number | undefined;
+  #brokenBy: AttemptOutcome | undefined;
+
+  constructor(
+    private readonly span: Span,
+    private readonly made: MadeAttempt,
+  ) {}
+
+  get headers(): TraceHeaders {
+    return this.span.headers;
+  }
+
+  noteBody(body: unknown): void {
+    this.#wholeAtMs = performance.now();
+    const answer = asObject(body) ?? {};
+    this.#model = modelIn(answer);
+    this.#reasons.push(...reasonsIn(answer));
+  }
+
+  noteStream(first: SseEvent | undefined): void {
+    this.#firstTokenMs = this.made.ms;
+    this.#model = modelIn(dataOf(first));
+  }
+
+  noteFinish(event: SseEvent): void {
+    this.#reasons.push(...reasonsIn(dataOf(event)));
+  }
+
+  noteBreak(outcome: AttemptOutcome): void {
+    this.#brokenBy = outcome;
+  }
+
+  get said(): Attributes {
+    return {
+      'gen_ai.response.model': this.#model,
+      'gen_ai.response.finish_reasons': this.#reasons.length === 0 ? undefined : this.#reasons,
+    };
+  }
+
+  end(): void {
+    const { status, usage, upstreamRequestId } = this.made;
+    const outcome = this.#brokenBy ?? this.made.outcome;
+    // An attempt that was given up, because the client left or the process ends, is no failure of the upstream.
+    const hasFailed = outcome !== 'answered' && outcome !== 'cancelled';
+    this.span.end({
+      attributes: {
+        ...this.said,
+        ...countsOf(usage),
+        'http.response.status_code': status === CLIENT_LEFT_STATUS ? undefined : status,
+        'error.type': hasFailed ? outcome : undefined,
+        'tollgate.outcome': outcome,
+        'tollgate.first_token_ms': this.#firstTokenMs,
+        'tollgate.upstream_cost_usd': Number(attemptCostE14(this.made)) / 1e14,
+        'tollgate.upstream_request_id': upstreamRequestId,
+      },
+      hasFailed,
+      atMs: this.#wholeAtMs,
+    });
+  }
+}
+
+function countsOf(usage: Usage | undefined): Attributes {
+  if (usage === undefined) return {};
+  return {
+    'gen_ai.usage.input_tokens': totalInputTokens(usage),
+    'gen_ai.usage.output_tokens': outputTokens(usage),
+    'gen_ai.usage.cache_read.input_tokens': tokensOf(usage, CACHE_READ_METERS),
+    'gen_ai.usage.cache_creation.input_tokens': tokensOf(usage, CACHE_WRITE_METERS),
+  };
+}
+
+function operationOf({ protocol }: Call): string {
+  return protocol === 'embeddings' ? 'embeddings' : 'chat';
+}
+
+/** Names of the convention, by the adapter that an upstream is asked with. */
+const PROVIDERS: Readonly<Record<string, string>> = {
+  chat: 'openai',
+  responses: 'openai',
+  embeddings: 'openai',
+  messages: 'anthropic',
+  bedrock: 'aws.bedrock',
+  'bedrock-converse': 'aws.bedrock',
+  vertex: 'gcp.vertex_ai',
+  'vertex-gemini': 'gcp.vertex_ai',
+  gemini: 'gcp.gemini',
+};
+
+/** Older tools read the second name. */
+function providerOf({ candidate: { adapter } }: MadeAttempt): Attributes {
+  const provider = PROVIDERS[adapter.name] ?? adapter.name;
+  return { 'gen_ai.provider.name': provider, 'gen_ai.system': provider };
+}
+
+function dataOf(event: SseEvent | undefined): JsonObject {
+  return asObject(parseJson(event?.data ?? '')) ?? {};
+}
+
+/** In a body or a chunk of Chat, in `message_start` of Messages, in an event of Responses. */
+function modelIn(answer: JsonObject): string | undefined {
+  const places = [answer, asObject(answer['message']), asObject(answer['response'])];
+  return places.map((place) => place?.['model']).find(isName);
+}
+
+/** In the choices of Chat, in a body or `message_delta` of Messages, in the status of a response. */
+function reasonsIn(answer: JsonObject): readonly string[] {
+  const response = asObject(answer['response']) ?? answer;
+  return [
+    ...asArray(answer['choices']).map((choice) => asObject(choice)?.['finish_reason']),
+    answer['stop_reason'] ?? asObject(answer['delta'])?.['stop_reason'],
+    asObject(response['incomplete_details'])?.['reason'] ?? ('output' in response ? response['status'] : undefined),
+  ].filter(isName);
+}
+
+/** An upstream may send anything: what is no word or name is not kept. */
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w.:/@-]{1,100}$/.test(value);
+}

@@ -1,0 +1,158 @@
+/** The only file that knows OpenTelemetry. It is loaded where traces are wanted, and nowhere else. */
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  type Context,
+  type DiagLogger,
+  DiagLogLevel,
+  diag,
+  type Span as OtelSpan,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
+import type { Logger } from 'pino';
+import { inTime } from '../in-time';
+import type { BegunSpan, Span, SpanEnd, SpanFacts, TraceHeaders, Tracing } from './tracing';
+
+/** How long the end of the process waits for a collector to take the last spans. */
+const LAST_SPANS_WITHIN_MS = 3_000;
+
+const SERVICE = 'tollgate';
+const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
+const PROPAGATOR = new W3CTraceContextPropagator();
+
+/** Reads `OTEL_*` as OpenTelemetry's SDK does: sampler, resource, limits, batches, and where spans go. */
+export function startTracing(log: Logger): Tracing {
+  diag.setLogger(toLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const exporter = new ToldExporter(new OTLPTraceExporter(), log);
+  const provider = new BasicTracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': SERVICE, 'process.pid': process.pid }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor(exporter)],
+  });
+  const tracer = provider.getTracer(SERVICE);
+  const sendAll = async () => {
+    await provider.forceFlush();
+    await exporter.forceFlush();
+    await provider.shutdown();
+  };
+  return {
+    begin: (facts, parent) => beginSpan(tracer, facts, contextIn(parent)),
+    stop: () =>
+      inTime(sendAll(), LAST_SPANS_WITHIN_MS, () => new Error('the collector did not take them in time')).catch(
+        (error: unknown) => log.warn({ reason: reasonOf(error) }, 'the last spans may not have reached the collector'),
+      ),
+  };
+}
+
+/** Malformed headers count as none. */
+function contextIn(headers: IncomingHttpHeaders | undefined): Context {
+  if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT;
+  return PROPAGATOR.extract(ROOT_CONTEXT, headers, { get: (from, name) => from[name], keys: Object.keys });
+}
+
+/** `zeroMs` is when `performance.now()` was 0: one for all spans of a call, so that none ends after the one that it belongs to. */
+function beginSpan(
+  tracer: Tracer,
+  { name, kind, attributes, ageMs = 0 }: SpanFacts,
+  parent: Context,
+  zeroMs = Date.now() - performance.now(),
+): BegunSpan {
+  const startTime = zeroMs + performance.now() - ageMs;
+  const span = tracer.startSpan(name, { kind: KINDS[kind], startTime }, parent);
+  const context = trace.setSpan(parent, span);
+  const headers: Record<string, string> = {};
+  PROPAGATOR.inject(context, headers, {
+    set: (into, header, value) => {
+      into[header] = value;
+    },
+  });
+  if (!span.isRecording()) return { span: undefined, headers };
+  if (attributes !== undefined) span.setAttributes(attributes);
+  return { span: new SampledSpan(tracer, span, context, headers, zeroMs), headers };
+}
+
+class SampledSpan implements Span {
+  constructor(
+    private readonly tracer: Tracer,
+    private readonly span: OtelSpan,
+    private readonly context: Context,
+    readonly headers: TraceHeaders,
+    private readonly zeroMs: number,
+  ) {}
+
+  get traceId(): string {
+    return this.span.spanContext().traceId;
+  }
+
+  begin(child: SpanFacts): Span | undefined {
+    return beginSpan(this.tracer, child, this.context, this.zeroMs).span;
+  }
+
+  end({ attributes, hasFailed, atMs = performance.now() }: SpanEnd): void {
+    if (!this.span.isRecording()) return;
+    if (attributes !== undefined) this.span.setAttributes(attributes);
+    if (hasFailed) this.span.setStatus({ code: SpanStatusCode.ERROR });
+    this.span.end(this.zeroMs + atMs);
+  }
+}
+
+/** Tells once that the collector does not take spans, and once that it takes them again. What it did not take is lost. */
+class ToldExporter implements SpanExporter {
+  #isFailing = false;
+
+  constructor(
+    private readonly exporter: OTLPTraceExporter,
+    private readonly log: Logger,
+  ) {}
+
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    this.exporter.export(spans, ({ code, error }) => {
+      const hasFailed = code !== ExportResultCode.SUCCESS;
+      if (hasFailed && !this.#isFailing)
+        this.log.warn({ reason: reasonOf(error) }, 'the collector does not take spans: they are lost until it does');
+      if (!hasFailed && this.#isFailing) this.log.info('the collector takes spans again');
+      this.#isFailing = hasFailed;
+      // It has been told: the SDK would tell it for every batch.
+      done({ code: ExportResultCode.SUCCESS });
+    });
+  }
+
+  forceFlush(): Promise<void> {
+    return this.exporter.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.exporter.shutdown();
+  }
+}
+
+/** The message alone: an error of the exporter also has what the collector answered. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error);
+}
+
+/** What the SDK says of its settings. It may repeat itself with every span: each text is logged once, whatever number it has. */
+function toLog(log: Logger): DiagLogger {
+  const told = new Set<string>();
+  const warn = (text: string) => {
+    const kind = text.replaceAll(/\d+/g, '0');
+    if (told.has(kind)) return;
+    told.add(kind);
+    log.warn({ from: 'opentelemetry' }, text);
+  };
+  const silent = () => undefined;
+  return { error: warn, warn, info: silent, debug: silent, verbose: silent };
+}

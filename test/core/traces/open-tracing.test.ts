@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { openTracing } from '../../../core/traces/open-tracing';
+import { filesUnder, importsOf, textOf } from '../../support/sources';
+
+const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
+
+describe('opening traces', () => {
+  let lines: string[];
+  const opened = (env: NodeJS.ProcessEnv) => openTracing(env, pino({}, { write: (line) => lines.push(line) }));
+
+  beforeEach(() => {
+    lines = [];
+  });
+
+  for (const [title, env] of [
+    ['no collector is named', {}],
+    ['the collector is an empty text', { OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
+    ['the SDK is disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }],
+    ['the exporter is none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }],
+  ] as const)
+    it(`opens nothing where ${title}`, () => {
+      expect(opened(env)).to.equal(undefined);
+      expect(lines).to.deep.equal([]);
+    });
+
+  for (const [title, env] of [
+    ['a collector is named', ENDPOINT],
+    ['a collector of traces is named', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/v1/traces' }],
+    ['the exporter is otlp, to the usual address', { OTEL_TRACES_EXPORTER: 'otlp' }],
+    ['the exporter is an empty text', { ...ENDPOINT, OTEL_TRACES_EXPORTER: '' }],
+  ] as const)
+    it(`opens them where ${title}`, async () => {
+      const tracing = opened(env);
+      expect(tracing).to.not.equal(undefined);
+      await tracing?.stop();
+    });
+
+  it('says that it knows no other exporter, and opens nothing', () => {
+    expect(opened({ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' })).to.equal(undefined);
+    expect(lines.join()).to.include('OTEL_TRACES_EXPORTER: expected otlp or none');
+  });
+
+  it('says that spans go over HTTP where gRPC is asked for', async () => {
+    await opened({ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })?.stop();
+    expect(lines.join()).to.include('OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported');
+  });
+
+  it('is the only way to OpenTelemetry: nothing else imports it, or the file that does', () => {
+    const ours = ['core', 'policies', 'plugins', 'cli'].flatMap((room) => filesUnder(room)).concat('server.ts');
+    const importing = (isMeant: (from: string) => boolean) =>
+      ours.filter((path) => path.endsWith('.ts') && importsOf(path, textOf(path)).some(({ from }) => isMeant(from)));
+    expect(importing((from) => from.startsWith('@opentelemetry/'))).to.deep.equal(['core/traces/open-telemetry.ts']);
+    expect(importing((from) => from.endsWith('/open-telemetry'))).to.deep.equal(['core/traces/open-tracing.ts']);
+    expect(textOf('core/traces/open-tracing.ts')).to.not.match(/^import .*open-telemetry/m);
+  });
+});
