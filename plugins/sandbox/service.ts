@@ -9,6 +9,7 @@ import { StartFailure } from '../../core/start-failure';
 import { type Books, openBooks } from './books/books';
 import { type Changes, openChanges } from './books/changes';
 import { DatabaseClock } from './books/database-clock';
+import { OperationSpans } from './books/operation-spans';
 import { Places } from './books/places';
 import type { Limits } from './life/limits';
 import type { Timings } from './life/timings';
@@ -27,6 +28,7 @@ export interface SandboxService {
   /** What time it is, for everything that is written or compared with what was: milliseconds since 1970, by the database's clock. */
   now(): number;
   readonly books: Books;
+  readonly spans: OperationSpans;
   readonly changes: Changes;
   /** The offerings of the configuration in force. */
   offerings(): readonly OfferedInstance[];
@@ -94,6 +96,7 @@ export function createService(
   const { database, log } = gateway;
   const changes = openChanges(database, log);
   const health = new SupplierHealth();
+  const spans = new OperationSpans(gateway.tracing);
   const clock = new DatabaseClock(database);
   const places = new Places({ database, drivers, now: clock.now, timings });
   const offeringsOf: SandboxService['offeringsOf'] = (section) =>
@@ -111,7 +114,8 @@ export function createService(
     limits,
     clock,
     now: clock.now,
-    books: openBooks(database, changes.announce, places),
+    books: spans.watching(openBooks(database, changes.announce, places)),
+    spans,
     changes,
     drivers,
     health,

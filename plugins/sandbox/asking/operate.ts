@@ -1,17 +1,18 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '../../../core/errors';
 import { beginOperation, finishOperation, type Timed } from '../books/store';
 import type { OperationType } from '../life/states';
 import { toCallerError } from '../suppliers/failure';
 import type { RunningSandbox } from './access';
 
-/** Does one thing in a running sandbox and writes down that it was done, or why not. @throws what the caller is told */
+/** Does one thing in a running sandbox and writes down that it was done, or why not. `headers` are those of the request. @throws what the caller is told */
 export async function operate<T>(
   timed: Timed,
   { sandbox }: RunningSandbox,
-  type: OperationType,
+  { type, headers }: { readonly type: OperationType; readonly headers: IncomingHttpHeaders },
   work: () => Promise<T>,
 ): Promise<T> {
-  const operationId = await beginOperation(timed, sandbox.id, { type });
+  const operationId = await beginOperation(timed, sandbox.id, { type, headers });
   try {
     const value = await work();
     await finishOperation(timed, operationId, { status: 'SUCCEEDED' });

@@ -1,16 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Knex } from 'knex';
 import { fail } from '../../../core/errors';
 import { newId } from '../../../core/ids';
 import { UUID } from '../../../core/storage/page';
 import type { Failure, Operation, Sandbox } from '../life/sandbox';
 import type { OperationType } from '../life/states';
+import type { OperationSpans } from './operation-spans';
 import { fromRow, toRow } from './rows';
 
-/** Rows, and the time that is written in them. */
+/** Rows, the time that is written in them, and the spans of what is done. */
 export interface Timed {
   readonly database: Knex;
   /** Milliseconds since 1970, by the database's clock. */
   now(): number;
+  readonly spans?: OperationSpans | undefined;
 }
 
 /** The account's own sandbox. One that is not accepted yet, or another account's, is not there. @throws SANDBOX_NOT_FOUND */
@@ -22,22 +25,31 @@ export async function findSandbox(database: Knex, accountId: string, id: string)
   return fromRow<Sandbox>(row);
 }
 
-/** Writes that something is being done in a running sandbox; it has been used. `finishOperation` closes it. */
+/** Writes that something is being done in a running sandbox; it has been used. `finishOperation` closes it. `headers` are those of the request. */
 export async function beginOperation(
   timed: Timed,
   sandboxId: string,
-  { type, cause = 'caller' }: { readonly type: OperationType; readonly cause?: string },
+  {
+    type,
+    cause = 'caller',
+    headers,
+  }: {
+    readonly type: OperationType;
+    readonly cause?: string;
+    readonly headers?: IncomingHttpHeaders | undefined;
+  },
 ): Promise<string> {
   const id = newId();
   const nowMs = timed.now();
   const times = { requestedAtMs: nowMs, startedAtMs: nowMs };
   await timed.database('sandbox_operations').insert(toRow({ id, sandboxId, type, status: 'RUNNING', cause, ...times }));
   await touchSandbox(timed, sandboxId);
+  timed.spans?.begin({ id, sandboxId, type }, headers);
   return id;
 }
 
 export async function finishOperation(
-  { database, now }: Timed,
+  { database, now, spans }: Timed,
   operationId: string,
   {
     status,
@@ -49,6 +61,7 @@ export async function finishOperation(
     readonly error?: Failure;
   },
 ): Promise<void> {
+  spans?.end(operationId, { status, error });
   await database('sandbox_operations')
     .where({ id: operationId })
     .whereIn('status', ['PENDING', 'RUNNING'])

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { fail } from '../../../core/errors';
 import { startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
@@ -7,7 +8,7 @@ import type { RunningSandbox } from '../asking/access';
 import { failureOf } from '../asking/operate';
 import type { Places } from '../books/places';
 import { fromRow } from '../books/rows';
-import { beginOperation, finishOperation } from '../books/store';
+import { beginOperation, finishOperation, type Timed } from '../books/store';
 import type { Sandbox } from '../life/sandbox';
 import { isFinal } from '../life/states';
 import type { SandboxService } from '../service';
@@ -34,6 +35,8 @@ export interface CommandRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | undefined;
   readonly background: boolean;
+  /** Of the request that asks for it. */
+  readonly headers?: IncomingHttpHeaders;
 }
 
 const WATCH_EVERY_MS = 10_000;
@@ -45,9 +48,10 @@ const LOOK_EVERY_MS = 250;
 /** Commands of this process tell their news. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
-export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> & {
-  readonly places: Pick<Places, 'own'>;
-};
+export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> &
+  Pick<Timed, 'spans'> & {
+    readonly places: Pick<Places, 'own'>;
+  };
 
 /** The commands of this process, and those of processes that went away. */
 export class Commands {
@@ -63,8 +67,11 @@ export class Commands {
 
   /** Starts a command; it goes on whoever asks, until its time is over. @throws COMMAND_INVALID, COMMAND_LIMIT and the supplier's refusals */
   async start(running: RunningSandbox, request: CommandRequest): Promise<LiveCommand> {
-    const { database, log, now, limits } = this.options;
-    const operationId = await beginOperation(this.options, running.sandbox.id, { type: 'EXEC' });
+    const { database, log, now, limits, spans } = this.options;
+    const operationId = await beginOperation(this.options, running.sandbox.id, {
+      type: 'EXEC',
+      headers: request.headers,
+    });
     const command = newCommand(running.sandbox.id, operationId, request, now());
     let started: RunningCommand;
     try {
@@ -79,7 +86,7 @@ export class Commands {
       throw shown;
     }
     const told = (id: string) => this.looks.tell(id);
-    const live = new LiveCommand(command, running, started, { database, log, now, told });
+    const live = new LiveCommand(command, running, started, { database, log, now, spans, told });
     this.#live.set(command.id, live);
     void live.ended.then(() => this.#live.delete(command.id));
     if (request.background) await finishOperation(this.options, operationId, { status: 'SUCCEEDED' });

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { describeFault } from '../../../core/thrown';
 import type { RunningSandbox } from '../asking/access';
-import { finishOperation } from '../books/store';
+import { finishOperation, type Timed } from '../books/store';
 import { InstanceGone, type RunningCommand } from '../suppliers/supplier';
 import { KeptOutput } from './kept-output';
 import { type Command, endCommand, writeOutput } from './store';
@@ -13,10 +13,8 @@ const WRITE_EVERY_MS = 50;
 const BYTES_PER_MS = 1_024;
 const KILL_AGAIN_AFTER_MS = 1_000;
 
-export interface LiveOptions {
-  readonly database: Knex;
+export interface LiveOptions extends Timed {
   readonly log: Logger;
-  now(): number;
   /** Something was written: whoever follows may read on. */
   readonly told: (commandId: string) => void;
 }

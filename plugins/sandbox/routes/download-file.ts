@@ -18,7 +18,7 @@ export function downloadFileRoute(service: InsideService): Route {
       const path = requiredPath(readQuery(query, PATH).path);
       const file = await withFiles(
         service,
-        { accountId: key.accountId, sandboxId: params['id'] },
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
         'FILE_READ',
         ({ driver, reference }) => driver.files.read(reference, path),
       );

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { type ErrorCode, fail } from '../../../core/errors';
 import { type Reader, reader } from '../../../core/http/query';
 import { object, shape } from '../../../core/http/shape';
@@ -30,6 +31,8 @@ export const WRITTEN = {
 interface SandboxPlace {
   readonly accountId: string;
   readonly sandboxId: string | undefined;
+  /** Of the request. */
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** Refuses before the body is read what no body can make right. @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, NOT_SUPPORTED */
@@ -41,13 +44,13 @@ export async function requireFiles(service: InsideService, { accountId, sandboxI
 /** What the endpoints of files begin with. @throws NOT_SUPPORTED and what `openRunning` throws */
 export async function withFiles<T>(
   service: InsideService,
-  { accountId, sandboxId }: SandboxPlace,
+  { accountId, sandboxId, headers }: SandboxPlace,
   type: OperationType,
   work: (running: RunningSandbox) => Promise<T>,
 ): Promise<T> {
   const running = await openRunning(service, accountId, sandboxId ?? '');
   if (!running.sandbox.offering.capabilities.files) throw fail('NOT_SUPPORTED');
-  return operate(service, running, type, () => work(running));
+  return operate(service, running, { type, headers }, () => work(running));
 }
 
 /**

@@ -31,11 +31,11 @@ export function listFilesRoute(service: InsideService): Route {
     query: FILTERS,
     answers: { 200: { description: 'What is there.', schema: LIST } },
     errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, _request, response) => {
+    handle: async ({ key, params, query }, request, response) => {
       const { path = '.', depth = 2 } = readQuery(query, FILTERS);
       const items = await withFiles(
         service,
-        { accountId: key.accountId, sandboxId: params['id'] },
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
         'FILE_LIST',
         ({ driver, reference }) => driver.files.list(reference, path, depth),
       );

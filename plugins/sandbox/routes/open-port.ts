@@ -23,8 +23,11 @@ export function openPortRoute(service: InsideService): Route {
       const running = await openRunning(service, key.accountId, params['id'] ?? '');
       if (!running.sandbox.offering.capabilities.ports) throw fail('NOT_SUPPORTED');
       const place = { sandboxId: running.sandbox.id, port };
-      const { token, expiresAtMs } = await operate(service, running, 'PORT_EXPOSE', () =>
-        issueToken(service, place, key),
+      const { token, expiresAtMs } = await operate(
+        service,
+        running,
+        { type: 'PORT_EXPOSE', headers: request.headers },
+        () => issueToken(service, place, key),
       );
       sendJson(response, 200, {
         port,

@@ -31,12 +31,12 @@ export function readFileRoute(service: InsideService): Route {
     query: FILTERS,
     answers: { 200: { description: 'The file.', schema: FILE } },
     errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, _request, response) => {
+    handle: async ({ key, params, query }, request, response) => {
       const { path: asked, encoding = 'utf8' } = readQuery(query, FILTERS);
       const path = requiredPath(asked);
       const bytes = await withFiles(
         service,
-        { accountId: key.accountId, sandboxId: params['id'] },
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
         'FILE_READ',
         (running) => readWhole(running, path, encoding),
       );

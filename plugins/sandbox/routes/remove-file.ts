@@ -13,11 +13,11 @@ export function removeFileRoute(service: InsideService): Route {
     query: PATH,
     answers: { 204: { description: 'It is gone.' } },
     errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, _request, response) => {
+    handle: async ({ key, params, query }, request, response) => {
       const path = requiredPath(readQuery(query, PATH).path);
       await withFiles(
         service,
-        { accountId: key.accountId, sandboxId: params['id'] },
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
         'FILE_DELETE',
         ({ driver, reference }) => driver.files.remove(reference, path),
       );

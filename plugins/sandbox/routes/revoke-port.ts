@@ -13,11 +13,11 @@ export function revokePortRoute(service: InsideService): Route {
     summary: 'Closes a port: its tokens open nothing any more, and what is open ends.',
     answers: { 204: { description: 'It is closed.' } },
     errors: ['SANDBOX_NOT_FOUND', 'PORT_INVALID'],
-    handle: async ({ key, params }, _request, response) => {
+    handle: async ({ key, params }, request, response) => {
       const port = readPort(params['port']);
       const { id } = await findSandbox(service.database, key.accountId, params['id'] ?? '');
       if (await revokeTokens(service.database, { sandboxId: id, port })) {
-        const operationId = await beginOperation(service, id, { type: 'PORT_REVOKE' });
+        const operationId = await beginOperation(service, id, { type: 'PORT_REVOKE', headers: request.headers });
         await finishOperation(service, operationId, { status: 'SUCCEEDED' });
       }
       await service.ports.endRevoked();

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
@@ -67,9 +67,9 @@ export function runCommandRoute(service: InsideService): Route {
       const body = checkText(await read(request, visit));
       const running = await openRunning(service, accountId, params['id'] ?? '');
       if (request.headers.accept?.includes('text/event-stream') === true) {
-        return runFollowed(service, running, commandOf(body), response);
+        return runFollowed(service, running, commandOf(body, request), response);
       }
-      const live = await service.commands.start(running, commandOf(body));
+      const live = await service.commands.start(running, commandOf(body, request));
       if (body.background) return sendJson(response, 201, commandView(live.command, NOTHING_YET));
       const ended = await Promise.race([live.ended, untilDraining(service, live)]);
       const output = { stdout: live.output.text('stdout'), stderr: live.output.text('stderr') };
@@ -78,7 +78,7 @@ export function runCommandRoute(service: InsideService): Route {
   };
 }
 
-function commandOf(body: Body): CommandRequest {
+function commandOf(body: Body, { headers }: IncomingMessage): CommandRequest {
   return {
     command: body.command,
     timeoutSeconds: body.timeoutSeconds ?? (body.background ? undefined : TIMEOUT_SECONDS),
@@ -86,6 +86,7 @@ function commandOf(body: Body): CommandRequest {
     env: body.env ?? {},
     stdin: body.stdin,
     background: body.background,
+    headers,
   };
 }
 

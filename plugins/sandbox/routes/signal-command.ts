@@ -43,7 +43,9 @@ export function signalCommandRoute(service: InsideService): Route {
       const isRunning = status === 'RUNNING';
       if (isRunning) {
         const { driver, reference } = running;
-        await operate(service, running, 'SIGNAL', () => driver.signal(reference, commandId, signal));
+        await operate(service, running, { type: 'SIGNAL', headers: request.headers }, () =>
+          driver.signal(reference, commandId, signal),
+        );
       }
       sendJson(response, 200, { commandId, signal, noop: !isRunning });
     },

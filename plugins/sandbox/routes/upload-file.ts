@@ -21,7 +21,7 @@ export function uploadFileRoute(service: InsideService): Route {
     errors: FILE_ERRORS,
     handle: async (visit, request, response) => {
       const path = requiredPath(readQuery(visit.query, PATH).path);
-      const place = { accountId: visit.accountId, sandboxId: visit.params['id'] };
+      const place = { accountId: visit.accountId, sandboxId: visit.params['id'], headers: request.headers };
       await requireFiles(service, place);
       const bytes = await readFile(request, visit);
       await withFiles(service, place, 'FILE_WRITE', ({ driver, reference }) =>

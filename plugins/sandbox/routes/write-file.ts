@@ -33,7 +33,7 @@ export function writeFileRoute(service: InsideService): Route {
     answers: WRITTEN,
     errors: FILE_ERRORS,
     handle: async (visit, request, response) => {
-      const place = { accountId: visit.accountId, sandboxId: visit.params['id'] };
+      const place = { accountId: visit.accountId, sandboxId: visit.params['id'], headers: request.headers };
       await requireFiles(service, place);
       const { path, content, encoding } = await read(request, visit);
       const bytes = decode(content, encoding);

@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { TestCollector } from '../support/collector';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { findProgram } from '../support/programs';
+import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { until } from '../support/until';
+
+const OUTPUT = 'output that no collector may see';
+const SECRET = 'a variable that no collector may see';
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const SPAN = 'b7ad6b7169203331';
+
+describe('Traces of sandboxes', function () {
+  this.timeout(60_000);
+  let collector: TestCollector;
+  let gateway: TestGateway;
+  let key: string;
+  let id: string;
+
+  before(async () => {
+    findProgram('bwrap');
+    collector = await TestCollector.start();
+    gateway = await startGateway({
+      ...SANDBOX_GATEWAY,
+      env: { OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    });
+    ({ key } = await gateway.newCustomer('5'));
+    ({ id } = await createSandbox(gateway, key, creation('traced')));
+    await waitForState(gateway, key, id, 'RUNNING');
+  });
+  after(async () => {
+    await gateway?.stop();
+    await collector?.stop();
+  });
+
+  const spanOf = (operation: string) =>
+    until(`the span of ${operation}`, () =>
+      collector.spans.find(({ attributes }) => attributes['tollgate.operation'] === operation),
+    );
+
+  it('have a span of a creation, from its request to the running instance', async () => {
+    const span = await spanOf('CREATE');
+    expect(span).to.include({ name: 'sandbox CREATE', kind: 'internal', hasFailed: false, parentSpanId: undefined });
+    expect(span.attributes).to.include({ 'tollgate.sandbox_id': id, 'tollgate.operation_status': 'SUCCEEDED' });
+    expect(span.endMs).to.be.greaterThan(span.startMs);
+  });
+
+  it('have a span of a command, for as long as it runs, in the trace of its client', async () => {
+    const headers = { traceparent: `00-${TRACE}-${SPAN}-01` };
+    const body = { command: `sleep 0.2; echo '${OUTPUT}'; exit 7`, env: { SECRET } };
+    const { json } = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, headers, body });
+    expect(json).to.include({ exitCode: 7, stdout: `${OUTPUT}\n` });
+    const span = await spanOf('EXEC');
+    expect(span).to.include({ traceId: TRACE, parentSpanId: SPAN, hasFailed: false });
+    expect(span.endMs - span.startMs).to.be.at.least(200);
+    expect(span.attributes['tollgate.operation_id']).to.be.a('string');
+  });
+
+  it('have a span of an operation that fails, with its code', async () => {
+    const path = '/workspace/a-name-that-no-collector-may-see';
+    const answer = await gateway.call(`/v1/sandboxes/${id}/files?path=${path}`, { method: 'GET', key });
+    expect(answer.status).to.equal(404);
+    const span = await spanOf('FILE_READ');
+    expect(span.hasFailed).to.equal(true);
+    expect(span.attributes).to.include({ 'error.type': 'FILE_NOT_FOUND', 'tollgate.operation_status': 'FAILED' });
+  });
+
+  it('have a span of its end, and nothing of commands, output, variables, paths and keys', async () => {
+    await terminate(gateway, key, id);
+    await spanOf('TERMINATE');
+    const sent = Buffer.concat(collector.bodies).toString('utf8');
+    for (const secret of [SECRET, OUTPUT, 'sleep', 'a-name-that-no', '/workspace', key, 'sk-svc-'])
+      expect(sent).to.not.include(secret);
+  });
+});
