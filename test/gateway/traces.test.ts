@@ -373,17 +373,18 @@ describe('Traces that are set otherwise', function () {
     expect(await gateway.stop()).to.equal(0);
   });
 
-  it('keep none where the ratio is 0, and all where it is 1, whatever the client says', async () => {
-    for (const [ratio, count] of [
-      ['0', 0],
-      ['1', 6],
-    ] as const) {
+  for (const [ratio, count] of [
+    ['0', 0],
+    ['1', 6],
+  ] as const)
+    it(`have ${count} spans of three calls where the ratio is ${ratio}`, async () => {
       const sampler = { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: ratio };
       const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...sampler }, 3);
+      const sampled = upstream.calls.map(({ headers }) => String(headers['traceparent']).endsWith('-01'));
+      expect(sampled).to.deep.equal([count > 0, count > 0, count > 0]);
       expect(await gateway.stop()).to.equal(0);
       expect(collector.spans).to.have.lengthOf(count);
-    }
-  });
+    });
 
   it('are sent when the process ends', async () => {
     const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' }, 4);
@@ -405,6 +406,13 @@ describe('Traces that are set otherwise', function () {
       expect(await gateway.stop()).to.equal(0);
       expect(gateway.output().split('the collector does not take spans')).to.have.lengthOf(2);
     });
+
+  it('are given up when a process has ended its calls and the collector is silent', async () => {
+    collector.answers = 'silent';
+    const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' });
+    expect(await gateway.stop()).to.equal(0);
+    expect(gateway.output()).to.include('the last spans may not have reached the collector');
+  });
 
   it('tell when a collector that was away takes spans again', async () => {
     const port = Number(new URL(collector.url).port);

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
+import { TestCollector } from '../support/collector';
 import { freePort } from '../support/free-port';
 import { failToStart, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { settlesWithin, until } from '../support/until';
@@ -35,12 +36,12 @@ after(() => upstream?.stop());
 /** Aborted at the end of each test: callers that a failed one leaves would call for ever. */
 let callers = new AbortController();
 
-async function start(): Promise<TestGateway> {
+async function start(env: NodeJS.ProcessEnv = {}): Promise<TestGateway> {
   const gateway = await startGateway({
     stores: 'real',
     upstreams: { acme: { url: upstream.url, timeouts: { connect: '30s', headers: '60s', idle: '60s' } } },
     system: { ledger: { leaseSeconds: LEASE_SECONDS } },
-    env: { WORKERS: '2', ADMIN_PORT: String(await freePort()) },
+    env: { WORKERS: '2', ADMIN_PORT: String(await freePort()), ...env },
   });
   await bothServe(gateway);
   return gateway;
@@ -258,6 +259,23 @@ describe('Two workers', function () {
       await until('the admin listener is served', async () => (await both.admin('GET', '/metrics')).status === 200);
       await bothServe(both);
     }
+  });
+});
+
+describe('Traces of two workers', function () {
+  this.timeout(180_000);
+
+  it('come from both, to the last span before they end', async () => {
+    const collector = await TestCollector.start();
+    const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' });
+    const { key } = await traced.newCustomer('10');
+    const call = () => traced.call(PATH.messages, { key, headers: ANEW, body: ask() });
+    const answers = await Promise.all(Array.from({ length: 40 }, call));
+    expect(answers.filter(({ status }) => status !== 200)).to.deep.equal([]);
+    expect(await traced.stop()).to.equal(0);
+    await collector.stop();
+    expect(collector.spans).to.have.lengthOf(80);
+    expect(new Set(collector.spans.map(({ resource }) => resource['process.pid']))).to.have.lengthOf(2);
   });
 });
 
