@@ -93,7 +93,8 @@ export async function attempt(
 /** The call with what tells the upstream which trace it belongs to. */
 function withTrace(asked: UpstreamCall, { traceContext }: Upstream, trace: TraceHeaders | undefined): UpstreamCall {
   if (trace === undefined || traceContext === false) return asked;
-  return { ...asked, headers: { ...asked.headers, ...trace } };
+  // In Node 20 a spread that adds members takes ten times as long.
+  return Object.assign({}, asked, { headers: Object.assign({}, asked.headers, trace) });
 }
 
 /** A call of many inputs asks for an answer of any length: no upstream is at fault, and another one would answer at the same length. */

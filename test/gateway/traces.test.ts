@@ -48,10 +48,14 @@ describe('Traces', function () {
         chat: { url: second.url, adapter: 'chat', timeouts, models: { translated: {} } },
         secluded: { url: second.url, timeouts, traceContext: false, models: { secluded: {} } },
         socket: { url: second.url, timeouts, webSocket: true, models: { socket: {} } },
+        own: { url: first.url, timeouts, models: { mirrored: {} } },
+        mirror: { url: second.url, timeouts, models: { mirrored: {} } },
       },
       system: { ejection: { consecutiveFailures: 100 } },
       configure: (config) => {
         setPolicy(config, 'failover', { midStream: 'continue' }, 'quality');
+        const change = { upstreams: { model: 'mirrored', add: ['mirror'] } };
+        config['rollouts'] = { 'to-mirror': { change, stages: [{ share: 0, hold: '1h' }], shadow: 100 } };
       },
       env: {
         ...QUICKLY,
@@ -254,6 +258,25 @@ describe('Traces', function () {
       expect(own.hasFailed).to.equal(false);
       expect(own.attributes).to.include({ 'http.response.status_code': status, 'error.type': code });
     }
+  });
+
+  it('have a span of the mirror of a call, below that of the call', async () => {
+    first.always(messagesAnswer({ usage: USAGE }));
+    second.always(messagesAnswer({ usage: { input: 5_000, output: 1_000 } }));
+    const answer = await call({ model: 'mirrored' });
+    const requestId = answer.headers['x-svc-request-id'];
+    const spans = await collector.trace(3, ({ attributes }) => attributes['tollgate.request_id'] === requestId);
+    const own = spans.find(({ kind }) => kind === 'server');
+    const mirror = spans.find(({ attributes }) => attributes['tollgate.attempt'] === 0);
+    expect(mirror).to.include({ parentSpanId: own?.spanId, hasFailed: false });
+    expect(mirror?.attributes).to.include({
+      'tollgate.upstream': 'mirror',
+      'tollgate.outcome': 'answered',
+      'gen_ai.usage.input_tokens': 5_000,
+      'tollgate.upstream_cost_usd': 0.03,
+    });
+    expect(own?.attributes).to.include({ 'tollgate.attempts': 1, 'gen_ai.usage.input_tokens': 1_200 });
+    expect((await second.call(1)).headers['traceparent']).to.equal(`00-${own?.traceId}-${mirror?.spanId}-01`);
   });
 
   it('continue the trace of the client, and are continued by upstreams', async () => {
