@@ -9,8 +9,10 @@ import { setDefaultHighWaterMark } from 'node:stream';
 import { openApiKeys } from './core/accounts/identify';
 import { startSweeper } from './core/accounts/sweeper';
 import { readAdminToken } from './core/api/admin-token';
+import { logRequests } from './core/api/request-ended';
 import type { Route } from './core/api/route';
 import { AnswerStore } from './core/calls/answer-store';
+import { watchCalls } from './core/calls/call-ended';
 import { startKeptObjects } from './core/calls/kept-objects';
 import { OpenCalls } from './core/calls/open-calls';
 import { startRefusedCalls } from './core/calls/refused-calls';
@@ -48,6 +50,7 @@ import { createSettler } from './core/ledger/settler';
 import { openSpool, type Spool } from './core/ledger/spool/spool';
 import { openSpoolFolder } from './core/ledger/spool/spool-folder';
 import { countLeftOpen } from './core/left-open';
+import { LineLog } from './core/line-log';
 import { log } from './core/log';
 import { parseUsd } from './core/money';
 import { startUsageRollUp } from './core/records/usage-roll-up';
@@ -57,6 +60,7 @@ import { LiveRollouts } from './core/rollouts/live-rollouts';
 import { announce, factsOf } from './core/serving/announce';
 import { readArguments } from './core/serving/arguments';
 import { explain } from './core/serving/explain';
+import { exposeOwnAccounts, exposeProcess } from './core/serving/expose-process';
 import { startExpressGateway } from './core/serving/express-gateway';
 import { openFrontDoor } from './core/serving/front-door';
 import { loadPlugins } from './core/serving/load-plugins';
@@ -192,7 +196,11 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   (await rotation.prepare(live.current.catalog))();
   live.take(({ catalog }) => rotation.prepare(catalog));
   const draining = new AbortController();
-  const openCalls = new OpenCalls();
+  const lines = new LineLog(system.log.calls);
+  logRequests(lines);
+  const openCalls = new OpenCalls(watchCalls(lines));
+  exposeProcess({ openCalls, leases, database });
+  if (primary === undefined) exposeOwnAccounts(system.metrics.accounts);
   const parts = {
     ledger,
     database,
@@ -314,7 +322,16 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
     stopOnSignal(stop, log);
     whenUncaught = stopOnFault(stop, log);
   } else {
-    const stopWorker = serveAsWorker(primary, { servers, live, leaveSockets, none, stop, facts, log });
+    const stopWorker = serveAsWorker(primary, {
+      servers,
+      live,
+      leaveSockets,
+      none,
+      stop,
+      facts,
+      mostAccounts: system.metrics.accounts,
+      log,
+    });
     whenUncaught = stopOnFault(stopWorker, log);
   }
 }

@@ -95,6 +95,8 @@ export type Route = {
   readonly anyHost?: true;
   /** It is there in processes that serve nobody (`ROLE=worker`) too: it says how the process is. */
   readonly inWorkers?: true;
+  /** Programs ask for it all the time: only its refusals have a line in the log. */
+  readonly isAskedOften?: true;
 } & (
   | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
   /** Of the console, and in docs/console.md instead of the OpenAPI document: what its page asks before anybody has signed in, … */

@@ -8,6 +8,7 @@ import { log as standardLog } from '../log';
 import { beginConsoleAnswer, refuseOtherSites } from '../sign-in/console-requests';
 import type { Session } from '../sign-in/sessions';
 import { describeFault } from '../thrown';
+import { type RequestFacts, requestEnded } from './request-ended';
 import type { Handler, Route, UpgradeHandler, Visit } from './route';
 import { RouteTable } from './route-table';
 import { toGatewayError } from './thrown';
@@ -54,11 +55,12 @@ export function compileRoutes(routes: readonly Route[]): Router {
       const found = table.find(request.method ?? 'GET', pathOf(request));
       if (found === undefined) return false;
       const visit = toVisit(request, 'params' in found ? found.params : {});
+      const facts = requestFacts(visit, 'route' in found ? found.route : undefined);
       const serveRoute: Handler = async (visited) => {
         if ('allow' in found) throw methodNotAllowed(found.allow);
-        await answer(found.route, visited, request, response, options);
+        await answer(found.route, visited, facts, request, response, options);
       };
-      await serveVisit(visit, serveRoute, request, response, options.log);
+      await serveVisit(visit, serveRoute, request, response, { facts, log: options.log });
       return true;
     },
   };
@@ -69,22 +71,27 @@ export function toVisit(request: IncomingMessage, params: Visit['params']): Omit
   return { id: newRequestId(), path, query: new URLSearchParams(query.join('?')), params };
 }
 
+export function requestFacts({ id }: Pick<Visit, 'id'>, route: RequestFacts['route']): RequestFacts {
+  return { id, startedMs: performance.now(), route };
+}
+
 /** Runs a handler; what it throws is rendered through the error catalogue. Never rejects. */
 export async function serveVisit(
   visit: Omit<Visit, 'onEnd'>,
   handle: Handler,
   request: IncomingMessage,
   response: ServerResponse,
-  log: Logger = standardLog,
+  { facts, log = standardLog }: { readonly facts: RequestFacts; readonly log?: Logger | undefined },
 ): Promise<void> {
   setRequestId(response, visit.id);
   const endings: (() => void)[] = [];
   try {
     await handle({ ...visit, onEnd: (work) => endings.push(work) }, request, response);
   } catch (error) {
-    render(error, visit.id, request, response, log);
+    facts.errorCode = render(error, visit.id, request, response, log);
   } finally {
     for (const work of endings) work();
+    requestEnded(facts, request, response);
   }
 }
 
@@ -96,6 +103,7 @@ export function confirmedKey(keys: ApiKeys): (request: IncomingMessage) => Promi
 async function answer(
   route: Route,
   visit: Visit,
+  facts: RequestFacts,
   request: IncomingMessage,
   response: ServerResponse,
   { identify, signedIn }: ServeOptions,
@@ -104,6 +112,8 @@ async function answer(
   if (route.auth === 'key') {
     if (identify === undefined) throw new Error(`${route.path} needs a key, and this listener cannot identify one`);
     const key = await identify(request);
+    facts.keyId = key.keyId;
+    facts.accountId = key.accountId;
     return route.handle({ ...visit, accountId: key.accountId, key }, request, response);
   }
   beginConsoleAnswer(response);
@@ -111,6 +121,7 @@ async function answer(
   if (route.auth === 'page') return route.handle(visit, request, response);
   if (signedIn === undefined) throw new Error(`${route.path} needs a session, and this listener cannot find one`);
   const session = await signedIn(request);
+  facts.accountId = session.user.accountId;
   await route.handle({ ...visit, accountId: session.user.accountId, session }, request, response);
 }
 
@@ -119,21 +130,23 @@ function methodNotAllowed(allow: readonly string[]): GatewayError {
   return fail('METHOD_NOT_ALLOWED', { message: `This address answers to ${methods}.`, headers: { allow: methods } });
 }
 
+/** Returns the code that the client is told. */
 function render(
   error: unknown,
   requestId: string,
   request: IncomingMessage,
   response: ServerResponse,
   log: Logger,
-): void {
+): string | undefined {
   // The client has left: nobody to tell, and what was thrown is most often the news of that.
   if (response.destroyed || (response.socket?.destroyed ?? true)) {
     response.destroy();
-    return;
+    return undefined;
   }
   const shown = toGatewayError(error);
   if (shown.code === 'INTERNAL_ERROR') log.error({ requestId, error: describeFault(error) }, 'a handler failed');
   // Half an answer must not end as if it were whole.
   if (response.headersSent) response.destroy();
   else sendError(request, response, shown, requestId);
+  return shown.code;
 }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { checkHead } from '../http/request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
 import type { OwnHosts, UpgradeHandler, Visit } from './route';
-import { type Router, serveVisit, toVisit } from './router';
+import { type Router, requestFacts, serveVisit, toVisit } from './router';
 
 /**
  * A server with a listener for upgrades is handed every request that asks for one. Those that nobody upgrades, such as a call
@@ -61,17 +61,24 @@ function takerOf(
   return isDirectHost(host) ? undefined : routes.upgradeOf(pathOf(request));
 }
 
+const SWITCHING_PROTOCOLS = 101;
+/** Upgrades have paths of their own, which a plugin may leave to its users. */
+const UPGRADE = { path: 'upgrade' };
+
 async function upgrade({ take, params }: Taker, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   const response = new ServerResponse(request);
   response.assignSocket(socket as never);
   response.shouldKeepAlive = false;
+  // Unless it answers with another one.
+  response.statusCode = SWITCHING_PROTOCOLS;
   response.once('finish', () => {
     // The end of a connection that nobody reads is never noticed, and its descriptor stays open.
     socket.resume();
     socket.end();
   });
   const handle = (visit: Visit) => take(visit, request, socket, head, response);
-  await serveVisit(toVisit(request, params), handle, request, response);
+  const visit = toVisit(request, params);
+  await serveVisit(visit, handle, request, response, { facts: requestFacts(visit, UPGRADE) });
 }
 
 /** The same bytes without the wish, read once more by the server. */

@@ -225,6 +225,7 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   createdAt: true,
   startedMs: true,
   protocol: true,
+  method: true,
   path: true,
   facts: true,
   foretold: true,
@@ -275,6 +276,10 @@ export interface CallFacts {
   firstTokenMs: number | undefined;
   /** Of an unstreamed answer, until all of it was there. */
   wholeMs: number | undefined;
+  /** How long the call has waited for others: for the client's body, and for upstreams to begin their answers. */
+  waitedMs: number;
+  /** What else its time was until the head of an upstream's answer was written: the gateway's own. */
+  addedMs: number | undefined;
   readonly routing: RoutingFacts;
   /** failover: every request to an upstream, in order, as vendors charge for them. */
   readonly made: MadeAttempt[];
@@ -283,6 +288,9 @@ export interface CallFacts {
   /** model-request: the session and the agent that it belongs to, as they are recorded. */
   sessionId: string | undefined;
   agentId: string | undefined;
+  /** reserve-settle: how it was charged, and for what; undefined where there was no reservation. */
+  billing: Ending['billing'] | undefined;
+  usage: Usage | undefined;
   /** What was charged for it. */
   costE8: bigint;
   /** What it was charged for; undefined where nothing was charged. */
@@ -307,6 +315,7 @@ export class Call implements Partial<CallFields> {
   /** Monotonic, for durations. */
   readonly startedMs = performance.now();
   readonly protocol: Protocol;
+  readonly method: string;
   /** Path without query. */
   readonly path: string;
   readonly facts: CallFacts = {
@@ -320,6 +329,8 @@ export class Call implements Partial<CallFields> {
     errorCode: undefined,
     firstTokenMs: undefined,
     wholeMs: undefined,
+    waitedMs: 0,
+    addedMs: undefined,
     routing: {
       candidates: [],
       of: 0,
@@ -332,6 +343,8 @@ export class Call implements Partial<CallFields> {
     reservationId: undefined,
     sessionId: undefined,
     agentId: undefined,
+    billing: undefined,
+    usage: undefined,
     costE8: 0n,
     charged: undefined,
     upstreamCostE8: 0n,
@@ -377,6 +390,7 @@ export class Call implements Partial<CallFields> {
     response: ServerResponse,
     readonly foretold: Foretold = {},
   ) {
+    this.method = request.method ?? '';
     const url = request.url ?? '/';
     const query = url.indexOf('?');
     this.path = query === -1 ? url : url.slice(0, query);

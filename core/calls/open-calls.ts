@@ -1,14 +1,26 @@
 import type { Call } from './call';
+import type { CallEnded } from './call-ended';
 
 /** The calls of this process that have not ended. */
 export class OpenCalls {
   readonly #calls = new Set<Call>();
   #whenNone: (() => void) | undefined;
 
+  constructor(private readonly ended: CallEnded = () => undefined) {}
+
+  /** How many there are, and how many of them have a stream as their answer. */
+  count(): { readonly calls: number; readonly streams: number } {
+    let streams = 0;
+    for (const { answer } of this.#calls) if (answer?.kind === 'stream') streams += 1;
+    return { calls: this.#calls.size, streams };
+  }
+
+  /** What is done first here is done last at the call's end. */
   add(call: Call): Call {
     this.#calls.add(call);
     call.onEnd(() => {
       this.#calls.delete(call);
+      this.ended(call);
       if (this.#calls.size === 0) this.#whenNone?.();
     });
     return call;

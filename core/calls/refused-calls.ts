@@ -1,8 +1,10 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
 import { isDatabaseUnavailable } from '../database-reach';
 import { insertUsage } from '../ledger/outbox/rows';
 import { startLoop } from '../loop';
+import { metrics } from '../metrics';
 import { SummedRefusals } from './summed-refusals';
 import type { UsageRecord } from './usage-record';
 
@@ -14,6 +16,12 @@ export interface RefusedCalls {
   add(record: UsageRecord): void;
   close(): Promise<void>;
 }
+
+const droppedRecords = new Counter({
+  name: 'tollgate_usage_records_dropped_total',
+  help: 'Usage records of refused calls that were not written, because the database was away or too slow for them.',
+  registers: [metrics],
+});
 
 export interface RefusedCallsOptions {
   readonly database: Knex;
@@ -30,6 +38,10 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
   const second = () => Math.floor(nowMs() / 1_000);
   let waiting: UsageRecord[] = [];
   let dropped = 0;
+  const drop = (records: number) => {
+    dropped += records;
+    droppedRecords.inc(records);
+  };
 
   const write = async (finished: readonly UsageRecord[]) => {
     const batch = [...waiting, ...finished];
@@ -44,7 +56,7 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
         );
       dropped = 0;
     } catch (error) {
-      dropped += batch.length;
+      drop(batch.length);
       if (!isDatabaseUnavailable(error))
         log.warn({ reason: String(error) }, 'usage records of refused calls could not be written');
     }
@@ -63,7 +75,7 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
       const becomes = isOneOfManyAlike(record) ? sums.add(record, second()) : 'single';
       if (becomes === 'summed') return;
       if (becomes === 'single' && waiting.length < maxWaiting) waiting.push(record);
-      else dropped += 1;
+      else drop(1);
     },
     close: async () => {
       await loop.stop();

@@ -795,6 +795,38 @@ export const SYSTEM_SCHEMA = {
         },
       },
     },
+    log: {
+      description: 'What the log says beside what an operator has to know.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        calls: {
+          description:
+            'Which share of calls, and of requests of our own API, has a line at the level info; those that fail always have one. 0 is none at all.',
+          type: 'number',
+          minimum: 0,
+          maximum: 1,
+          default: 1,
+        },
+      },
+    },
+    metrics: {
+      description: 'What `GET /metrics` of the admin listener shows.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        accounts: {
+          description:
+            'So many accounts have series of their own: those that spend most. All others are added up as `other`.',
+          type: 'integer',
+          minimum: 0,
+          maximum: 1_000,
+          default: 50,
+        },
+      },
+    },
     watchConfig: {
       description: 'gateway.config.yml is reloaded when it changes; a file with mistakes is refused, and said so.',
       type: 'boolean',

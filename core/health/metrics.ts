@@ -18,7 +18,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
     },
   });
   new Gauge({
-    name: 'tollgate_upstream_first_token_ms',
+    name: 'tollgate_upstream_first_token_seconds',
     help: 'Moving estimate of the time to the first content of streams.',
     labelNames: ['upstream'],
     aggregator: 'average',
@@ -26,7 +26,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
     collect() {
       this.reset();
       for (const { name, latencies } of health.upstreams())
-        if (latencies.stream.value !== undefined) this.set({ upstream: name }, latencies.stream.value);
+        if (latencies.stream.value !== undefined) this.set({ upstream: name }, latencies.stream.value / 1_000);
     },
   });
   new Gauge({

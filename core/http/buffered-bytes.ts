@@ -32,13 +32,17 @@ const LIMITS: BufferLimits = { mostBytes: 268_435_456, mostBytesOfAccount: 67_10
  */
 export class BufferedBytes {
   readonly #limits: BufferLimits;
-  /** Bytes that have arrived. */
   #bytes = 0;
   /** Bytes that have arrived or are announced, by account. */
   readonly #bytesOfAccounts = new Map<string, number>();
 
   constructor(limits = LIMITS) {
     this.#limits = limits;
+  }
+
+  /** Bytes that have arrived. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /**

@@ -16,6 +16,8 @@ export interface Leases {
   /** The call is open: its hold is renewed until it is untracked. */
   track(payer: Payer, rid: string): void;
   untrack(rid: string): void;
+  /** How many holds there are. */
+  count(): number;
   /** Resolves when every open call has said how it ended, or after that long. */
   none(withinMs: number): Promise<void>;
   readonly stop: Stop;
@@ -104,6 +106,7 @@ export function startLeases(options: LeasesOptions): Leases {
     untrack: (rid) => {
       leases.delete(rid);
     },
+    count: () => leases.size,
     none: async (withinMs) => {
       const deadline = performance.now() + withinMs;
       while (leases.size > 0 && performance.now() < deadline) await sleep(LOOK_MS);

@@ -1,7 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type AdminToken, showsToken } from '../api/admin-token';
+import { requestEnded } from '../api/request-ended';
 import type { OwnHosts, Route } from '../api/route';
-import { compileRoutes, confirmedKey, serveVisit, toVisit } from '../api/router';
+import { compileRoutes, confirmedKey, requestFacts, serveVisit, toVisit } from '../api/router';
 import { takeUpgrades } from '../api/upgrades';
 import { WrongAdminTokens } from '../api/wrong-admin-tokens';
 import { isSocketPath } from '../catalog/protocols';
@@ -66,7 +67,8 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
       const host = hostOf(request);
       const owner = hosts.find(({ owns }) => owns(host));
       if (owner !== undefined) {
-        void serveVisit(toVisit(request, {}), owner.handle, request, response);
+        const visit = toVisit(request, {});
+        void serveVisit(visit, owner.handle, request, response, { facts: requestFacts(visit, OF_HOST) });
         return undefined;
       }
       if (cors !== undefined && !isOfConsole(request) && cors(request, response)) return undefined;
@@ -116,8 +118,13 @@ function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): bo
 
 const READ_ONLY = "Express Gateway's own admin API is read-only here: change gateway.config.yml instead.";
 
+/** What comes to a host of a plugin is a plugin's own, and so are its paths. */
+const OF_HOST = { path: 'host' };
+
 function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {
-  sendError(request, response, error, newRequestId());
+  const id = newRequestId();
+  sendError(request, response, error, id);
+  requestEnded({ ...requestFacts({ id }, undefined), errorCode: error.code }, request, response);
 }
 
 function notFound(request: IncomingMessage): GatewayError {

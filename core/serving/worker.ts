@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { ACCOUNT_SUMS, type AccountSums } from '../calls/account-sums';
 import type { LiveConfiguration } from '../configuration/live-configuration';
 import { metrics, readMetricsFrom } from '../metrics';
+import type { MetricsAsJson } from '../summed-metrics';
 import { describeFault } from '../thrown';
 import type { Facts } from './announce';
 import { Channel, type Message } from './channel';
@@ -21,13 +23,31 @@ export function reachPrimary(): Channel | undefined {
   process.once('disconnect', () => channel.close());
   // A terminal sends it to the primary and to all workers: the primary decides.
   process.on('SIGINT', () => undefined);
-  readMetricsFrom(async () => String(await channel.ask('all-metrics')));
+  readMetricsFrom(async (format) => String(await channel.ask('all-metrics', format)));
   return channel;
+}
+
+/** What a worker tells the primary of what it has counted. */
+export interface WorkerMetrics {
+  readonly metrics: MetricsAsJson;
+  /** Since it was asked last. */
+  readonly accounts: ReturnType<AccountSums['take']>;
+}
+
+/** What a worker says when it serves. */
+export interface Ready {
+  readonly facts: Facts;
+  /** How many accounts may have series of their own. */
+  readonly mostAccounts: number;
+}
+
+async function readMetrics(): Promise<WorkerMetrics> {
+  return { metrics: await metrics.getMetricsAsJSON(), accounts: ACCOUNT_SUMS.take() };
 }
 
 /** Hands over what this worker has counted, before it ends. */
 export async function leaveMetrics(primary: Channel | undefined): Promise<void> {
-  await primary?.ask('last-metrics', await metrics.getMetricsAsJSON());
+  await primary?.ask('last-metrics', await readMetrics());
 }
 
 /** Whether this worker is the one that serves the admin listener. */
@@ -35,7 +55,7 @@ export async function mayServeAdmin(primary: Channel | undefined): Promise<boole
   return primary === undefined || (await primary.ask('admin')) === true;
 }
 
-export interface WorkerParts {
+export interface WorkerParts extends Ready {
   readonly servers: ExpressGateway;
   readonly live: LiveConfiguration;
   /** Asks clients with a WebSocket to connect anew. */
@@ -43,13 +63,12 @@ export interface WorkerParts {
   /** Resolves when no call, request or WebSocket is open. */
   readonly none: () => Promise<unknown>;
   readonly stop: (exitCode: number) => void;
-  readonly facts: Facts;
   readonly log: Logger;
 }
 
 /** Serves as one of several workers, until the primary, a signal or a fault ends it. Returns what stops it for a fault. */
 export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: number) => void {
-  const { servers, live, leaveSockets, none, stop, facts, log } = parts;
+  const { servers, live, leaveSockets, none, stop, facts, mostAccounts, log } = parts;
   let isLeaving = false;
   let isStopping = false;
   const stopOnce = () => {
@@ -87,7 +106,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     'serve-admin': openAdmin,
     retire,
     stop: stopOnce,
-    metrics: () => metrics.getMetricsAsJSON(),
+    metrics: readMetrics,
     reload: () =>
       live.reload('worker').catch((error: unknown) => {
         log.error({ error: describeFault(error) }, 'the configuration could not be read');
@@ -103,7 +122,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     log.error('the primary process is gone: running calls finish, and this worker ends');
     stopOnce();
   });
-  void primary.ask('ready', facts);
+  void primary.ask('ready', { facts, mostAccounts } satisfies Ready);
   return (exitCode) => {
     if (!isStopping) {
       isStopping = true;

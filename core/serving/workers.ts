@@ -2,10 +2,13 @@ import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
+import { exposeAccounts, TopAccounts } from '../calls/top-accounts';
 import { StartFailure } from '../start-failure';
+import { countersOf, type MetricsAsJson, type MetricsFormat, sumMetrics, writeMetrics } from '../summed-metrics';
 import type { Facts } from './announce';
 import { Channel, type Message } from './channel';
-import { aggregate, countersOf, type MetricsAsJson } from './summed-metrics';
+import type { Ready, WorkerMetrics } from './worker';
 
 const MOST_WORKERS = 256;
 
@@ -55,6 +58,9 @@ class Workers {
   readonly #wanted: number;
   readonly #log: Logger;
   readonly #members = new Set<Member>();
+  /** What all workers together have done by account: which of them spend most cannot be said worker by worker. */
+  #accounts: TopAccounts | undefined;
+  readonly #own = new Registry();
   /** Counters of workers that have ended: what was counted stays counted. */
   #ended: Promise<MetricsAsJson> = Promise.resolve([]);
   /** The one that serves the admin listener, or is about to. */
@@ -121,16 +127,14 @@ class Workers {
           this.#admin ??= member;
           return this.#admin === member;
         },
-        ready: (facts) => {
-          this.#serves(member, facts as Facts);
+        ready: (told) => {
+          this.#serves(member, told as Ready);
           resolve(true);
         },
         leaving: () => this.#leaves(member),
         reload: () => this.#askServing('reload', RELOADED_WITHIN_MS, member),
-        'all-metrics': () => this.#sumMetrics(),
-        'last-metrics': (last) => {
-          member.metrics = last as MetricsAsJson;
-        },
+        'all-metrics': (format) => this.#showMetrics(format as MetricsFormat),
+        'last-metrics': (last) => this.#take(member, last as WorkerMetrics),
       });
       worker.once('exit', (code: number | null, signal: string | null) => {
         closeHandedOver();
@@ -141,9 +145,13 @@ class Workers {
     });
   }
 
-  #serves(member: Member, facts: Facts): void {
+  #serves(member: Member, { facts, mostAccounts }: Ready): void {
     if (this.#exitCode !== undefined) return void member.channel.ask('stop');
     member.state = 'serving';
+    if (this.#accounts === undefined) {
+      this.#accounts = new TopAccounts(mostAccounts);
+      exposeAccounts(this.#accounts, this.#own, () => []);
+    }
     void this.#giveAdmin();
     this.#fill();
     if (this.#isAnnounced) this.#log.info({ started: member.worker.process.pid }, 'a worker serves');
@@ -218,19 +226,28 @@ class Workers {
 
   #keepCounters({ metrics }: Member): void {
     const counters = countersOf(metrics);
-    this.#ended = this.#ended.then((ended) => aggregate([ended, counters]).getMetricsAsJSON());
+    this.#ended = this.#ended.then((ended) => sumMetrics([ended, counters]));
+  }
+
+  /** What a worker has done since it was asked last counts also when its answer comes late. */
+  #take(member: Member, { metrics, accounts }: WorkerMetrics): MetricsAsJson {
+    member.metrics = metrics;
+    this.#accounts?.add(accounts);
+    return metrics;
   }
 
   /** Each worker counts once: one that ends meanwhile, as it said last. */
-  async #sumMetrics(): Promise<string> {
+  async #showMetrics(format: MetricsFormat): Promise<string> {
     const ended = this.#ended;
     const serving = [...this.#members].filter(({ state }) => state !== 'starting');
     const living = serving.map(async (member) => {
-      const answer = await askInTime(member.channel, 'metrics', METRICS_WITHIN_MS);
-      if (answer !== undefined) member.metrics = answer as MetricsAsJson;
-      return member.metrics;
+      const told = member.channel
+        .ask('metrics')
+        .then((answer) => (answer === undefined ? member.metrics : this.#take(member, answer as WorkerMetrics)));
+      return Promise.race([told, sleep(METRICS_WITHIN_MS, undefined, { ref: false }).then(() => member.metrics)]);
     });
-    return aggregate([...(await Promise.all(living)), await ended]).metrics();
+    const all = [...(await Promise.all(living)), await ended];
+    return writeMetrics([...all, await this.#own.getMetricsAsJSON()], format);
   }
 
   /** Ends all workers, and this process with the last of them. */

@@ -1,5 +1,8 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
+import { Counter } from 'prom-client';
+import { madeOnce } from '../made-once';
+import { metrics } from '../metrics';
 import { StartFailure } from '../start-failure';
 import { parseRedisUrl, type RedisAddress } from './redis-address';
 import { readBeforeGivingUp } from './redis-patience';
@@ -45,7 +48,7 @@ const CLUSTER = {
  * @throws StartFailure when `url` is none
  */
 export function connectRedis(url: string, log: Logger): RedisClient {
-  const client = open(parseRedisUrl(url));
+  const client = counted(open(parseRedisUrl(url)));
   reportChanges(client, describe(parseRedisUrl(url)), log);
   return client;
 }
@@ -86,10 +89,42 @@ export type DuplicateOptions = Pick<
 
 /** Another client of the same Redis, for what may wait longer than a call. */
 export function duplicateRedis(client: RedisClient, options: DuplicateOptions): RedisClient {
-  if (client instanceof Redis) return client.duplicate(options);
+  if (client instanceof Redis) return counted(client.duplicate(options));
   const { enableOfflineQueue = false, ...connection } = options;
-  return client.duplicate([], { enableOfflineQueue, redisOptions: { ...client.options.redisOptions, ...connection } });
+  const redisOptions = { ...client.options.redisOptions, ...connection };
+  return counted(client.duplicate([], { enableOfflineQueue, redisOptions }));
 }
+
+/** Commands by name, which this program writes. */
+const commands = new Map<string, { sent: number; failed: number }>();
+
+function counted<T extends RedisClient>(client: T): T {
+  const sender: Pick<Redis, 'sendCommand'> = client;
+  const send = sender.sendCommand.bind(client);
+  sender.sendCommand = (command, ...rest) => {
+    const counts = madeOnce(commands, command.name, () => ({ sent: 0, failed: 0 }));
+    counts.sent += 1;
+    command.promise.catch(() => {
+      counts.failed += 1;
+    });
+    return send(command, ...rest);
+  };
+  return client;
+}
+
+new Counter({
+  name: 'tollgate_redis_commands_total',
+  help: 'Commands to Redis; `failed` are those that Redis refused, or did not answer in time.',
+  labelNames: ['command', 'outcome'],
+  registers: [metrics],
+  collect() {
+    this.reset();
+    for (const [command, { sent, failed }] of commands) {
+      this.inc({ command, outcome: 'sent' }, sent);
+      this.inc({ command, outcome: 'failed' }, failed);
+    }
+  },
+});
 
 /** The Redis itself, or of a Cluster those that take writes. */
 export function mastersOf(client: RedisClient): readonly Redis[] {

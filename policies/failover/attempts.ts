@@ -179,7 +179,9 @@ export class Attempts implements AttemptingCall {
     call.facts.made.push(making);
     this.trace = call.trace?.begin(making, call.facts.made.length);
     const { preambleHoldMs } = this.settings;
+    const sentMs = performance.now();
     const attempted = await attempt(candidate, request, gateway.egress, this, preambleHoldMs, translating);
+    call.facts.waitedMs += performance.now() - sentMs;
     const ms = this.#msSinceAsked();
     noteMade(making, attempted, ms);
     if ('answer' in attempted) {

@@ -135,7 +135,9 @@ async function readRequest(
   const beforeLarge = () => requireMoney(gateway, call.key);
   const weigher = new TextWeigher();
   const look = new JsonScanner(observer, weigher);
+  const beganMs = performance.now();
   const chunks = await readBody(request, { limits, room, encoding, look, beforeLarge, call });
+  call.facts.waitedMs += performance.now() - beganMs;
   const fields = checkFields(protocol, observer, chunks, members);
   const { weighed } = fields;
   const items = namedItems(protocol, observer, chunks);

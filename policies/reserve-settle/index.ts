@@ -108,6 +108,7 @@ function openReservation(
     gateway.leases.untrack(rid);
     const { billing } = ending;
     const { configRevision } = gateway;
+    call.facts.billing = billing;
     if (ending.billing === 'released') {
       noteLastAttempt(call, ending);
       const record = recordOf({ billing, configRevision });
@@ -122,6 +123,7 @@ function openReservation(
     const isOwnPrice = paid.priceOf === upstreamPrice;
     if (isOwnPrice) noteCost(call, charged, charge.exactE14);
     const { candidate, usage } = charged;
+    call.facts.usage = usage;
     const isSuspect = judgeReport(charged, request, excessE8);
     if (isSuspect) gateway.health.suspected(candidate);
     else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);

@@ -24,10 +24,11 @@ export function noteAnswer({ facts, leftAtMs, cutOffBy }: AnsweredCall, answer: 
 
 /** Returns our headers of docs/contract.md, section 4.3, then those of the upstream that pass: names and values in turn. */
 export function answerHeaders(
-  { id, facts, request }: AnsweredCall,
+  { id, startedMs, facts, request }: AnsweredCall,
   answer: Answer,
   exposeAccountHeaders: boolean,
 ): string[] {
+  facts.addedMs = performance.now() - startedMs - facts.waitedMs;
   const headers = [
     'X-SVC-Source',
     'provider',

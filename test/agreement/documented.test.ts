@@ -29,6 +29,27 @@ describe('the documents', () => {
   });
 });
 
+describe('the table of metrics', () => {
+  const folders = ['core', 'plugins', 'policies'].flatMap((folder) => filesUnder(folder));
+  const sources = folders.filter((path) => path.endsWith('.ts')).map(textOf);
+  const naming = /(?:name: |gauge\(\s*)'(tollgate_[a-z_]+)'/g;
+  const made = sources.flatMap((source) => [...source.matchAll(naming)].map(([, name]) => name));
+  const row = /^\| `(tollgate_[a-z_]+)` +\| (counter|gauge|histogram) /gm;
+  const rows = [...textOf('docs/operating.md').matchAll(row)].map(([, name = '', type]) => ({ name, type }));
+
+  it('has each metric once, and no other', () => {
+    expect(made.length).to.be.above(70);
+    expect(rows.map(({ name }) => name)).to.have.members(made);
+  });
+
+  it('has base units alone, and _total at the end of counters', () => {
+    const isNamed = ({ name, type }: (typeof rows)[number]) => name.endsWith('_total') === (type === 'counter');
+    expect(rows.filter((each) => !isNamed(each))).to.deep.equal([]);
+    const scaled = /_(ms|milliseconds|us|minutes|hours|days|kb|mb|gb|kilobytes|megabytes|cents|percent|e8)(_|$)/;
+    expect(rows.filter(({ name }) => scaled.test(name))).to.deep.equal([]);
+  });
+});
+
 /** The names under "Commands:" of a help. */
 function commandsOf(help: string): string[] {
   return [...(help.split('Commands:\n')[1] ?? '').matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name ?? '');

@@ -9,6 +9,7 @@ export function showHealthRoute(): Route {
     method: 'GET',
     path: '/healthz',
     inWorkers: true,
+    isAskedOften: true,
     summary: 'Says that the process is alive.',
     answers: { 200: { description: 'It is alive.', schema: object({ status: oneOf('alive') }) } },
     handle: async (_visit, _request, response) => sendJson(response, 200, { status: 'alive' }),

@@ -1,6 +1,7 @@
+import { Registry } from 'prom-client';
 import type { Route } from '../../../core/api/route';
 import { shape } from '../../../core/http/shape';
-import { metrics, showMetrics } from '../../../core/metrics';
+import { showMetrics } from '../../../core/metrics';
 
 export function showMetricsRoute(): Route {
   return {
@@ -8,11 +9,17 @@ export function showMetricsRoute(): Route {
     method: 'GET',
     path: '/metrics',
     inWorkers: true,
-    summary: "What the process counts and measures, in Prometheus' text format.",
+    isAskedOften: true,
+    summary:
+      "What the process counts and measures, in Prometheus' text format, or in that of OpenMetrics where `Accept` asks for it.",
     answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
-    handle: async (_visit, _request, response) => {
-      response.writeHead(200, { 'content-type': metrics.contentType });
-      response.end(await showMetrics());
+    handle: async (_visit, { headers: { accept } }, response) => {
+      // Scrapers name it first where they read it at all.
+      const isOpenMetrics = accept?.includes('application/openmetrics-text') === true;
+      const format = isOpenMetrics ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE;
+      const text = await showMetrics(format);
+      response.writeHead(200, { 'content-type': format });
+      response.end(text);
     },
   };
 }

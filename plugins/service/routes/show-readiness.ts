@@ -16,6 +16,7 @@ export function showReadinessRoute(gateway: PluginGateway): Route {
     method: 'GET',
     path: '/readyz',
     inWorkers: true,
+    isAskedOften: true,
     summary: 'Says whether calls can be taken.',
     answers: {
       200: { description: 'They can.', schema: READINESS },

@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Counter } from 'prom-client';
+import { CLIENT_LEFT_STATUS } from '../http/client-left';
+import type { LineLog } from '../line-log';
+import { madeOnce } from '../made-once';
+import { metrics } from '../metrics';
+import { Buckets, QuickHistogram } from '../quick-histogram';
+import type { Route } from './route';
+
+/** What is known of a request of our own API, or of one that is refused before it is anything. */
+export interface RequestFacts {
+  readonly id: string;
+  readonly startedMs: number;
+  /** undefined where there is none. */
+  readonly route?: Pick<Route, 'path' | 'isAskedOften'> | undefined;
+  accountId?: string | undefined;
+  keyId?: string | undefined;
+  errorCode?: string | undefined;
+}
+
+const SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Of the path and of the method: what a client has made up is no label. */
+const OTHER = 'other';
+
+interface Count {
+  readonly labels: Readonly<Record<'route' | 'method' | 'status' | 'code', string>>;
+  requests: number;
+}
+
+const counts = new Map<string, Count>();
+const durations = new Map<string, Buckets>();
+let lines: LineLog | undefined;
+
+/** From now on each request has a line in this log, too. */
+export function logRequests(log: LineLog): void {
+  lines = log;
+}
+
+/** Counts a request and logs it. */
+export function requestEnded(facts: RequestFacts, request: IncomingMessage, response: ServerResponse): void {
+  const { route, startedMs } = facts;
+  const hasLeft = response.destroyed && !response.writableFinished;
+  const status = hasLeft ? CLIENT_LEFT_STATUS : response.statusCode;
+  const code = hasLeft ? 'CLIENT_LEFT' : facts.errorCode;
+  const method = METHODS.has(request.method ?? '') ? `${request.method}` : OTHER;
+  const path = route?.path ?? OTHER;
+  const ms = performance.now() - startedMs;
+  const labels = { route: path, method, status: `${Math.floor(status / 100)}xx`, code: code ?? 'none' };
+  const name = Object.values(labels).join(' ');
+  madeOnce<Count>(counts, name, () => ({ labels, requests: 0 })).requests += 1;
+  madeOnce(durations, path, () => new Buckets(SECONDS)).observe(ms / 1_000);
+  const hasFailed = status >= 400;
+  if (lines === undefined || (route?.isAskedOften && !hasFailed) || !lines.takes(hasFailed)) return;
+  const { id: requestId, keyId, accountId } = facts;
+  const members = { requestId, method, route: path, keyId, accountId, status, code, ms: Math.round(ms) };
+  lines.write('request', `,${JSON.stringify(members).slice(1, -1)}`);
+}
+
+new Counter({
+  name: 'tollgate_api_requests_total',
+  help: 'Requests that were no calls, by route; `other` is what has none, `host` what came to a host of a plugin, `upgrade` what asked for another protocol.',
+  labelNames: ['route', 'method', 'status', 'code'],
+  registers: [metrics],
+  collect() {
+    this.reset();
+    for (const { labels, requests } of counts.values()) this.inc(labels, requests);
+  },
+});
+new QuickHistogram({ name: 'tollgate_api_request_duration_seconds', help: 'Their time.' }, () =>
+  [...durations].map(([route, buckets]) => ({ labels: { route }, buckets })),
+);

@@ -1,0 +1,50 @@
+import { INPUT_METERS, outputTokens, tokensOf } from '../catalog/usage';
+import { madeOnce } from '../made-once';
+import type { Call } from './call';
+
+/** What calls of an account came to. */
+export interface AccountSum {
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number;
+}
+
+/** The account that stands for all that have no series of their own. */
+export const OTHER = 'other';
+
+/** Between two scrapes; the calls of further accounts count as those of `other`. */
+const MOST_ACCOUNTS = 10_000;
+
+export function noCalls(): AccountSum {
+  return { calls: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+}
+
+/** Adds up the calls of this process by account, until they are taken. */
+export class AccountSums {
+  #sums = new Map<string, AccountSum>();
+
+  add({ key, facts: { usage, costE8 } }: Call): void {
+    if (key === undefined) return;
+    const sum = this.#sumOf(key.accountId);
+    sum.calls += 1;
+    if (usage === undefined) return;
+    sum.inputTokens += tokensOf(usage, INPUT_METERS) ?? 0;
+    sum.outputTokens += outputTokens(usage) ?? 0;
+    sum.costUsd += Number(costE8) / 1e8;
+  }
+
+  take(): readonly (readonly [string, AccountSum])[] {
+    const sums = [...this.#sums];
+    this.#sums = new Map();
+    return sums;
+  }
+
+  #sumOf(accountId: string): AccountSum {
+    const isFull = this.#sums.size >= MOST_ACCOUNTS && !this.#sums.has(accountId);
+    return madeOnce(this.#sums, isFull ? OTHER : accountId, noCalls);
+  }
+}
+
+/** The calls of this process. */
+export const ACCOUNT_SUMS = new AccountSums();

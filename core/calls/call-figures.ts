@@ -1,0 +1,166 @@
+import { Counter } from 'prom-client';
+import { TOKEN_METERS, type Usage } from '../catalog/usage';
+import { madeOnce } from '../made-once';
+import { metrics } from '../metrics';
+import { Buckets, QuickHistogram, type Series } from '../quick-histogram';
+import type { Call } from './call';
+
+/** From a refusal to the longest answers. */
+const DURATION_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60];
+/** The gateway's own time is a millisecond, unless a call waits for the ledger, a slot or another attempt. */
+const ADDED_SECONDS = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+/** The first digit of a status. */
+const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'];
+const NONE = 'none';
+
+/** The calls of one path and strategy; both come from the configuration, so there are few. */
+class RouteFigures {
+  readonly durations = new Buckets(DURATION_SECONDS);
+  readonly firstTokens = new Buckets(FIRST_TOKEN_SECONDS);
+  readonly added = new Buckets(ADDED_SECONDS);
+  /** Calls by error code, and then by the class of their status. */
+  readonly byCode = new Map<string, Float64Array>();
+
+  constructor(readonly labels: Readonly<Record<'route' | 'protocol' | 'strategy', string>>) {}
+}
+
+/** What the calls of one model have used at one upstream. */
+class ModelFigures {
+  readonly tokens = new Float64Array(TOKEN_METERS.length);
+  costE8 = 0n;
+  upstreamCostE8 = 0n;
+
+  constructor(readonly labels: Readonly<Record<'model' | 'upstream', string>>) {}
+}
+
+/** By path and strategy, and by model and upstream. Looking a text up twice costs less than joining two. */
+const routes = new Map<string, Map<string, RouteFigures>>();
+const models = new Map<string, Map<string, ModelFigures>>();
+/** Calls whose clients have left, by how they were charged. */
+const aborted = new Map<string, number>();
+
+/** Counts a call that has ended. Only sums are kept: the metrics are made of them when they are read. */
+export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms: number): void {
+  const { strategy = NONE, status, errorCode = NONE, firstTokenMs, addedMs, billing = 'released' } = facts;
+  const route = figuresOf(routes, path, strategy, () => new RouteFigures({ route: path, protocol, strategy }));
+  const byClass = madeOnce(route.byCode, errorCode, () => new Float64Array(STATUS_CLASSES.length));
+  const statusClass = Math.floor(status / 100);
+  byClass[statusClass] = (byClass[statusClass] as number) + 1;
+  route.durations.observe(ms / 1_000, traceId);
+  if (firstTokenMs !== undefined) route.firstTokens.observe(firstTokenMs / 1_000, traceId);
+  if (addedMs !== undefined) route.added.observe(addedMs / 1_000, traceId);
+  if (leftAtMs !== undefined) aborted.set(billing, (aborted.get(billing) ?? 0) + 1);
+  if (facts.usage !== undefined) countUsage(facts, facts.usage);
+}
+
+function countUsage({ model = NONE, upstream = NONE, costE8, upstreamCostE8 }: Call['facts'], usage: Usage): void {
+  const figures = figuresOf(models, model, upstream, () => new ModelFigures({ model, upstream }));
+  figures.costE8 += costE8;
+  figures.upstreamCostE8 += upstreamCostE8;
+  for (const { counts } of usage.passes)
+    TOKEN_METERS.forEach((meter, at) => {
+      figures.tokens[at] = (figures.tokens[at] as number) + (counts.get(meter) ?? 0);
+    });
+}
+
+function figuresOf<T>(all: Map<string, Map<string, T>>, one: string, other: string, make: () => T): T {
+  return madeOnce(
+    madeOnce(all, one, () => new Map<string, T>()),
+    other,
+    make,
+  );
+}
+
+function* each<T>(all: ReadonlyMap<string, ReadonlyMap<string, T>>): Generator<T> {
+  for (const some of all.values()) yield* some.values();
+}
+
+function hasCounted({ buckets: { counts } }: Series): boolean {
+  return counts.some((count) => count > 0);
+}
+
+function seriesOf(which: 'durations' | 'firstTokens' | 'added'): () => Iterable<Series> {
+  return () => [...each(routes)].map(({ labels, [which]: buckets }) => ({ labels, buckets })).filter(hasCounted);
+}
+
+new Counter({
+  name: 'tollgate_calls_total',
+  help: 'Calls that have ended, by the class of their status and the error code.',
+  labelNames: ['route', 'protocol', 'strategy', 'status', 'code'],
+  registers: [metrics],
+  collect() {
+    this.reset();
+    for (const { labels, byCode } of each(routes))
+      for (const [code, byClass] of byCode)
+        byClass.forEach((calls, at) => {
+          if (calls > 0) this.inc({ ...labels, status: STATUS_CLASSES[at] ?? NONE, code }, calls);
+        });
+  },
+});
+new QuickHistogram(
+  { name: 'tollgate_call_duration_seconds', help: 'From the head of a call to its end.' },
+  seriesOf('durations'),
+);
+new QuickHistogram(
+  {
+    name: 'tollgate_call_first_token_seconds',
+    help: 'From the head of a streamed call to the first content of its answer.',
+  },
+  seriesOf('firstTokens'),
+);
+new QuickHistogram(
+  {
+    name: 'tollgate_call_added_seconds',
+    help: "The gateway's own time until the head of an answer: without waiting for the client's body and for upstreams.",
+  },
+  seriesOf('added'),
+);
+new Counter({
+  name: 'tollgate_calls_aborted_total',
+  help: 'Calls whose clients left, by how they were charged: `released` for nothing, `partial` for what there was, others were read to their end.',
+  labelNames: ['billing'],
+  registers: [metrics],
+  collect() {
+    this.reset();
+    for (const [billing, calls] of aborted) this.inc({ billing }, calls);
+  },
+});
+new Counter({
+  name: 'tollgate_tokens_total',
+  help: 'Tokens that calls were charged for, by meter.',
+  labelNames: ['model', 'upstream', 'meter'],
+  registers: [metrics],
+  collect() {
+    this.reset();
+    for (const { labels, tokens } of each(models))
+      tokens.forEach((count, at) => {
+        if (count > 0) this.inc({ ...labels, meter: TOKEN_METERS[at] ?? NONE }, count);
+      });
+  },
+});
+new Counter({
+  name: 'tollgate_cost_usd_total',
+  help: 'What calls were charged.',
+  labelNames: ['model', 'upstream'],
+  registers: [metrics],
+  collect() {
+    this.reset();
+    for (const { labels, costE8 } of each(models)) this.inc(labels, usdOf(costE8));
+  },
+});
+new Counter({
+  name: 'tollgate_upstream_cost_usd_total',
+  help: 'What the same costs at the prices of the upstreams.',
+  labelNames: ['model', 'upstream'],
+  registers: [metrics],
+  collect() {
+    this.reset();
+    for (const { labels, upstreamCostE8 } of each(models)) this.inc(labels, usdOf(upstreamCostE8));
+  },
+});
+
+function usdOf(amountE8: bigint): number {
+  return Number(amountE8) / 1e8;
+}

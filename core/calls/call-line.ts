@@ -1,0 +1,37 @@
+import { INPUT_METERS, outputTokens, tokensOf } from '../catalog/usage';
+import { madeOnce } from '../made-once';
+import { formatUsd } from '../money';
+import type { Call } from './call';
+
+/**
+ * What the log says of a call that has ended, as JSON members. Each is named here and none is what a client has written, but for the ids of its
+ * session, which are kept as `SessionIds` says.
+ */
+export function callLine(call: Call, ms: number): string {
+  const { facts, key, request } = call;
+  const { model, upstream, usage, errorCode, sessionId } = facts;
+  let line = `,"requestId":"${call.id}","method":${quoted(call.method)},"route":${quoted(call.path)}`;
+  if (facts.strategy !== undefined) line += `,"strategy":${quoted(facts.strategy)}`;
+  if (key !== undefined) line += `,"keyId":${JSON.stringify(key.keyId)},"accountId":${JSON.stringify(key.accountId)}`;
+  if (model !== undefined) line += `,"model":${quoted(model)}`;
+  if (upstream !== undefined) line += `,"upstream":${quoted(upstream)}`;
+  line += `,"attempts":${facts.attempts},"stream":${request?.stream ?? false},"status":${facts.status}`;
+  if (call.upstreamSocket !== undefined) line += ',"webSocket":true';
+  if (errorCode !== undefined) line += `,"code":"${errorCode}"`;
+  line += `,"ms":${Math.round(ms)}`;
+  if (facts.firstTokenMs !== undefined) line += `,"firstTokenMs":${facts.firstTokenMs}`;
+  if (facts.addedMs !== undefined) line += `,"addedMs":${Math.round(facts.addedMs * 10) / 10}`;
+  if (usage !== undefined)
+    line += `,"inputTokens":${tokensOf(usage, INPUT_METERS) ?? 0},"outputTokens":${outputTokens(usage) ?? 0}`;
+  if (facts.billing !== undefined) line += `,"billing":"${facts.billing}","costUsd":"${formatUsd(facts.costE8)}"`;
+  if (sessionId !== undefined) line += `,"sessionId":${JSON.stringify(sessionId)}`;
+  if (call.traceId !== undefined) line += `,"traceId":"${call.traceId}"`;
+  return line;
+}
+
+const known = new Map<string, string>();
+
+/** A word of the configuration as JSON. There are few of them. */
+function quoted(word: string): string {
+  return madeOnce(known, word, JSON.stringify);
+}

@@ -1,0 +1,140 @@
+import { Counter, type Registry } from 'prom-client';
+import { madeOnce } from '../made-once';
+import { type AccountSum, noCalls, OTHER } from './account-sums';
+
+/** After so long an account's spending counts half for its rank. */
+const HALF_LIFE_MS = 3_600_000;
+/** A newcomer takes the place of an account only when it spends so much more: series must not come and go. */
+const LEAD = 1.25;
+/** A call without cost counts for the rank, too. */
+const RANK_OF_CALL_USD = 1e-9;
+/** Accounts whose rank is known. Of those that never had a series the least are forgotten. */
+const MOST_RANKED = 10_000;
+
+interface Ranked {
+  readonly accountId: string;
+  rank: number;
+  isTop: boolean;
+  /** Of the time in which it had a series. An account that comes back goes on from there, because a counter never falls. */
+  counted: AccountSum | undefined;
+}
+
+/**
+ * Which accounts have series of their own: those that spend most. What the others do counts as `other`, and what an account did before
+ * it had a series stays there.
+ */
+export class TopAccounts {
+  readonly #most: number;
+  readonly #nowMs: () => number;
+  #ranked = new Map<string, Ranked>();
+  #other = noCalls();
+  #rankedAtMs: number;
+
+  constructor(most: number, nowMs: () => number = () => performance.now()) {
+    this.#most = most;
+    this.#nowMs = nowMs;
+    this.#rankedAtMs = nowMs();
+  }
+
+  add(sums: Iterable<readonly [string, AccountSum]>): void {
+    const given = [...sums];
+    this.#decay();
+    for (const [accountId, { calls, costUsd }] of given) {
+      if (accountId !== OTHER) this.#of(accountId).rank += costUsd + calls * RANK_OF_CALL_USD;
+    }
+    this.#choose();
+    for (const [accountId, sum] of given) {
+      const ranked = this.#ranked.get(accountId);
+      if (ranked?.isTop !== true) this.#other = addTo(this.#other, sum);
+      else ranked.counted = addTo(ranked.counted ?? noCalls(), sum);
+    }
+    this.#forget();
+  }
+
+  /** What each account with a series has come to, and all others together. */
+  *counted(): Generator<readonly [string, AccountSum]> {
+    for (const { accountId, isTop, counted } of this.#ranked.values())
+      if (isTop && counted !== undefined) yield [accountId, counted];
+    yield [OTHER, this.#other];
+  }
+
+  #of(accountId: string): Ranked {
+    return madeOnce(this.#ranked, accountId, () => ({ accountId, rank: 0, isTop: false, counted: undefined }));
+  }
+
+  #decay(): void {
+    const nowMs = this.#nowMs();
+    const share = 0.5 ** ((nowMs - this.#rankedAtMs) / HALF_LIFE_MS);
+    this.#rankedAtMs = nowMs;
+    for (const ranked of this.#ranked.values()) ranked.rank *= share;
+  }
+
+  #choose(): void {
+    this.#byRank().forEach((ranked, at) => {
+      ranked.isTop = at < this.#most;
+    });
+  }
+
+  #byRank(): Ranked[] {
+    const rankOf = ({ rank, isTop }: Ranked) => (isTop ? rank * LEAD : rank);
+    return [...this.#ranked.values()].sort((one, other) => rankOf(other) - rankOf(one));
+  }
+
+  #forget(): void {
+    if (this.#ranked.size <= MOST_RANKED) return;
+    const kept = this.#byRank().filter(({ counted }, at) => counted !== undefined || at < MOST_RANKED / 2);
+    this.#ranked = new Map(kept.map((ranked) => [ranked.accountId, ranked]));
+  }
+}
+
+function addTo(sum: AccountSum, more: AccountSum): AccountSum {
+  return {
+    calls: sum.calls + more.calls,
+    inputTokens: sum.inputTokens + more.inputTokens,
+    outputTokens: sum.outputTokens + more.outputTokens,
+    costUsd: sum.costUsd + more.costUsd,
+  };
+}
+
+/** Shows the accounts that spend most; `take` returns what was done since it was called last. */
+export function exposeAccounts(
+  accounts: TopAccounts,
+  registry: Registry,
+  take: () => Iterable<readonly [string, AccountSum]>,
+): void {
+  const registers = [registry];
+  new Counter({
+    name: 'tollgate_account_calls_total',
+    help: 'Calls with a valid key, by the accounts that spend most; `other` has all the rest.',
+    labelNames: ['account'],
+    registers,
+    collect() {
+      accounts.add(take());
+      this.reset();
+      for (const [account, { calls }] of accounts.counted()) this.inc({ account }, calls);
+    },
+  });
+  new Counter({
+    name: 'tollgate_account_tokens_total',
+    help: 'Tokens that those were charged for.',
+    labelNames: ['account', 'direction'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [account, { inputTokens, outputTokens }] of accounts.counted()) {
+        this.inc({ account, direction: 'input' }, inputTokens);
+        this.inc({ account, direction: 'output' }, outputTokens);
+      }
+    },
+  });
+  new Counter({
+    name: 'tollgate_account_cost_usd_total',
+    help: 'What those were charged.',
+    labelNames: ['account'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [account, { costUsd }] of accounts.counted()) this.inc({ account }, costUsd);
+    },
+  });
+}

@@ -1,0 +1,8 @@
+/** Returns what the map has under a name; the first time it is made. */
+export function madeOnce<T>(all: Map<string, T>, name: string, make: (name: string) => T): T {
+  const known = all.get(name);
+  if (known !== undefined) return known;
+  const made = make(name);
+  all.set(name, made);
+  return made;
+}

@@ -1,0 +1,67 @@
+import type { Knex } from 'knex';
+import { Gauge } from 'prom-client';
+import { ACCOUNT_SUMS } from '../calls/account-sums';
+import type { OpenCalls } from '../calls/open-calls';
+import { exposeAccounts, TopAccounts } from '../calls/top-accounts';
+import { BUFFERED } from '../http/buffered-bytes';
+import type { Leases } from '../ledger/leases';
+import { metrics } from '../metrics';
+
+export interface Exposed {
+  readonly openCalls: Pick<OpenCalls, 'count'>;
+  readonly leases: Pick<Leases, 'count'>;
+  readonly database: Knex;
+}
+
+/** The pool of a knex client; the embedded database has none. */
+interface Pool {
+  numUsed(): number;
+  numFree(): number;
+  numPendingAcquires(): number;
+}
+
+/** Shows what the process has open, as it is when it is asked. */
+export function exposeProcess({ openCalls, leases, database }: Exposed): void {
+  gauge(
+    'tollgate_calls_in_flight',
+    'Calls that have not ended, also those that are read on for a client that has left.',
+    () => openCalls.count().calls,
+  );
+  gauge('tollgate_streams_open', 'Those of them whose answer is a stream.', () => openCalls.count().streams);
+  gauge(
+    'tollgate_buffered_bytes',
+    'Bytes of large bodies, and of answers that their clients have not taken, in memory.',
+    () => BUFFERED.bytes,
+  );
+  gauge('tollgate_ledger_holds', 'Holds of calls that have not ended.', () => leases.count());
+  const pool: Partial<Pool> | undefined = database.client.pool;
+  new Gauge({
+    name: 'tollgate_database_connections',
+    help: 'Connections of the pool to Postgres: `used`, `free`; and what waits for one: `awaited`.',
+    labelNames: ['state'],
+    aggregator: 'sum',
+    registers: [metrics],
+    collect() {
+      this.set({ state: 'used' }, pool?.numUsed?.() ?? 0);
+      this.set({ state: 'free' }, pool?.numFree?.() ?? 0);
+      this.set({ state: 'awaited' }, pool?.numPendingAcquires?.() ?? 0);
+    },
+  });
+}
+
+/** Of a process that has workers beside it the primary shows this. */
+export function exposeOwnAccounts(most: number): void {
+  exposeAccounts(new TopAccounts(most), metrics, () => ACCOUNT_SUMS.take());
+}
+
+function gauge(name: string, help: string, read: () => number): void {
+  new Gauge({
+    name,
+    help,
+    aggregator: 'sum',
+    registers: [metrics],
+    collect() {
+      this.set(read());
+    },
+  });
+}

@@ -1,0 +1,79 @@
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValueWithName, Registry } from 'prom-client';
+
+/** A call that a bucket has counted, by the id of its trace; the time is in seconds. */
+export interface Exemplar {
+  readonly labelSet: Readonly<Record<string, string>>;
+  readonly value: number;
+  readonly timestamp: number;
+}
+
+export type Sample = MetricValueWithName<string> & { readonly exemplar?: Exemplar | undefined };
+
+type Family = MetricObjectWithValues<Sample>;
+
+/** The metrics of one process, as they travel between processes. */
+export type MetricsAsJson = readonly Family[];
+
+/** Prometheus' own text, or OpenMetrics, which alone has exemplars. */
+export type MetricsFormat = typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPENMETRICS_CONTENT_TYPE;
+
+/** Makes one of the metrics of several processes: each metric says by its `aggregator` how. */
+export function sumMetrics(ofProcesses: readonly MetricsAsJson[]): Promise<MetricsAsJson> {
+  return summed(ofProcesses, Registry.PROMETHEUS_CONTENT_TYPE).getMetricsAsJSON();
+}
+
+/** Writes the metrics of one or several processes as text. */
+export async function writeMetrics(ofProcesses: readonly MetricsAsJson[], format: MetricsFormat): Promise<string> {
+  if (format === Registry.PROMETHEUS_CONTENT_TYPE) return summed(ofProcesses, format).metrics();
+  const open = ofProcesses.map((families) => families.map(asOpenMetrics));
+  const registry = summed(open, format);
+  putExemplars(await registry.getMetricsAsJSON(), open);
+  return registry.metrics();
+}
+
+function summed(ofProcesses: readonly MetricsAsJson[], format: MetricsFormat): Registry<MetricsFormat> {
+  const sum = AggregatorRegistry.aggregate<MetricsFormat>(ofProcesses.map((families) => [...families]));
+  sum.setContentType(format);
+  return sum;
+}
+
+/** A counter's family has no `_total` there, which its samples get again; a bucket's bound is a float. */
+function asOpenMetrics(family: Family): Family {
+  const name = isOf(family, 'counter') ? family.name.replace(/_total$/, '') : family.name;
+  if (!isOf(family, 'histogram')) return { ...family, name };
+  const values = family.values.map((sample) => {
+    const { le } = sample.labels;
+    return Number.isInteger(le) ? { ...sample, labels: { ...sample.labels, le: `${le}.0` } } : sample;
+  });
+  return { ...family, name, values };
+}
+
+/** The sum of the library forgets exemplars: the last one of each sample is put back. */
+function putExemplars(
+  sum: readonly MetricObjectWithValues<MetricValueWithName<string>>[],
+  of: readonly MetricsAsJson[],
+) {
+  const exemplars = new Map<string, Exemplar>();
+  for (const { values } of of.flat())
+    for (const sample of values) {
+      const { exemplar } = sample;
+      const before = exemplar && exemplars.get(nameOf(sample));
+      if (exemplar && (before === undefined || before.timestamp < exemplar.timestamp))
+        exemplars.set(nameOf(sample), exemplar);
+    }
+  for (const { values } of exemplars.size === 0 ? [] : sum)
+    for (const sample of values) Object.assign(sample, { exemplar: exemplars.get(nameOf(sample)) });
+}
+
+function nameOf({ metricName = '', labels }: Sample): string {
+  return `${metricName} ${JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)))}`;
+}
+
+/** Returns what stays true of a process that has ended. */
+export function countersOf(metrics: MetricsAsJson): MetricsAsJson {
+  return metrics.filter((family) => isOf(family, 'counter') || isOf(family, 'histogram'));
+}
+
+function isOf({ type }: Family, wanted: 'counter' | 'histogram'): boolean {
+  return `${type}` === wanted;
+}
