@@ -4,7 +4,8 @@ import type { Exemplar, Sample } from './summed-metrics';
 
 /**
  * What one series of a histogram has counted. The library's own looks its series up by a text that it makes of all labels, each time:
- * measured, 1.5 µs; this takes 20 ns.
+ * measured, 0.5 µs
+ * of CPU. With these a call counts all that it has in so much.
  */
 export class Buckets {
   readonly counts: Float64Array;

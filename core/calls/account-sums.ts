@@ -1,6 +1,5 @@
-import { INPUT_METERS, outputTokens, tokensOf } from '../catalog/usage';
+import { INPUT_METERS, outputTokens, tokensOf, type Usage } from '../catalog/usage';
 import { madeOnce } from '../made-once';
-import type { Call } from './call';
 
 /** What calls of an account came to. */
 export interface AccountSum {
@@ -24,9 +23,8 @@ export function noCalls(): AccountSum {
 export class AccountSums {
   #sums = new Map<string, AccountSum>();
 
-  add({ key, facts: { usage, costE8 } }: Call): void {
-    if (key === undefined) return;
-    const sum = this.#sumOf(key.accountId);
+  add(accountId: string, usage: Usage | undefined, costE8: bigint): void {
+    const sum = this.#sumOf(accountId);
     sum.calls += 1;
     if (usage === undefined) return;
     sum.inputTokens += tokensOf(usage, INPUT_METERS) ?? 0;

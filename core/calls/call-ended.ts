@@ -10,10 +10,14 @@ export type CallEnded = (call: Call) => void;
 /** Returns what counts each call and logs it. */
 export function watchCalls(lines: LineLog): CallEnded {
   return (call) => {
-    const { status, errorCode } = call.facts;
     const ms = performance.now() - call.startedMs;
     countCall(call, ms);
-    ACCOUNT_SUMS.add(call);
-    if (lines.takes(status < 200 || status >= 400 || errorCode !== undefined)) lines.write('call', callLine(call, ms));
+    const { key, facts } = call;
+    if (key !== undefined) ACCOUNT_SUMS.add(key.accountId, facts.usage, facts.costE8);
+    if (lines.takes(hasFailed(call))) lines.write('call', callLine(call, ms));
   };
+}
+
+function hasFailed({ leftAtMs, facts: { status, errorCode } }: Call): boolean {
+  return status < 200 || status >= 400 || errorCode !== undefined || leftAtMs !== undefined;
 }

@@ -18,6 +18,7 @@ export function callLine(call: Call, ms: number): string {
   line += `,"attempts":${facts.attempts},"stream":${request?.stream ?? false},"status":${facts.status}`;
   if (call.upstreamSocket !== undefined) line += ',"webSocket":true';
   if (errorCode !== undefined) line += `,"code":"${errorCode}"`;
+  if (call.leftAtMs !== undefined) line += ',"aborted":true';
   line += `,"ms":${Math.round(ms)}`;
   if (facts.firstTokenMs !== undefined) line += `,"firstTokenMs":${facts.firstTokenMs}`;
   if (facts.addedMs !== undefined) line += `,"addedMs":${Math.round(facts.addedMs * 10) / 10}`;

@@ -21,6 +21,9 @@ const IDLE_MS = 90_000;
 /** For a call on a new connection, which any worker may get. */
 const ANEW = { connection: 'close' };
 const ANSWERED = 'tollgate_upstream_attempts_total{upstream="acme",outcome="answered"}';
+const ENDED =
+  'tollgate_calls_total{route="/v1/messages",protocol="messages",strategy="quality",status="2xx",code="none"}';
+const ofAccount = (accountId: string) => `tollgate_account_calls_total{account="${accountId}"}`;
 
 let upstream: TestUpstream;
 before(async () => {
@@ -147,12 +150,13 @@ describe('Two workers', function () {
   this.timeout(180_000);
   let both: TestGateway;
   let key: string;
+  let accountId: string;
 
   before(async () => {
     both = await start();
   });
   beforeEach(async () => {
-    ({ key } = await both.newCustomer('10'));
+    ({ key, accountId } = await both.newCustomer('10'));
   });
   after(() => both?.stop());
 
@@ -162,8 +166,19 @@ describe('Two workers', function () {
     // Each worker has a connection of its own.
     expect(upstream.openConnections).to.equal(2);
     expect(await chargedCalls(both, key)).to.equal(20);
-    expect(await metric(both, ANSWERED)).to.equal(20);
+    for (const name of [ANSWERED, ENDED, ofAccount(accountId)]) expect(await metric(both, name), name).to.equal(20);
+    expect(
+      await metric(
+        both,
+        'tollgate_call_duration_seconds_count{route="/v1/messages",protocol="messages",strategy="quality"}',
+      ),
+    ).to.equal(20);
     expect(await metric(both, 'tollgate_ledger_ready')).to.equal(1);
+    const lines = await until('each call has its line', () => {
+      const calls = linesOf(both, 'call"');
+      return calls.length === 20 ? calls : undefined;
+    });
+    expect(new Set(lines.map(({ worker }) => worker))).to.deep.equal(new Set(workersOf(both)));
     expect(linesOf(both, 'ready').map(({ workers }) => workers)).to.deep.equal([2]);
   });
 
@@ -283,23 +298,24 @@ describe('Workers that end', function () {
   this.timeout(180_000);
   let both: TestGateway;
   let key: string;
+  let accountId: string;
 
   beforeEach(async () => {
     both = await start();
-    ({ key } = await both.newCustomer('10'));
+    ({ key, accountId } = await both.newCustomer('10'));
   });
   afterEach(() => both?.stop());
 
   it('leave what they have counted, and are replaced later and later while they end early', async () => {
     for (let count = 0; count < 10; count += 1) await both.call(PATH.messages, { key, body: ask(), headers: ANEW });
-    expect(await metric(both, ANSWERED)).to.equal(10);
+    for (const name of [ANSWERED, ENDED, ofAccount(accountId)]) expect(await metric(both, name), name).to.equal(10);
     for (const times of [1, 2, 3]) {
       const youngest = Number(workersOf(both).at(-1));
       process.kill(youngest, 'SIGKILL');
       await until('it is missed', () => linesOf(both, 'a worker ends').length === times && !isThere(youngest));
       await bothServe(both);
     }
-    expect(await metric(both, ANSWERED)).to.equal(10);
+    for (const name of [ANSWERED, ENDED, ofAccount(accountId)]) expect(await metric(both, name), name).to.equal(10);
     expect(linesOf(both, 'a worker ends').map(({ waitMs }) => waitMs)).to.deep.equal([0, 1_000, 2_000]);
   });
 

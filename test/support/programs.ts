@@ -15,6 +15,8 @@ export const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   chromium: 'chromium',
   cc: 'build-essential',
   curl: 'curl',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
 };
 
 /** What the benches start beside the stores. */
