@@ -8,7 +8,6 @@ import { dirname, join, resolve } from 'node:path';
 import { setDefaultHighWaterMark } from 'node:stream';
 import { openApiKeys } from './core/accounts/identify';
 import { startSweeper } from './core/accounts/sweeper';
-import { readAdminToken } from './core/api/admin-token';
 import { logRequests } from './core/api/request-ended';
 import type { Route } from './core/api/route';
 import { AnswerStore } from './core/calls/answer-store';
@@ -53,6 +52,8 @@ import { countLeftOpen } from './core/left-open';
 import { LineLog } from './core/line-log';
 import { log } from './core/log';
 import { parseUsd } from './core/money';
+import { readAdminToken } from './core/operators/admin-token';
+import { Operators } from './core/operators/operators';
 import { startUsageRollUp } from './core/records/usage-roll-up';
 import { openResources, type Resources } from './core/resources';
 import { readRole } from './core/role';
@@ -224,7 +225,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   /** What a call runs with does not change under it. */
   const forPolicies = (configuration: Configuration<Policy>) => withConfiguration(parts, () => configuration);
   let routes: readonly Route[] = [];
-  const ofPlugins = { dataFolder, proxies: proxies.count, liveConfiguration: live, configurationSource: source };
+  const ofPlugins = { dataFolder, proxies, liveConfiguration: live, configurationSource: source };
   const forPlugins = withConfiguration(
     { ...parts, ...ofPlugins, changeChecks: [], routes: () => routes },
     () => live.current,
@@ -237,7 +238,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const frontDoor = openFrontDoor(first, {
     routes,
     hosts,
-    adminToken,
+    operators: new Operators({ adminToken: adminToken.token, database, proxies, log }),
     fastLane: system.fastLane,
     sockets: socketSettings(system),
     role,

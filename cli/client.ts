@@ -70,7 +70,9 @@ async function readToken(environment: Environment, base: string): Promise<{ toke
   if (given !== undefined && given !== '') return { token: given, source: 'TOLLGATE_TOKEN' };
   // What stands in the data folder is the secret of the gateway on this machine, and nobody else is shown it.
   if (!LOOPBACK.test(new URL(base).hostname)) {
-    throw new Failure(`TOLLGATE_TOKEN is not set. Set it to the ADMIN_TOKEN of the gateway at ${base}.`);
+    throw new Failure(
+      `TOLLGATE_TOKEN is not set. Set it to an operator's token, or the ADMIN_TOKEN, of the gateway at ${base}.`,
+    );
   }
   const file = join(environment['DATA_DIR'] || '.tollgate', 'admin-token');
   try {
@@ -100,8 +102,8 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
   const { error, request_id: requestId } = await envelopeOf(response);
   if (response.status === 401 || error?.code === 'ADMIN_TOKEN_SLOWED') {
     return new Refusal(
-      `The gateway refused the admin token of ${tokenSource}. Set TOLLGATE_TOKEN to the gateway's ADMIN_TOKEN, or, where ` +
-        'that is not set, to what stands in the file admin-token of its DATA_DIR.',
+      `The gateway refused the operator token of ${tokenSource}: ${error?.message ?? `it answered ${response.status}.`} Set TOLLGATE_TOKEN to an operator's token, ` +
+        "to the gateway's ADMIN_TOKEN, or, where that is not set, to what stands in the file admin-token of its DATA_DIR.",
       error?.code ?? '',
       {},
     );

@@ -45,6 +45,9 @@ import losePlace from './sandboxes/lose';
 import listOrphans from './sandboxes/orphans';
 import listPlaces from './sandboxes/places';
 import start from './start/start';
+import createToken from './tokens/create';
+import listTokens from './tokens/list';
+import revokeToken from './tokens/revoke';
 import ejectUpstream from './upstreams/eject';
 import listUpstreams from './upstreams/list';
 import recordUpstream from './upstreams/record';
@@ -90,6 +93,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
   usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, listAttempts, exportUsage] },
   invoices: { summary: 'what vendors charge, beside the records', verbs: [fetchInvoice, compareInvoice] },
+  tokens: { summary: 'what operators show to the admin listener', verbs: [createToken, listTokens, revokeToken] },
   audit: { summary: 'who changed what', verbs: [listAudit] },
   prices: { summary: 'what vendors publish, beside the configuration', verbs: [checkPrices, updatePrices] },
   config: {

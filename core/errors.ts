@@ -144,6 +144,12 @@ export const ERRORS = {
     retryable: false,
     summary: 'Not allowed with these credentials.',
   },
+  OPERATOR_ROLE_NEEDED: {
+    status: 403,
+    type: 'permission_error',
+    retryable: false,
+    summary: "The operator token's role does not allow this; `details.needed` names the role that does.",
+  },
   NOT_FOUND: { status: 404, type: 'not_found_error', retryable: false, summary: 'There is nothing at this address.' },
   ENDPOINT_NOT_IMPLEMENTED: {
     status: 404,
@@ -332,7 +338,7 @@ export const ERRORS = {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'Too many wrong admin tokens from this address; the right one is taken at any time.',
+    summary: 'Too many wrong operator tokens from this address; a right one is taken at any time.',
   },
   RATE_LIMITED: {
     status: 429,

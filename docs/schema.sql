@@ -219,6 +219,23 @@ CREATE TABLE offerings_seen (
   CONSTRAINT offerings_seen_pkey PRIMARY KEY (offering_id, revision)
 );
 
+-- Named tokens of operators, by their SHA-256. ADMIN_TOKEN is not among them.
+CREATE TABLE operator_tokens (
+  id uuid NOT NULL,
+  name text NOT NULL,
+  role text NOT NULL,
+  hash text NOT NULL,
+  suffix text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  CONSTRAINT operator_tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT operator_tokens_hash_key UNIQUE (hash),
+  CONSTRAINT operator_tokens_name_key UNIQUE (name),
+  CONSTRAINT operator_tokens_role_check CHECK ((role = ANY (ARRAY['metrics'::text, 'read'::text, 'write'::text, 'owner'::text])))
+);
+
 -- Prices that were promised for a while.
 CREATE TABLE quotes (
   id uuid NOT NULL,

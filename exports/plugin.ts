@@ -2,6 +2,7 @@
 export type {
   AccountHandler,
   AccountRoute,
+  AdminHandler,
   Handler,
   KeyHandler,
   Method,
@@ -15,3 +16,5 @@ export type {
 export type { Section } from '../core/configuration/section';
 export { definePlugin, type Plugin, type PluginDefinition } from '../core/gateway/plugin';
 export type { PluginGateway } from '../core/gateway/plugin-gateway';
+export type { Operator } from '../core/operators/operators';
+export type { OperatorRole } from '../core/operators/roles';

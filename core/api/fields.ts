@@ -1,4 +1,5 @@
 import { fail } from '../errors';
+import { readTime } from '../http/query';
 import { formatUsd, parseUsd } from '../money';
 
 /** Text a person gives: no control characters, and nothing the database could not store. */
@@ -23,8 +24,12 @@ export const ALLOWED_MODELS = { type: 'array', minItems: 1, maxItems: 1_000, uni
 
 /** @throws GatewayError INVALID_FIELD that names the field */
 export function readAmount(field: string, text: string): bigint {
+  return asField(field, () => parseUsd(text));
+}
+
+function asField<T>(field: string, read: () => T): T {
   try {
-    return parseUsd(text);
+    return read();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw fail('INVALID_FIELD', { param: field, message: `${field}: ${error.message}` });
@@ -34,4 +39,14 @@ export function readAmount(field: string, text: string): bigint {
 /** What is not known is null, never 0. */
 export function showUsd(amountE8: bigint | undefined): string | null {
   return amountE8 === undefined ? null : formatUsd(amountE8);
+}
+
+/** A time with its offset, as `readTime` takes it. */
+export const TIME = { type: 'string', maxLength: 40, 'x-expected': 'a time with its offset' } as const;
+
+/** @throws GatewayError INVALID_FIELD that names the field, also for a time that has passed */
+export function readComingTime(field: string, text: string): Date {
+  const time = asField(field, () => readTime(text));
+  if (time.getTime() <= Date.now()) throw fail('INVALID_FIELD', { param: field, message: `${field}: has passed` });
+  return time;
 }

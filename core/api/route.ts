@@ -4,6 +4,8 @@ import type { CallKey } from '../accounts/identify';
 import type { DeclaredCode, ErrorCode } from '../errors';
 import type { BodyOwner } from '../http/buffered-bytes';
 import type { Reader } from '../http/query';
+import type { Operator } from '../operators/operators';
+import type { OperatorRole } from '../operators/roles';
 import type { Schema } from '../settings';
 import type { Session } from '../sign-in/sessions';
 
@@ -40,6 +42,12 @@ export type SessionHandler = (
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
+/** Of a route of the admin listener. */
+export type AdminHandler = (
+  visit: Visit & { readonly operator: Operator },
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void>;
 
 /**
  * Takes a connection over that the client wants for another protocol (WebSocket), or answers by the response. What it
@@ -65,7 +73,7 @@ export interface OwnHosts {
 /**
  * One endpoint of our own API. `listener: public` with `auth: key` runs after the API key was found to be valid, with
  * `auth: session` after the session of a person of the console was;
- * everything on the admin listener has shown the admin token. A handler answers or throws; what it throws is rendered
+ * everything on the admin listener after an operator's token of the route's `role` or above was. A handler answers or throws; what it throws is rendered
  * through the error catalogue.
  */
 export type Route = {
@@ -110,7 +118,12 @@ export type Route = {
       /** The path can also be upgraded to another protocol. */
       readonly upgrade?: UpgradeHandler;
     }
-  | { readonly listener: 'admin'; readonly handle: Handler }
+  | {
+      readonly listener: 'admin';
+      /** What a token must be allowed for it; `owner` unless given. */
+      readonly role?: OperatorRole;
+      readonly handle: AdminHandler;
+    }
 );
 
 /** A route whose handler needs to know no more than the account. */

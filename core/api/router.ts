@@ -5,6 +5,7 @@ import { fail, type GatewayError } from '../errors';
 import { newRequestId, sendError, setRequestId } from '../http/http';
 import { pathOf } from '../http/request-target';
 import { log as standardLog } from '../log';
+import type { Operators } from '../operators/operators';
 import { beginConsoleAnswer, refuseOtherSites } from '../sign-in/console-requests';
 import type { Session } from '../sign-in/sessions';
 import { describeFault } from '../thrown';
@@ -18,6 +19,8 @@ export interface ServeOptions {
   readonly identify?: (request: IncomingMessage) => Promise<CallKey>;
   /** Who is signed in; `signedIn(database)`. Routes with `auth: 'session'` cannot be served without it. */
   readonly signedIn?: (request: IncomingMessage) => Promise<Session>;
+  /** Whose token lets them do this; `Operators.admit`. Routes of the admin listener cannot be served without it. */
+  readonly admit?: Operators['admit'];
   readonly log?: Logger;
 }
 
@@ -57,7 +60,11 @@ export function compileRoutes(routes: readonly Route[]): Router {
       const visit = toVisit(request, 'params' in found ? found.params : {});
       const facts = requestFacts(visit, 'route' in found ? found.route : undefined);
       const serveRoute: Handler = async (visited) => {
-        if ('allow' in found) throw methodNotAllowed(found.allow);
+        if ('allow' in found) {
+          // Of the admin listener's paths operators alone learn.
+          await options.admit?.(request, 'metrics');
+          throw methodNotAllowed(found.allow);
+        }
         await answer(found.route, visited, facts, request, response, options);
       };
       await serveVisit(visit, serveRoute, request, response, { facts, log: options.log });
@@ -106,9 +113,14 @@ async function answer(
   facts: RequestFacts,
   request: IncomingMessage,
   response: ServerResponse,
-  { identify, signedIn }: ServeOptions,
+  { identify, signedIn, admit }: ServeOptions,
 ): Promise<void> {
-  if (route.listener === 'admin' || route.auth === 'none') return route.handle(visit, request, response);
+  if (route.listener === 'admin') {
+    if (admit === undefined) throw new Error(`${route.path} needs an operator, and this listener cannot admit one`);
+    const operator = await admit(request, route.role ?? 'owner');
+    return route.handle({ ...visit, operator }, request, response);
+  }
+  if (route.auth === 'none') return route.handle(visit, request, response);
   if (route.auth === 'key') {
     if (identify === undefined) throw new Error(`${route.path} needs a key, and this listener cannot identify one`);
     const key = await identify(request);

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
 import { metrics } from '../metrics';
+import type { OperatorActor } from '../storage/audit';
 import { describeFault } from '../thrown';
 import type { Configuration } from './configuration';
 import type { RestartNeeded } from './restart-needed';
@@ -10,7 +11,11 @@ import { ConfigurationError, type ConfigurationProblem } from './yaml-file';
  * Who asked for a reload, as the audit log names them; `revision`: the newest applied one is followed; `worker`: an operator asked
  * another worker.
  */
-export type ReloadActor = 'admin' | 'signal' | 'file' | 'revision' | 'worker';
+export type ReloadActor = OperatorActor | Automatic;
+
+const AUTOMATIC = ['signal', 'file', 'revision', 'worker'] as const;
+
+type Automatic = (typeof AUTOMATIC)[number];
 
 /**
  * Makes ready for another configuration; what it returns puts that into force. All are asked before any is put into force, and
@@ -163,7 +168,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     const { restartNeeded } = this;
     log.info({ actor, before, revision, number: next.number }, 'the configuration was reloaded');
     if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
-    if (actor === 'admin') await this.#options.spread?.();
+    if (!AUTOMATIC.some((each) => each === actor)) await this.#options.spread?.();
     return { outcome: 'reloaded', before, revision, restartNeeded };
   }
 

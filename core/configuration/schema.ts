@@ -700,7 +700,7 @@ export const SYSTEM_SCHEMA = {
         addresses: {
           ...ADDRESSES,
           description:
-            'Addresses and ranges they connect from, which `connections.mostOfAddress` does not bind; loopback and private ranges unless given.',
+            'Addresses and ranges they connect from: X-Forwarded-For is believed of them alone, and `connections.mostOfAddress` does not bind them; loopback and private ranges unless given.',
         },
       },
     },

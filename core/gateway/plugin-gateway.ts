@@ -3,6 +3,7 @@ import type { OpenCalls } from '../calls/open-calls';
 import type { ChangeCheck } from '../configuration/change-checks';
 import type { LiveConfiguration } from '../configuration/live-configuration';
 import type { ConfigurationSource } from '../configuration/source';
+import type { Proxies } from '../http/proxies';
 import type { Gateway } from './gateway';
 
 /**
@@ -13,8 +14,8 @@ export interface PluginGateway extends Gateway {
   readonly openCalls: OpenCalls;
   /** The folder of this process's own data, absolute. */
   readonly dataFolder: string;
-  /** How many proxies the operator says stand in a row in front. */
-  readonly proxies: number;
+  /** Which proxies the operator says stand in front. */
+  readonly proxies: Proxies;
   readonly liveConfiguration: LiveConfiguration;
   readonly configurationSource: ConfigurationSource;
   /** Asked before a revision is applied. */

@@ -1,10 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { type AdminToken, showsToken } from '../api/admin-token';
 import { requestEnded } from '../api/request-ended';
 import type { OwnHosts, Route } from '../api/route';
 import { compileRoutes, confirmedKey, requestFacts, serveVisit, toVisit } from '../api/router';
 import { takeUpgrades } from '../api/upgrades';
-import { WrongAdminTokens } from '../api/wrong-admin-tokens';
 import { isSocketPath } from '../catalog/protocols';
 import { fail, type GatewayError } from '../errors';
 import { type CallTable, compileCallTable } from '../gateway/call-table';
@@ -13,6 +11,7 @@ import type { Cors } from '../http/cors';
 import { newRequestId, sendError } from '../http/http';
 import { checkHead } from '../http/request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
+import type { Operators } from '../operators/operators';
 import type { Role } from '../role';
 import { signedIn } from '../sign-in/signed-in';
 import { ClientSockets, type SocketSettings } from '../sockets/client-sockets';
@@ -22,7 +21,7 @@ import type { Served } from './express-gateway';
 export interface FrontDoorOptions {
   readonly routes: readonly Route[];
   readonly hosts: readonly OwnHosts[];
-  readonly adminToken: AdminToken;
+  readonly operators: Operators;
   readonly fastLane: boolean;
   readonly sockets: SocketSettings;
   readonly role: Role;
@@ -37,7 +36,7 @@ export interface FrontDoor extends Served {
   takeUpgrades(server: Server): ClientSockets;
 }
 
-/** Who answers what: calls, our own API, 405, 404; the admin listener behind its token. */
+/** Who answers what: calls, our own API, 405, 404; the admin listener behind its tokens. */
 export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOptions): FrontDoor {
   const isWorker = options.role === 'worker';
   const served = options.routes.filter(({ inWorkers }) => !isWorker || inWorkers === true);
@@ -45,11 +44,19 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
   const publicRoutes = compileRoutes(served.filter(({ listener }) => listener === 'public'));
   const directRoutes = compileRoutes(served.filter((route) => route.listener === 'public' && route.anyHost));
   const adminRoutes = compileRoutes(served.filter(({ listener }) => listener === 'admin'));
+  const admit: Operators['admit'] = (request, needed) => options.operators.admit(request, needed);
   const who = { identify: confirmedKey(gateway.keys), signedIn: signedIn(gateway.database) };
   const callsOf = (of: PipelineGateway) => compileCallTable(isWorker ? [] : of.configuration.pipelines, of);
   let calls = callsOf(gateway);
+  /** Express Gateway shows the configuration with the values of its variables. */
+  const passOn: PassOn = async (request, response, expressGateway) => {
+    const isNobodys = isWorker || pathOf(request).startsWith('/admin/');
+    await admit(request, isNobodys ? 'metrics' : 'owner');
+    if (isNobodys) throw notFound(request);
+    if (request.method !== 'GET') throw fail('FORBIDDEN', { message: READ_ONLY });
+    expressGateway(request, response, () => refuse(request, response, notFound(request)));
+  };
   const { cors } = options;
-  const wrongTokens = new WrongAdminTokens(gateway.log);
 
   return {
     prepare: (next) => {
@@ -94,15 +101,13 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
     admin: (request, response, expressGateway) => {
       const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) refuse(request, response, wrongTarget);
-      else if (!showsToken(request, options.adminToken)) refuse(request, response, wrongTokens.refuse(request));
-      else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, {});
-      else if (isWorker) refuse(request, response, notFound(request));
-      else if (request.method === 'GET')
-        expressGateway(request, response, () => refuse(request, response, notFound(request)));
-      else refuse(request, response, fail('FORBIDDEN', { message: READ_ONLY }));
+      else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, { admit });
+      else void serveVisit(toVisit(request, {}), () => passOn(request, response, expressGateway), request, response);
     },
   };
 }
+
+type PassOn = (...asked: Parameters<Served['admin']>) => Promise<void>;
 
 /** The console's own page alone may ask there: a browser sends the cookie of its session. */
 function isOfConsole(request: IncomingMessage): boolean {

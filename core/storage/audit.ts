@@ -2,12 +2,15 @@ import type { Knex } from 'knex';
 import { newId } from '../ids';
 import { decodeIdCursor, type Page, type PageRequest, toPage } from './page';
 
-/** The actor of every change that is made with the admin token. */
+/** The actor of every change that is made with ADMIN_TOKEN. */
 export const ADMIN = 'admin';
+
+/** The actor of what an operator does. */
+export type OperatorActor = typeof ADMIN | `token:${string}`;
 
 /** Who changed what: written in the transaction of the change itself. */
 export interface AuditEntry {
-  /** `ADMIN` for the holder of the admin token, `user:<id>` for a person of the console. */
+  /** `ADMIN` for the holder of ADMIN_TOKEN, `token:<name>` for a named token, `user:<id>` for a person of the console. */
   readonly actor: string;
   /** Noun and verb: `key.revoke`. */
   readonly action: string;

@@ -1,5 +1,6 @@
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { mapValues } from '../../core/map-values';
+import { ROLE_NAMES } from '../../core/operators/roles';
 import { CALL_ERROR_SCHEMA, ERROR_SCHEMA, errorCatalogue, errorCodes } from './errors';
 import { header } from './header';
 import { modelPaths } from './model-calls';
@@ -63,6 +64,8 @@ export function publicDocument(gateway: PluginGateway): object {
   };
 }
 
+const TOKENS = `ADMIN_TOKEN, or an operator's token; \`x-role\` of each operation says of which role, or one after it: ${ROLE_NAMES.join(', ')}.`;
+
 /** The admin listener. */
 export function adminDocument(gateway: PluginGateway): object {
   const paths = routePaths(gateway.routes(), 'admin');
@@ -73,7 +76,7 @@ export function adminDocument(gateway: PluginGateway): object {
     paths,
     security: [{ adminToken: [] }],
     components: {
-      securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' } },
+      securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: TOKENS } },
       headers: PLATFORM_HEADERS,
       schemas: mapValues(errorSchemas(), toOpenApi),
     },

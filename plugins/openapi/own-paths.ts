@@ -42,6 +42,7 @@ function operation(route: Route, method: string): object {
     }),
     responses: { ...mapValues(answers as Record<string, RouteAnswer>, response), ...errorResponses(errorsOf(route)) },
     'x-billing': billing,
+    ...(route.listener === 'admin' && { 'x-role': route.role ?? 'owner' }),
   };
 }
 
@@ -95,7 +96,7 @@ function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
     ...(route.body === undefined ? [] : (['UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...(readsJson(route) ? (['INVALID_JSON', 'BODY_TOO_LARGE'] as const) : []),
     ...(needsKey ? (['INVALID_API_KEY'] as const) : []),
-    ...(route.listener === 'admin' ? (['ADMIN_TOKEN_SLOWED'] as const) : []),
+    ...(route.listener === 'admin' ? (['ADMIN_TOKEN_SLOWED', 'OPERATOR_ROLE_NEEDED'] as const) : []),
     ...(route.path.includes('{') ? (['NOT_FOUND'] as const) : []),
     ...(isPublic ? (['LEDGER_UNAVAILABLE'] as const) : []),
     ...(route.errors ?? []),

@@ -13,7 +13,7 @@ export function refuseUnisolated(service: SandboxService, isAllowed: boolean): v
   const { gateway, log } = service;
   // The listener is that of the start: another one needs a restart.
   const { hostname } = gateway.configuration.gateway.http;
-  const exposure = { hostname, publicUrl: saidPublicUrl(), proxies: gateway.proxies };
+  const exposure = { hostname, publicUrl: saidPublicUrl(), proxies: gateway.proxies.count };
   const reach = isAllowed ? undefined : reachedFromElsewhere(exposure);
   const names = unisolated(service, service.offerings());
   if (names !== '' && reach !== undefined) throw new StartFailure(`gateway.config.yml: ${refusal(names, reach)}`);

@@ -64,6 +64,11 @@ describe('endpoints', () => {
     expect(routes.filter(({ summary }) => summary === '').map(nameOf)).to.deep.equal([]);
   });
 
+  it('of the admin listener declare the role that a token needs for them', () => {
+    const open = routes.filter((route) => route.listener === 'admin' && route.role === undefined);
+    expect(open.map((route) => `${nameOf(route)}: say its \`role\`, one of core/operators/roles.ts`)).to.deep.equal([]);
+  });
+
   it('declare what they answer, with a shape for every body', () => {
     const silent = routes.filter(({ method, answers, errors = [] }) => {
       // What answers to every method passes an answer on, or refuses.

@@ -31,6 +31,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     'health',
     'ledger',
     'accounts',
+    'operators',
     'sign-in',
     'rollouts',
     'calls',

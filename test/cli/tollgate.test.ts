@@ -77,7 +77,10 @@ describe('the command line', () => {
     const { status, notes } = await tollgate(elsewhere, 'accounts', 'list');
     await remove();
     assert.equal(status, 1);
-    assert.match(notes, /Set it to the ADMIN_TOKEN of the gateway at http:\/\/gateway\.invalid:9876/);
+    assert.match(
+      notes,
+      /Set it to an operator's token, or the ADMIN_TOKEN, of the gateway at http:\/\/gateway\.invalid:9876/,
+    );
   });
 
   it('shows tables to people, and the key once', async () => {
@@ -262,7 +265,7 @@ describe('the command line', () => {
     assert.deepEqual(shown, ['Bearer from-the-file']);
     const wrong = await tollgate({ ...withFolder, TOLLGATE_TOKEN: 'wrong' }, 'accounts', 'list');
     assert.equal(wrong.status, 1);
-    assert.match(wrong.notes, /refused the admin token of TOLLGATE_TOKEN/);
+    assert.match(wrong.notes, /refused the operator token of TOLLGATE_TOKEN/);
     await server.close();
     await folder.remove();
   });

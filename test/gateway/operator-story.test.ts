@@ -111,7 +111,7 @@ describe('an operator’s first customer', function () {
   it('is told what to do where a command cannot work', async () => {
     const wrong = await tollgate({ ...gateway, adminToken: 'wrong' }, 'accounts', 'list');
     assert.equal(wrong.status, 1);
-    assert.match(wrong.notes, /refused the admin token of TOLLGATE_TOKEN.*admin-token/s);
+    assert.match(wrong.notes, /refused the operator token of TOLLGATE_TOKEN.*admin-token/s);
     const elsewhere = await tollgate({ ...gateway, adminUrl: gateway.url }, 'accounts', 'list');
     assert.equal(elsewhere.status, 1);
     assert.match(elsewhere.notes, /Is TOLLGATE_URL its admin listener/);

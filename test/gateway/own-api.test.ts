@@ -49,6 +49,11 @@ const CHANGES: Readonly<Record<string, Example>> = {
     unchanged: 'this user is bound to no identity; test/plugins/console/oidc.test.ts has one that is',
   },
   'POST /admin/v1/users/{userId}/sign-in-link': { body: {} },
+  'POST /admin/v1/tokens': { body: { name: 'new', role: 'read', expiresAt: null } },
+  'DELETE /admin/v1/tokens/{tokenId}': {
+    path: { tokenId: '00000000-0000-7000-8000-000000000000' },
+    unchanged: 'no token is known by that id; test/gateway/operator-tokens.test.ts revokes one',
+  },
   'POST /admin/v1/config/reload': { body: {} },
   'POST /admin/v1/config/revisions': {
     body: { text: '' },

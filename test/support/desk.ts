@@ -87,7 +87,7 @@ export async function openDesk(
     egress,
     catalog,
     configuration,
-    proxies: 0,
+    proxies: { count: 0, isProxy: (_address: string) => false },
     sessionIds: await openSessionIds(database),
     log: quiet,
   } as PluginGateway;

@@ -5,6 +5,7 @@ import type { Route } from '../../core/api/route';
 import { compileRoutes, type ServeOptions } from '../../core/api/router';
 import { fail } from '../../core/errors';
 import { sendError } from '../../core/http/http';
+import type { Operator } from '../../core/operators/operators';
 import { quiet } from './databases';
 
 export interface TestServer {
@@ -28,11 +29,14 @@ export async function listen(listener: RequestListener): Promise<TestServer> {
   };
 }
 
+/** The operator of the admin routes, unless a test says otherwise. */
+const OWNER: Operator = { name: 'admin', role: 'owner', actor: 'admin', expiresAt: undefined };
+
 /** A real server around some routes of one listener; every other path is 404. */
 export function serveRoutes(routes: readonly Route[], options: ServeOptions = {}): Promise<TestServer> {
   const router = compileRoutes(routes);
   return listen((request, response) => {
-    void router.serve(request, response, { log: quiet, ...options }).then((served) => {
+    void router.serve(request, response, { log: quiet, admit: async () => OWNER, ...options }).then((served) => {
       if (!served) sendError(request, response, fail('NOT_FOUND'), 'req_none');
     });
   });

@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Knex } from 'knex';
 import { readAccountRow } from '../../../core/accounts/accounts';
 import { fail } from '../../../core/errors';
+import { clientAddress, placeOf } from '../../../core/http/client-place';
 import { SESSION_COOKIE, setCookie } from '../../../core/http/cookies';
+import type { Proxies } from '../../../core/http/proxies';
 import { object, oneOf, shape } from '../../../core/http/shape';
 import { beginAttempt } from '../../../core/sign-in/attempts';
 import {
@@ -13,15 +15,13 @@ import {
   type SignInWay,
 } from '../../../core/sign-in/sessions';
 import { findBySignIn, type User } from '../../../core/sign-in/users';
-import { clientPlace } from '../client-place';
 
 /** What the endpoints that begin, show and end sessions have in common. */
 
 export interface SignIn {
   readonly database: Knex;
   readonly times: SessionTimes;
-  /** Proxies of ours in front, each of which adds to `X-Forwarded-For`. */
-  readonly proxies: number;
+  readonly proxies: Proxies;
   /** Name of the identity provider where password sign-in is switched off; undefined where passwords are taken. */
   readonly insteadOfPasswords: string | undefined;
 }
@@ -43,7 +43,7 @@ export async function recognise(
   email: string,
   password: string,
 ): Promise<User> {
-  const attempt = await beginAttempt(database, { email, place: clientPlace(request, proxies) });
+  const attempt = await beginAttempt(database, { email, place: placeOf(clientAddress(request, proxies)) });
   const user = await findBySignIn(database, email, password);
   if (user === undefined) throw fail('SIGN_IN_FAILED');
   await attempt.succeeded();

@@ -10,7 +10,7 @@ export function showDocumentRoute(gateway: PluginGateway, listener: Route['liste
   const said = { method: 'GET', summary: 'This document.', answers: ANSWERS } as const;
   return listener === 'public'
     ? { ...said, listener, auth: 'none', path: '/openapi.json', handle: serve(gateway, publicDocument) }
-    : { ...said, listener, path: '/admin/v1/openapi.json', handle: serve(gateway, adminDocument) };
+    : { ...said, listener, role: 'read', path: '/admin/v1/openapi.json', handle: serve(gateway, adminDocument) };
 }
 
 const ANSWERS = {

@@ -33,6 +33,7 @@ export function applyConfigRoute(gateway: PluginGateway): Route {
   const readApply = largeJsonBody<Settings<typeof APPLY>>(APPLY, BODY_AT_MOST);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/config/revisions',
     summary: 'Apply a configuration to every node, or with dryRun say what it would change.',
@@ -43,7 +44,7 @@ export function applyConfigRoute(gateway: PluginGateway): Route {
     handle: async (visit, request, response) => {
       const wanted = await readApply(request, visit);
       refuseFiles(gateway);
-      await changeConfig(gateway, { ...wanted, restores: null }, request, response);
+      await changeConfig(gateway, { ...wanted, restores: null }, visit.operator, request, response);
     },
   };
 }

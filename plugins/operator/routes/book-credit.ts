@@ -7,7 +7,6 @@ import { jsonBody, sendJson } from '../../../core/http/http';
 import { object, orNull, shape } from '../../../core/http/shape';
 import { formatUsd } from '../../../core/money';
 import type { Settings } from '../../../core/settings';
-import { ADMIN } from '../../../core/storage/audit';
 
 const NEW_CREDIT = {
   type: 'object',
@@ -31,6 +30,7 @@ export function bookCreditRoute(stores: Stores, noun: keyof typeof BOOKINGS): Ro
   const readNewCredit = jsonBody<Settings<typeof NEW_CREDIT>>(NEW_CREDIT);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: `/admin/v1/accounts/{accountId}/${noun}`,
     summary,
@@ -40,13 +40,17 @@ export function bookCreditRoute(stores: Stores, noun: keyof typeof BOOKINGS): Ro
       201: { description: 'It is booked.', schema: CREDIT },
     },
     errors: ['CONFLICT', 'INSUFFICIENT_BALANCE', 'LEDGER_UNAVAILABLE'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const { amountUsd, idempotencyKey, note } = await readNewCredit(request);
       const amountE8 = readAmount('amountUsd', amountUsd);
       if (amountE8 === 0n)
         throw fail('INVALID_FIELD', { param: 'amountUsd', message: 'amountUsd: expected more than 0' });
       const accountId = params['accountId'] ?? '';
-      const credit = await addCredit(stores, { accountId, amountE8: sign * amountE8, idempotencyKey, note }, ADMIN);
+      const credit = await addCredit(
+        stores,
+        { accountId, amountE8: sign * amountE8, idempotencyKey, note },
+        operator.actor,
+      );
       sendJson(response, credit.repeated ? 200 : 201, {
         id: credit.id,
         accountId,

@@ -2,7 +2,6 @@ import { type Stores, setAccountStatus } from '../../../core/accounts/accounts';
 import { NOTHING } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { jsonBody, sendJson } from '../../../core/http/http';
-import { ADMIN } from '../../../core/storage/audit';
 import { ACCOUNT, showAccount } from './account';
 
 /** One table of endpoints: they differ in the status that they set, and in nothing else. */
@@ -16,14 +15,19 @@ export function changeAccountStatusRoute(stores: Stores, verb: keyof typeof CHAN
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: `/admin/v1/accounts/{accountId}/${verb}`,
     summary,
     body: NOTHING,
     answers: { 200: { description: 'The account.', schema: ACCOUNT } },
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       await readNothing(request);
-      sendJson(response, 200, showAccount(await setAccountStatus(stores, params['accountId'] ?? '', status, ADMIN)));
+      sendJson(
+        response,
+        200,
+        showAccount(await setAccountStatus(stores, params['accountId'] ?? '', status, operator.actor)),
+      );
     },
   };
 }

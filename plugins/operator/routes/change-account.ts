@@ -5,7 +5,6 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
-import { ADMIN } from '../../../core/storage/audit';
 import { ACCOUNT, showAccount } from './account';
 import { checkMarkup, MARKUP_CHANGE } from './markup';
 
@@ -21,16 +20,21 @@ export function changeAccountRoute(gateway: Stores & Pick<PluginGateway, 'catalo
   const readChanges = jsonBody<Settings<typeof ACCOUNT_CHANGES>>(ACCOUNT_CHANGES);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'PATCH',
     path: '/admin/v1/accounts/{accountId}',
     summary: 'Rename an account, or change what its keys pay; null removes the markup.',
     body: ACCOUNT_CHANGES,
     answers: { 200: { description: 'The account.', schema: ACCOUNT } },
     errors: ['LEDGER_UNAVAILABLE'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const changes = await readChanges(request);
       checkMarkup(gateway.catalog, changes.markup);
-      sendJson(response, 200, showAccount(await updateAccount(gateway, params['accountId'] ?? '', changes, ADMIN)));
+      sendJson(
+        response,
+        200,
+        showAccount(await updateAccount(gateway, params['accountId'] ?? '', changes, operator.actor)),
+      );
     },
   };
 }

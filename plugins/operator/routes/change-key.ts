@@ -5,7 +5,6 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
-import { ADMIN } from '../../../core/storage/audit';
 import { DEBUG, OPERATOR_KEY, showOperatorKey } from './key-fields';
 import { checkMarkup, MARKUP_CHANGE } from './markup';
 
@@ -21,17 +20,18 @@ export function changeKeyRoute(stores: Stores & Pick<PluginGateway, 'catalog'>):
   const readChanges = jsonBody<Settings<typeof KEY_CHANGES>>(KEY_CHANGES);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'PATCH',
     path: '/admin/v1/keys/{keyId}',
     summary: 'Change name, limits, models or markup of a key; null removes.',
     body: KEY_CHANGES,
     answers: { 200: { description: 'The key.', schema: OPERATOR_KEY } },
     errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const { name, allowedModels, markup, debug, ...limits } = await readChanges(request);
       checkMarkup(stores.catalog, markup);
       const changes = { name, allowedModels, markup, debug, ...readLimits(limits) };
-      sendJson(response, 200, showOperatorKey(await updateKey(stores, params['keyId'] ?? '', changes, ADMIN)));
+      sendJson(response, 200, showOperatorKey(await updateKey(stores, params['keyId'] ?? '', changes, operator.actor)));
     },
   };
 }

@@ -4,7 +4,6 @@ import type { Route } from '../../../core/api/route';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
 import { updateUser } from '../../../core/sign-in/users';
-import { ADMIN } from '../../../core/storage/audit';
 import { showUser, USER } from './user';
 
 const USER_CHANGES = {
@@ -19,14 +18,15 @@ export function changeUserRoute(database: Knex): Route {
   const readChanges = jsonBody<Settings<typeof USER_CHANGES>>(USER_CHANGES);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'PATCH',
     path: '/admin/v1/users/{userId}',
     summary: 'Set a new password, or disable or enable a user; open sessions end.',
     body: USER_CHANGES,
     answers: { 200: { description: 'The user.', schema: USER } },
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const changes = await readChanges(request);
-      sendJson(response, 200, showUser(await updateUser(database, params['userId'] ?? '', changes, ADMIN)));
+      sendJson(response, 200, showUser(await updateUser(database, params['userId'] ?? '', changes, operator.actor)));
     },
   };
 }

@@ -58,6 +58,7 @@ const COMPARISON = object({
 export function compareInvoiceRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/invoices/{name}/comparison',
     summary: "What an upstream's vendor reports for some days of UTC, beside the records; yesterday by default.",

@@ -8,7 +8,7 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { readIfMatch } from '../../../core/http/etag';
 import { sendJson } from '../../../core/http/http';
 import { listOf, object, objectWith, orNull, shape } from '../../../core/http/shape';
-import { ADMIN } from '../../../core/storage/audit';
+import type { Operator } from '../../../core/operators/operators';
 import { etagOf, PROBLEM } from './config-revision';
 
 /** What the endpoints that change the configuration of every node have in common. */
@@ -66,6 +66,7 @@ interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {
 export async function changeConfig(
   gateway: PluginGateway,
   wanted: Wanted,
+  { actor }: Operator,
   request: IncomingMessage,
   response: ServerResponse,
 ) {
@@ -94,7 +95,7 @@ export async function changeConfig(
   const applied = await applyRevision(database, {
     revision,
     text,
-    actor: ADMIN,
+    actor,
     note,
     restores,
     objections,

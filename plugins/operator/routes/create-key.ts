@@ -6,7 +6,6 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { object, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
-import { ADMIN } from '../../../core/storage/audit';
 import { DEBUG, OPERATOR_KEY_FIELDS, showOperatorKey } from './key-fields';
 import { checkMarkup, NEW_MARKUP } from './markup';
 
@@ -22,6 +21,7 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys' | 'ca
   const readNewKey = jsonBody<Settings<typeof NEW_KEY>>(NEW_KEY);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/accounts/{accountId}/keys',
     summary: 'Create an API key; it is in this answer only.',
@@ -30,11 +30,11 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys' | 'ca
       201: { description: 'The key with its secret.', schema: object({ ...OPERATOR_KEY_FIELDS, key: shape.text }) },
     },
     errors: ['LEDGER_UNAVAILABLE'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const { name, allowedModels, markup, debug, ...limits } = await readNewKey(request);
       checkMarkup(stores.catalog, markup);
       const wanted = { name, allowedModels, markup, debug, ...readLimits(limits) };
-      const made = await createKey(stores, params['accountId'] ?? '', wanted, ADMIN);
+      const made = await createKey(stores, params['accountId'] ?? '', wanted, operator.actor);
       stores.keys.made(made.apiKey);
       sendJson(response, 201, { ...showOperatorKey(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });
     },

@@ -4,7 +4,6 @@ import type { Route } from '../../../core/api/route';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
 import { createUser } from '../../../core/sign-in/users';
-import { ADMIN } from '../../../core/storage/audit';
 import { showUser, USER } from './user';
 
 const EMAIL = {
@@ -26,15 +25,16 @@ export function createUserRoute(database: Knex): Route {
   const readNewUser = jsonBody<Settings<typeof NEW_USER>>(NEW_USER);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/accounts/{accountId}/users',
     summary: 'Let a person sign in to the console and see this account.',
     body: NEW_USER,
     answers: { 201: { description: 'The user.', schema: USER } },
     errors: ['CONFLICT'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const wanted = await readNewUser(request);
-      sendJson(response, 201, showUser(await createUser(database, params['accountId'] ?? '', wanted, ADMIN)));
+      sendJson(response, 201, showUser(await createUser(database, params['accountId'] ?? '', wanted, operator.actor)));
     },
   };
 }

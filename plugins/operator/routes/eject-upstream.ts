@@ -4,7 +4,6 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { takeOutUpstream } from '../../../core/health/taken-out-upstreams';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
-import { ADMIN } from '../../../core/storage/audit';
 import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
 
 const EJECT = {
@@ -18,15 +17,16 @@ export function ejectUpstreamRoute(gateway: PluginGateway): Route {
   const readEject = jsonBody<Settings<typeof EJECT>>(EJECT);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/eject',
     summary: 'Ask an upstream no more, on no node, until it is restored.',
     body: EJECT,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
       const { reason } = await readEject(request);
-      await takeOutUpstream(gateway, upstream.name, { actor: ADMIN, reason });
+      await takeOutUpstream(gateway, upstream.name, { actor: operator.actor, reason });
       sendJson(response, 200, await readUpstream(gateway, upstream));
     },
   };

@@ -34,6 +34,7 @@ export const DAY_READERS = { from: readDay, to: readDay };
 export function fetchInvoiceRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/invoices/{name}',
     summary: "What an upstream's vendor reports for some days of UTC, asked now; yesterday by default.",

@@ -9,6 +9,7 @@ import { changeUserRoute } from './change-user';
 import { compareInvoiceRoute } from './compare-invoice';
 import { createAccountRoute } from './create-account';
 import { createKeyRoute } from './create-key';
+import { createTokenRoute } from './create-token';
 import { createUserRoute } from './create-user';
 import { ejectUpstreamRoute } from './eject-upstream';
 import { fetchInvoiceRoute } from './fetch-invoice';
@@ -16,6 +17,7 @@ import { listAccountsRoute } from './list-accounts';
 import { listAuditRoute } from './list-audit';
 import { listConfigRevisionsRoute } from './list-config-revisions';
 import { listKeysRoute } from './list-keys';
+import { listTokensRoute } from './list-tokens';
 import { listUpstreamsRoute } from './list-upstreams';
 import { listUsersRoute } from './list-users';
 import { makeSignInLinkRoute } from './make-sign-in-link';
@@ -24,11 +26,13 @@ import { reloadConfigRoute } from './reload-config';
 import { repairLedgerRoute } from './repair-ledger';
 import { restoreUpstreamRoute } from './restore-upstream';
 import { revokeKeyRoute } from './revoke-key';
+import { revokeTokenRoute } from './revoke-token';
 import { rollBackConfigRoute } from './roll-back-config';
 import { showAccountRoute } from './show-account';
 import { showConfigRoute } from './show-config';
 import { showConfigRevisionRoute } from './show-config-revision';
 import { showConfigStatusRoute } from './show-config-status';
+import { showOwnTokenRoute } from './show-own-token';
 import { showUpstreamRoute } from './show-upstream';
 import { testUpstreamRoute } from './test-upstream';
 import { unbindIdentityRoute } from './unbind-identity';
@@ -56,6 +60,10 @@ export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
     changeUserRoute(database),
     unbindIdentityRoute(database),
     makeSignInLinkRoute(database),
+    createTokenRoute(database),
+    listTokensRoute(database),
+    showOwnTokenRoute(),
+    revokeTokenRoute(database),
     listAuditRoute(database),
     verifyLedgerRoute(stores),
     repairLedgerRoute(stores),

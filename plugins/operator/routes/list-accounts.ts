@@ -8,6 +8,7 @@ import { ACCOUNT, showAccount } from './account';
 export function listAccountsRoute(stores: Stores): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/accounts',
     summary: 'List accounts, newest first.',

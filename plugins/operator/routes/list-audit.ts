@@ -10,6 +10,7 @@ const FILTER_READERS = { subject: readText, actor: readText, action: readText, f
 export function listAuditRoute(database: Knex): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/audit',
     summary: 'Who changed what, newest first; filters subject (`key:<id>`), actor, action, from, to.',

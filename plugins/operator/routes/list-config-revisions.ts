@@ -9,6 +9,7 @@ import { REVISION } from './config-revision';
 export function listConfigRevisionsRoute(database: Knex): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/config/revisions',
     summary: 'Every configuration that was applied, newest first.',

@@ -9,6 +9,7 @@ import { OPERATOR_KEY, showOperatorKey } from './key-fields';
 export function listKeysRoute(stores: Stores): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/accounts/{accountId}/keys',
     summary: 'List the keys of an account, newest first.',

@@ -9,6 +9,7 @@ export function listUpstreamsRoute(gateway: PluginGateway): Route {
   const { database, health } = gateway;
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/upstreams',
     summary: 'Every upstream with its health, prices and whether it is left out.',

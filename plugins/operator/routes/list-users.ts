@@ -9,6 +9,7 @@ import { showUser, USER } from './user';
 export function listUsersRoute(database: Knex): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/accounts/{accountId}/users',
     summary: 'List who can sign in to an account, newest first.',

@@ -5,7 +5,6 @@ import { jsonBody, sendJson } from '../../../core/http/http';
 import { saidPublicUrl } from '../../../core/http/public-url';
 import { object, orNull, shape } from '../../../core/http/shape';
 import { makeSignInLink } from '../../../core/sign-in/links';
-import { ADMIN } from '../../../core/storage/audit';
 
 const LINK_LIFETIME_MS = 3_600_000;
 
@@ -19,15 +18,21 @@ export function makeSignInLinkRoute(database: Knex): Route {
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/users/{userId}/sign-in-link',
     summary: 'Make a link that signs a user in to the console once, within an hour; it is in this answer only.',
     body: NOTHING,
     answers: { 201: { description: 'The link.', schema: LINK } },
     errors: ['CONFLICT'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       await readNothing(request);
-      const { token, expiresAt } = await makeSignInLink(database, params['userId'] ?? '', LINK_LIFETIME_MS, ADMIN);
+      const { token, expiresAt } = await makeSignInLink(
+        database,
+        params['userId'] ?? '',
+        LINK_LIFETIME_MS,
+        operator.actor,
+      );
       // In the fragment, which browsers send to nobody: no log has it.
       const path = `/console/sign-in#token=${token}`;
       const publicUrl = saidPublicUrl();

@@ -7,7 +7,7 @@ import { jsonBody, newRequestId, sendJson } from '../../../core/http/http';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { insertAttempts } from '../../../core/ledger/outbox/rows';
 import type { Settings } from '../../../core/settings';
-import { ADMIN, writeAudit } from '../../../core/storage/audit';
+import { writeAudit } from '../../../core/storage/audit';
 import { recordUpstream } from '../record-upstream';
 import { ASKED, findAsked, findCredential, invalid } from './asked-upstream';
 import { requireUpstream } from './upstream';
@@ -25,13 +25,14 @@ export function recordUpstreamRoute(gateway: PluginGateway): Route {
   const readAsked = jsonBody<Settings<typeof ASKED>>(ASKED);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/record',
     summary: "Make three tiny real calls to an upstream and give its answers, without the account's secrets and ids.",
     body: ASKED,
     answers: { 200: { description: 'The files of a folder of recordings.', schema: RECORDED } },
     errors: ['CONFLICT'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
       const { model: named, protocol: wanted, credential } = await readAsked(request);
       const { model, speaking } = findAsked(upstream, named, wanted);
@@ -42,7 +43,7 @@ export function recordUpstreamRoute(gateway: PluginGateway): Route {
       const after = { model: model.name, ok: problem === null, problem };
       const subject = `upstream:${upstream.name}`;
       await database.transaction((transaction) =>
-        writeAudit(transaction, { actor: ADMIN, action: 'upstream.record', subject, after }),
+        writeAudit(transaction, { actor: operator.actor, action: 'upstream.record', subject, after }),
       );
       const attempts = made.map((each, index) => recordedAttempt(each, index));
       await insertAttempts(database, [{ requestId: newRequestId(), accountId: null, made: attempts }]);

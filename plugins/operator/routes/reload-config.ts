@@ -4,12 +4,12 @@ import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { object, shape } from '../../../core/http/shape';
-import { ADMIN } from '../../../core/storage/audit';
 
 export function reloadConfigRoute({ liveConfiguration: live }: PluginGateway): Route {
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/config/reload',
     summary: 'Read gateway.config.yml, or the newest applied revision, again; one with mistakes changes nothing.',
@@ -21,9 +21,9 @@ export function reloadConfigRoute({ liveConfiguration: live }: PluginGateway): R
       },
     },
     errors: ['CONFIGURATION_INVALID'],
-    handle: async (_visit, request, response) => {
+    handle: async ({ operator }, request, response) => {
       await readNothing(request);
-      const outcome = await live.reload(ADMIN);
+      const outcome = await live.reload(operator.actor);
       if (outcome.outcome === 'refused')
         throw fail('CONFIGURATION_INVALID', { details: { revision: outcome.revision, problems: outcome.problems } });
       const { before, revision, restartNeeded } = outcome;

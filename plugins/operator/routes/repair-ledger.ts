@@ -3,13 +3,13 @@ import { repair } from '../../../core/accounts/repair';
 import { NOTHING } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { jsonBody, sendJson } from '../../../core/http/http';
-import { ADMIN } from '../../../core/storage/audit';
 import { PASS_READERS, passLedger, VERIFIED } from './ledger-pass';
 
 export function repairLedgerRoute(stores: Stores): Route {
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/ledger/repair',
     summary: 'The same, and make good by entries what can be; `repair` says how, null that a person has to look.',
@@ -17,9 +17,9 @@ export function repairLedgerRoute(stores: Stores): Route {
     body: NOTHING,
     answers: { 200: { description: 'What did not hold, and what was done.', schema: VERIFIED } },
     errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
-    handle: async ({ query }, request, response) => {
+    handle: async ({ query, operator }, request, response) => {
       await readNothing(request);
-      sendJson(response, 200, await passLedger(stores, query, (each) => repair(stores, each, ADMIN)));
+      sendJson(response, 200, await passLedger(stores, query, (each) => repair(stores, each, operator.actor)));
     },
   };
 }

@@ -3,22 +3,22 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { bringBackUpstream } from '../../../core/health/taken-out-upstreams';
 import { jsonBody, sendJson } from '../../../core/http/http';
-import { ADMIN } from '../../../core/storage/audit';
 import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
 
 export function restoreUpstreamRoute(gateway: PluginGateway): Route {
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/restore',
     summary: 'Ask an upstream again, whoever or whatever had left it out.',
     body: NOTHING,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
       await readNothing(request);
-      await bringBackUpstream(gateway, upstream.name, ADMIN);
+      await bringBackUpstream(gateway, upstream.name, operator.actor);
       sendJson(response, 200, await readUpstream(gateway, upstream));
     },
   };

@@ -23,6 +23,7 @@ export function rollBackConfigRoute(gateway: PluginGateway): Route {
   const readRollback = jsonBody<Settings<typeof ROLLBACK>>(ROLLBACK);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/config/revisions/{revision}/rollback',
     summary: 'Apply an earlier configuration again, by its number or its revision.',
@@ -30,11 +31,11 @@ export function rollBackConfigRoute(gateway: PluginGateway): Route {
     body: ROLLBACK,
     answers: CHANGE_ANSWERS,
     errors: CHANGE_ERRORS,
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const wanted = await readRollback(request);
       refuseFiles(gateway);
       const { text, number } = await requireRevision(gateway, params['revision']);
-      await changeConfig(gateway, { ...wanted, text, restores: number }, request, response);
+      await changeConfig(gateway, { ...wanted, text, restores: number }, operator, request, response);
     },
   };
 }

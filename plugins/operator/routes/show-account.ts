@@ -6,6 +6,7 @@ import { ACCOUNT, showAccount } from './account';
 export function showAccountRoute(stores: Stores): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/accounts/{accountId}',
     summary: 'Show an account with its balance.',

@@ -7,6 +7,7 @@ import { etagOf, REVISION, requireRevision } from './config-revision';
 export function showConfigRevisionRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/config/revisions/{revision}',
     summary: 'An applied configuration with its text, by its number or its revision.',

@@ -9,6 +9,7 @@ import { PROBLEM, SOURCE } from './config-revision';
 export function showConfigStatusRoute({ database, configurationSource: source }: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/config/status',
     summary: 'Which configuration each node has in force, and what it could not take.',

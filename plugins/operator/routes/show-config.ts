@@ -7,6 +7,7 @@ import { PROBLEM, SOURCE } from './config-revision';
 export function showConfigRoute({ liveConfiguration: live, configurationSource: source }: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/config/revision',
     summary: 'Which configuration is in force since when, and why the last reload was refused.',

@@ -6,6 +6,7 @@ import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
 export function showUpstreamRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/upstreams/{name}',
     summary: 'One upstream.',

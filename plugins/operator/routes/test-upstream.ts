@@ -7,7 +7,7 @@ import { jsonBody, newRequestId, sendJson } from '../../../core/http/http';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { insertAttempts } from '../../../core/ledger/outbox/rows';
 import type { Settings } from '../../../core/settings';
-import { ADMIN, writeAudit } from '../../../core/storage/audit';
+import { writeAudit } from '../../../core/storage/audit';
 import { callUpstream } from '../call-upstream';
 import { ASKED, findAsked, findCredential } from './asked-upstream';
 import { requireUpstream } from './upstream';
@@ -27,13 +27,14 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
   const readTest = jsonBody<Settings<typeof ASKED>>(ASKED);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/test',
     summary: 'Make one tiny real call to an upstream and say what came of it.',
     body: ASKED,
     answers: { 200: { description: 'What came of it.', schema: TESTED } },
     errors: ['CONFLICT'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
       const { model, protocol, credential } = await readTest(request);
       const asked = findAsked(upstream, model, protocol);
@@ -44,7 +45,7 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
       const after = { model: result.model, ok, status, problem };
       const subject = `upstream:${upstream.name}`;
       await database.transaction((transaction) =>
-        writeAudit(transaction, { actor: ADMIN, action: 'upstream.test', subject, after }),
+        writeAudit(transaction, { actor: operator.actor, action: 'upstream.test', subject, after }),
       );
       const row = { requestId: newRequestId(), accountId: null, made: [recordedAttempt(made, 0)] };
       await insertAttempts(database, [row]);

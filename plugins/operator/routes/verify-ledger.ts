@@ -8,6 +8,7 @@ export function verifyLedgerRoute(stores: Stores): Route {
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/ledger/verify',
     summary: 'Look for broken invariants of the ledger, a page of accounts at a time, while calls go on.',

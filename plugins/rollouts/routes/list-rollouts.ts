@@ -8,6 +8,7 @@ import { readRollouts } from './rollout';
 export function listRolloutsRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/rollouts',
     summary: 'Every rollout of the configuration with how far it has come and what was seen of both groups.',

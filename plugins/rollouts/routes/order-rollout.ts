@@ -3,7 +3,6 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
-import { ADMIN } from '../../../core/storage/audit';
 import type { Engine } from '../engine';
 import { give, type Order } from '../orders';
 import { SHOWN_ROLLOUT } from '../show';
@@ -35,16 +34,17 @@ export function orderRolloutRoute(gateway: PluginGateway, engine: Engine, order:
   const readGiven = jsonBody<Settings<typeof GIVEN>>(GIVEN);
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: `/admin/v1/rollouts/{name}/${order}`,
     summary: ORDERS[order],
     body: GIVEN,
     answers: { 200: { description: 'The rollout.', schema: SHOWN_ROLLOUT } },
     errors: ['CONFLICT'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       const rollout = requireRollout(gateway, params['name']);
       const { reason, stage } = await readGiven(request);
-      await give(gateway.database, rollout, { order, actor: ADMIN, reason, stage });
+      await give(gateway.database, rollout, { order, actor: operator.actor, reason, stage });
       await engine.follow();
       const [shown] = await readRollouts(gateway.database, [rollout]);
       sendJson(response, 200, shown);

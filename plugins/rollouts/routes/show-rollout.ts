@@ -7,6 +7,7 @@ import { readRollouts, requireRollout } from './rollout';
 export function showRolloutRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/rollouts/{name}',
     summary: 'One rollout.',

@@ -19,6 +19,7 @@ const READERS = {
 export function adminListSandboxesRoute({ database }: SandboxService): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/sandboxes',
     summary: 'Sandboxes of all accounts, newest first; active ones unless a state, or ALL, is asked for.',

@@ -11,6 +11,7 @@ import { type Cleanup, selectCleanup } from '../worker/cleanup';
 export function listOrphansRoute({ database }: SandboxService): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/sandboxes/orphans',
     summary: 'Instances at suppliers that no sandbox accounts for, newest first: to be removed, or removed.',

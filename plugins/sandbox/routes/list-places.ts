@@ -7,6 +7,7 @@ import { PLACE, showPlace } from './place';
 export function listPlacesRoute({ places }: SandboxService): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/sandboxes/places',
     summary: 'Where sandboxes live that only some nodes reach, the last seen first.',

@@ -2,7 +2,7 @@ import { NOTHING } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
 import { jsonBody, sendJson } from '../../../core/http/http';
-import { ADMIN, writeAudit } from '../../../core/storage/audit';
+import { writeAudit } from '../../../core/storage/audit';
 import type { SandboxService } from '../service';
 import { PLACE, showPlace } from './place';
 
@@ -16,6 +16,7 @@ export function losePlaceRoute({ database, places }: SandboxService): Route {
   };
   return {
     listener: 'admin',
+    role: 'write',
     method: 'POST',
     path: '/admin/v1/sandboxes/places/{id}/lose',
     summary:
@@ -23,14 +24,19 @@ export function losePlaceRoute({ database, places }: SandboxService): Route {
     body: NOTHING,
     answers: { 200: { description: 'The place.', schema: PLACE } },
     errors: ['NOT_FOUND', 'CONFLICT'],
-    handle: async ({ params }, request, response) => {
+    handle: async ({ params, operator }, request, response) => {
       await readNothing(request);
       const { id, activeSandboxes } = await find(params['id'] ?? '');
       await database.transaction(async (transaction) => {
         if (!(await places.lose(transaction, id)))
           throw fail('CONFLICT', { message: 'A node has reached this place lately. Stop that node first.' });
         const subject = `place:${id}`;
-        await writeAudit(transaction, { actor: ADMIN, action: 'place.lose', subject, after: { activeSandboxes } });
+        await writeAudit(transaction, {
+          actor: operator.actor,
+          action: 'place.lose',
+          subject,
+          after: { activeSandboxes },
+        });
       });
       sendJson(response, 200, showPlace(places, await find(id)));
     },

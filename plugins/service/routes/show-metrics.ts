@@ -6,6 +6,7 @@ import { showMetrics } from '../../../core/metrics';
 export function showMetricsRoute(): Route {
   return {
     listener: 'admin',
+    role: 'metrics',
     method: 'GET',
     path: '/metrics',
     inWorkers: true,

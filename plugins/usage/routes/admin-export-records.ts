@@ -9,6 +9,7 @@ export function adminExportRecordsRoute(gateway: Parts): Route {
   const filterQuery = { ...filterReaders(gateway), account: readUuid };
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/usage.csv',
     summary: 'The same records as a CSV file.',

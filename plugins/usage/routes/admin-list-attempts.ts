@@ -8,6 +8,7 @@ import { type Parts, requireRecord } from '../query';
 export function adminListAttemptsRoute({ database }: Parts): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/usage/{requestId}/attempts',
     summary: 'Every request to an upstream that one call of any account made, with what it used and cost there.',

@@ -10,6 +10,7 @@ export function adminListRecordsRoute(gateway: Parts): Route {
   const listQuery = { ...filterReaders(gateway), account: readUuid, ...PAGE_READERS };
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/usage',
     summary: 'Usage records of all accounts, newest first.',

@@ -6,6 +6,7 @@ import { EXPLAINED_RECORD, toExplainedRecord } from '../record';
 export function adminShowRecordRoute({ database }: Parts): Route {
   return {
     listener: 'admin',
+    role: 'read',
     method: 'GET',
     path: '/admin/v1/usage/{requestId}',
     summary: 'The usage record of one call of any account.',

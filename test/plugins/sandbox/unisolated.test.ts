@@ -33,7 +33,7 @@ describe('offerings without isolation', () => {
     const service = {
       gateway: {
         configuration: { gateway: { http: { hostname } } },
-        proxies,
+        proxies: { count: proxies },
         liveConfiguration: { take: (given: Prepare) => (prepare = given) },
       },
       drivers,

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { fail, type GatewayError } from '../errors';
-import { placeOf } from '../http/client-place';
+import { clientAddress, placeOf } from '../http/client-place';
+import type { Proxies } from '../http/proxies';
+import type { OperatorRole } from './roles';
 
 /** An address may show so many wrong tokens without a wait. */
 const FREE = 20;
@@ -13,8 +15,6 @@ const FORGOTTEN_AFTER_MS = 900_000;
 const MOST_PLACES = 10_000;
 const LOGGED_EVERY_MS = 60_000;
 
-const NO_TOKEN = 'The admin listener needs the admin token as Authorization: Bearer.';
-
 interface Tries {
   count: number;
   lastMs: number;
@@ -22,27 +22,32 @@ interface Tries {
 }
 
 /**
- * Counts wrong admin tokens by the address that shows them, in this process, and says how to refuse each. The right token is compared
- * before and never comes here: nobody can lock an operator out, not even from the operator's own address. What is slowed is a
- * guesser that waits as it is told; every other one needs a new connection for each guess.
+ * Counts wrong tokens by the address that shows them, in this process, and says how to refuse each. A right token is found before and
+ * never comes here: nobody can lock an operator out, not even from the operator's own address. What is slowed is a guesser that waits as
+ * it is told; every other one needs a new connection for each guess.
  */
-export class WrongAdminTokens {
+export class WrongTokens {
   readonly #tries = new Map<string, Tries>();
   readonly #log: Logger;
+  readonly #proxies: Proxies;
   readonly #now: () => number;
   #slowed = 0;
   #loggedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(log: Logger, now: () => number = () => performance.now()) {
+  constructor(log: Logger, proxies: Proxies, now: () => number = () => performance.now()) {
     this.#log = log;
+    this.#proxies = proxies;
     this.#now = now;
   }
 
-  /** Returns the error for a request without the right token. A request that shows no credentials is no guess. */
-  refuse({ headers, socket }: IncomingMessage): GatewayError {
-    const refused = fail('INVALID_API_KEY', { message: NO_TOKEN });
-    if (headers.authorization === undefined) return refused;
-    const place = placeOf(socket.remoteAddress ?? '');
+  /** Returns the error for a request without a right token. A request that shows no credentials is no guess. */
+  refuse(request: IncomingMessage, needed: OperatorRole): GatewayError {
+    const refused = fail('INVALID_API_KEY', {
+      message: `This needs ADMIN_TOKEN, or an operator token of the role "${needed}" or above, as Authorization: Bearer.`,
+      details: { needed },
+    });
+    if (request.headers.authorization === undefined) return refused;
+    const place = placeOf(clientAddress(request, this.#proxies));
     const nowMs = this.#now();
     const tries = this.#triesOf(place, nowMs);
     if (nowMs < tries.nextMs) {

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { pino } from 'pino';
-import { WrongAdminTokens } from '../../../core/api/wrong-admin-tokens';
 import type { GatewayError } from '../../../core/errors';
+import { WrongTokens } from '../../../core/operators/wrong-tokens';
 
-describe('wrong admin tokens', () => {
+describe('wrong tokens of operators', () => {
   let nowMs: number;
   let lines: { place: string; slowed: number }[];
-  let wrong: WrongAdminTokens;
+  let wrong: WrongTokens;
   beforeEach(() => {
     nowMs = 1_000_000;
     lines = [];
     const log = pino({}, { write: (text: string) => lines.push(JSON.parse(text)) });
-    wrong = new WrongAdminTokens(log, () => nowMs);
+    wrong = new WrongTokens(log, { count: 1, isProxy: (address) => address === '10.9.9.9' }, () => nowMs);
   });
 
-  function show(remoteAddress = '192.0.2.1', authorization: string | undefined = 'Bearer wrong'): GatewayError {
-    const headers = authorization === '' ? {} : { authorization };
-    return wrong.refuse({ headers, socket: { remoteAddress } } as unknown as IncomingMessage);
+  function show(remoteAddress = '192.0.2.1', authorization = 'Bearer wrong', forwarded?: string): GatewayError {
+    const headers = { ...(authorization !== '' && { authorization }), 'x-forwarded-for': forwarded };
+    return wrong.refuse({ headers, socket: { remoteAddress } } as unknown as IncomingMessage, 'read');
   }
   const showMany = (count: number, address?: string) => Array.from({ length: count }, () => show(address));
   const statusesOf = (errors: readonly GatewayError[]) => errors.map(({ status }) => status);
@@ -54,6 +54,14 @@ describe('wrong admin tokens', () => {
     showMany(20, '2001:db8::1');
     assert.equal(show('2001:db8::2').status, 429);
     assert.equal(show('2001:db8:0:1::1').status, 401);
+  });
+
+  it('are counted for the address that a proxy of ours adds, and for no other that a client writes', () => {
+    for (let guess = 0; guess < 20; guess += 1) show('192.0.2.1', 'Bearer wrong', `198.51.100.${guess}`);
+    assert.equal(show('192.0.2.1', 'Bearer wrong', '198.51.100.99').status, 429);
+    for (let guess = 0; guess < 20; guess += 1) show('10.9.9.9', 'Bearer wrong', `198.51.100.${guess}, 192.0.2.7`);
+    assert.equal(show('10.9.9.9', 'Bearer wrong', '198.51.100.99, 192.0.2.7').status, 429);
+    assert.equal(show('10.9.9.9', 'Bearer wrong', '192.0.2.7, 192.0.2.8').status, 401);
   });
 
   it('are counted only where a token was shown', () => {

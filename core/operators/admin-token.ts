@@ -1,6 +1,5 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
 import { dirname, join } from 'node:path';
 
 export interface AdminToken {
@@ -19,12 +18,4 @@ export function readAdminToken(fromEnvironment: string | undefined, dataFolder: 
   }
   chmodSync(file, 0o600);
   return { token: readFileSync(file, 'utf8').trim(), file };
-}
-
-export function showsToken(request: IncomingMessage, { token }: AdminToken): boolean {
-  const shown = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (shown === undefined) return false;
-  const one = Buffer.from(shown);
-  const two = Buffer.from(token);
-  return one.length === two.length && timingSafeEqual(one, two);
 }

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
-import { clientPlace } from '../../../plugins/console/client-place';
+import { clientAddress, placeOf as placeOfAddress } from '../../../core/http/client-place';
 
-const placeOf = (remoteAddress: string, proxies = 0, forwarded?: string) =>
-  clientPlace(
-    { headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } } as unknown as IncomingMessage,
-    proxies,
-  );
+const placeOf = (remoteAddress: string, count = 0, forwarded?: string) => {
+  const request = {
+    headers: { 'x-forwarded-for': forwarded },
+    socket: { remoteAddress },
+  } as unknown as IncomingMessage;
+  return placeOfAddress(clientAddress(request, { count, isProxy: (address) => address.startsWith('10.') }));
+};
 
 describe('the place a guess comes from', () => {
   it('is an IPv4 address, and the half of an IPv6 one that is given to one customer', () => {
@@ -23,5 +25,9 @@ describe('the place a guess comes from', () => {
     assert.equal(placeOf('10.0.0.1', 1, 'nonsense'), '10.0.0.1');
     assert.equal(placeOf('10.0.0.1', 3, '192.0.2.7'), '10.0.0.1');
     assert.equal(placeOf('10.0.0.1', 1), '10.0.0.1');
+  });
+
+  it('is the address that connects where that is no proxy of ours, whatever it says', () => {
+    assert.equal(placeOf('192.0.2.1', 1, '192.0.2.7'), '192.0.2.1');
   });
 });

@@ -1,0 +1,23 @@
+import { ROLES } from '../../core/operators/roles';
+import type { Verb } from '../command';
+import { showOne } from '../output';
+import { toExpiry } from '../time';
+import { TOKEN_COLUMNS, type TokenShape } from './columns';
+
+const createToken: Verb = (noun, open) => {
+  const roles = Object.entries(ROLES).map(([role, may]) => `${role} (${may})`);
+  noun
+    .command('create <name>')
+    .description('create a token for an operator; it is shown this once')
+    .requiredOption('--role <role>', `each also may what those before it may: ${roles.join(', ')}`)
+    .requiredOption('--expires <when>', 'a time from now such as 90d or 12h, a time such as 2026-12-31, or "never"')
+    .action(async (name: string, { role, expires }: { role: string; expires: string }, command) => {
+      const { client, output } = open(command);
+      const wanted = { name, role, expiresAt: toExpiry(expires) };
+      const made = await client.ask<TokenShape & { readonly token: string }>('POST', '/tokens', wanted);
+      await showOne(output, made, { ...TOKEN_COLUMNS, token: (item) => item.token });
+      output.note('Keep the token now: it cannot be shown again.');
+    });
+};
+
+export default createToken;

@@ -1,0 +1,123 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { hashApiKey, isOperatorToken } from '../accounts/key-format';
+import { isDatabaseUnavailable } from '../database-reach';
+import { fail, type GatewayError } from '../errors';
+import type { Proxies } from '../http/proxies';
+import { ADMIN, type OperatorActor } from '../storage/audit';
+import { mayDo, type OperatorRole } from './roles';
+import { findOperatorToken, noteOperatorTokenUse, type OperatorToken } from './tokens';
+import { WrongTokens } from './wrong-tokens';
+
+/** Whose token a request shows. */
+export interface Operator {
+  /** The token's; `admin` for ADMIN_TOKEN. */
+  readonly name: string;
+  readonly role: OperatorRole;
+  /** As the audit log names it. */
+  readonly actor: OperatorActor;
+  readonly expiresAt: Date | undefined;
+}
+
+export interface OperatorsOptions {
+  /** ADMIN_TOKEN: an owner's, which never expires. */
+  readonly adminToken: string;
+  readonly database: Knex;
+  readonly proxies: Proxies;
+  readonly log: Logger;
+  readonly now?: () => number;
+}
+
+/** How long a process that cannot reach the database still takes a token that it has seen there, and only for reading. */
+const REMEMBERED_MS = 3_600_000;
+const MOST_REMEMBERED = 1_000;
+/** The time of a token's last use is written no more often. */
+const NOTED_EVERY_MS = 60_000;
+
+interface Remembered {
+  readonly token: OperatorToken;
+  readonly atMs: number;
+}
+
+/** Decides what the token of a request lets its operator do. */
+export class Operators {
+  readonly #options: OperatorsOptions;
+  readonly #adminHash: Buffer;
+  readonly #wrong: WrongTokens;
+  readonly #now: () => number;
+  readonly #remembered = new Map<string, Remembered>();
+
+  constructor(options: OperatorsOptions) {
+    this.#options = options;
+    this.#adminHash = hashed(options.adminToken);
+    this.#wrong = new WrongTokens(options.log, options.proxies);
+    this.#now = options.now ?? Date.now;
+  }
+
+  /**
+   * Returns the operator whose token a request shows. The database is asked with every request, so that no process takes a token whose
+   * revocation was answered. A right token is taken whatever wrong ones its address has shown.
+   * @throws GatewayError INVALID_API_KEY, ADMIN_TOKEN_SLOWED, OPERATOR_ROLE_NEEDED, or what the database failed with
+   */
+  async admit(request: IncomingMessage, needed: OperatorRole): Promise<Operator> {
+    const shown = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    const operator = shown === undefined ? undefined : await this.#find(shown, needed);
+    if (operator === undefined) throw this.#wrong.refuse(request, needed);
+    if (!mayDo(operator.role, needed)) throw roleNeeded(operator, needed);
+    return operator;
+  }
+
+  async #find(shown: string, needed: OperatorRole): Promise<Operator | undefined> {
+    if (timingSafeEqual(hashed(shown), this.#adminHash)) return FIRST;
+    if (!isOperatorToken(shown)) return undefined;
+    const token = await this.#read(hashApiKey(shown), needed);
+    if (token === undefined) return undefined;
+    const { id, name, role, expiresAt, revokedAt, lastUsedAt } = token;
+    const nowMs = this.#now();
+    if (revokedAt !== undefined) throw ended(`"${name}" is revoked`);
+    if (expiresAt !== undefined && nowMs >= expiresAt.getTime())
+      throw ended(`"${name}" has expired at ${expiresAt.toISOString()}`);
+    if (lastUsedAt === undefined || nowMs - lastUsedAt.getTime() >= NOTED_EVERY_MS)
+      void noteOperatorTokenUse(this.#options.database, id, new Date(nowMs)).catch(() => undefined);
+    return { name, role, actor: `token:${name}`, expiresAt };
+  }
+
+  /** Falls back to what was read before while the database cannot be reached, so that an outage does not blind who watches it. */
+  async #read(hash: string, needed: OperatorRole): Promise<OperatorToken | undefined> {
+    try {
+      const token = await findOperatorToken(this.#options.database, hash);
+      this.#remembered.delete(hash);
+      if (token !== undefined) this.#remember(hash, token);
+      return token;
+    } catch (error) {
+      const known = this.#remembered.get(hash);
+      const isUsable = known !== undefined && this.#now() - known.atMs < REMEMBERED_MS && mayDo('read', needed);
+      if (!isUsable || !isDatabaseUnavailable(error)) throw error;
+      return known.token;
+    }
+  }
+
+  #remember(hash: string, token: OperatorToken): void {
+    this.#remembered.set(hash, { token, atMs: this.#now() });
+    if (this.#remembered.size > MOST_REMEMBERED) this.#remembered.delete(this.#remembered.keys().next().value ?? '');
+  }
+}
+
+const FIRST: Operator = { name: ADMIN, role: 'owner', actor: ADMIN, expiresAt: undefined };
+
+function hashed(token: string): Buffer {
+  return Buffer.from(hashApiKey(token));
+}
+
+function ended(what: string): GatewayError {
+  return fail('INVALID_API_KEY', { message: `The operator token ${what}. Use another, or let an owner create one.` });
+}
+
+function roleNeeded({ name, role }: Operator, needed: OperatorRole): GatewayError {
+  return fail('OPERATOR_ROLE_NEEDED', {
+    message: `This needs a token of the role "${needed}"; "${name}" has the role "${role}".`,
+    details: { needed, role },
+  });
+}

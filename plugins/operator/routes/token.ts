@@ -1,0 +1,28 @@
+import { object, oneOf, orNull, shape } from '../../../core/http/shape';
+import { ROLE_NAMES } from '../../../core/operators/roles';
+import type { OperatorToken } from '../../../core/operators/tokens';
+
+/** Shows a token to operators: nothing that it could be guessed from. */
+export function showToken({ createdAt, expiresAt, revokedAt, lastUsedAt, ...token }: OperatorToken): object {
+  return {
+    ...token,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt?.toISOString() ?? null,
+    revokedAt: revokedAt?.toISOString() ?? null,
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+  };
+}
+
+/** The members of what `showToken` answers, as the OpenAPI document says them. */
+export const TOKEN_FIELDS = {
+  id: shape.uuid,
+  name: shape.text,
+  role: oneOf(...ROLE_NAMES),
+  suffix: { ...shape.text, description: 'Its last four characters.' },
+  createdAt: shape.time,
+  expiresAt: orNull(shape.time),
+  revokedAt: orNull(shape.time),
+  lastUsedAt: { ...orNull(shape.time), description: 'To the minute.' },
+};
+
+export const TOKEN = object(TOKEN_FIELDS);

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { GatewayError } from '../../../core/errors';
+import { Operators } from '../../../core/operators/operators';
+import { mayDo, type OperatorRole, ROLE_NAMES } from '../../../core/operators/roles';
+import { createOperatorToken, listOperatorTokens, revokeOperatorToken } from '../../../core/operators/tokens';
+import { migrate } from '../../../core/storage/database';
+import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { rejection } from '../../support/rejection';
+import { until } from '../../support/until';
+
+const ADMIN_TOKEN = 'the-first-token';
+const EXPIRES_AT = new Date('2027-01-01T00:00:00.000Z');
+const BEFORE_MS = EXPIRES_AT.getTime() - 1;
+
+for (const { name, open } of DATABASES) {
+  describe(`operators, on ${name}`, function () {
+    this.timeout(60_000);
+    let opened: TestDatabase;
+    let operators: Operators;
+    let nowMs: number;
+    let count = 0;
+    before(async () => {
+      opened = await open();
+      await migrate(opened.database);
+    });
+    after(() => opened.close());
+    beforeEach(() => {
+      nowMs = BEFORE_MS;
+      operators = anotherProcess();
+    });
+
+    function anotherProcess(): Operators {
+      const proxies = { count: 0, isProxy: () => false };
+      return new Operators({
+        adminToken: ADMIN_TOKEN,
+        database: opened.database,
+        proxies,
+        log: quiet,
+        now: () => nowMs,
+      });
+    }
+
+    async function newToken(role: OperatorRole, expiresAt: Date | undefined = EXPIRES_AT) {
+      count += 1;
+      return createOperatorToken(opened.database, { name: `token-${count}`, role, expiresAt }, 'admin');
+    }
+
+    const showing = (token: string, remoteAddress = '192.0.2.1') =>
+      ({ headers: { authorization: `Bearer ${token}` }, socket: { remoteAddress } }) as unknown as IncomingMessage;
+
+    async function refusal(token: string, needed: OperatorRole = 'metrics', of = operators): Promise<GatewayError> {
+      const error = await rejection(of.admit(showing(token), needed));
+      assert.ok(error instanceof GatewayError, String(error));
+      return error;
+    }
+
+    it('take ADMIN_TOKEN as an owner’s', async () => {
+      assert.deepEqual(await operators.admit(showing(ADMIN_TOKEN), 'owner'), {
+        name: 'admin',
+        role: 'owner',
+        actor: 'admin',
+        expiresAt: undefined,
+      });
+      for (const wrong of [ADMIN_TOKEN.slice(0, -1), `${ADMIN_TOKEN}x`, ''])
+        assert.equal((await refusal(wrong)).code, 'INVALID_API_KEY');
+    });
+
+    for (const role of ROLE_NAMES) {
+      it(`let a token of the role ${role} do what its role may, and say which role is needed for more`, async () => {
+        const { secret, token } = await newToken(role);
+        for (const needed of ROLE_NAMES) {
+          if (mayDo(role, needed)) {
+            const { actor, role: has } = await operators.admit(showing(secret), needed);
+            assert.deepEqual([actor, has], [`token:${token.name}`, role]);
+            continue;
+          }
+          const { code, status, message, options } = await refusal(secret, needed);
+          assert.deepEqual([code, status], ['OPERATOR_ROLE_NEEDED', 403]);
+          assert.deepEqual(options.details, { needed, role });
+          assert.match(message, new RegExp(`role "${needed}"; "${token.name}" has the role "${role}"`));
+        }
+      });
+    }
+
+    it('refuse a token from the millisecond on at which it expires', async () => {
+      const { secret, token } = await newToken('read');
+      await operators.admit(showing(secret), 'read');
+      nowMs = EXPIRES_AT.getTime();
+      const { status, message } = await refusal(secret, 'read');
+      assert.equal(status, 401);
+      assert.match(message, new RegExp(`"${token.name}" has expired at 2027-01-01T00:00:00.000Z`));
+    });
+
+    it('take a token without an expiry at any time', async () => {
+      const { secret } = await createOperatorToken(
+        opened.database,
+        { name: 'for-ever', role: 'read', expiresAt: undefined },
+        'admin',
+      );
+      nowMs += 100 * 365 * 86_400_000;
+      await operators.admit(showing(secret), 'read');
+    });
+
+    it('refuse a revoked token in every process once its revocation was answered, and not as a guess', async () => {
+      const other = anotherProcess();
+      const { secret, token } = await newToken('owner');
+      for (const each of [operators, other]) await each.admit(showing(secret), 'owner');
+      await revokeOperatorToken(opened.database, token.id, 'admin');
+      for (const each of [operators, other])
+        for (let request = 0; request < 25; request += 1) {
+          const { status, message } = await refusal(secret, 'metrics', each);
+          assert.equal(status, 401);
+          assert.match(message, /is revoked/);
+        }
+    });
+
+    it('keep no secret, and nothing that tells one', async () => {
+      const { secret } = await newToken('owner');
+      const rows = await opened.database('operator_tokens');
+      const audit = await opened.database('audit_log');
+      assert.ok(!JSON.stringify([rows, audit]).includes(secret.slice(7, -4)));
+      assert.match(secret, /^op-svc-[0-9A-Za-z]{46}$/);
+    });
+
+    it('ask the database for nothing that is malformed', async () => {
+      const { secret } = await newToken('read');
+      const statements: string[] = [];
+      const note = ({ sql }: { sql: string }) => statements.push(sql);
+      opened.database.on('query', note);
+      const last = secret.endsWith('a') ? 'b' : 'a';
+      for (const wrong of [secret.slice(0, -1) + last, secret.replace('op-svc-', 'sk-svc-'), `${secret}a`, 'guess'])
+        assert.equal((await refusal(wrong)).status, 401);
+      opened.database.off('query', note);
+      assert.deepEqual(statements, []);
+    });
+
+    it('take a right token while its address guesses, and say to a guesser when to come back', async () => {
+      const { secret } = await newToken('read');
+      let last = await refusal('guess');
+      for (let guess = 0; guess < 25; guess += 1) last = await refusal('guess');
+      assert.equal(last.status, 429);
+      assert.ok((last.options.retryAfterSeconds ?? 0) >= 1);
+      await operators.admit(showing(secret), 'read');
+      const elsewhere = await rejection(operators.admit(showing('guess', '192.0.2.2'), 'read'));
+      assert.ok(elsewhere instanceof GatewayError && elsewhere.status === 401);
+      assert.match(elsewhere.message, /role "read"/);
+    });
+
+    it('note when a token was last used, to the minute', async () => {
+      const { secret, token } = await newToken('read');
+      const read = async () =>
+        (await listOperatorTokens(opened.database, { limit: 100, cursor: undefined })).items.find(
+          ({ id }) => id === token.id,
+        )?.lastUsedAt;
+      assert.equal(await read(), undefined);
+      await operators.admit(showing(secret), 'read');
+      assert.equal((await until('the use is noted', read))?.getTime(), BEFORE_MS);
+    });
+
+    it('give a name to one token for good', async () => {
+      const { token } = await newToken('read');
+      await revokeOperatorToken(opened.database, token.id, 'admin');
+      const again = createOperatorToken(
+        opened.database,
+        { name: token.name, role: 'read', expiresAt: undefined },
+        'admin',
+      );
+      const error = await rejection(again);
+      assert.ok(error instanceof GatewayError && error.code === 'CONFLICT' && error.options.param === 'name');
+    });
+  });
+}
+
+describe('operators whose database is away', function () {
+  this.timeout(60_000);
+
+  it('may read for an hour with a token that this process has seen, and nothing else', async () => {
+    const opened = await (DATABASES[0] as (typeof DATABASES)[number]).open();
+    const { database } = opened;
+    await migrate(database);
+    let nowMs = Date.now();
+    const proxies = { count: 0, isProxy: () => false };
+    const operators = new Operators({ adminToken: ADMIN_TOKEN, database, proxies, log: quiet, now: () => nowMs });
+    const make = async (name: string, expiresAt?: Date) =>
+      (await createOperatorToken(database, { name, role: 'owner', expiresAt }, 'admin')).secret;
+    const [seen, unseen] = [await make('seen'), await make('unseen')];
+    const ending = await make('ending', new Date(nowMs + 60_000));
+    const revoked = await make('revoked');
+    const ask = (token: string, needed: OperatorRole) =>
+      operators.admit(
+        { headers: { authorization: `Bearer ${token}` }, socket: {} } as unknown as IncomingMessage,
+        needed,
+      );
+    for (const token of [seen, ending, revoked]) await ask(token, 'owner');
+    const { items } = await listOperatorTokens(database, { limit: 100, cursor: undefined });
+    await revokeOperatorToken(database, items.find(({ name }) => name === 'revoked')?.id ?? '', 'admin');
+    await rejection(ask(revoked, 'metrics'));
+    await opened.close();
+    await ask(seen, 'metrics');
+    await ask(seen, 'read');
+    await ask(ADMIN_TOKEN, 'owner');
+    await ask(ending, 'read');
+    for (const refused of [ask(seen, 'write'), ask(unseen, 'metrics')])
+      assert.match((await rejection(refused)).message, /acquire a connection/);
+    assert.match((await rejection(ask(revoked, 'metrics'))).message, /is revoked/);
+    nowMs += 60_000;
+    assert.match((await rejection(ask(ending, 'read'))).message, /has expired/);
+    nowMs += 3_540_000;
+    assert.match((await rejection(ask(seen, 'metrics'))).message, /acquire a connection/);
+  });
+});
