@@ -216,7 +216,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     openCalls,
     tracing,
     log,
-    keys: openApiKeys({ ledger, log }),
+    keys: openApiKeys({ ledger, log, proxies }),
     rollouts: new LiveRollouts(),
     stepTimeoutMs: parseDuration(system.stepTimeout),
     isDraining: () => draining.signal.aborted,

@@ -31,6 +31,7 @@ import createKey from './keys/create';
 import limitKey from './keys/limit';
 import listKeys from './keys/list';
 import revokeKey from './keys/revoke';
+import rotateKey from './keys/rotate';
 import updateKey from './keys/update';
 import verifyLedger from './ledger/verify';
 import type { Output } from './output';
@@ -73,7 +74,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   },
   credits: { summary: 'money given to an account', verbs: [addCredit] },
   debits: { summary: 'money taken off an account', verbs: [addDebit] },
-  keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey, updateKey] },
+  keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey, updateKey, rotateKey] },
   users: {
     summary: 'who signs in to the console',
     verbs: [createUser, listUsers, setPassword, makeLink, unbindUser, disableUser, enableUser],

@@ -39,6 +39,8 @@ export interface KeyShape {
   readonly markup: string | null;
   readonly debug: boolean;
   readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly allowedAddresses: readonly string[] | null;
 }
 
 export const KEY_COLUMNS: Columns<KeyShape> = {
@@ -55,6 +57,8 @@ export const KEY_COLUMNS: Columns<KeyShape> = {
   models: ({ allowedModels }) => allowedModels?.join(', ') ?? 'all',
   markup: ({ markup }) => markup,
   debug: ({ debug }) => (debug ? 'yes' : null),
+  addresses: ({ allowedAddresses }) => allowedAddresses?.join(', ') ?? 'all',
+  expires: ({ expiresAt }) => expiresAt ?? 'never',
   created: ({ createdAt }) => createdAt,
 };
 

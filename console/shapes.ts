@@ -201,6 +201,9 @@ export interface ApiKey {
   readonly heldUsd: Usd | null;
   readonly allowedModels: readonly string[] | null;
   readonly createdAt: Time;
+  readonly expiresAt: Time | null;
+  readonly allowedAddresses: readonly string[] | null;
+  readonly previousSecretUntil: Time | null;
   readonly revokedAt: Time | null;
   readonly lastUsedAt: Time | null;
 }

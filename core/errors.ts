@@ -114,6 +114,12 @@ export const ERRORS = {
     retryable: false,
     summary: 'The API key is missing, malformed, unknown or revoked.',
   },
+  API_KEY_EXPIRED: {
+    status: 401,
+    type: 'authentication_error',
+    retryable: false,
+    summary: 'The API key, or the secret of it that was replaced, has expired.',
+  },
   NOT_SIGNED_IN: {
     status: 401,
     type: 'authentication_error',
@@ -143,6 +149,12 @@ export const ERRORS = {
     type: 'permission_error',
     retryable: false,
     summary: 'Not allowed with these credentials.',
+  },
+  ADDRESS_NOT_ALLOWED: {
+    status: 403,
+    type: 'permission_error',
+    retryable: false,
+    summary: 'The API key may not be used from this address.',
   },
   OPERATOR_ROLE_NEEDED: {
     status: 403,

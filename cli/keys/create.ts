@@ -1,6 +1,7 @@
 import type { Verb } from '../command';
 import { showOne } from '../output';
 import { KEY_COLUMNS, type KeyShape } from '../shapes';
+import { EXPIRY, toExpiry } from '../time';
 import { type LimitOptions, limitFields, limitOptions } from './limits';
 
 interface Options extends LimitOptions {
@@ -8,6 +9,8 @@ interface Options extends LimitOptions {
   readonly models?: readonly string[];
   readonly markup?: string;
   readonly debug?: boolean;
+  readonly expires?: string;
+  readonly addresses?: readonly string[];
 }
 
 const createKey: Verb = (noun, open) => {
@@ -17,9 +20,19 @@ const createKey: Verb = (noun, open) => {
     .option('--limit <usd>', 'the most this key may spend')
     .option('--models <names...>', 'the only models this key may call')
     .option('--markup <markup>', "what it pays in place of its account's markup")
-    .option('--debug', 'it may see how its calls are routed');
+    .option('--debug', 'it may see how its calls are routed')
+    .option('--expires <when>', EXPIRY)
+    .option(
+      '--addresses <ranges...>',
+      'the only addresses it may be used from, such as 203.0.113.0/24 or 2001:db8::/32',
+    );
   limitOptions(verb).action(
-    async (account: string, name: string, { limit, models, markup, debug, ...limits }: Options, command) => {
+    async (
+      account: string,
+      name: string,
+      { limit, models, markup, debug, expires, addresses, ...limits }: Options,
+      command,
+    ) => {
       const { client, output } = open(command);
       const wanted = {
         name,
@@ -27,6 +40,8 @@ const createKey: Verb = (noun, open) => {
         ...(models === undefined ? {} : { allowedModels: models }),
         ...(markup === undefined ? {} : { markup }),
         ...(debug === true ? { debug } : {}),
+        ...expiryField(expires),
+        ...(addresses === undefined ? {} : { allowedAddresses: addresses }),
         ...limitFields(limits),
       };
       const path = `/accounts/${encodeURIComponent(account)}/keys`;
@@ -36,5 +51,11 @@ const createKey: Verb = (noun, open) => {
     },
   );
 };
+
+/** A key never expires unless it is said. */
+function expiryField(expires = 'never'): object {
+  const expiresAt = toExpiry(expires);
+  return expiresAt === null ? {} : { expiresAt };
+}
 
 export default createKey;

@@ -2,6 +2,7 @@ import type { Verb } from '../command';
 import { UsageError } from '../failure';
 import { showOne } from '../output';
 import { KEY_COLUMNS, type KeyShape } from '../shapes';
+import { EXPIRY, toExpiry } from '../time';
 import { type LimitOptions, limitFields, limitOptions } from './limits';
 
 interface Options extends LimitOptions {
@@ -10,31 +11,50 @@ interface Options extends LimitOptions {
   readonly allModels?: true;
   readonly markup?: string;
   readonly debug?: boolean;
+  readonly expires?: string;
+  readonly addresses?: readonly string[];
+  readonly allAddresses?: true;
 }
 
 const updateKey: Verb = (noun, open) => {
   const verb = noun
     .command('update <key>')
-    .description('rename a key, or change its limits, its markup and which models it may call; "none" removes')
+    .description(
+      'rename a key, or change its limits, its markup, its expiry, and which models and addresses it may use; "none" removes',
+    )
     .option('--name <name>', 'its new name')
     .option('--models <names...>', 'the only models this key may call')
     .option('--all-models', 'it may call every model')
     .option('--markup <markup>', 'what it pays: a factor such as 1.25, or a list under customerPrices')
     .option('--debug', 'it may ask how its calls are routed')
-    .option('--no-debug', 'it may not');
+    .option('--no-debug', 'it may not')
+    .option('--expires <when>', EXPIRY)
+    .option('--addresses <ranges...>', 'the only addresses it may be used from, such as 203.0.113.0/24')
+    .option('--all-addresses', 'it may be used from everywhere');
   limitOptions(verb).action(
-    async (key: string, { name, models, allModels, markup, debug, ...limits }: Options, command) => {
+    async (
+      key: string,
+      { name, models, allModels, markup, debug, expires, addresses, allAddresses, ...limits }: Options,
+      command,
+    ) => {
       if (models !== undefined && allModels) throw new UsageError('Give --models or --all-models, not both.');
+      if (addresses !== undefined && allAddresses)
+        throw new UsageError('Give --addresses or --all-addresses, not both.');
+      const allowedAddresses = allAddresses ? null : addresses;
       const allowedModels = allModels ? null : models;
       const changes = {
         ...(name === undefined ? {} : { name }),
         ...(allowedModels === undefined ? {} : { allowedModels }),
         ...(markup === undefined ? {} : { markup: markup === 'none' ? null : markup }),
         ...(debug === undefined ? {} : { debug }),
+        ...(expires === undefined ? {} : { expiresAt: toExpiry(expires) }),
+        ...(allowedAddresses === undefined ? {} : { allowedAddresses }),
         ...limitFields(limits),
       };
       if (Object.keys(changes).length === 0)
-        throw new UsageError('Give --name, --models, --all-models, --markup, --debug, --no-debug or a limit.');
+        throw new UsageError(
+          'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses or a limit.',
+        );
       const { client, output } = open(command);
       const path = `/keys/${encodeURIComponent(key)}`;
       await showOne(output, await client.ask<KeyShape>('PATCH', path, changes), KEY_COLUMNS);

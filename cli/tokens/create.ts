@@ -1,7 +1,7 @@
 import { ROLES } from '../../core/operators/roles';
 import type { Verb } from '../command';
 import { showOne } from '../output';
-import { toExpiry } from '../time';
+import { EXPIRY, toExpiry } from '../time';
 import { TOKEN_COLUMNS, type TokenShape } from './columns';
 
 const createToken: Verb = (noun, open) => {
@@ -10,7 +10,7 @@ const createToken: Verb = (noun, open) => {
     .command('create <name>')
     .description('create a token for an operator; it is shown this once')
     .requiredOption('--role <role>', `each also may what those before it may: ${roles.join(', ')}`)
-    .requiredOption('--expires <when>', 'a time from now such as 90d or 12h, a time such as 2026-12-31, or "never"')
+    .requiredOption('--expires <when>', EXPIRY)
     .action(async (name: string, { role, expires }: { role: string; expires: string }, command) => {
       const { client, output } = open(command);
       const wanted = { name, role, expiresAt: toExpiry(expires) };

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { fail, type GatewayError } from '../errors';
 import { newId } from '../ids';
+import { type AccessColumns, accessOf } from '../ledger/key-access';
 import type { KeyLimits, KeyState, KeyStatus } from '../ledger/ledger';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
@@ -33,6 +34,11 @@ export interface AccountKey {
   /** It may see how its calls are routed. */
   readonly debug: boolean;
   readonly createdAt: Date;
+  readonly expiresAt: Date | undefined;
+  /** Addresses and ranges that it may be used from; undefined for all. */
+  readonly allowedAddresses: readonly string[] | undefined;
+  /** Until when the secret works that was in force before the last rotation. */
+  readonly previousSecretUntil: Date | undefined;
   readonly revokedAt: Date | undefined;
   readonly money: Pick<KeyState, 'spentE8' | 'heldE8'> | undefined;
 }
@@ -42,6 +48,8 @@ export interface NewKey extends KeyLimitChanges {
   readonly allowedModels: readonly string[] | undefined;
   readonly markup?: string | null | undefined;
   readonly debug?: boolean | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly allowedAddresses?: readonly string[] | null | undefined;
 }
 
 /** What is absent stays as it is; null removes. */
@@ -50,15 +58,16 @@ export interface KeyChanges extends KeyLimitChanges {
   readonly allowedModels?: readonly string[] | null | undefined;
   readonly markup?: string | null | undefined;
   readonly debug?: boolean | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly allowedAddresses?: readonly string[] | null | undefined;
 }
 
 type Marked = { readonly markup: string | null } | undefined;
 
-interface KeyRow extends KeyLimitColumns {
+interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly id: string;
   readonly account_id: string;
   readonly name: string;
-  readonly hash: string;
   readonly prefix: string;
   readonly suffix: string;
   readonly status: KeyStatus;
@@ -94,16 +103,27 @@ export async function createKey(
     allowed_models: wanted.allowedModels ?? null,
     markup: wanted.markup ?? null,
     debug: wanted.debug ?? false,
+    expires_at: wanted.expiresAt ?? null,
+    allowed_addresses: wanted.allowedAddresses ?? null,
+    previous_hash: null,
+    previous_until: null,
     created_at: new Date(),
     revoked_at: null,
   };
   const row = await stores.database.transaction(async (transaction) => {
     // Shared: nobody changes the account's markup before this key is there to be changed with it.
     const account = await transaction('accounts').where({ id: accountId }).forShare().first<Marked>('markup');
-    // Nodes begin with the plain settings of rev 0; a list of models or a markup is more than they know.
-    const isPlain = plain.allowed_models === null && (plain.markup ?? account?.markup ?? null) === null;
+    // Nodes begin with the plain settings of rev 0; a list of models, a markup or what `accessOf` finds is more than they know.
+    const isPlain =
+      plain.allowed_models === null &&
+      (plain.markup ?? account?.markup ?? null) === null &&
+      accessOf(plain) === undefined;
     const made = { ...plain, rev: isPlain ? 0 : 1 };
-    await transaction('api_keys').insert({ ...made, allowed_models: asJson(made.allowed_models) });
+    await transaction('api_keys').insert({
+      ...made,
+      allowed_models: asJson(made.allowed_models),
+      allowed_addresses: asJson(made.allowed_addresses),
+    });
     await writeAudit(transaction, { actor, action: 'key.create', subject: `key:${made.id}`, after: audited(made) });
     return made;
   });
@@ -133,17 +153,21 @@ export async function updateKey(
       allowed_models: changes.allowedModels === undefined ? before.allowed_models : changes.allowedModels,
       markup: changes.markup === undefined ? before.markup : changes.markup,
       debug: changes.debug ?? before.debug,
+      expires_at: changes.expiresAt === undefined ? before.expires_at : changes.expiresAt,
+      allowed_addresses: changes.allowedAddresses === undefined ? before.allowed_addresses : changes.allowedAddresses,
       rev: before.rev + 1,
     };
-    const { name, markup, debug, rev } = after;
+    const { name, markup, debug, expires_at, rev } = after;
     await transaction('api_keys')
       .where({ id: keyId })
       .update({
         name,
         markup,
         debug,
+        expires_at,
         rev,
         allowed_models: asJson(after.allowed_models),
+        allowed_addresses: asJson(after.allowed_addresses),
         changed_at: transaction.fn.now(),
         ...changeLimits(changes, before),
       });
@@ -176,7 +200,64 @@ export async function updateAccount(
   return readAccount(stores, accountId);
 }
 
-/** Answered when database and ledger both hold it: from then on no node admits the key. Safe to repeat. */
+/**
+ * Gives a key another secret, which is answered this once. The one before works until the grace ends, and one before that ends now; usage
+ * and limits stay with the key. When the ledger cannot be told, nobody will ever see the secret, and the one before is put back.
+ * @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT when it is revoked or has expired
+ */
+export async function rotateKey(
+  stores: Stores,
+  keyId: string,
+  graceSeconds: number,
+  actor: string,
+): Promise<{ readonly apiKey: string; readonly key: AccountKey }> {
+  const apiKey = makeApiKey();
+  const before = await replaceSecret(stores, keyId, actor, ({ hash, status, expires_at }) => {
+    const isOver = status === 'revoked' || (expires_at !== null && expires_at.getTime() <= Date.now());
+    if (isOver) throw fail('CONFLICT', { message: 'The key is revoked or has expired: create another one.' });
+    const previous_until = new Date(Date.now() + graceSeconds * 1_000);
+    return { hash: hashApiKey(apiKey), ...displayParts(apiKey), previous_hash: hash, previous_until };
+  });
+  try {
+    return { apiKey, key: await withMoney(stores, await pushKey(stores, keyId)) };
+  } catch (error) {
+    const { hash, prefix, suffix, previous_hash, previous_until } = before;
+    await replaceSecret(stores, keyId, actor, () => ({ hash, prefix, suffix, previous_hash, previous_until }));
+    throw error;
+  }
+}
+
+type Secret = Pick<KeyRow, 'hash' | 'prefix' | 'suffix' | 'previous_hash' | 'previous_until'>;
+
+/** Returns the row as it was. */
+async function replaceSecret(
+  stores: Stores,
+  keyId: string,
+  actor: string,
+  secretAfter: (row: KeyRow) => Secret,
+): Promise<KeyRow> {
+  return stores.database.transaction(async (transaction) => {
+    const before = await lockRow(transaction, keyId);
+    const after = { ...secretAfter(before), rev: before.rev + 1 };
+    await transaction('api_keys')
+      .where({ id: keyId })
+      .update({ ...after, changed_at: transaction.fn.now() });
+    await writeAudit(transaction, {
+      actor,
+      action: 'key.rotate',
+      subject: `key:${keyId}`,
+      before: auditedSecret(before),
+      after: auditedSecret(after),
+    });
+    return before;
+  });
+}
+
+function auditedSecret({ suffix, previous_until }: Secret): object {
+  return { suffix, previousSecretUntil: previous_until };
+}
+
+/** Answered when database and ledger both hold it: from then on no node admits the key, by either secret. Safe to repeat. */
 export async function revokeKey(stores: Stores, keyId: string, actor: string): Promise<AccountKey> {
   await markRevoked(stores, keyId, actor);
   return withMoney(stores, await pushKey(stores, keyId));
@@ -263,6 +344,7 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
           name,
           allowedModels: row.allowed_models ?? undefined,
           markup: markup ?? owner?.markup ?? undefined,
+          access: accessOf(row),
         },
       }),
     );
@@ -307,18 +389,22 @@ async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
     markup: row.markup ?? undefined,
     debug: row.debug,
     createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    allowedAddresses: row.allowed_addresses ?? undefined,
+    previousSecretUntil: row.previous_until ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
     money: await unlessUnavailable(() => ledger.readKey({ accountId: row.account_id, keyId: row.id })),
   };
 }
 
 function audited(row: KeyRow): object {
-  const { name, status, allowed_models, markup, debug } = row;
-  return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, markup, debug };
+  const { name, status, allowed_models, markup, debug, expires_at: expiresAt, allowed_addresses } = row;
+  const access = { expiresAt, allowedAddresses: allowed_addresses };
+  return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, markup, debug, ...access };
 }
 
-function asJson(models: readonly string[] | null): string | null {
-  return models === null ? null : JSON.stringify(models);
+function asJson(texts: readonly string[] | null): string | null {
+  return texts === null ? null : JSON.stringify(texts);
 }
 
 /** Asked for calls that want to be explained, and for no others: it is a query. A database that is away says no. */

@@ -1,12 +1,24 @@
 import type { AccountKey } from '../accounts/keys';
 import { showLimits } from '../accounts/limit-columns';
+import { fail } from '../errors';
+import { readAddressRange } from '../http/address-ranges';
 import { oneOf, orNull, shape } from '../http/shape';
-import { ALLOWED_MODELS, AMOUNT, readAmount, showUsd, TEXT } from './fields';
+import { ALLOWED_MODELS, AMOUNT, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
 
 /** An API key as bodies say it, an operator's and the console's. */
 
 /** So many at once, and then one after the other as the minute goes by. */
 const BY_THE_MINUTE = { type: 'integer', minimum: 1, maximum: 1_000_000_000 } as const;
+
+/** Addresses and ranges, IPv4 and IPv6. */
+const ADDRESSES = {
+  type: 'array',
+  minItems: 1,
+  maxItems: 100,
+  uniqueItems: true,
+  items: { type: 'string', maxLength: 60 },
+  example: ['203.0.113.0/24', '2001:db8::/32'],
+} as const;
 
 /** Of a new key. */
 export const NEW_KEY_FIELDS = {
@@ -17,6 +29,8 @@ export const NEW_KEY_FIELDS = {
   callsPerMinute: BY_THE_MINUTE,
   tokensPerMinute: BY_THE_MINUTE,
   allowedModels: ALLOWED_MODELS,
+  expiresAt: TIME,
+  allowedAddresses: ADDRESSES,
 } as const;
 
 /** Of a change; null removes. */
@@ -28,6 +42,24 @@ export const KEY_CHANGE_FIELDS = {
   callsPerMinute: { ...BY_THE_MINUTE, type: ['integer', 'null'] },
   tokensPerMinute: { ...BY_THE_MINUTE, type: ['integer', 'null'] },
   allowedModels: { ...ALLOWED_MODELS, type: ['array', 'null'] },
+  expiresAt: { ...TIME, type: ['string', 'null'] },
+  allowedAddresses: { ...ADDRESSES, type: ['array', 'null'] },
+} as const;
+
+/** Of a rotation. */
+export const ROTATION = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['graceSeconds'],
+  properties: {
+    graceSeconds: {
+      description: 'How long the secret before works on; 0 ends it at once.',
+      type: 'integer',
+      minimum: 0,
+      maximum: 90 * 86_400,
+    },
+  },
+  example: { graceSeconds: 86_400 },
 } as const;
 
 interface LimitFields {
@@ -51,6 +83,24 @@ export function readLimits({ balanceLimit, dailyLimit, monthlyLimit, callsPerMin
   };
 }
 
+interface AccessFields {
+  readonly expiresAt: string | null | undefined;
+  readonly allowedAddresses: readonly string[] | null | undefined;
+}
+
+/** @throws INVALID_FIELD */
+export function readAccess({ expiresAt, allowedAddresses }: AccessFields) {
+  for (const [index, text] of (allowedAddresses ?? []).entries()) {
+    if (readAddressRange(text) !== undefined) continue;
+    const param = `allowedAddresses[${index}]`;
+    throw fail('INVALID_FIELD', { param, message: `${param}: expected an address or a range such as 203.0.113.0/24` });
+  }
+  return {
+    expiresAt: typeof expiresAt === 'string' ? readComingTime('expiresAt', expiresAt) : expiresAt,
+    allowedAddresses,
+  };
+}
+
 export function showKey(key: AccountKey) {
   return {
     id: key.id,
@@ -65,6 +115,9 @@ export function showKey(key: AccountKey) {
     allowedModels: key.allowedModels ?? null,
     debug: key.debug,
     createdAt: key.createdAt.toISOString(),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    allowedAddresses: key.allowedAddresses ?? null,
+    previousSecretUntil: key.previousSecretUntil?.toISOString() ?? null,
     revokedAt: key.revokedAt?.toISOString() ?? null,
   };
 }
@@ -87,5 +140,12 @@ export const KEY = {
   allowedModels: orNull(shape.texts),
   debug: shape.yes,
   createdAt: shape.time,
+  expiresAt: orNull(shape.time),
+  allowedAddresses: orNull(shape.texts),
+  previousSecretUntil: {
+    ...orNull(shape.time),
+    description:
+      'Until when the secret before the last rotation works, or worked; null for a key that was never rotated.',
+  },
   revokedAt: orNull(shape.time),
 };

@@ -1,13 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import ipaddr from 'ipaddr.js';
+import { isWithin, readAddressRange } from '../http/address-ranges';
 import type { Proxies } from '../http/proxies';
 import type { LocatedProblem } from './problems';
 import type { SystemSettings } from './schema';
 
 /** Loopback and the private ranges. */
 const USUAL_ADDRESSES = ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
-
-type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** A plugin's name and its checked settings. */
 interface SettledPlugin {
@@ -34,7 +32,7 @@ export function readProxies(
     problems,
   );
   const ranges = addresses.flatMap((text, index) => {
-    const range = toRange(text);
+    const range = readAddressRange(text);
     if (range !== undefined) return [range];
     problems.push({ path: [...path, index], message: `${text} is neither an address nor a range` });
     return [];
@@ -55,18 +53,4 @@ function either<T>(name: Said<T>, oldName: Said<T>, problems: LocatedProblem[]):
     problems.push({ path: [...oldName.path], message });
   }
   return oldName;
-}
-
-/** An address is a range of one. */
-function toRange(text: string): Range | undefined {
-  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
-  if (!ipaddr.isValid(text)) return undefined;
-  const address = ipaddr.process(text);
-  return [address, address.kind() === 'ipv4' ? 32 : 128];
-}
-
-function isWithin(text: string, ranges: readonly Range[]): boolean {
-  if (!ipaddr.isValid(text)) return false;
-  const address = ipaddr.process(text);
-  return ranges.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits));
 }

@@ -8,6 +8,7 @@
  */
 import type { ReportedCall } from './allowances/reported-calls';
 import type { Inspection } from './inspection';
+import type { KeyAccess } from './key-access';
 import type { AccountState, AccountStatus, Payer } from './payer';
 
 /** The store did not answer in time or refused the connection; whether the operation took place is not known. */
@@ -30,6 +31,8 @@ export interface KeySettings {
   readonly allowedModels: readonly string[] | undefined;
   /** What it pays in place of the upstream's price: a factor, or the name of a list; see `CustomerPrices`. Its account's where it has none. */
   readonly markup?: string | undefined;
+  /** Absent: it may be shown from anywhere, at any time. */
+  readonly access?: KeyAccess | undefined;
 }
 
 /** What a key may spend and ask; undefined is without limit. */
@@ -194,7 +197,7 @@ export type CreditOutcome =
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'above_maximum' | 'insufficient_balance' };
 
 export interface SetKeyRequest extends Payer, KeyLimits {
-  /** SHA-256 of the key in lower-case hex: the index entry is written before the key is shown. */
+  /** SHA-256 of the secret in force, in lower-case hex: the index entry is written before the secret is shown. */
   readonly hash: string;
   readonly status: KeyStatus;
   /** Applied only when `rev` is not lower than what is there: a late repetition never undoes a newer change. */

@@ -3,6 +3,7 @@ import { newId } from '../ids';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
 import type { Inspection, SeenHold } from './inspection';
+import { hashesOf } from './key-access';
 import { correctTokens, countSpending, type LimitCounters, noCounts, roomOf, setLimits, takeRate } from './key-limits';
 import {
   type AccountSnapshot,
@@ -416,7 +417,7 @@ export class MemoryLedger implements Ledger {
           ...key.windows,
         });
       } else if (there.settings.rev < settings.rev) Object.assign(there, decided);
-      this.#keyIndex.set(key.hash, { accountId, keyId });
+      for (const hash of hashesOf(key.hash, settings.access)) this.#keyIndex.set(hash, { accountId, keyId });
     }
     if (!behind) {
       account.status = status;

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { readOpenHolds } from './hold-sources';
+import { type AccessColumns, accessOf } from './key-access';
 import { dayOf, monthOf } from './key-limits';
 import {
   type AccountSnapshot,
@@ -136,11 +137,10 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
   }));
 }
 
-interface KeyRow {
+interface KeyRow extends AccessColumns {
   readonly accountId: string;
   readonly keyId: string;
   readonly name: string;
-  readonly hash: string;
   readonly status: KeyStatus;
   readonly limit: string | null;
   readonly dailyLimit: string | null;
@@ -163,6 +163,7 @@ async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[
             key.monthly_limit_e8::text AS "monthlyLimit", key.calls_per_minute::text AS "callsPerMinute",
             key.tokens_per_minute::text AS "tokensPerMinute", key.rev, key.allowed_models AS "allowedModels",
             coalesce(key.markup, owner.markup) AS markup,
+            key.expires_at, key.allowed_addresses, key.previous_hash, key.previous_until,
             coalesce(spending.all, 0)::text AS spent, coalesce(spending.today, 0)::text AS "spentToday",
             coalesce(spending.month, 0)::text AS "spentThisMonth",
             (extract(epoch FROM now()) * 1000)::bigint::text AS "nowMs"
@@ -192,6 +193,7 @@ function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
       name: row.name,
       allowedModels: row.allowedModels ?? undefined,
       markup: row.markup ?? undefined,
+      access: accessOf(row),
     },
     spentE8: BigInt(row.spent),
   };

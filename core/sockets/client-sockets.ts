@@ -59,7 +59,7 @@ export class ClientSockets {
     this.#server = new WebSocketServer(ofServer);
   }
 
-  /** @throws MALFORMED_REQUEST, INVALID_API_KEY, LEDGER_UNAVAILABLE, CONCURRENCY_LIMIT, DRAINING */
+  /** @throws MALFORMED_REQUEST, INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE, CONCURRENCY_LIMIT, DRAINING */
   readonly upgrade: UpgradeHandler = async (_visit, request, socket, head) => {
     const { identify, isDraining, settings } = this.#options;
     if (isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });

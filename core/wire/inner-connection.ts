@@ -47,6 +47,11 @@ export class InnerConnection extends InnerEnd {
   ) {
     super();
   }
+
+  /** The client's. */
+  get remoteAddress(): string | undefined {
+    return this.carrier.remoteAddress;
+  }
 }
 
 /** Returns the end for the client of the call. */

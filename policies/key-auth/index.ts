@@ -1,3 +1,4 @@
+import { isKeyRefusal } from '../../core/accounts/check-access';
 import type { CallKey } from '../../core/accounts/identify';
 import { usageRecord } from '../../core/calls/usage-record';
 import { fail, GatewayError } from '../../core/errors';
@@ -38,7 +39,7 @@ export default definePolicy({
     // From here on a refusal is told to, and recorded for, somebody: only if the key is still good. Once there is a
     // reservation the ledger has confirmed the key, and settling writes the record.
     call.onRefusal(async (error) => {
-      if (call.facts.reservationId !== undefined || error.code === 'INVALID_API_KEY') return error;
+      if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
       const shown = await confirmed(gateway, key, error);
       if (shown !== error) Object.assign(call.facts, { status: shown.status, errorCode: shown.code });
       gateway.refusedCalls.add(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
@@ -56,7 +57,7 @@ export default definePolicy({
 /**
  * The refusal of a call whose key is still good. A refusal for which the caller is responsible counts as a call of the key's limit by
  * the minute; when that is used up, the caller is told so instead.
- * @throws INVALID_API_KEY, LEDGER_UNAVAILABLE
+ * @throws INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
  */
 async function confirmed(gateway: Gateway, key: CallKey, error: GatewayError): Promise<GatewayError> {
   if (error.code === 'LEDGER_UNAVAILABLE') return error;

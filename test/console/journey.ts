@@ -204,6 +204,44 @@ export function journey(the: () => TestConsole): void {
       await page.getByText('No model that you may call speaks embeddings.').waitFor();
     });
 
+    it('a key is given an expiry and addresses, and what is wrong with them is said at the field', async () => {
+      await page.getByRole('navigation').getByRole('link', { name: 'API Keys' }).click();
+      await page.getByRole('button', { name: 'Edit journey' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Expires').fill('2999-01-01T00:00');
+      await dialog.getByLabel('Allowed addresses').fill('acme');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.getByText('allowedAddresses[0]: expected an address or a range').waitFor();
+      await dialog.getByLabel('Allowed addresses').fill('127.0.0.1, 2001:db8::/32');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      const row = page.getByRole('row', { name: /journey/ });
+      await row.getByText('Jan 1, 2999').waitFor();
+      await row.getByText('from 2 ranges').waitFor();
+      expect((await say('From here?')).type).to.equal('message');
+    });
+
+    it('a key is rotated: its new secret is shown this once, and the old one works on for as long as was chosen', async () => {
+      const old = apiKey;
+      await page.getByRole('button', { name: 'Rotate journey' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('The old secret works').selectOption('No longer');
+      await dialog.getByRole('button', { name: 'Rotate the key' }).click();
+      await dialog.getByRole('heading', { name: 'Your new secret' }).waitFor();
+      apiKey = (await dialog.locator('.secret code').textContent()) ?? '';
+      expect(apiKey)
+        .to.match(/^sk-svc-[0-9A-Za-z]{46}$/)
+        .and.not.equal(old);
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      expect(await page.getByRole('row', { name: /journey/ }).textContent()).to.contain(`…${apiKey.slice(-4)}`);
+      expect((await say('With the new one')).type).to.equal('message');
+      const refused = await new Anthropic({ baseURL: the().gateway.url, apiKey: old, maxRetries: 0 }).models
+        .list()
+        .then(() => undefined)
+        .catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(Anthropic.AuthenticationError);
+    });
+
     it('a key is revoked only when that is confirmed, and then its next call is refused', async () => {
       await page.getByRole('navigation').getByRole('link', { name: 'API Keys' }).click();
       await page.getByRole('button', { name: 'Revoke journey' }).click();

@@ -40,6 +40,7 @@ const CHANGES: Readonly<Record<string, Example>> = {
   'POST /admin/v1/accounts/{accountId}/debits': { body: { amountUsd: '1', idempotencyKey: 'a debit' } },
   'POST /admin/v1/accounts/{accountId}/keys': { body: { name: 'another' } },
   'PATCH /admin/v1/keys/{keyId}': { body: { name: 'renamed' } },
+  'POST /admin/v1/keys/{keyId}/rotate': { body: { graceSeconds: 60 } },
   'DELETE /admin/v1/keys/{keyId}': {},
   'POST /admin/v1/accounts/{accountId}/users': {
     body: { email: 'new@example.com', password: 'correct horse battery' },

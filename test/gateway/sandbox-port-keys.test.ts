@@ -54,8 +54,8 @@ describe('a token of a port', () => {
     return statusCode;
   };
 
-  const secondKey = async (): Promise<{ id: string; key: string }> =>
-    (await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second' })).json;
+  const secondKey = async (more: object = {}): Promise<{ id: string; key: string }> =>
+    (await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second', ...more })).json;
 
   /** A connection through the port that has become another protocol's. */
   const upgrade = async ({ url, headers }: Opened): Promise<Socket> => {
@@ -77,6 +77,15 @@ describe('a token of a port', () => {
     expect((await gateway.admin('DELETE', `/admin/v1/keys/${second.id}`)).status).to.equal(200);
     expect(await ask(bySecond)).to.equal(404);
     expect(await ask(first)).to.equal(200);
+    await ended;
+  }).timeout(30_000);
+
+  it('opens nothing once the key that made it has expired', async () => {
+    const second = await secondKey({ expiresAt: new Date(Date.now() + 2_000).toISOString() });
+    const bySecond = await open(second.key);
+    const socket = await upgrade(bySecond);
+    const ended = once(socket, 'close');
+    await until('the key has expired', async () => (await ask(bySecond)) === 404);
     await ended;
   }).timeout(30_000);
 

@@ -16,6 +16,7 @@ import models from '../../plugins/models';
 import operator from '../../plugins/operator';
 import usage from '../../plugins/usage';
 import { DATABASES, quiet } from './databases';
+import { NO_PROXIES } from './proxies';
 import { serveRoutes } from './serve';
 
 export const PASSWORD = 'correct horse battery';
@@ -76,7 +77,7 @@ export async function openDesk(
   const memory = new MemoryLedger();
   await memory.open();
   const ledger = wrap(memory);
-  const keys = openApiKeys({ ledger, log: quiet });
+  const keys = openApiKeys({ ledger, log: quiet, proxies: NO_PROXIES });
   const configuration = { pipelines, catalog };
   const health = new UpstreamHealth();
   const gateway = {
@@ -87,7 +88,7 @@ export async function openDesk(
     egress,
     catalog,
     configuration,
-    proxies: { count: 0, isProxy: (_address: string) => false },
+    proxies: NO_PROXIES,
     sessionIds: await openSessionIds(database),
     log: quiet,
   } as PluginGateway;

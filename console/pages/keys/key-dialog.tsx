@@ -6,6 +6,7 @@ import { Field } from '../../parts/field';
 import { Failed } from '../../parts/states';
 import { toFailure } from '../../resource';
 import type { ApiKey, NewApiKey } from '../../shapes';
+import { fromLocalInput, toLocalInput } from '../../times';
 import { ModelChoice } from './model-choice';
 
 interface CreateProps {
@@ -39,6 +40,8 @@ export function KeyDialog(props: CreateProps | EditProps) {
   const [name, setName] = useState(apiKey?.name ?? '');
   const [texts, setTexts] = useState<Texts>(() => textsOf(apiKey));
   const [models, setModels] = useState<readonly string[] | null>(apiKey?.allowedModels ?? null);
+  const [expiry, setExpiry] = useState(() => expiryOf(apiKey));
+  const [addresses, setAddresses] = useState(() => apiKey?.allowedAddresses?.join(' ') ?? '');
   const [failure, setFailure] = useState<Failure>();
   const [isBusy, setBusy] = useState(false);
 
@@ -48,10 +51,19 @@ export function KeyDialog(props: CreateProps | EditProps) {
     setFailure(undefined);
     try {
       if (props.apiKey === undefined) {
-        const body = { name, ...givenOf(texts), ...(models !== null && { allowedModels: models }) };
+        const access = givenOnly({ expiresAt: timeOf(expiry), allowedAddresses: listOf(addresses) });
+        const body = {
+          name,
+          ...givenOnly(changedOf(texts)),
+          ...(models !== null && { allowedModels: models }),
+          ...access,
+        };
         props.onMade(await ask<NewApiKey>('keys', { method: 'POST', body }));
       } else {
-        const body = { name, ...changedOf(texts), allowedModels: models };
+        const access = { allowedAddresses: listOf(addresses) };
+        const isMoved = expiry !== expiryOf(props.apiKey);
+        const limits = { ...changedOf(texts), ...access, ...(isMoved && { expiresAt: timeOf(expiry) }) };
+        const body = { name, ...limits, allowedModels: models };
         await ask(`keys/${props.apiKey.id}`, { method: 'PATCH', body });
         props.onChanged();
       }
@@ -60,8 +72,9 @@ export function KeyDialog(props: CreateProps | EditProps) {
       setBusy(false);
     }
   };
-  const errorOf = (field: string) => (failure?.more.param === field ? failure.message : undefined);
-  const isOfField = failure?.more.param !== undefined && ['name', ...Object.keys(texts)].includes(failure.more.param);
+  const wrongField = failure?.more.param?.replace(/\[.*$/, '');
+  const errorOf = (field: string) => (wrongField === field ? failure?.message : undefined);
+  const isOfField = ['name', 'expiresAt', 'allowedAddresses', ...Object.keys(texts)].includes(wrongField ?? '');
   const inputOf = (field: keyof Texts) => ({
     value: texts[field],
     onInput: (event: { currentTarget: HTMLInputElement }) =>
@@ -126,6 +139,37 @@ export function KeyDialog(props: CreateProps | EditProps) {
             ))}
           </div>
         </fieldset>
+        <fieldset class="group">
+          <legend>Access</legend>
+          <div class="fields">
+            <Field label="Expires" hint="Empty: never." error={errorOf('expiresAt')}>
+              {(control) => (
+                <input
+                  {...control}
+                  type="datetime-local"
+                  value={expiry}
+                  onInput={(event) => setExpiry(event.currentTarget.value)}
+                />
+              )}
+            </Field>
+            <Field
+              label="Allowed addresses"
+              hint="With spaces between, such as 203.0.113.0/24. Empty: all."
+              error={errorOf('allowedAddresses')}
+            >
+              {(control) => (
+                <input
+                  {...control}
+                  type="text"
+                  placeholder="All"
+                  autocomplete="off"
+                  value={addresses}
+                  onInput={(event) => setAddresses(event.currentTarget.value)}
+                />
+              )}
+            </Field>
+          </div>
+        </fieldset>
         <ModelChoice chosen={models} onChange={setModels} />
         {failure !== undefined && !isOfField && <Failed failure={failure} />}
         <div class="dialog-feet">
@@ -162,6 +206,20 @@ function changedOf(texts: Texts): Record<string, string | number | null> {
   };
 }
 
-function givenOf(texts: Texts): Record<string, string | number | null> {
-  return Object.fromEntries(Object.entries(changedOf(texts)).filter(([, value]) => value !== null));
+function givenOnly(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+function expiryOf(key: ApiKey | undefined): string {
+  return key === undefined || key.expiresAt === null ? '' : toLocalInput(key.expiresAt);
+}
+
+function timeOf(field: string): string | null {
+  return fromLocalInput(field) ?? null;
+}
+
+/** Spaces or commas stand between. */
+function listOf(text: string): readonly string[] | null {
+  const words = text.split(/[\s,]+/).filter((word) => word !== '');
+  return words.length === 0 ? null : words;
 }

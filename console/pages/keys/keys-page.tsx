@@ -11,6 +11,7 @@ import type { ApiKey, List, NewApiKey } from '../../shapes';
 import { KeyDialog } from './key-dialog';
 import { KeysTable } from './keys-table';
 import { RevokeDialog } from './revoke-dialog';
+import { RotateDialog } from './rotate-dialog';
 import { SecretDialog } from './secret-dialog';
 
 const STATUSES = [
@@ -21,7 +22,7 @@ const STATUSES = [
 
 type Open =
   | { readonly dialog: 'create' }
-  | { readonly dialog: 'edit' | 'revoke'; readonly key: ApiKey }
+  | { readonly dialog: 'edit' | 'rotate' | 'revoke'; readonly key: ApiKey }
   | { readonly dialog: 'secret'; readonly made: NewApiKey };
 
 const PAGE_ROWS = 50;
@@ -38,6 +39,10 @@ export function KeysPage() {
   const keys = useResource<List<ApiKey>>(path, { everyMs: EVERY_MS });
   const [open, setOpen] = useState<Open>();
 
+  const showSecret = (made: NewApiKey) => {
+    setOpen({ dialog: 'secret', made });
+    keys.reload();
+  };
   const close = () => setOpen(undefined);
   const closeAndReload = () => {
     close();
@@ -80,6 +85,7 @@ export function KeysPage() {
             keys={data?.items}
             isStale={keys.isLoading && data !== undefined}
             onEdit={(key) => setOpen({ dialog: 'edit', key })}
+            onRotate={(key) => setOpen({ dialog: 'rotate', key })}
             onRevoke={(key) => setOpen({ dialog: 'revoke', key })}
           />
         )}
@@ -89,16 +95,9 @@ export function KeysPage() {
         onNewer={pages.number > 1 ? pages.newer : undefined}
         onOlder={nextCursor === null ? undefined : () => pages.older(nextCursor)}
       />
-      {open?.dialog === 'create' && (
-        <KeyDialog
-          onClose={close}
-          onMade={(made) => {
-            setOpen({ dialog: 'secret', made });
-            keys.reload();
-          }}
-        />
-      )}
+      {open?.dialog === 'create' && <KeyDialog onClose={close} onMade={showSecret} />}
       {open?.dialog === 'edit' && <KeyDialog apiKey={open.key} onClose={close} onChanged={closeAndReload} />}
+      {open?.dialog === 'rotate' && <RotateDialog apiKey={open.key} onClose={close} onMade={showSecret} />}
       {open?.dialog === 'revoke' && <RevokeDialog apiKey={open.key} onClose={close} onRevoked={closeAndReload} />}
       {open?.dialog === 'secret' && <SecretDialog made={open.made} onClose={close} />}
     </div>

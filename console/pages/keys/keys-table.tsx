@@ -10,10 +10,11 @@ interface Props {
   readonly keys: readonly ApiKey[] | undefined;
   readonly isStale: boolean;
   readonly onEdit: (key: ApiKey) => void;
+  readonly onRotate: (key: ApiKey) => void;
   readonly onRevoke: (key: ApiKey) => void;
 }
 
-export function KeysTable({ keys, isStale, onEdit, onRevoke }: Props) {
+export function KeysTable({ keys, isStale, onEdit, onRotate, onRevoke }: Props) {
   const actions = (key: ApiKey) =>
     key.status === 'revoked' ? (
       <span class="faint small">Revoked{key.revokedAt !== null && ` ${showAgo(key.revokedAt)}`}</span>
@@ -22,6 +23,11 @@ export function KeysTable({ keys, isStale, onEdit, onRevoke }: Props) {
         <button type="button" class="button slight" onClick={() => onEdit(key)}>
           Edit<span class="unseen"> {key.name}</span>
         </button>
+        {!isExpired(key) && (
+          <button type="button" class="button slight" onClick={() => onRotate(key)}>
+            Rotate<span class="unseen"> {key.name}</span>
+          </button>
+        )}
         <button type="button" class="button slight danger" onClick={() => onRevoke(key)}>
           Revoke<span class="unseen"> {key.name}</span>
         </button>
@@ -74,6 +80,12 @@ const COLUMNS: readonly Column<ApiKey>[] = [
     room: 'from-m',
     look: 'small',
     cell: ({ allowedModels }) => <Allowed models={allowedModels} />,
+  },
+  {
+    title: 'Expires',
+    room: 'from-l',
+    look: 'quiet small',
+    cell: (key) => <Expiry apiKey={key} />,
   },
   {
     title: 'Last used',
@@ -139,6 +151,32 @@ function Rate({ calls, tokens }: { readonly calls: number | null; readonly token
     <>
       {calls !== null && <span class="line">{showShortCount(calls)} calls/min</span>}
       {tokens !== null && <span class="line">{showShortCount(tokens)} tokens/min</span>}
+    </>
+  );
+}
+
+function isExpired({ expiresAt }: ApiKey): boolean {
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now();
+}
+
+function Expiry({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { expiresAt, allowedAddresses } = apiKey;
+  return (
+    <>
+      <span class="line">
+        {expiresAt === null ? (
+          'Never'
+        ) : (
+          <time dateTime={expiresAt} title={showWhole(expiresAt)}>
+            {isExpired(apiKey) ? 'Expired' : showDate(expiresAt)}
+          </time>
+        )}
+      </span>
+      {allowedAddresses !== null && (
+        <span class="line faint" title={allowedAddresses.join(', ')}>
+          from {plural(allowedAddresses.length, 'range')}
+        </span>
+      )}
     </>
   );
 }

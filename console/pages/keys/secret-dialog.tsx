@@ -5,7 +5,7 @@ import type { NewApiKey } from '../../shapes';
 /** The whole key, this once: nobody can show it again. */
 export function SecretDialog({ made, onClose }: { readonly made: NewApiKey; readonly onClose: () => void }) {
   return (
-    <Dialog title="Your new key" onClose={onClose} isFirm>
+    <Dialog title={made.previousSecretUntil === null ? 'Your new key' : 'Your new secret'} onClose={onClose} isFirm>
       <div class="form">
         <p>
           Copy <strong>{made.name}</strong> now and keep it where secrets are kept. It is not shown again: a lost key is

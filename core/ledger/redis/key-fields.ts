@@ -23,13 +23,13 @@ export function readLimits(texts: readonly (string | null | undefined)[]): KeyLi
   });
 }
 
-export function writeSettings({ name, allowedModels, markup }: KeySettings): string {
-  return JSON.stringify({ name, allowedModels, markup });
+export function writeSettings({ rev: _rev, ...settings }: KeySettings): string {
+  return JSON.stringify(settings);
 }
 
 export function readSettings(rev: string, settings: string): KeySettings {
-  const { name, allowedModels, markup } = JSON.parse(settings) as Omit<KeySettings, 'rev'>;
-  return { rev: Number(rev), name, allowedModels, markup };
+  const { name, allowedModels, markup, access } = JSON.parse(settings) as Omit<KeySettings, 'rev'>;
+  return { rev: Number(rev), name, allowedModels, markup, ...(access !== undefined && { access }) };
 }
 
 /** What an operator decides of a key, as its hash has it: field, value, field, value. */

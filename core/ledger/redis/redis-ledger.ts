@@ -15,6 +15,7 @@ import {
 } from '../allowances/allowance-store';
 import { assertAmount } from '../amount';
 import { type Inspection, readInspection } from '../inspection';
+import { hashesOf } from '../key-access';
 import {
   type AccountSnapshot,
   CLOSED_MS,
@@ -722,8 +723,11 @@ export class RedisLedger implements Ledger, AllowanceStore {
     const p = accountPrefix(account.accountId);
     const args = [account.accountId, p, describeSnapshot(account), CLOSED];
     await this.#background.run(RESTORE, [`${p}a:${account.accountId}`, `${p}exp`], args);
-    await eachAtOnce(account.keys, INDEXED_AT_ONCE, ({ hash, keyId }) =>
-      this.#background.run(INDEX_KEY, [keyIndexEntry(hash)], [`${account.accountId} ${keyId}`]),
+    const entries = account.keys.flatMap(({ hash, keyId, settings }) =>
+      hashesOf(hash, settings.access).map((each) => ({ entry: keyIndexEntry(each), keyId })),
+    );
+    await eachAtOnce(entries, INDEXED_AT_ONCE, ({ entry, keyId }) =>
+      this.#background.run(INDEX_KEY, [entry], [`${account.accountId} ${keyId}`]),
     );
   }
 

@@ -1,6 +1,6 @@
 import type { Stores } from '../../../core/accounts/accounts';
 import { findKey, updateKey } from '../../../core/accounts/keys';
-import { KEY_CHANGE_FIELDS, readLimits } from '../../../core/api/key-fields';
+import { KEY_CHANGE_FIELDS, readAccess, readLimits } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { object } from '../../../core/http/shape';
@@ -21,14 +21,15 @@ export function changeKeyRoute(stores: Stores): Route {
     auth: 'session',
     method: 'PATCH',
     path: '/console/api/keys/{keyId}',
-    summary: 'Changes name, limits or models of a key; null removes a limit.',
+    summary: 'Changes name, limits, models, expiry or addresses of a key; null removes.',
     body: KEY_CHANGES,
     answers: { 200: { description: 'The key.', schema: object(OWN_KEY) } },
     errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
     handle: async ({ accountId, params, session }, request, response) => {
-      const { name, allowedModels, ...limits } = await readChanges(request);
+      const { name, allowedModels, expiresAt, allowedAddresses, ...limits } = await readChanges(request);
       const { id } = await findKey(stores, accountId, params['keyId'] ?? '');
-      const changes = { name, allowedModels, ...readLimits(limits) };
+      const access = readAccess({ expiresAt, allowedAddresses });
+      const changes = { name, allowedModels, ...access, ...readLimits(limits) };
       const changed = await updateKey(stores, id, changes, actorOf(session));
       sendJson(response, 200, await showOneKey(stores.database, changed));
     },

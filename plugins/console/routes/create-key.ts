@@ -1,6 +1,6 @@
 import type { Stores } from '../../../core/accounts/accounts';
 import { createKey } from '../../../core/accounts/keys';
-import { NEW_KEY_FIELDS, readLimits } from '../../../core/api/key-fields';
+import { NEW_KEY_FIELDS, readAccess, readLimits } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
@@ -27,8 +27,9 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     answers: { 201: { description: 'The key with its secret.', schema: object({ ...OWN_KEY, key: shape.text }) } },
     errors: ['LEDGER_UNAVAILABLE'],
     handle: async ({ accountId, session }, request, response) => {
-      const { name, allowedModels, ...limits } = await readNewKey(request);
-      const wanted = { name, allowedModels, ...readLimits(limits) };
+      const { name, allowedModels, expiresAt, allowedAddresses, ...limits } = await readNewKey(request);
+      const access = readAccess({ expiresAt, allowedAddresses });
+      const wanted = { name, allowedModels, ...access, ...readLimits(limits) };
       const made = await createKey(stores, accountId, wanted, actorOf(session));
       stores.keys.made(made.apiKey);
       sendJson(response, 201, { ...(await showOneKey(stores.database, made.key)), key: made.apiKey });

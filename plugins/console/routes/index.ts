@@ -12,6 +12,7 @@ import { finishOidcRoute } from './finish-oidc';
 import { listKeysRoute } from './list-keys';
 import { listSignInWaysRoute } from './list-sign-in-ways';
 import { revokeKeyRoute } from './revoke-key';
+import { rotateKeyRoute } from './rotate-key';
 import { showCatalogRoute } from './show-catalog';
 import { showKeyRoute } from './show-key';
 import { showOverviewRoute } from './show-overview';
@@ -51,6 +52,7 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
     showKeyRoute(stores),
     createKeyRoute({ ...stores, keys }),
     changeKeyRoute(stores),
+    rotateKeyRoute({ ...stores, keys }),
     revokeKeyRoute(stores),
   ];
 }

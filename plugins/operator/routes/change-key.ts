@@ -1,6 +1,6 @@
 import type { Stores } from '../../../core/accounts/accounts';
 import { updateKey } from '../../../core/accounts/keys';
-import { KEY_CHANGE_FIELDS, readLimits } from '../../../core/api/key-fields';
+import { KEY_CHANGE_FIELDS, readAccess, readLimits } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
@@ -23,14 +23,15 @@ export function changeKeyRoute(stores: Stores & Pick<PluginGateway, 'catalog'>):
     role: 'write',
     method: 'PATCH',
     path: '/admin/v1/keys/{keyId}',
-    summary: 'Change name, limits, models or markup of a key; null removes.',
+    summary: 'Change name, limits, models, markup, expiry or addresses of a key; null removes.',
     body: KEY_CHANGES,
     answers: { 200: { description: 'The key.', schema: OPERATOR_KEY } },
     errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
     handle: async ({ params, operator }, request, response) => {
-      const { name, allowedModels, markup, debug, ...limits } = await readChanges(request);
+      const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, ...limits } = await readChanges(request);
       checkMarkup(stores.catalog, markup);
-      const changes = { name, allowedModels, markup, debug, ...readLimits(limits) };
+      const access = readAccess({ expiresAt, allowedAddresses });
+      const changes = { name, allowedModels, markup, debug, ...access, ...readLimits(limits) };
       sendJson(response, 200, showOperatorKey(await updateKey(stores, params['keyId'] ?? '', changes, operator.actor)));
     },
   };

@@ -1,6 +1,6 @@
 import type { Stores } from '../../../core/accounts/accounts';
 import { createKey } from '../../../core/accounts/keys';
-import { NEW_KEY_FIELDS, readLimits } from '../../../core/api/key-fields';
+import { NEW_KEY_FIELDS, readAccess, readLimits } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
@@ -31,9 +31,10 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys' | 'ca
     },
     errors: ['LEDGER_UNAVAILABLE'],
     handle: async ({ params, operator }, request, response) => {
-      const { name, allowedModels, markup, debug, ...limits } = await readNewKey(request);
+      const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, ...limits } = await readNewKey(request);
       checkMarkup(stores.catalog, markup);
-      const wanted = { name, allowedModels, markup, debug, ...readLimits(limits) };
+      const access = readAccess({ expiresAt, allowedAddresses });
+      const wanted = { name, allowedModels, markup, debug, ...access, ...readLimits(limits) };
       const made = await createKey(stores, params['accountId'] ?? '', wanted, operator.actor);
       stores.keys.made(made.apiKey);
       sendJson(response, 201, { ...showOperatorKey(made.key), key: made.apiKey }, { 'cache-control': 'no-store' });

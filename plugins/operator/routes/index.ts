@@ -28,6 +28,7 @@ import { restoreUpstreamRoute } from './restore-upstream';
 import { revokeKeyRoute } from './revoke-key';
 import { revokeTokenRoute } from './revoke-token';
 import { rollBackConfigRoute } from './roll-back-config';
+import { rotateKeyRoute } from './rotate-key';
 import { showAccountRoute } from './show-account';
 import { showConfigRoute } from './show-config';
 import { showConfigRevisionRoute } from './show-config-revision';
@@ -54,6 +55,7 @@ export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
     createKeyRoute(gateway),
     listKeysRoute(stores),
     changeKeyRoute(gateway),
+    rotateKeyRoute(gateway),
     revokeKeyRoute(stores),
     createUserRoute(database),
     listUsersRoute(database),

@@ -80,10 +80,12 @@ export async function stillValid(timed: Timed, tokenHashes: readonly string[]): 
 
 /** A key is revoked here before the ledger knows it, and before the revocation is answered. */
 function tokensOfValidKeys({ database, now }: Timed): Knex.QueryBuilder {
+  const at = new Date(now());
   return database('sandbox_ports as token')
     .join('sandboxes', 'sandboxes.id', 'token.sandbox_id')
     .join('accounts', 'accounts.id', 'sandboxes.account_id')
     .join('api_keys', 'api_keys.id', 'token.key_id')
     .where('api_keys.status', 'active')
-    .where('token.expires_at', '>', new Date(now()));
+    .whereRaw('(api_keys.expires_at IS NULL OR api_keys.expires_at > ?)', [at])
+    .where('token.expires_at', '>', at);
 }

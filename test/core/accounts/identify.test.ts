@@ -7,6 +7,7 @@ import { UnknownKeys } from '../../../core/accounts/unknown-keys';
 import { GatewayError } from '../../../core/errors';
 import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { quiet } from '../../support/databases';
+import { NO_PROXIES } from '../../support/proxies';
 import { rejection } from '../../support/rejection';
 
 const payer = { accountId: 'account', keyId: 'key' };
@@ -24,20 +25,26 @@ function keysOver(
   state?: Partial<KeyState>,
   maxRemembered = 10,
   unknown = new UnknownKeys(),
+  now: () => number = Date.now,
 ) {
   const asked: string[] = [];
+  let reads = 0;
   const ledger = {
     findKey: async (hash: string) => {
       asked.push(hash);
       return known.get(hash) ?? ({ outcome: 'unknown' } as const);
     },
-    readKey: async () => state as KeyState | undefined,
+    readKey: async () => {
+      reads += 1;
+      return state as KeyState | undefined;
+    },
     countRefused: async () => {
       asked.push('count');
       return { outcome: 'rate_limited', retryAfterMs: 1_500 } as const;
     },
   };
-  return { asked, keys: openApiKeys({ ledger, log: quiet, maxRemembered, unknown }) };
+  const keys = openApiKeys({ ledger, log: quiet, proxies: NO_PROXIES, maxRemembered, unknown, now });
+  return { asked, keys, reads: () => reads };
 }
 
 function known(key: string, keyId = 'key'): [string, FindKeyOutcome] {
@@ -68,7 +75,8 @@ describe('API keys', () => {
     ['x-api-key', key, 'authorization', 'Basic abc'],
   ]) {
     it(`are found in ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
-      assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings });
+      const shown = { hash: hashApiKey(key), address: '' };
+      assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings, shown });
     });
   }
 
@@ -165,7 +173,11 @@ describe('API keys', () => {
     const down = async () => {
       throw new LedgerUnavailable('no answer');
     };
-    const dark = openApiKeys({ ledger: { findKey: down, readKey: down, countRefused: down }, log: quiet });
+    const dark = openApiKeys({
+      ledger: { findKey: down, readKey: down, countRefused: down },
+      log: quiet,
+      proxies: NO_PROXIES,
+    });
     for (const question of [dark.identify(requestWith('x-api-key', key)), dark.confirm({ ...payer, settings })]) {
       const error = await rejection(question);
       assert.ok(error instanceof GatewayError);
@@ -200,8 +212,39 @@ describe('API keys', () => {
     const { keys: fresh } = keysOver(new Map([known(key)]));
     const first = await fresh.identify(requestWith('x-api-key', key));
     const newer = { rev: 2, name: 'app', allowedModels: ['large'] };
-    assert.deepEqual(fresh.remember(first, newer), { ...payer, settings: newer });
+    assert.deepEqual(fresh.remember(first, newer), { ...first, settings: newer });
     assert.deepEqual(fresh.remember(first, { rev: 1, name: 'old', allowedModels: undefined }).settings, newer);
     assert.deepEqual((await fresh.identify(requestWith('x-api-key', key))).settings, newer);
+  });
+
+  describe('that may not be used any more, as this node knows them', () => {
+    const access = (expiresAtMs: number) => ({
+      rev: 1,
+      name: 'app',
+      allowedModels: undefined,
+      access: { expiresAtMs },
+    });
+    const ask = (of: ReturnType<typeof keysOver>) => of.keys.identify(requestWith('x-api-key', key));
+
+    it('are refused, and the ledger is not asked with each call', async () => {
+      const expired = access(Date.now() - 1);
+      const over = keysOver(new Map([known(key)]), { status: 'active', settings: expired });
+      const first = await ask(over);
+      assert.throws(() => over.keys.remember(first, expired), { code: 'API_KEY_EXPIRED' });
+      for (let call = 0; call < 10; call += 1) assert.equal(await code(ask(over)), 'API_KEY_EXPIRED');
+      assert.equal(over.reads(), 0);
+    });
+
+    it('are asked about when what the node has read of them is old, because an operator may have allowed more', async () => {
+      const allowed = access(Date.now() + 60_000);
+      let nowMs = Date.now();
+      const state = { status: 'active', settings: allowed } as const;
+      const over = keysOver(new Map([known(key)]), state, 10, undefined, () => nowMs);
+      over.keys.remember(await ask(over), allowed);
+      nowMs += 60_000;
+      Object.assign(state, { settings: { ...access(nowMs + 60_000), rev: 2 } });
+      assert.equal((await ask(over)).settings.rev, 2);
+      assert.equal(over.reads(), 1);
+    });
   });
 });

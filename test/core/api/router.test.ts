@@ -9,6 +9,7 @@ import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http/http';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { quiet } from '../../support/databases';
+import { NO_PROXIES } from '../../support/proxies';
 import { rejection } from '../../support/rejection';
 import { serveRoutes, type TestServer } from '../../support/serve';
 
@@ -219,6 +220,7 @@ describe('the router', () => {
           countRefused: async () => ({ outcome: 'counted' }),
         },
         log: quiet,
+        proxies: NO_PROXIES,
       }),
       identify: async () => key,
       confirm: async () => {

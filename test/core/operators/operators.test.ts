@@ -6,6 +6,7 @@ import { mayDo, type OperatorRole, ROLE_NAMES } from '../../../core/operators/ro
 import { createOperatorToken, listOperatorTokens, revokeOperatorToken } from '../../../core/operators/tokens';
 import { migrate } from '../../../core/storage/database';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { NO_PROXIES } from '../../support/proxies';
 import { rejection } from '../../support/rejection';
 import { until } from '../../support/until';
 
@@ -31,11 +32,10 @@ for (const { name, open } of DATABASES) {
     });
 
     function anotherProcess(): Operators {
-      const proxies = { count: 0, isProxy: () => false };
       return new Operators({
         adminToken: ADMIN_TOKEN,
         database: opened.database,
-        proxies,
+        proxies: NO_PROXIES,
         log: quiet,
         now: () => nowMs,
       });
@@ -180,8 +180,13 @@ describe('operators whose database is away', function () {
     const { database } = opened;
     await migrate(database);
     let nowMs = Date.now();
-    const proxies = { count: 0, isProxy: () => false };
-    const operators = new Operators({ adminToken: ADMIN_TOKEN, database, proxies, log: quiet, now: () => nowMs });
+    const operators = new Operators({
+      adminToken: ADMIN_TOKEN,
+      database,
+      proxies: NO_PROXIES,
+      log: quiet,
+      now: () => nowMs,
+    });
     const make = async (name: string, expiresAt?: Date) =>
       (await createOperatorToken(database, { name, role: 'owner', expiresAt }, 'admin')).secret;
     const [seen, unseen] = [await make('seen'), await make('unseen')];

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { isWithin, readAddressRange } from '../../../core/http/address-ranges';
+
+function holds(text: string, address: string): boolean {
+  const range = readAddressRange(text);
+  assert.ok(range, text);
+  return isWithin(address, [range]);
+}
+
+describe('address ranges', () => {
+  for (const [range, inside, outside] of [
+    ['192.0.2.7', '192.0.2.7', '192.0.2.8'],
+    ['192.0.2.0/24', '192.0.2.255', '192.0.3.0'],
+    ['192.0.2.99/24', '192.0.2.1', '192.0.3.1'],
+    ['0.0.0.0/0', '203.0.113.9', '2001:db8::1'],
+    ['2001:db8::/32', '2001:db8:ffff::1', '2001:db9::1'],
+    ['2001:db8::7', '2001:DB8:0:0::7', '2001:db8::8'],
+    ['::/0', '2001:db8::1', '192.0.2.1'],
+    // An IPv4 client of a listener that takes both.
+    ['192.0.2.0/24', '::ffff:192.0.2.1', '::ffff:192.0.3.1'],
+    ['192.0.2.0/24', '::ffff:c000:201', '::ffff:c000:301'],
+    ['::ffff:192.0.2.0/120', '192.0.2.1', '192.0.3.1'],
+    ['::ffff:192.0.2.7', '192.0.2.7', '192.0.2.8'],
+  ] as const) {
+    it(`hold ${inside} in ${range}, and not ${outside}`, () => {
+      assert.ok(holds(range, inside));
+      assert.ok(!holds(range, outside));
+    });
+  }
+
+  it('hold nothing that is no address', () => {
+    for (const text of ['', 'localhost', '192.0.2.1:80', '192.0.2']) assert.ok(!holds('192.0.2.0/24', text), text);
+  });
+
+  for (const text of [
+    '',
+    'acme',
+    '010.0.0.1',
+    '10.1',
+    '10/8',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/8/8',
+    '::/129',
+    '10.0.0.0/',
+    '0x0a.0.0.1',
+    ' 10.0.0.1',
+  ])
+    it(`are not read from "${text}"`, () => assert.equal(readAddressRange(text), undefined));
+});

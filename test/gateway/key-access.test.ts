@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { Agent, request } from 'undici';
+import { ask } from '../support/calls';
+import { operate } from '../support/command-line';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { refusedHandshake, TestSocket } from '../support/test-socket';
+import { until } from '../support/until';
+import { messagesAnswer, messagesStream, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+const PROXY = '127.0.0.9';
+
+describe('An API key', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  before(async () => {
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      upstreams: { one: { url: upstream.url } },
+      system: { proxies: { count: 1, addresses: [PROXY] } },
+    });
+  });
+  after(async () => {
+    await gateway.stop();
+    await upstream.stop();
+  });
+  beforeEach(() => {
+    upstream.reset();
+    upstream.always(messagesAnswer());
+  });
+
+  const call = (key: string, headers: Record<string, string> = {}) =>
+    gateway.call('/v1/messages', { key, headers, body: ask() });
+  const codeOf = async (key: string) => {
+    const { status, json } = await call(key);
+    return status === 200 ? '200' : `${status} ${json.error.code}`;
+  };
+  const change = async (keyId: string, body: object) => {
+    const answer = await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, body);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json;
+  };
+  const rotate = (keyId: string, graceSeconds: number) =>
+    gateway.admin('POST', `/admin/v1/keys/${keyId}/rotate`, { graceSeconds });
+  const rotated = async (keyId: string, graceSeconds: number): Promise<string> => {
+    const answer = await rotate(keyId, graceSeconds);
+    assert.equal(answer.status, 201, answer.text);
+    return answer.json.key;
+  };
+  const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+  /** Asks from an address of this machine. */
+  async function callFrom(localAddress: string, key: string, forwarded?: string) {
+    const dispatcher = new Agent({ localAddress });
+    const answer = await request(`${gateway.url}/v1/messages`, {
+      dispatcher,
+      method: 'POST',
+      headers: {
+        'x-api-key': key,
+        'content-type': 'application/json',
+        ...(forwarded !== undefined && { 'x-forwarded-for': forwarded }),
+      },
+      body: JSON.stringify(ask()),
+    });
+    const json = (await answer.body.json()) as { error?: { code: string; message: string } };
+    await dispatcher.close();
+    return { status: answer.statusCode, error: json.error };
+  }
+
+  describe('that expires', () => {
+    it('is refused from then on, in calls and elsewhere, and works again when its expiry is moved', async () => {
+      const expiresAt = soon(1_500);
+      const { key, keyId } = await gateway.newCustomer('1', { expiresAt });
+      assert.equal(await codeOf(key), '200');
+      await until('it has expired', async () => (await codeOf(key)) === '401 API_KEY_EXPIRED');
+      assert.ok(Date.now() >= Date.parse(expiresAt));
+      const refused = await call(key);
+      assert.equal(refused.json.error.message, `The API key expired at ${expiresAt}.`);
+      assert.equal((await gateway.call('/v1/balance', { method: 'GET', key })).status, 401);
+      assert.equal((await gateway.call('/v1/models', { method: 'GET', key })).status, 401);
+      await change(keyId, { expiresAt: soon(60_000) });
+      await until('it works again', async () => (await codeOf(key)) === '200');
+      await change(keyId, { expiresAt: null });
+      assert.equal(await codeOf(key), '200');
+    });
+
+    it('is refused at once when its expiry is brought forward, although the node has served it', async () => {
+      const { key, keyId } = await gateway.newCustomer('1');
+      assert.equal(await codeOf(key), '200');
+      await change(keyId, { expiresAt: soon(300) });
+      await until('it has expired', async () => (await codeOf(key)) === '401 API_KEY_EXPIRED');
+    });
+
+    it('ends no stream that has begun, and pays for it', async () => {
+      const { key } = await gateway.newCustomer('1', { expiresAt: soon(1_500) });
+      let goOn = () => {};
+      const isExpired = new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+      upstream.next(messagesStream({ texts: ['one ', 'two '], waitFor: { before: 4, until: isExpired } }));
+      const streaming = gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
+      await until('the stream has begun', () => upstream.calls.length === 1);
+      await until('it has expired', async () => (await codeOf(key)) === '401 API_KEY_EXPIRED');
+      goOn();
+      const streamed = await streaming;
+      assert.equal(streamed.status, 200);
+      assert.match(streamed.text, /event: message_stop/);
+      const requestId = String(streamed.headers['x-svc-request-id']);
+      const record = await until('it is recorded', async () => {
+        const answer = await gateway.admin('GET', `/admin/v1/usage/${requestId}`);
+        return answer.status === 200 && answer.json;
+      });
+      assert.equal(record.cost, '0.00010500');
+    });
+
+    it('is refused in the next call of a WebSocket, and at its handshake', async () => {
+      upstream.always(responsesStream());
+      const { key } = await gateway.newCustomer('1', { expiresAt: soon(2_000) });
+      const socket = await TestSocket.open(gateway, key);
+      assert.equal((await socket.call()).at(-1).type, 'response.completed');
+      const event = await until('its next call is refused', async () => {
+        const last = (await socket.call()).at(-1);
+        return last.type === 'error' && last;
+      });
+      assert.equal(event.error.code, 'API_KEY_EXPIRED');
+      socket.close();
+      assert.equal((await refusedHandshake(gateway, key)).json.error.code, 'API_KEY_EXPIRED');
+    });
+
+    it('cannot expire in the past', async () => {
+      const { accountId } = await gateway.newCustomer('0');
+      const wanted = { name: 'late', expiresAt: '2020-01-01T00:00:00Z' };
+      const answer = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, wanted);
+      assert.deepEqual([answer.status, answer.json.error.param], [400, 'expiresAt']);
+    });
+  });
+
+  describe('with allowed addresses', () => {
+    const allowedAddresses = ['127.0.0.2', '198.51.100.0/24', '2001:db8::/32'];
+
+    it('is taken from them alone', async () => {
+      const { key } = await gateway.newCustomer('1', { allowedAddresses });
+      const refused = await callFrom('127.0.0.3', key);
+      assert.deepEqual([refused.status, refused.error?.code], [403, 'ADDRESS_NOT_ALLOWED']);
+      assert.match(refused.error?.message ?? '', /from 127\.0\.0\.3\./);
+      assert.equal((await callFrom('127.0.0.2', key)).status, 200);
+      // Now the node knows its settings.
+      assert.equal((await callFrom('127.0.0.3', key)).status, 403);
+      assert.equal((await callFrom('127.0.0.2', key)).status, 200);
+    });
+
+    it('is judged by the address that a proxy of ours adds, and by nothing else of X-Forwarded-For', async () => {
+      const { key } = await gateway.newCustomer('1', { allowedAddresses });
+      for (const [from, forwarded, status] of [
+        [PROXY, '198.51.100.7', 200],
+        [PROXY, '2001:db8::7', 200],
+        [PROXY, '::ffff:198.51.100.7', 200],
+        [PROXY, '192.0.2.7', 403],
+        [PROXY, '198.51.100.7, 192.0.2.7', 403],
+        [PROXY, undefined, 403],
+        ['127.0.0.3', '198.51.100.7', 403],
+        ['127.0.0.3', '127.0.0.2', 403],
+      ] as const)
+        assert.equal((await callFrom(from, key, forwarded)).status, status, `${from}: ${forwarded}`);
+    });
+
+    it('is refused at the handshake of a WebSocket, and in its next call once an address is taken away', async () => {
+      upstream.always(responsesStream());
+      const { key, keyId } = await gateway.newCustomer('1', { allowedAddresses: ['127.0.0.1'] });
+      const socket = await TestSocket.open(gateway, key);
+      assert.equal((await socket.call()).at(-1).type, 'response.completed');
+      await change(keyId, { allowedAddresses });
+      assert.equal((await socket.call()).at(-1).error.code, 'ADDRESS_NOT_ALLOWED');
+      socket.close();
+      const { status, json } = await refusedHandshake(gateway, key);
+      assert.deepEqual([status, json.error.code], [403, 'ADDRESS_NOT_ALLOWED']);
+      await change(keyId, { allowedAddresses: null });
+      upstream.always(messagesAnswer());
+      await until('it may be used from everywhere', async () => (await codeOf(key)) === '200');
+    });
+
+    it('says which of them is none', async () => {
+      const { accountId } = await gateway.newCustomer('0');
+      const wanted = { name: 'wrong', allowedAddresses: ['127.0.0.1', '010.0.0.0/8'] };
+      const answer = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, wanted);
+      assert.deepEqual([answer.status, answer.json.error.param], [400, 'allowedAddresses[1]']);
+    });
+  });
+
+  describe('that is rotated', () => {
+    it('has two secrets until the grace ends, with one spending and one limit', async () => {
+      const { key: old, keyId } = await gateway.newCustomer('1', { balanceLimit: '0.00031500' });
+      await change(keyId, { balanceLimit: '0.5' });
+      assert.equal(await codeOf(old), '200');
+      const fresh = await rotated(keyId, 2);
+      assert.equal(await codeOf(old), '200');
+      assert.equal(await codeOf(fresh), '200');
+      assert.equal((await gateway.balance(fresh)).key['spentUsd'], '0.00031500');
+      assert.deepEqual(await gateway.balance(old), await gateway.balance(fresh));
+      await until('the grace has ended', async () => (await codeOf(old)) === '401 API_KEY_EXPIRED');
+      assert.match((await call(old)).json.error.message, /secret of the key was replaced, and expired at/);
+      assert.equal(await codeOf(fresh), '200');
+    });
+
+    it('loses the secret before at once without a grace, and the one before that with each rotation', async () => {
+      const { key: first, keyId } = await gateway.newCustomer('1');
+      assert.equal(await codeOf(first), '200');
+      const second = await rotated(keyId, 3_600);
+      assert.equal(await codeOf(first), '200');
+      const third = await rotated(keyId, 3_600);
+      assert.equal(await codeOf(first), '401 INVALID_API_KEY');
+      assert.deepEqual([await codeOf(second), await codeOf(third)], ['200', '200']);
+      const fourth = await rotated(keyId, 0);
+      assert.equal(await codeOf(third), '401 API_KEY_EXPIRED');
+      assert.equal(await codeOf(second), '401 INVALID_API_KEY');
+      assert.equal(await codeOf(fourth), '200');
+    });
+
+    it('loses both secrets when it is revoked or expires in the grace, and is rotated no more', async () => {
+      const { key: old, keyId } = await gateway.newCustomer('1');
+      const fresh = await rotated(keyId, 3_600);
+      assert.deepEqual([await codeOf(old), await codeOf(fresh)], ['200', '200']);
+      await gateway.admin('DELETE', `/admin/v1/keys/${keyId}`);
+      assert.deepEqual([await codeOf(old), await codeOf(fresh)], ['401 INVALID_API_KEY', '401 INVALID_API_KEY']);
+      assert.equal((await rotate(keyId, 0)).json.error.code, 'CONFLICT');
+
+      const expiring = await gateway.newCustomer('1', { expiresAt: soon(1_500) });
+      const other = await rotated(expiring.keyId, 3_600);
+      await until('it has expired', async () => (await codeOf(other)) === '401 API_KEY_EXPIRED');
+      assert.equal(await codeOf(expiring.key), '401 API_KEY_EXPIRED');
+      assert.equal((await rotate(expiring.keyId, 0)).json.error.code, 'CONFLICT');
+    });
+
+    it('shows its secret once, and keeps none', async () => {
+      const { accountId, keyId } = await gateway.newCustomer('0');
+      const fresh = await rotated(keyId, 60);
+      const listed = await gateway.admin('GET', `/admin/v1/accounts/${accountId}/keys`);
+      assert.equal(listed.json.items[0].suffix, fresh.slice(-4));
+      assert.ok(Date.parse(listed.json.items[0].previousSecretUntil) > Date.now());
+      const audit = await gateway.admin('GET', `/admin/v1/audit?subject=key:${keyId}`);
+      assert.equal(audit.json.items[0].action, 'key.rotate');
+      for (const { text } of [listed, audit]) assert.ok(!text.includes(fresh.slice(11, -4)));
+    });
+  });
+
+  it('is limited and rotated from the command line', async () => {
+    const { accountId } = await gateway.newCustomer('1');
+    const tollgate = async (...args: string[]) => {
+      const ran = await operate(gateway, [...args, '--json']);
+      assert.equal(ran.status, 0, ran.notes);
+      return JSON.parse(ran.out);
+    };
+    const made = await tollgate(
+      'keys',
+      'create',
+      accountId,
+      'web',
+      '--expires',
+      '90d',
+      '--addresses',
+      '127.0.0.2',
+      '::1',
+    );
+    assert.deepEqual(made.allowedAddresses, ['127.0.0.2', '::1']);
+    assert.ok(Date.parse(made.expiresAt) > Date.now() + 89 * 86_400_000);
+    assert.equal(await codeOf(made.key), '403 ADDRESS_NOT_ALLOWED');
+    const changed = await tollgate('keys', 'update', made.id, '--expires', 'never', '--all-addresses');
+    assert.deepEqual([changed.expiresAt, changed.allowedAddresses], [null, null]);
+    await until('it may be used from everywhere', async () => (await codeOf(made.key)) === '200');
+    const fresh = await tollgate('keys', 'rotate', made.id, '--grace', '0');
+    assert.deepEqual([await codeOf(made.key), await codeOf(fresh.key)], ['401 API_KEY_EXPIRED', '200']);
+  });
+});
