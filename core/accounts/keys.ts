@@ -117,7 +117,7 @@ export async function createKey(
     const isPlain =
       plain.allowed_models === null &&
       (plain.markup ?? account?.markup ?? null) === null &&
-      accessOf(plain) === undefined;
+      accessOf(plain).access === undefined;
     const made = { ...plain, rev: isPlain ? 0 : 1 };
     await transaction('api_keys').insert({
       ...made,
@@ -344,7 +344,7 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
           name,
           allowedModels: row.allowed_models ?? undefined,
           markup: markup ?? owner?.markup ?? undefined,
-          access: accessOf(row),
+          ...accessOf(row),
         },
       }),
     );

@@ -18,16 +18,17 @@ export interface AccessColumns {
   readonly previous_until: Date | null;
 }
 
-/** undefined for a key that may be shown from anywhere at any time, and never had another secret. */
-export function accessOf(row: AccessColumns): KeyAccess | undefined {
+/** `access` of a key's settings; absent for a key that may be shown from anywhere at any time, and never had another secret. */
+export function accessOf(row: AccessColumns): { readonly access?: KeyAccess } {
   const { hash: current, expires_at, allowed_addresses, previous_hash: previous, previous_until } = row;
   const isReplaced = previous !== null && previous_until !== null;
-  if (expires_at === null && allowed_addresses === null && !isReplaced) return undefined;
-  return {
+  if (expires_at === null && allowed_addresses === null && !isReplaced) return {};
+  const access = {
     expiresAtMs: expires_at?.getTime(),
     addresses: allowed_addresses ?? undefined,
     secrets: isReplaced ? { current, previous, previousUntilMs: previous_until.getTime() } : undefined,
   };
+  return { access };
 }
 
 /** The hashes that a key is found by. */

@@ -193,7 +193,7 @@ function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
       name: row.name,
       allowedModels: row.allowedModels ?? undefined,
       markup: row.markup ?? undefined,
-      access: accessOf(row),
+      ...accessOf(row),
     },
     spentE8: BigInt(row.spent),
   };

@@ -360,6 +360,19 @@ describe('the desk while the ledger cannot be asked', () => {
     assert.deepEqual(rows, ['revoked']);
   });
 
+  it('puts the secret of a key back when a rotation cannot be told, and tells of that', async () => {
+    const { keyId } = await desk.customer();
+    const read = () => desk.database('api_keys').where({ id: keyId }).first('hash', 'suffix', 'previous_hash');
+    const before = await read();
+    down = true;
+    refusedWith(await desk.admin('POST', `/keys/${keyId}/rotate`, { graceSeconds: 0 }), 503, 'LEDGER_UNAVAILABLE');
+    assert.deepEqual(await read(), before);
+    const { rev, told_rev: told } = await desk.database('api_keys').where({ id: keyId }).first('rev', 'told_rev');
+    assert.ok(told < rev, 'the sweeper has something to tell');
+    down = false;
+    assert.equal((await desk.admin('POST', `/keys/${keyId}/rotate`, { graceSeconds: 0 })).status, 201);
+  });
+
   it('does not answer a revocation before the ledger holds it', async () => {
     const { keyId } = await desk.customer();
     down = true;
