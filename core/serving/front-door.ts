@@ -54,7 +54,10 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
     await admit(request, isNobodys ? 'metrics' : 'owner');
     if (isNobodys) throw notFound(request);
     if (request.method !== 'GET') throw fail('FORBIDDEN', { message: READ_ONLY });
-    expressGateway(request, response, () => refuse(request, response, notFound(request)));
+    await new Promise<void>((resolve, reject) => {
+      response.once('close', resolve);
+      expressGateway(request, response, () => reject(notFound(request)));
+    });
   };
   const { cors } = options;
 
@@ -102,7 +105,11 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
       const wrongTarget = checkHead(request) ?? settleTarget(request);
       if (wrongTarget !== undefined) refuse(request, response, wrongTarget);
       else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, { admit });
-      else void serveVisit(toVisit(request, {}), () => passOn(request, response, expressGateway), request, response);
+      else {
+        const visit = toVisit(request, {});
+        const facts = requestFacts(visit, undefined);
+        void serveVisit(visit, () => passOn(request, response, expressGateway), request, response, { facts });
+      }
     },
   };
 }
