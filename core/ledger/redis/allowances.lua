@@ -15,6 +15,9 @@ local RECALLED_MS = 10000
 -- As allowance-store.ts says.
 local LEASE_MS = 3000
 
+-- No lease is as long: one that seems to be was given before the clock was set back.
+local LONGEST_MS = 1800000
+
 -- How long open calls stay covered whose node does not report.
 local OPEN_MS = 120000
 
@@ -78,6 +81,11 @@ local function lapse(account, generation, al, now)
     digest = al.digest, total = al.open, open = al.open, until_ms = open and now + OPEN_MS or 0, entry = al.entry })
 end
 
+-- When something ends that ends in a lease's time at most, as its moment says.
+local function end_of(until_ms, now)
+  return until_ms > now + LONGEST_MS and now + LEASE_MS or until_ms
+end
+
 local function each_allowance(account, work)
   local fields = redis.call('HGETALL', account)
   for at = 1, #fields, 2 do
@@ -92,6 +100,10 @@ local function take_back(account, now, key)
     if al.state ~= 'live' then return end
     if al.until_ms <= now then return lapse(account, generation, al, now) end
     if key and al.key ~= key then return end
+    if end_of(al.until_ms, now) < al.until_ms then
+      al.until_ms = end_of(al.until_ms, now)
+      write_allowance(account, generation, al)
+    end
     others = others + 1
     left = math.max(left, al.until_ms - now)
   end)
@@ -102,7 +114,14 @@ local function mark_recall(account, now)
   redis.call('HSET', account, 'recall_until', integer_of(now + RECALLED_MS))
 end
 
-local function time_left(account, field, now) return tonumber(redis.call('HGET', account, field) or 0) - now end
+local function time_left(account, field, now)
+  local until_ms = tonumber(redis.call('HGET', account, field) or 0)
+  if end_of(until_ms, now) < until_ms then
+    until_ms = end_of(until_ms, now)
+    redis.call('HSET', account, field, integer_of(until_ms))
+  end
+  return until_ms - now
+end
 
 -- For what stops calls: recalls all live allowances of an account or key. Returns how many there are, and for how long at most; those that
 -- were lost count as one more.

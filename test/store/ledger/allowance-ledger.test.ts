@@ -3,12 +3,14 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { drainShards } from '../../../core/ledger/outbox/drain';
 import type { Payer } from '../../../core/ledger/payer';
+import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { createSettler } from '../../../core/ledger/settler';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
@@ -171,6 +173,19 @@ describe('allowances', () => {
     isDone = true;
     await Promise.all(load);
     assert.equal(late, 0);
+    await intact(payer);
+  });
+
+  it('are back within a lease though the clock of Redis was set back since, and their node is gone', async () => {
+    const payer = await fundedPayer(store, 1_000_000n);
+    const redis = new Redis(url);
+    closings.push(() => redis.disconnect());
+    const name = `${accountPrefix(payer.accountId)}a:${payer.accountId}`;
+    const wanted = { ...payer, generation: newId(), keyRev: 0, wantE8: 100n, besideE8: 0n, leastE8: 1n };
+    assert.equal((await store.grant({ ...wanted, leaseMs: 3_600_000 })).outcome, 'granted');
+    await redis.hset(name, 'lost_until', Date.now() + 3_600_000);
+    const revoked = keyRequest(payer, { status: 'revoked' });
+    await until('the revocation is answered', () => store.setKey(revoked).then(() => true), 20_000);
     await intact(payer);
   });
 

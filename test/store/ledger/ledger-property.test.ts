@@ -227,7 +227,7 @@ const anyGeneration = fc.tuple(fc.nat(GENERATIONS.length - 1), fc.nat(31), payer
 }));
 const small = fc.constantFrom(0n, 1n, 10n, 20n, 40n, 50n, 51n, 100n);
 /** One that ends at once, or not while the test runs. */
-const anyLease = fc.constantFrom(0, 3_600_000, 3_600_000, 3_600_000);
+const anyLease = fc.constantFrom(0, 900_000, 900_000, 900_000);
 
 const grant = command(
   'grant',
