@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
-import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet, temporaryFolder } from '../../support/databases';
 import { freePort } from '../../support/free-port';
@@ -13,6 +14,8 @@ import { findProgram } from '../../support/programs';
 import { startRedis } from '../../support/redis';
 import { until } from '../../support/until';
 import { fundedPayer, reserveRequest } from './ledger-fixture';
+
+const CALLERS_IN_ADVANCE = 4;
 
 async function startSentinel(master: string, masterPort: number) {
   const folder = await temporaryFolder();
@@ -69,8 +72,8 @@ describe('the ledger behind sentinels', () => {
     const open = async (waitReplicas: number) => {
       const redis = connectRedis(`redis+sentinel://127.0.0.1:${sentinel.port}/main`, quiet);
       await checkRedis(redis, 10_000);
-      const replicas = { waitReplicas, waitTimeoutMs: 100, onTooFew: 'refuse' } as const;
-      const opened = await openRedisLedger({ redis, log: quiet, replicas });
+      const replicas = { waitReplicas, waitTimeoutMs: 100, onTooFew: 'refuse', log: quiet } as const;
+      const opened = new RedisLedger({ redis, replicas });
       closings.push(() => opened.close());
       return opened;
     };
@@ -78,6 +81,9 @@ describe('the ledger behind sentinels', () => {
     await ledger.open();
     const waiting = await open(1);
     const payer = await fundedPayer(ledger, 100_000n);
+    const inAdvance = new AllowanceLedger({ inner: await open(1), log: quiet, isHot: () => true });
+    closings.push(() => inAdvance.close());
+    const usedMuch = await fundedPayer(ledger, 1_000_000n);
     const other = new Redis(master.url);
     closings.push(() => other.disconnect());
     other.on('error', () => undefined);
@@ -103,8 +109,23 @@ describe('the ledger behind sentinels', () => {
         }
       }
     };
-    const calls = Promise.allSettled(Array.from({ length: 16 }, caller));
-    await until('many were told', () => told.length > 500);
+    let toldInAdvance = 0;
+    const callerInAdvance = async () => {
+      for (;;) {
+        const request = reserveRequest(usedMuch, 10n);
+        try {
+          const { outcome } = await inAdvance.reserve(request);
+          if (outcome === 'reserved') await inAdvance.settle({ ...request, costE8: 1n });
+          if (outcome === 'reserved') toldInAdvance += 1;
+        } catch (error) {
+          if (isKilled) throw error;
+        }
+        await new Promise((wake) => setImmediate(wake));
+      }
+    };
+    const inAdvanceOnes = Array.from({ length: CALLERS_IN_ADVANCE }, callerInAdvance);
+    const calls = Promise.allSettled([...Array.from({ length: 16 }, caller), ...inAdvanceOnes]);
+    await until('many were told', () => told.length > 500 && toldInAdvance > 500);
     isKilled = true;
     process.kill(master.pid, 'SIGKILL');
     await calls;
@@ -129,5 +150,11 @@ describe('the ledger behind sentinels', () => {
     const prefix = accountPrefix(payer.accountId);
     const states = await Promise.all(told.map((rid) => there.hget(`${prefix}r:${rid}`, 'state')));
     assert.deepEqual(new Set(states), new Set(['settled']));
+    const spent = await until('all that was told is charged', async () => {
+      const { spentE8 = 0n } = (await inAdvance.readKey(usedMuch)) ?? {};
+      return spentE8 >= toldInAdvance ? Number(spentE8) : undefined;
+    });
+    // A call whose settlement was not answered may have been charged.
+    assert.ok(spent <= toldInAdvance + CALLERS_IN_ADVANCE, `told ${toldInAdvance}, spent ${spent}`);
   });
 });
