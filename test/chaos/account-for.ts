@@ -5,6 +5,9 @@ import type { Acknowledged } from './load';
 export interface Accounts {
   readonly entries: number;
   readonly records: number;
+  /** Reports among them, each for many calls, and how many calls those are. */
+  readonly reports: number;
+  readonly reportedCalls: number;
   readonly charges: number;
   /** Acknowledged and not charged: there is no record, or another cost, though its lease had not ended. */
   readonly lost: readonly string[];
@@ -14,6 +17,8 @@ export interface Accounts {
   readonly inPart: number;
   readonly twice: number;
   readonly gaps: number;
+  /** Entries that leave a balance below zero, and keys that have spent more than their limit. */
+  readonly exceeded: number;
   /** Sums that differ, in words. */
   readonly differences: readonly string[];
 }
@@ -22,31 +27,36 @@ export interface Accounts {
 export async function accountFor(database: Knex, { calls, credits }: Acknowledged): Promise<Accounts> {
   const lost: string[] = [];
   let [afterLease, inPart] = [0, 0];
-  const records: { requestId: string; rid: string; cost: string; billing: string }[] = await database(
-    'usage_records',
-  ).select('request_id as requestId', 'rid', database.raw('cost_e8::text AS cost'), 'billing');
+  const records = await rowsOf<{ requestId: string; entry: string; cost: string; billing: string }>(database, RECORDS);
+  /** What each entry could not charge: of a report, of all its calls together. */
   const shortfalls = new Map(
     (await rowsOf<{ rid: string; shortfall: string }>(database, SHORTFALLS)).map(({ rid, shortfall }) => [
       rid,
-      shortfall,
+      BigInt(shortfall),
     ]),
   );
   const byId = new Map(records.map((record) => [record.requestId, record]));
   for (const [requestId, costE8] of calls) {
     const record = byId.get(requestId);
     if (record !== undefined && BigInt(record.cost) === costE8) continue;
-    const shortE8 = BigInt(shortfalls.get(record?.rid ?? '') ?? 0);
+    const missingE8 = costE8 - BigInt(record?.cost ?? 0);
+    const shortE8 = shortfalls.get(record?.entry ?? '') ?? 0n;
     if (record?.billing === 'expired') afterLease += 1;
     // Told again after its hold was lost, it takes what is available and no more.
-    else if (record !== undefined && shortE8 > 0n && BigInt(record.cost) + shortE8 === costE8) inPart += 1;
-    else lost.push(`call ${requestId}: told ${costE8}, charged ${record?.cost ?? 'nothing, no record'}`);
+    else if (record !== undefined && missingE8 > 0n && missingE8 <= shortE8) {
+      shortfalls.set(record.entry, shortE8 - missingE8);
+      inPart += 1;
+    } else lost.push(`call ${requestId}: told ${costE8}, charged ${record?.cost ?? 'nothing, no record'}`);
   }
   lost.push(...(await lostCredits(database, credits)));
   const [sums] = await rowsOf<Sums>(database, SUMS);
   const [repeated] = await rowsOf<{ twice: number }>(database, TWICE);
+  const [exceeded] = await rowsOf<{ exceeded: number }>(database, EXCEEDED);
   const [gaps] = await rowsOf<{ gaps: number }>(database, GAPS);
   return {
     entries: sums?.entries ?? 0,
+    reports: sums?.reports ?? 0,
+    reportedCalls: sums?.reportedCalls ?? 0,
     charges: sums?.charges ?? 0,
     records: records.length,
     lost,
@@ -54,6 +64,7 @@ export async function accountFor(database: Knex, { calls, credits }: Acknowledge
     inPart,
     twice: repeated?.twice ?? 0,
     gaps: gaps?.gaps ?? 0,
+    exceeded: exceeded?.exceeded ?? 0,
     differences: differencesOf(sums),
   };
 }
@@ -73,6 +84,10 @@ async function lostCredits(database: Knex, credits: ReadonlyMap<string, bigint>)
 interface Sums {
   readonly entries: number;
   readonly charges: number;
+  readonly reports: number;
+  readonly reportedCalls: number;
+  readonly closed: string;
+  readonly closedRecords: string;
   readonly charged: string;
   readonly recorded: string;
   readonly credited: string;
@@ -83,6 +98,10 @@ interface Sums {
 
 const SUMS = `
   SELECT count(*)::int AS entries, count(*) FILTER (WHERE kind = 'charge')::int AS charges,
+    count(calls)::int AS reports,
+    (SELECT count(*)::int FROM usage_records WHERE report_id IS NOT NULL) AS "reportedCalls",
+    coalesce(sum(coalesce(calls, 1)) FILTER (WHERE of_call), 0)::text AS closed,
+    (SELECT count(*)::text FROM usage_records WHERE rid IS NOT NULL) AS "closedRecords",
     coalesce(-sum(amount_e8) FILTER (WHERE kind = 'charge'), 0)::text AS charged,
     (SELECT coalesce(sum(cost_e8), 0)::text FROM usage_records) AS recorded,
     (SELECT coalesce(sum(amount_e8), 0)::text FROM credits) AS credited,
@@ -93,12 +112,23 @@ const SUMS = `
     coalesce(sum(amount_e8), 0)::text AS total
   FROM ledger_entries`;
 
+/** The entry of a call is that of its report, or its own. */
+const RECORDS = `
+  SELECT request_id AS "requestId", coalesce(report_id, rid)::text AS entry, cost_e8::text AS cost, billing FROM usage_records`;
+
 const SHORTFALLS = `SELECT rid::text, shortfall_e8::text AS shortfall FROM ledger_entries WHERE shortfall_e8 > 0`;
 
 const TWICE = `
   SELECT ((SELECT count(*) FROM (SELECT rid FROM ledger_entries GROUP BY account_id, rid HAVING count(*) > 1) AS entries)
-    + (SELECT count(*) FROM (SELECT request_id FROM usage_records GROUP BY request_id HAVING count(*) > 1) AS records))::int
-    AS twice`;
+    + (SELECT count(*) FROM (SELECT request_id FROM usage_records GROUP BY request_id HAVING count(*) > 1) AS records)
+    + (SELECT count(*) FROM (SELECT rid FROM usage_records WHERE rid IS NOT NULL GROUP BY account_id, rid HAVING count(*) > 1) AS calls)
+    + (SELECT count(*) FROM usage_records AS record JOIN ledger_entries AS entry USING (account_id, rid)
+       WHERE record.report_id IS NOT NULL))::int AS twice`;
+
+const EXCEEDED = `
+  SELECT ((SELECT count(*) FROM ledger_entries WHERE posted_e8 < 0)
+    + (SELECT count(*) FROM api_keys AS key WHERE limit_e8 <
+        (SELECT -sum(amount_e8) FROM ledger_entries WHERE key_id = key.id AND kind = 'charge')))::int AS exceeded`;
 
 const GAPS = `
   SELECT count(*)::int AS gaps FROM (
@@ -107,9 +137,10 @@ const GAPS = `
 
 function differencesOf(sums: Sums | undefined): readonly string[] {
   if (sums === undefined) return ['there are no entries'];
-  const { charged, recorded, credited, booked, owned, total } = sums;
+  const { charged, recorded, closed, closedRecords, credited, booked, owned, total } = sums;
   return [
     ...(charged === recorded ? [] : [`charges ${charged}, usage records ${recorded}`]),
+    ...(closed === closedRecords ? [] : [`calls of entries ${closed}, their usage records ${closedRecords}`]),
     ...(credited === booked ? [] : [`credits ${credited}, their entries ${booked}`]),
     ...(owned === total ? [] : [`balances ${owned}, all entries ${total}`]),
   ];

@@ -1,11 +1,11 @@
 /**
- * `npm run chaos`: the real server in two processes, a real Redis and Postgres, customers that call, and faults one after the
- * other. At the end everything customers were told must be so, to the unit. Exit status 1 when it is not.
+ * `npm run chaos`: the real server on three nodes of two workers, a real Redis and Postgres, customers that call, some of them so much
+ * that nodes take their money in advance, and faults one after the other. At the end everything customers were told must be so, to the unit. Exit status 1 when it is not.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { openDatabase } from '../../core/storage/database';
 import { quiet } from '../support/databases';
-import { PRICE, type TestGateway } from '../support/gateway';
+import { MODEL, PRICE, type TestGateway } from '../support/gateway';
 import { seeded } from '../support/random';
 import { until } from '../support/until';
 import { type Accounts, accountFor } from './account-for';
@@ -13,20 +13,32 @@ import { FAULTS, pause, type World } from './faults';
 import { type Acknowledged, type Customer, startLoad } from './load';
 import { makeNode, type Node } from './nodes';
 import { postgresServer, redisServer } from './servers';
-import { startUpstream } from './upstream';
+import { QUICK, startUpstream } from './upstream';
 
 interface Options {
   readonly minutes: number;
   readonly clients: number;
   readonly seed: number;
+  readonly nodes: number;
+  readonly workers: number;
+  readonly allowances: boolean;
   readonly fsync: 'everysec' | 'always';
   readonly without: readonly string[];
 }
 
-/** From the end of one fault to the next: long enough for calls to be served in between. */
+/** From the end of one fault to the next: long enough for so many calls to be served in between, but for faults that follow closely. */
 const QUIET_MS = 1_500;
-const NODES = 2;
-const CUSTOMERS = 12;
+const QUIET_CALLS = 1_000;
+const MOST_QUIET_MS = 20_000;
+/** One fault in so many follows closely on the one before. */
+const CLOSELY = 4;
+/** After so many faults there is none for a while: with calls going on, nothing may be wrong with the ledger. */
+const FAULTS_UNTIL_VERIFIED = 8;
+const VERIFIED_WITHIN_MS = 180_000;
+const COLD_CUSTOMERS = 12;
+const HOT_CUSTOMERS = 4;
+/** Of the calls that were answered, while the money of customers that call much is taken in advance. */
+const LEAST_FROM_ALLOWANCES = 0.5;
 
 function positive(text: string): number {
   const value = Number(text);
@@ -39,7 +51,10 @@ function readOptions(): Options {
   return new Command('npm run chaos --')
     .description('Kills, stops, empties and restarts everything under load, and counts what became of the money.')
     .option('--minutes <n>', 'how long faults go on', positive, 10)
-    .option('--clients <n>', 'customers at once', positive, 16)
+    .option('--clients <n>', 'customers at once', positive, 24)
+    .option('--nodes <n>', 'how many nodes', positive, 3)
+    .option('--workers <n>', 'processes of each node', positive, 2)
+    .option('--no-allowances', 'nodes take no money in advance')
     .option('--seed <n>', 'what the faults are chosen by', positive, Date.now() % 1_000_000)
     .addOption(new Option('--fsync <when>', "Redis' appendfsync").choices(['everysec', 'always']).default('everysec'))
     .addOption(new Option('--without <faults...>', 'leave these out').choices(names).default([]))
@@ -52,7 +67,8 @@ const note = (line: string) => process.stderr.write(`${new Date().toTimeString()
 async function main(): Promise<void> {
   const options = readOptions();
   const random = seeded(options.seed);
-  note(`seed ${options.seed}, ${options.minutes} minutes, appendfsync ${options.fsync}`);
+  const { seed, minutes, fsync, workers, allowances } = options;
+  note(`seed ${seed}, ${minutes} minutes, appendfsync ${fsync}, allowances ${allowances ? 'on' : 'off'}`);
   const redis = await redisServer(options.fsync);
   const postgres = await postgresServer();
   const upstream = await startUpstream(random);
@@ -65,9 +81,14 @@ async function main(): Promise<void> {
   endOnSignal(end);
   try {
     await Promise.all([redis.start(), postgres.start()]);
-    const upstreams = { acme: { url: upstream.url, models: { 'acme-large': { price: PRICE } } } };
-    for (let each = 0; each < NODES; each += 1) nodes.push(await makeNode({ stores, upstreams }, note));
-    for (const node of nodes) await node.start();
+    const models = { [MODEL]: { price: PRICE }, [QUICK]: { price: PRICE } };
+    const upstreams = { acme: { url: upstream.url, models } };
+    const system = { ledger: { allowances } };
+    for (let each = 0; each < options.nodes; each += 1)
+      nodes.push(await makeNode({ stores, upstreams, system }, note, workers));
+    const [first, ...others] = nodes;
+    await first?.start();
+    await Promise.all(others.map((node) => node.start()));
     process.exitCode = await prove({ nodes, redis, postgres, random }, options);
   } finally {
     await Promise.allSettled(nodes.map((node) => node.remove()));
@@ -82,13 +103,12 @@ function endOnSignal(end: () => Promise<unknown>): void {
 }
 
 async function prove(world: World, options: Options): Promise<number> {
-  const customers = await newCustomers(world.nodes);
+  const customers = await newCustomers(world.nodes, options);
   const load = startLoad({ ...world, customers, clients: options.clients });
-  const counts = await harm(world, options);
+  const { counts, verified } = await harm(world, options, () => load.acknowledged.calls.size);
   await pause(3_000);
   await load.stop();
   note('no more faults, no more calls: what is on its way arrives');
-  const gateway = await until('a node is there', () => world.nodes.find((node) => node.current())?.current(), 60_000);
   const database = await openDatabase({ databaseUrl: world.postgres.url, dataFolder: '', log: quiet });
   try {
     let accounts = await accountFor(database, load.acknowledged);
@@ -96,75 +116,113 @@ async function prove(world: World, options: Options): Promise<number> {
       await pause(2_000);
       accounts = await accountFor(database, load.acknowledged);
     }
-    const violations = await until('the ledger is verified', () => verifyAll(gateway), 180_000);
+    const violations = await until('the ledger is verified', () => verifyAll(world.nodes), VERIFIED_WITHIN_MS);
     accounts = await accountFor(database, load.acknowledged);
-    const isSound = report(options, counts, load.acknowledged, accounts, violations);
+    const isSound = report(options, counts, load.acknowledged, accounts, violations, verified);
     return isSound ? 0 : 1;
   } finally {
     await database.destroy();
   }
 }
 
-async function newCustomers(nodes: readonly Node[]): Promise<readonly Customer[]> {
+async function newCustomers(nodes: readonly Node[], { minutes }: Options): Promise<readonly Customer[]> {
   const gateway = nodes[0]?.current();
   if (gateway === undefined) throw new Error('the first node is not there');
   const customers: Customer[] = [];
   // One in four has little: calls are refused, and come back after a top-up.
-  for (let each = 0; each < CUSTOMERS; each += 1) {
-    customers.push(await gateway.newCustomer(each % 4 === 0 ? '0.05' : '50'));
-  }
+  for (let each = 0; each < COLD_CUSTOMERS; each += 1)
+    customers.push({ ...(await gateway.newCustomer(each % 4 === 0 ? '0.05' : '50')), isHot: false });
+  // One has little, so that its money is called back and runs out; the key of another reaches its limit half-way.
+  const limit = { balanceLimit: (2 * minutes).toFixed(2) };
+  for (let each = 0; each < HOT_CUSTOMERS; each += 1)
+    customers.push({
+      ...(await gateway.newCustomer(each === 0 ? '2' : '5000', each === 1 ? limit : {})),
+      isHot: true,
+    });
   return customers;
 }
 
-/** One fault after the other; answers how often each was done. */
-async function harm(world: World, { minutes, without }: Options): Promise<ReadonlyMap<string, number>> {
+/** One fault after the other; answers how often each was done, and how often the ledger was verified between them. */
+async function harm(world: World, { minutes, without }: Options, served: () => number) {
   const counts = new Map<string, number>();
   const canSetClock = world.redis.setClock !== undefined;
   if (!canSetClock) note('there is no C compiler here: the clock of Redis stays as it is');
   const names = Object.keys(FAULTS).filter(
     (name) => !without.includes(name) && (canSetClock || !name.includes('clock')),
   );
+  let [faults, verified] = [0, 0];
   for (const end = Date.now() + minutes * 60_000; Date.now() < end; ) {
     const name = world.random.pick(names);
     note(name);
     await FAULTS[name]?.(world);
     counts.set(name, (counts.get(name) ?? 0) + 1);
-    await pause(QUIET_MS + world.random.below(QUIET_MS));
+    const enough = served() + QUIET_CALLS;
+    const latest = Date.now() + (world.random.below(CLOSELY) === 0 ? 0 : MOST_QUIET_MS);
+    do await pause(QUIET_MS + world.random.below(QUIET_MS));
+    while (served() < enough && Date.now() < latest);
+    faults += 1;
+    if (faults % FAULTS_UNTIL_VERIFIED > 0) continue;
+    await until('nothing is wrong with the ledger under load', () => verifySound(world.nodes), VERIFIED_WITHIN_MS);
+    verified += 1;
   }
-  return counts;
+  return { counts, verified };
+}
+
+/** @throws with what is wrong */
+async function verifySound(nodes: readonly Node[]): Promise<boolean> {
+  const violations = await verifyAll(nodes);
+  if (violations !== undefined && violations.length > 0) throw new Error(JSON.stringify(violations));
+  return violations !== undefined;
 }
 
 /** All pages of the verification that operators have; undefined while the ledger cannot be asked. */
-async function verifyAll(gateway: TestGateway): Promise<readonly object[] | undefined> {
+async function verifyAll(nodes: readonly Node[]): Promise<readonly object[] | undefined> {
+  const gateway: TestGateway | undefined = nodes.find((node) => node.current())?.current();
   const items: object[] = [];
   let cursor: string | null = null;
   do {
     const query: string = cursor === null ? '' : `?cursor=${cursor}`;
-    const { status, json } = await gateway.admin('GET', `/admin/v1/ledger/verify${query}`);
-    if (status !== 200) return undefined;
-    items.push(...json.items);
-    cursor = json.nextCursor;
+    const answer = await gateway?.admin('GET', `/admin/v1/ledger/verify${query}`);
+    if (answer?.status !== 200) return undefined;
+    items.push(...answer.json.items);
+    cursor = answer.json.nextCursor;
   } while (cursor !== null);
   return items;
 }
 
 function report(
-  { seed, minutes, fsync }: Options,
+  { seed, minutes, fsync, nodes, workers, allowances }: Options,
   counts: ReadonlyMap<string, number>,
-  { calls, credits, statuses }: Acknowledged,
-  { entries, records, charges, lost, afterLease, inPart, twice, gaps, differences }: Accounts,
+  { calls, credits, answers }: Acknowledged,
+  {
+    entries,
+    reports,
+    reportedCalls,
+    records,
+    charges,
+    lost,
+    afterLease,
+    inPart,
+    twice,
+    gaps,
+    exceeded,
+    differences,
+  }: Accounts,
   violations: readonly object[],
+  verified: number,
 ): boolean {
+  const share = reportedCalls / (answers.get('200') ?? 1);
   const lines: readonly (readonly [string, string | number])[] = [
     ['seed, minutes, appendfsync', `${seed}, ${minutes}, ${fsync}`],
+    ['nodes, workers, allowances', `${nodes}, ${workers}, ${allowances ? 'on' : 'off'}`],
     ...[...counts].sort().map((line) => line),
     ['faults', [...counts.values()].reduce((sum, each) => sum + each, 0)],
-    ...[...statuses]
-      .sort(([one], [other]) => one - other)
-      .map(([status, count]) => [`answers ${status || 'lost'}`, count] as const),
+    ...[...answers].sort().map(([answer, count]) => [`answers ${answer}`, count] as const),
     ['calls acknowledged with a cost', calls.size],
     ['credits acknowledged', credits.size],
+    ['calls from allowances', `${reportedCalls} (${Math.round(100 * share)} %)`],
     ['entries', entries],
+    ['reports', reports],
     ['charges', charges],
     ['usage records', records],
     ['lost', lost.length],
@@ -172,14 +230,17 @@ function report(
     ['charged in part, balance spent', inPart],
     ['twice', twice],
     ['gaps', gaps],
+    ['balances below 0, keys above their limit', exceeded],
     ['sums that differ', differences.length],
+    ['verified under load', verified],
     ['invariants broken', violations.length],
   ];
   const width = Math.max(...lines.map(([name]) => name.length));
   for (const [name, value] of lines) process.stdout.write(`${name.padEnd(width)}  ${value}\n`);
   const wrong = [...lost, ...differences, ...violations.map((each) => JSON.stringify(each))];
+  if (allowances && share < LEAST_FROM_ALLOWANCES) wrong.push('most calls asked Redis, so this has shown little');
   for (const line of wrong.slice(0, 50)) process.stdout.write(`WRONG ${line}\n`);
-  return wrong.length + twice + gaps === 0;
+  return wrong.length + twice + gaps + exceeded === 0;
 }
 
 main().catch((error: unknown) => {

@@ -9,16 +9,21 @@ export interface Upstream {
 
 const STREAM_HEAD = { 'content-type': 'text/event-stream' };
 
-/** An upstream of the Messages protocol: answers, and streams, with usage of a random size; some of its answers take a while. */
+/** Answers at once; the other model takes its time, and now and then long. */
+export const QUICK = 'acme-quick';
+
+/** An upstream of the Messages protocol: answers, and streams, with usage of a random size. */
 export async function startUpstream(random: Random): Promise<Upstream> {
   const server = createServer((request, response) => {
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('end', () => {
-      const { stream } = JSON.parse(Buffer.concat(pieces).toString()) as { stream?: boolean };
+      const { stream, model } = JSON.parse(Buffer.concat(pieces).toString()) as { stream?: boolean; model: string };
       const usage = { input_tokens: 1 + random.below(100), output_tokens: 1 + random.below(100) };
-      const after = random.below(10) === 0 ? random.below(1_500) : random.below(60);
-      setTimeout(() => (stream === true ? answerStream(response, usage) : answer(response, usage)), after);
+      const isSlow = random.below(model === QUICK ? 500 : 10) === 0;
+      const after = isSlow ? random.below(1_500) : model === QUICK ? 0 : random.below(60);
+      const pauseMs = model === QUICK ? 0 : 15;
+      setTimeout(() => (stream === true ? answerStream(response, usage, pauseMs) : answer(response, usage)), after);
     });
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -50,7 +55,7 @@ function answer(response: ServerResponse, usage: Usage): void {
   response.end(JSON.stringify(message(usage, [{ type: 'text', text: 'Hello.' }])));
 }
 
-function answerStream(response: ServerResponse, { input_tokens, output_tokens }: Usage): void {
+function answerStream(response: ServerResponse, { input_tokens, output_tokens }: Usage, pauseMs: number): void {
   const events: readonly (readonly [string, object])[] = [
     ['message_start', { message: { ...message({ input_tokens, output_tokens: 1 }, []), stop_reason: null } }],
     ['content_block_start', { index: 0, content_block: { type: 'text', text: '' } }],
@@ -67,7 +72,7 @@ function answerStream(response: ServerResponse, { input_tokens, output_tokens }:
     const event = events[at];
     if (event === undefined || response.destroyed) return void response.end();
     response.write(`event: ${event[0]}\ndata: ${JSON.stringify({ type: event[0], ...event[1] })}\n\n`);
-    setTimeout(() => next(at + 1), 15);
+    setTimeout(() => next(at + 1), pauseMs);
   };
   next(0);
 }

@@ -11,6 +11,9 @@ import { until } from './until';
 
 const PROJECT = resolve(__dirname, '../..');
 
+/** A start takes seconds of CPU, of which a busy machine has little to give. */
+const READY_WITHIN_MS = 180_000;
+
 /** One model at one upstream of a test's configuration. */
 export interface TestModel {
   readonly aliases?: readonly string[];
@@ -174,12 +177,13 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   const endedEarly = ended.then((code): never => {
     throw new Error(`the gateway ended with ${code}: ${output}`);
   });
-  const ready = await Promise.race([until('the gateway is ready', () => readyLine(output), 60_000), endedEarly]).catch(
-    (error: unknown) => {
-      child.kill('SIGKILL');
-      throw error;
-    },
-  );
+  const ready = await Promise.race([
+    until('the gateway is ready', () => readyLine(output), READY_WITHIN_MS),
+    endedEarly,
+  ]).catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
   endedEarly.catch(() => undefined);
   const url = ready.public;
   const adminUrl = ready.admin;
