@@ -32,7 +32,8 @@ export interface LoadOptions {
   readonly clients: number;
 }
 
-const TIMES = { headersTimeout: 8_000, bodyTimeout: 8_000 };
+/** A busy machine is waited for. */
+const TIMES = { headersTimeout: 30_000, bodyTimeout: 30_000 };
 /** Of all that call at once, those that call for customers that are used much. */
 const HOT_SHARE = 0.75;
 const CALLERS_OF_A_GROUP = 9;
