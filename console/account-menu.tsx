@@ -6,14 +6,11 @@ import { Dialog } from './parts/dialog';
 import { Field } from './parts/field';
 import { Icon } from './parts/icon';
 import { Popover } from './parts/popover';
-import { Segmented } from './parts/segmented';
 import { Failed } from './parts/states';
+import { ThemeChoice } from './parts/theme-choice';
 import { toFailure } from './resource';
 import { keepSession, session, signOut } from './session';
 import type { Session } from './shapes';
-import { chooseTheme, THEMES, theme } from './theme';
-
-const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' } as const;
 
 /** Who is signed in, how the page looks, and the way out. */
 export function AccountMenu() {
@@ -55,12 +52,7 @@ export function AccountMenu() {
                 {account.status === 'frozen' && ' · frozen'}
               </p>
             </div>
-            <Segmented
-              label="Theme"
-              value={theme.value}
-              options={THEMES.map((value) => ({ value, text: THEME_NAMES[value] }))}
-              onChange={chooseTheme}
-            />
+            <ThemeChoice />
             <ul class="menu">
               {passwordSignIn && (
                 <li>

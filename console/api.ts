@@ -1,4 +1,6 @@
-/** The console's interface, docs/console.md, over HTTP. */
+import { ROOT } from './router';
+
+/** The interface of the page, docs/console.md or docs/operator.md, over HTTP. */
 
 /** What the gateway, or the network, said instead of an answer. */
 export class Failure extends Error {
@@ -7,7 +9,12 @@ export class Failure extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
-    readonly more: { readonly param?: string; readonly requestId?: string; readonly retryAfterSeconds?: number } = {},
+    readonly more: {
+      readonly param?: string;
+      readonly requestId?: string;
+      readonly retryAfterSeconds?: number;
+      readonly details?: unknown;
+    } = {},
   ) {
     super(message);
   }
@@ -18,6 +25,7 @@ interface Request {
   readonly body?: object;
   readonly signal?: AbortSignal;
   readonly ifNoneMatch?: string | undefined;
+  readonly ifMatch?: string;
 }
 
 export interface Answer<T> {
@@ -38,9 +46,9 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run;
 }
 
-/** The address of something under the interface, for links. */
+/** The address of something under the interface, for links; a path that begins with `/` is one already. */
 export function apiUrl(path: string): string {
-  return `/console/api/${path}`;
+  return path.startsWith('/') ? path : `${ROOT}/api/${path}`;
 }
 
 /** @throws Failure */
@@ -50,11 +58,12 @@ export async function ask<T>(path: string, request: Request = {}): Promise<T> {
 
 /** @throws Failure */
 export async function exchange<T>(path: string, request: Request = {}): Promise<Answer<T>> {
-  const { method = 'GET', body, signal, ifNoneMatch } = request;
+  const { method = 'GET', body, signal, ifNoneMatch, ifMatch } = request;
   const headers = new Headers();
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== undefined) headers.set('x-csrf-token', csrfToken);
   if (ifNoneMatch !== undefined) headers.set('if-none-match', ifNoneMatch);
+  if (ifMatch !== undefined) headers.set('if-match', ifMatch);
   const response = await send(apiUrl(path), {
     method,
     headers,
@@ -91,7 +100,12 @@ async function readJson(response: Response): Promise<unknown> {
 
 interface Envelope {
   readonly request_id?: string;
-  readonly error?: { readonly code?: string; readonly message?: string; readonly param?: string };
+  readonly error?: {
+    readonly code?: string;
+    readonly message?: string;
+    readonly param?: string;
+    readonly details?: unknown;
+  };
 }
 
 function failureOf(response: Response, json: unknown): Failure {
@@ -104,6 +118,7 @@ function failureOf(response: Response, json: unknown): Failure {
     {
       ...(error?.param !== undefined && error.param !== null && { param: error.param }),
       ...(requestId !== undefined && { requestId }),
+      ...(error?.details !== undefined && { details: error.details }),
       ...(Number.isFinite(retryAfter) && { retryAfterSeconds: retryAfter }),
     },
   );

@@ -2,10 +2,11 @@ import { signal } from '@preact/signals';
 
 /** Where the page is, and how it goes elsewhere without being loaded anew. */
 
-export const ROOT = '/console';
+/** `/console` or `/operator`, as the build says it. */
+export const ROOT = import.meta.env.BASE_URL.replace(/\/$/, '');
 
 export interface Place {
-  /** Below `/console`: `/`, `/usage`, `/sandboxes/…` */
+  /** Below the root: `/`, `/usage`, `/sandboxes/…` */
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -21,7 +22,7 @@ export function hrefOf(path: string): string {
   return path === '/' ? ROOT : `${ROOT}${path}`;
 }
 
-/** Goes to a path below `/console`. */
+/** Goes to a path below the root. */
 export function go(path: string, { replace = false } = {}): void {
   window.history[replace ? 'replaceState' : 'pushState'](null, '', hrefOf(path));
   const before = place.value.path;

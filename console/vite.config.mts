@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vite';
 
 /** Browsers that know `light-dark()`: the stylesheet is written in it. */
@@ -6,6 +7,7 @@ const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];
 /** `console/` becomes `dist/console/`: files named by their content, nothing inline, nothing from elsewhere. */
 export default defineConfig({
   root: import.meta.dirname,
+  publicDir: join(import.meta.dirname, 'public'),
   base: '/console/',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {

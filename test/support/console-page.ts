@@ -69,19 +69,8 @@ export async function openConsole(): Promise<TestConsole> {
   });
   const browser = await startBrowser();
 
-  const openWindow = async (options: BrowserContextOptions = {}): Promise<ConsoleWindow> => {
-    const context = await browser.newContext({ baseURL: gateway.url, ...STILL, ...options });
-    const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
-    const complaints: string[] = [];
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('console', (message) => {
-      // That an answer was an error is the page's to say, and the browser says it too.
-      const isAnswer = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
-      if (['error', 'warning'].includes(message.type()) && !isAnswer) complaints.push(message.text());
-    });
-    return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
-  };
+  const openWindow = (options: BrowserContextOptions = {}) =>
+    openWindowAt(browser, { baseURL: gateway.url, ...options });
 
   return {
     gateway,
@@ -109,4 +98,18 @@ export async function openConsole(): Promise<TestConsole> {
       await second.stop();
     },
   };
+}
+
+export async function openWindowAt(browser: Browser, options: BrowserContextOptions): Promise<ConsoleWindow> {
+  const context = await browser.newContext({ ...STILL, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    // That an answer was an error is the page's to say, and the browser says it too.
+    const isAnswer = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
+    if (['error', 'warning'].includes(message.type()) && !isAnswer) complaints.push(message.text());
+  });
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
 }

@@ -1,8 +1,8 @@
+import { servePage } from '../../../core/api/built-page';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider } from '../oidc';
-import { servePage } from '../page';
 import { changeKeyRoute } from './change-key';
 import { changePasswordRoute } from './change-password';
 import { createKeyRoute } from './create-key';
@@ -59,6 +59,6 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
 
 /** The page that is built into `folder`, at all of its paths. */
 export function pageRoutes(folder?: string): readonly Route[] {
-  const handle = servePage(folder);
+  const handle = servePage('console', folder);
   return [showPageRoute('/console', handle), showPageRoute('/console/{path...}', handle)];
 }

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
-import type { Handler } from '../../core/api/route';
-import { fail } from '../../core/errors';
-import { contentTag } from '../../core/http/etag';
+import { fail } from '../errors';
+import { contentTag } from '../http/etag';
+import type { Handler } from './route';
 
-/** `npm run build` puts the page here: beside the built program, which the project's own folder has in `dist`. */
-const PAGE_FOLDER = join(__dirname, '../..', __filename.endsWith('.ts') ? 'dist/console' : 'console');
+/** `npm run build` puts pages here: beside the built program, which the project's own folder has in `dist`. */
+const BUILT = join(__dirname, '../..', __filename.endsWith('.ts') ? 'dist' : '.');
 
 const TEXT_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -37,8 +37,8 @@ interface PageFile {
 
 type PageFiles = ReadonlyMap<string, PageFile>;
 
-/** Serves the built page: a few files, read and compressed once, when somebody first asks. */
-export function servePage(folder = PAGE_FOLDER): Handler {
+/** Serves a built page: a few files, read and compressed once, at the first request. */
+export function servePage(page: 'console' | 'operator', folder = join(BUILT, page)): Handler {
   let reading: Promise<PageFiles> | undefined;
 
   return async ({ params }, request, response) => {
@@ -64,7 +64,7 @@ export function servePage(folder = PAGE_FOLDER): Handler {
 
 function sayNotBuilt(response: ServerResponse): void {
   response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8' });
-  response.end('The console was not built. Run `npm run build` where Tollgate is installed.\n');
+  response.end('This page was not built. Run `npm run build` where Tollgate is installed.\n');
 }
 
 function sendFile(request: IncomingMessage, response: ServerResponse, file: PageFile, cacheControl: string): void {

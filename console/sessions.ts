@@ -1,0 +1,53 @@
+import { type Signal, signal } from '@preact/signals';
+import { ask, type Failure, setCsrfToken, whenSignedOut } from './api';
+import { toFailure } from './resource';
+
+export type SessionState<S> =
+  | { readonly is: 'unknown' }
+  | { readonly is: 'unreachable'; readonly failure: Failure }
+  /** `ended`: it was there a moment ago. */
+  | { readonly is: 'signed-out'; readonly ended: boolean }
+  | { readonly is: 'signed-in'; readonly session: S };
+
+/** The session of a page, and what begins and ends it. */
+export interface Sessions<S> {
+  readonly session: Signal<SessionState<S>>;
+  readonly keepSession: (answer: S) => void;
+  readonly findSession: () => Promise<void>;
+  /** `path` is what is deleted: this session, or all of them. */
+  readonly endSession: (path: string) => Promise<void>;
+}
+
+export function sessionsOf<S extends { readonly csrfToken: string }>(): Sessions<S> {
+  const session = signal<SessionState<S>>({ is: 'unknown' });
+  whenSignedOut(() => {
+    setCsrfToken(undefined);
+    // Several requests may come back with the same news.
+    if (session.value.is !== 'signed-out') {
+      session.value = { is: 'signed-out', ended: session.value.is === 'signed-in' };
+    }
+  });
+  const keepSession = (answer: S): void => {
+    setCsrfToken(answer.csrfToken);
+    session.value = { is: 'signed-in', session: answer };
+  };
+  return {
+    session,
+    keepSession,
+    findSession: async () => {
+      session.value = { is: 'unknown' };
+      try {
+        keepSession(await ask<S>('session'));
+      } catch (error) {
+        const failure = toFailure(error);
+        // Not signed in is said by `whenSignedOut`.
+        if (failure.status !== 401) session.value = { is: 'unreachable', failure };
+      }
+    },
+    endSession: async (path) => {
+      await ask(path, { method: 'DELETE' });
+      setCsrfToken(undefined);
+      session.value = { is: 'signed-out', ended: false };
+    },
+  };
+}
