@@ -225,12 +225,13 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   /** What a call runs with does not change under it. */
   const forPolicies = (configuration: Configuration<Policy>) => withConfiguration(parts, () => configuration);
   let routes: readonly Route[] = [];
+  const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
+  const operators = new Operators({ adminToken: adminToken.token, database, proxies, log });
   const ofPlugins = { dataFolder, proxies, liveConfiguration: live, configurationSource: source };
   const forPlugins = withConfiguration(
-    { ...parts, ...ofPlugins, changeChecks: [], routes: () => routes },
+    { ...parts, ...ofPlugins, operators, changeChecks: [], routes: () => routes },
     () => live.current,
   );
-  const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
   routes = routesOf(plugins, forPlugins);
   const hosts = hostsOf(plugins, forPlugins);
   const first = forPolicies(live.current);
@@ -238,7 +239,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const frontDoor = openFrontDoor(first, {
     routes,
     hosts,
-    operators: new Operators({ adminToken: adminToken.token, database, proxies, log }),
+    operators,
     fastLane: system.fastLane,
     sockets: socketSettings(system),
     role,

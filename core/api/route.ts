@@ -73,7 +73,8 @@ export interface OwnHosts {
 /**
  * One endpoint of our own API. `listener: public` with `auth: key` runs after the API key was found to be valid, with
  * `auth: session` after the session of a person of the console was;
- * everything on the admin listener after an operator's token of the route's `role` or above was. A handler answers or throws; what it throws is rendered
+ * everything on the admin listener after an operator's token, or session, of the route's `role` or above was, but for
+ * `auth: page`. A handler answers or throws; what it throws is rendered
  * through the error catalogue.
  */
 export type Route = {
@@ -120,10 +121,13 @@ export type Route = {
     }
   | {
       readonly listener: 'admin';
+      readonly auth?: never;
       /** What a token must be allowed for it; `owner` unless given. */
       readonly role?: OperatorRole;
       readonly handle: AdminHandler;
     }
+  /** Of the operator's page, and in docs/operator.md instead of the OpenAPI document: what it asks before an operator has signed in. */
+  | { readonly listener: 'admin'; readonly auth: 'page'; readonly role?: never; readonly handle: Handler }
 );
 
 /** A route whose handler needs to know no more than the account. */

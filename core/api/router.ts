@@ -115,7 +115,9 @@ async function answer(
   response: ServerResponse,
   { identify, signedIn, admit }: ServeOptions,
 ): Promise<void> {
-  if (route.listener === 'admin') {
+  if (route.listener === 'admin' && route.auth === undefined) {
+    // A browser with a session: programs show a token.
+    if (request.headers.authorization === undefined) beginConsoleAnswer(response);
     if (admit === undefined) throw new Error(`${route.path} needs an operator, and this listener cannot admit one`);
     const operator = await admit(request, route.role ?? 'owner');
     return route.handle({ ...visit, operator }, request, response);

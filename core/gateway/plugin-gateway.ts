@@ -4,6 +4,7 @@ import type { ChangeCheck } from '../configuration/change-checks';
 import type { LiveConfiguration } from '../configuration/live-configuration';
 import type { ConfigurationSource } from '../configuration/source';
 import type { Proxies } from '../http/proxies';
+import type { Operators } from '../operators/operators';
 import type { Gateway } from './gateway';
 
 /**
@@ -18,6 +19,7 @@ export interface PluginGateway extends Gateway {
   readonly proxies: Proxies;
   readonly liveConfiguration: LiveConfiguration;
   readonly configurationSource: ConfigurationSource;
+  readonly operators: Operators;
   /** Asked before a revision is applied. */
   readonly changeChecks: ChangeCheck[];
   /** The endpoints of all plugins. */

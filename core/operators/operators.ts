@@ -4,9 +4,20 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { hashApiKey, isOperatorToken } from '../accounts/key-format';
 import { isDatabaseUnavailable } from '../database-reach';
-import { fail, type GatewayError } from '../errors';
+import { fail, GatewayError } from '../errors';
+import { cookieOf, OPERATOR_COOKIE } from '../http/cookies';
 import type { Proxies } from '../http/proxies';
+import { refuseOtherSites } from '../sign-in/console-requests';
+import type { SessionTimes } from '../sign-in/sessions';
+import { requireCsrfToken } from '../sign-in/signed-in';
 import { ADMIN, type OperatorActor } from '../storage/audit';
+import {
+  beginOperatorSession,
+  endOperatorSession,
+  findOperatorSession,
+  type StoredSession,
+  sealedBy,
+} from './operator-sessions';
 import { mayDo, type OperatorRole } from './roles';
 import { findOperatorToken, noteOperatorTokenUse, type OperatorToken } from './tokens';
 import { WrongTokens } from './wrong-tokens';
@@ -19,6 +30,11 @@ export interface Operator {
   /** As the audit log names it. */
   readonly actor: OperatorActor;
   readonly expiresAt: Date | undefined;
+}
+
+/** An operator is signed in to the operator's page. */
+export interface OperatorSession extends StoredSession {
+  readonly operator: Operator;
 }
 
 export interface OperatorsOptions {
@@ -62,17 +78,72 @@ export class Operators {
    * @throws GatewayError INVALID_API_KEY, ADMIN_TOKEN_SLOWED, OPERATOR_ROLE_NEEDED, or what the database failed with
    */
   async admit(request: IncomingMessage, needed: OperatorRole): Promise<Operator> {
-    const shown = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-    const operator = shown === undefined ? undefined : await this.#find(shown, needed);
-    if (operator === undefined) throw this.#wrong.refuse(request, needed);
+    const operator = await this.#recognise(request, needed);
     if (!mayDo(operator.role, needed)) throw roleNeeded(operator, needed);
     return operator;
   }
 
+  async #recognise(request: IncomingMessage, needed: OperatorRole): Promise<Operator> {
+    const { authorization } = request.headers;
+    if (authorization === undefined && sessionTokenOf(request) !== undefined) {
+      refuseOtherSites(request);
+      return (await this.session(request)).operator;
+    }
+    const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+    const operator = shown === undefined ? undefined : await this.#find(shown, needed);
+    if (operator === undefined) throw this.#wrong.refuse(request, needed);
+    return operator;
+  }
+
+  /**
+   * Begins a session of the operator's page with a token that may read.
+   * @throws GatewayError INVALID_API_KEY, ADMIN_TOKEN_SLOWED, OPERATOR_ROLE_NEEDED
+   */
+  async signIn(request: IncomingMessage, shown: string, times: SessionTimes): Promise<OperatorSession> {
+    const operator = await this.#find(shown, 'read');
+    if (operator === undefined) throw this.#wrong.refuse(request, 'read', true);
+    if (!mayDo(operator.role, 'read')) throw roleNeeded(operator, 'read');
+    const hash = hashApiKey(shown);
+    const isAdmin = operator === FIRST;
+    const begun = await beginOperatorSession(this.#options.database, { hash, isAdmin, actor: operator.actor }, times);
+    return { ...begun, operator };
+  }
+
+  /**
+   * Returns the session of a request; a change must carry its CSRF token. The operator is asked for anew, so that a session ends with its
+   * token. @throws GatewayError NOT_SIGNED_IN, FORBIDDEN
+   */
+  async session(request: IncomingMessage): Promise<OperatorSession> {
+    const token = sessionTokenOf(request);
+    const found = token === undefined ? undefined : await findOperatorSession(this.#options.database, token);
+    if (found === undefined) throw fail('NOT_SIGNED_IN');
+    const operator = await this.#operatorOf(found);
+    if (operator === undefined) throw fail('NOT_SIGNED_IN');
+    requireCsrfToken(request, found);
+    return { ...found, operator };
+  }
+
+  async endSession(session: StoredSession): Promise<void> {
+    await endOperatorSession(this.#options.database, session);
+  }
+
+  async #operatorOf({ token, operatorToken }: StoredSession): Promise<Operator | undefined> {
+    if (operatorToken === sealedBy(token, this.#adminHash.toString())) return FIRST;
+    try {
+      return await this.#ofHash(operatorToken, 'read');
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === 'INVALID_API_KEY') return undefined;
+      throw error;
+    }
+  }
+
   async #find(shown: string, needed: OperatorRole): Promise<Operator | undefined> {
     if (timingSafeEqual(hashed(shown), this.#adminHash)) return FIRST;
-    if (!isOperatorToken(shown)) return undefined;
-    const token = await this.#read(hashApiKey(shown), needed);
+    return isOperatorToken(shown) ? this.#ofHash(hashApiKey(shown), needed) : undefined;
+  }
+
+  async #ofHash(hash: string, needed: OperatorRole): Promise<Operator | undefined> {
+    const token = await this.#read(hash, needed);
     if (token === undefined) return undefined;
     const { id, name, role, expiresAt, revokedAt, lastUsedAt } = token;
     const nowMs = this.#now();
@@ -106,6 +177,10 @@ export class Operators {
 }
 
 const FIRST: Operator = { name: ADMIN, role: 'owner', actor: ADMIN, expiresAt: undefined };
+
+function sessionTokenOf(request: IncomingMessage): string | undefined {
+  return cookieOf(request, OPERATOR_COOKIE, true) ?? cookieOf(request, OPERATOR_COOKIE, false);
+}
 
 function hashed(token: string): Buffer {
   return Buffer.from(hashApiKey(token));

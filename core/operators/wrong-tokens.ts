@@ -41,12 +41,16 @@ export class WrongTokens {
   }
 
   /** Returns the error for a request without a right token. A request that shows no credentials is no guess. */
-  refuse(request: IncomingMessage, needed: OperatorRole): GatewayError {
+  refuse(
+    request: IncomingMessage,
+    needed: OperatorRole,
+    isGuess = request.headers.authorization !== undefined,
+  ): GatewayError {
     const refused = fail('INVALID_API_KEY', {
       message: `This needs ADMIN_TOKEN, or an operator token of the role "${needed}" or above, as Authorization: Bearer.`,
       details: { needed },
     });
-    if (request.headers.authorization === undefined) return refused;
+    if (!isGuess) return refused;
     const place = placeOf(clientAddress(request, this.#proxies));
     const nowMs = this.#now();
     const tries = this.#triesOf(place, nowMs);

@@ -12,10 +12,15 @@ export function signedIn(database: Knex): (request: IncomingMessage) => Promise<
     const token = cookieOf(request, SESSION_COOKIE);
     const session = token === undefined ? undefined : await findSession(database, token);
     if (session === undefined) throw fail('NOT_SIGNED_IN');
-    if (isChange(request) && !isEqual(request.headers['x-csrf-token'], csrfTokenOf(session)))
-      throw fail('FORBIDDEN', { message: 'x-csrf-token: expected the csrfToken of GET session' });
+    requireCsrfToken(request, session);
     return session;
   };
+}
+
+/** @throws FORBIDDEN for a change without the token that only our page can know */
+export function requireCsrfToken(request: IncomingMessage, session: Pick<Session, 'token'>): void {
+  if (isChange(request) && !isEqual(request.headers['x-csrf-token'], csrfTokenOf(session)))
+    throw fail('FORBIDDEN', { message: 'x-csrf-token: expected the csrfToken of GET session' });
 }
 
 function isEqual(shown: string | string[] | undefined, expected: string): boolean {

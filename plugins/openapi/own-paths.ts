@@ -10,7 +10,7 @@ import { tagOf } from './tags';
 /** The paths of our own endpoints on one listener. */
 export function routePaths(routes: readonly Route[], listener: Route['listener']): Record<string, object> {
   const paths: Record<string, Record<string, object>> = {};
-  for (const route of routes.filter((each) => each.listener === listener && !isOfConsole(each) && isOffered(each))) {
+  for (const route of routes.filter((each) => each.listener === listener && !isOfPage(each) && isOffered(each))) {
     const path = route.path.replaceAll('...}', '}');
     // What answers to every method is told as the one that needs no body.
     const method = route.method === '*' ? 'get' : route.method.toLowerCase();
@@ -19,9 +19,9 @@ export function routePaths(routes: readonly Route[], listener: Route['listener']
   return paths;
 }
 
-/** The console's interface changes with its page, and is described in docs/console.md. */
-function isOfConsole(route: Route): boolean {
-  return route.listener === 'public' && (route.auth === 'page' || route.auth === 'session');
+/** The interface of a page changes with it, and is described in docs/console.md and docs/operator.md. */
+function isOfPage(route: Route): boolean {
+  return route.auth === 'page' || route.auth === 'session';
 }
 
 /** A path that only refuses is no use to a generated client. */

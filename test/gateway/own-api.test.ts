@@ -125,7 +125,7 @@ const RESPONSES = /\/v1\/responses\//;
 const PORTS = /\/ports\//;
 
 const routes = ownRoutes();
-const adminRoutes = routes.filter(({ listener }) => listener === 'admin');
+const adminRoutes = routes.filter(({ listener, auth }) => listener === 'admin' && auth === undefined);
 const keyRoutes = routes.filter((route) => route.listener === 'public' && route.auth === 'key');
 const changing = adminRoutes.filter(({ method }) => method !== 'GET');
 

@@ -1,0 +1,82 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import { hashToken, type SessionTimes } from '../sign-in/sessions';
+import { writeAudit } from '../storage/audit';
+
+/** A session of the operator's page. The database has SHA-256 of the token that the browser keeps. */
+export interface StoredSession {
+  readonly token: string;
+  /** SHA-256 of the named token that opened it; of ADMIN_TOKEN, which may be guessed, only that sealed by the session's own token. */
+  readonly operatorToken: string;
+  readonly createdAt: Date;
+  /** It ends here, however much it is used. */
+  readonly expiresAt: Date;
+}
+
+interface SessionRow {
+  readonly token_hash: string;
+  readonly operator_token: string;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly used_at: Date;
+  readonly idle_seconds: number;
+}
+
+interface Opener {
+  /** SHA-256 of the operator's token. */
+  readonly hash: string;
+  readonly isAdmin: boolean;
+  readonly actor: string;
+}
+
+/** The last use is written down once in this time, not with every request. */
+const NOTE_USE_EVERY_MS = 60_000;
+
+/** Begins a session. Sessions that have ended are swept on the way. */
+export async function beginOperatorSession(
+  database: Knex,
+  { hash, isAdmin, actor }: Opener,
+  { idleMs, lifetimeMs }: SessionTimes,
+): Promise<StoredSession> {
+  const token = randomBytes(32).toString('base64url');
+  const operatorToken = isAdmin ? sealedBy(token, hash) : hash;
+  const createdAt = new Date();
+  const expiresAt = new Date(createdAt.getTime() + lifetimeMs);
+  await database.transaction(async (transaction) => {
+    await transaction('operator_sessions').where('expires_at', '<', createdAt).delete();
+    await transaction<SessionRow>('operator_sessions').insert({
+      token_hash: hashToken(token),
+      operator_token: operatorToken,
+      created_at: createdAt,
+      used_at: createdAt,
+      expires_at: expiresAt,
+      idle_seconds: Math.ceil(idleMs / 1_000),
+    });
+    await writeAudit(transaction, { actor, action: 'operator-session.begin', subject: actor });
+  });
+  return { token, operatorToken, createdAt, expiresAt };
+}
+
+/** Returns undefined where there is no such session, or it has ended. */
+export async function findOperatorSession(database: Knex, token: string): Promise<StoredSession | undefined> {
+  const hash = hashToken(token);
+  const row = await database<SessionRow>('operator_sessions')
+    .where({ token_hash: hash })
+    .whereRaw('expires_at > now() AND used_at + make_interval(secs => idle_seconds) > now()')
+    .first();
+  if (row === undefined) return undefined;
+  if (Date.now() - row.used_at.getTime() > NOTE_USE_EVERY_MS)
+    await database('operator_sessions').where({ token_hash: hash }).update({ used_at: database.fn.now() });
+  return { token, operatorToken: row.operator_token, createdAt: row.created_at, expiresAt: row.expires_at };
+}
+
+export async function endOperatorSession(database: Knex, { token }: StoredSession): Promise<void> {
+  await database('operator_sessions')
+    .where({ token_hash: hashToken(token) })
+    .delete();
+}
+
+/** Returns what tells the same hash again with the session's token, which the database does not have. */
+export function sealedBy(token: string, hash: string): string {
+  return createHmac('sha256', token).update(hash).digest('hex');
+}
