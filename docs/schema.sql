@@ -213,6 +213,7 @@ CREATE TABLE ledger_entries (
   CONSTRAINT ledger_entries_kind_check CHECK ((kind = ANY (ARRAY['credit'::text, 'charge'::text, 'release'::text, 'expire'::text])))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX ledger_entries_by_account ON ledger_entries USING btree (account_id, seq);
+CREATE INDEX ledger_entries_by_shortfall ON ledger_entries USING btree (rid) WHERE (shortfall_e8 > 0);
 
 -- Offerings as they were when a sandbox or quote first used them.
 CREATE TABLE offerings_seen (
@@ -222,6 +223,18 @@ CREATE TABLE offerings_seen (
   seen_at timestamp(3) with time zone NOT NULL,
   CONSTRAINT offerings_seen_pkey PRIMARY KEY (offering_id, revision)
 );
+
+-- Open sessions of the page of operators, by SHA-256 of their token.
+CREATE TABLE operator_sessions (
+  token_hash character(64) NOT NULL,
+  operator_token character(64) NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone NOT NULL,
+  idle_seconds integer NOT NULL,
+  CONSTRAINT operator_sessions_pkey PRIMARY KEY (token_hash)
+);
+CREATE INDEX operator_sessions_expires_at_index ON operator_sessions USING btree (expires_at);
 
 -- Named tokens of operators, by their SHA-256. ADMIN_TOKEN is not among them.
 CREATE TABLE operator_tokens (

@@ -73,10 +73,23 @@ export async function readAccount(stores: Stores, accountId: string): Promise<Ac
   return withMoney(stores, await readAccountRow(stores.database, accountId));
 }
 
-/** Newest first. */
-export async function listAccounts(stores: Stores, asked: PageRequest): Promise<Page<Account>> {
-  return newestPage(stores.database<AccountRow>('accounts'), asked, (row: AccountRow) => withMoney(stores, row));
+/**
+ * Newest first. `search` is a part of the account's name or id, of a user's e-mail address, or of a key's name, id or shown ends.
+ */
+export async function listAccounts(stores: Stores, asked: PageRequest, search?: string): Promise<Page<Account>> {
+  const query = stores.database<AccountRow>('accounts');
+  if (search !== undefined)
+    query.whereRaw(`(${SEARCHED.join(' OR ')})`, { pattern: `%${search.replaceAll(/[\\%_]/g, '\\$&')}%` });
+  return newestPage(query, asked, (row: AccountRow) => withMoney(stores, row));
 }
+
+const SEARCHED = [
+  'name ILIKE :pattern',
+  'id::text ILIKE :pattern',
+  'id IN (SELECT account_id FROM users WHERE email ILIKE :pattern)',
+  `id IN (SELECT account_id FROM api_keys AS key
+    WHERE key.name ILIKE :pattern OR key.id::text ILIKE :pattern OR key.prefix || '…' || key.suffix ILIKE :pattern)`,
+];
 
 /**
  * Renames an account, or changes what it pays. Another markup is a change of all its keys: `changedKeys` are to be told to the ledger.

@@ -5,11 +5,11 @@ import { DURATION, parseDuration } from '../../core/settings';
 import { startInvoiceWatch } from './invoices/watch';
 import { operatorRoutes } from './routes';
 
-/** The operator's API under /admin/v1; docs/contract.md, section 7. */
+/** The operator's API under /admin/v1 (docs/contract.md, section 7) and page under /operator (docs/operator.md). */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'operator',
-  summary: 'Accounts, keys, credits and users for whoever runs the gateway, and a watch over the ledger.',
+  summary: "The operator's API and page, and a watch over the ledger.",
   schema: {
     type: 'object',
     additionalProperties: false,
@@ -26,6 +26,12 @@ export default definePlugin({
         exclusiveMinimum: 0,
         default: 100,
       },
+      sessionIdle: {
+        ...DURATION,
+        description: "A session of the operator's page ends this long after its last use.",
+        default: '1h',
+      },
+      sessionLifetime: { ...DURATION, description: 'And this long after the sign-in.', default: '12h' },
       compareInvoices: {
         description: "Once a day sets each vendor's report beside the records, where an upstream has `reporting`.",
         type: 'boolean',
@@ -38,7 +44,8 @@ export default definePlugin({
       },
     },
   },
-  routes: (_settings, gateway) => operatorRoutes(gateway),
+  routes: ({ sessionIdle, sessionLifetime }, gateway) =>
+    operatorRoutes(gateway, { idleMs: parseDuration(sessionIdle), lifetimeMs: parseDuration(sessionLifetime) }),
   start: async ({ watchLedger, watchEvery, watchAccountsPerSecond, ...invoices }, gateway) => {
     const stops = [await followTakenOut(gateway)];
     const { ledger, database, log } = gateway;

@@ -1,5 +1,7 @@
+import { servePage } from '../../../core/api/built-page';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import type { SessionTimes } from '../../../core/sign-in/sessions';
 import { applyConfigRoute } from './apply-config';
 import { bookCreditRoute } from './book-credit';
 import { changeAccountRoute } from './change-account';
@@ -12,11 +14,13 @@ import { createKeyRoute } from './create-key';
 import { createTokenRoute } from './create-token';
 import { createUserRoute } from './create-user';
 import { ejectUpstreamRoute } from './eject-upstream';
+import { endOperatorSessionRoute } from './end-operator-session';
 import { fetchInvoiceRoute } from './fetch-invoice';
 import { listAccountsRoute } from './list-accounts';
 import { listAuditRoute } from './list-audit';
 import { listConfigRevisionsRoute } from './list-config-revisions';
 import { listKeysRoute } from './list-keys';
+import { listShortfallsRoute } from './list-shortfalls';
 import { listTokensRoute } from './list-tokens';
 import { listUpstreamsRoute } from './list-upstreams';
 import { listUsersRoute } from './list-users';
@@ -33,15 +37,20 @@ import { showAccountRoute } from './show-account';
 import { showConfigRoute } from './show-config';
 import { showConfigRevisionRoute } from './show-config-revision';
 import { showConfigStatusRoute } from './show-config-status';
+import { showNowRoute } from './show-now';
+import { showOperatorPageRoute } from './show-operator-page';
+import { showOperatorSessionRoute } from './show-operator-session';
 import { showOwnTokenRoute } from './show-own-token';
 import { showUpstreamRoute } from './show-upstream';
+import { signInOperatorRoute } from './sign-in-operator';
 import { testUpstreamRoute } from './test-upstream';
 import { unbindIdentityRoute } from './unbind-identity';
 import { verifyLedgerRoute } from './verify-ledger';
 
 /** One endpoint per file; docs/contract.md, section 7. */
-export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
+export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
   const { database, ledger } = gateway;
+  const page = servePage('operator');
   const stores = { database, ledger };
   return [
     createAccountRoute(gateway),
@@ -69,6 +78,7 @@ export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
     listAuditRoute(database),
     verifyLedgerRoute(stores),
     repairLedgerRoute(stores),
+    listShortfallsRoute(database),
     reloadConfigRoute(gateway),
     showConfigRoute(gateway),
     applyConfigRoute(gateway),
@@ -84,5 +94,11 @@ export function operatorRoutes(gateway: PluginGateway): readonly Route[] {
     recordUpstreamRoute(gateway),
     fetchInvoiceRoute(gateway),
     compareInvoiceRoute(gateway),
+    showNowRoute(gateway),
+    showOperatorPageRoute('/operator', page),
+    showOperatorPageRoute('/operator/{path...}', page),
+    signInOperatorRoute(gateway, times),
+    showOperatorSessionRoute(gateway),
+    endOperatorSessionRoute(gateway),
   ];
 }
