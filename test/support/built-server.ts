@@ -8,7 +8,7 @@ const RECORDINGS = 'conformance/recordings/';
 
 const PROJECT = resolve(__dirname, '../..');
 
-/** Builds the program that operators start as `npm run build` does, without the console's page, and only what has changed. */
+/** Builds the program that operators start as `npm run build` does, without the pages, and only what has changed. */
 export async function buildServer(report: (line: string) => void = () => {}): Promise<string> {
   const compiler = join(PROJECT, 'node_modules/typescript/bin/tsc');
   await removeStale();
@@ -39,10 +39,11 @@ async function removeStale(): Promise<void> {
   for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
     const path = relative(dist, join(entry.parentPath, entry.name));
     const source = path.replace(/(\.js(\.map)?|\.d\.ts)$/, '.ts');
-    // The console's page is built by itself, and recordings are copied.
+    // Pages are built by themselves, and recordings are copied.
     if (
       source === path ||
       path.startsWith('console/') ||
+      path.startsWith('operator/') ||
       path.startsWith(RECORDINGS) ||
       existsSync(join(PROJECT, source))
     )

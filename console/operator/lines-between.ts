@@ -1,0 +1,61 @@
+export interface Line {
+  /** `gap` stands for lines that both have and that are not shown. */
+  readonly is: 'same' | 'gone' | 'new' | 'gap';
+  readonly text: string;
+}
+
+/** So many lines around a difference are shown. */
+const AROUND = 3;
+
+/** Returns the lines in which two texts differ, with a few around them; none where they are the same. */
+export function linesBetween(before: string, after: string): readonly Line[] {
+  const all = compare(before.split('\n'), after.split('\n'));
+  const isNear = all.map((_, at) =>
+    all.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ is }) => is !== 'same'),
+  );
+  return all.flatMap((line, at) => {
+    if (isNear[at]) return [line];
+    return isNear[at - 1] && isNear.indexOf(true, at) !== -1 ? [{ is: 'gap' as const, text: '⋯' }] : [];
+  });
+}
+
+/** The longest common subsequence of the lines, without what both begin and end with. */
+function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
+  let start = 0;
+  while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
+  let end = 0;
+  const most = Math.min(before.length, after.length) - start;
+  while (end < most && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const [gone, added] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
+  const same = (lines: readonly string[]) => lines.map((text): Line => ({ is: 'same', text }));
+  return [...same(before.slice(0, start)), ...between(gone, added), ...same(before.slice(before.length - end))];
+}
+
+function between(gone: readonly string[], added: readonly string[]): readonly Line[] {
+  // lengths[i][j]: of the longest common subsequence of what is left from i and from j on.
+  const lengths = Array.from({ length: gone.length + 1 }, () => new Uint32Array(added.length + 1));
+  const at = (i: number, j: number) => lengths[i]?.[j] ?? 0;
+  for (let i = gone.length - 1; i >= 0; i -= 1) {
+    const row = lengths[i];
+    if (row === undefined) continue;
+    for (let j = added.length - 1; j >= 0; j -= 1)
+      row[j] = gone[i] === added[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  }
+  const lines: Line[] = [];
+  let [i, j] = [0, 0];
+  while (i < gone.length || j < added.length) {
+    const [one, two] = [gone[i], added[j]];
+    if (one !== undefined && one === two) {
+      lines.push({ is: 'same', text: one });
+      i += 1;
+      j += 1;
+    } else if (one !== undefined && (two === undefined || at(i + 1, j) >= at(i, j + 1))) {
+      lines.push({ is: 'gone', text: one });
+      i += 1;
+    } else {
+      lines.push({ is: 'new', text: two ?? '' });
+      j += 1;
+    }
+  }
+  return lines;
+}

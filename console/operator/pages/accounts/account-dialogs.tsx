@@ -1,0 +1,94 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../../../api';
+import { exactUsd } from '../../../money';
+import { ActDialog } from '../../act-dialog';
+import type { Account } from '../../shapes';
+import { AmountField, TextField } from '../../text-field';
+
+interface Props {
+  readonly account: Account;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+/** Books a credit or a debit. The key of a dialog is made once: sent twice, it is booked once. */
+export function BookDialog({ account, noun, onClose, onDone }: Props & { readonly noun: 'credits' | 'debits' }) {
+  const [amountUsd, setAmount] = useState('');
+  const [note, setNote] = useState('');
+  const [idempotencyKey] = useState(() => `page-${newKey()}`);
+  const isCredit = noun === 'credits';
+  const body = { amountUsd, idempotencyKey, ...(note !== '' && { note }) };
+  return (
+    <ActDialog
+      title={isCredit ? `Credit ${account.name}` : `Debit ${account.name}`}
+      verb={isCredit ? 'Book the credit' : 'Book the debit'}
+      isDestructive={!isCredit}
+      done={isCredit ? 'The credit is booked.' : 'The debit is booked.'}
+      act={() => ask(`/admin/v1/accounts/${account.id}/${noun}`, { method: 'POST', body })}
+      onDone={onDone}
+      onClose={onClose}
+      fields={['amountUsd', 'note']}
+    >
+      {(errorOf) => (
+        <>
+          <p class="quiet">
+            {isCredit ? 'It is available from the next call on.' : 'At most what is available can be taken.'}
+            {account.availableUsd !== null && ` Available now: ${exactUsd(account.availableUsd)}.`} An entry cannot be
+            removed; another one of the opposite sign makes it good.
+          </p>
+          <AmountField
+            label="Amount"
+            isRequired
+            placeholder="25.00"
+            value={amountUsd}
+            onChange={setAmount}
+            error={errorOf('amountUsd')}
+          />
+          <TextField
+            label="Note"
+            hint="Such as the number of the invoice."
+            value={note}
+            onChange={setNote}
+            error={errorOf('note')}
+          />
+        </>
+      )}
+    </ActDialog>
+  );
+}
+
+/** `crypto.randomUUID` is only there on https and localhost. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+export function FreezeDialog({ account, onClose, onDone }: Props) {
+  const isActive = account.status === 'active';
+  return (
+    <ActDialog
+      title={isActive ? 'Freeze the account?' : 'Unfreeze the account?'}
+      verb={isActive ? 'Freeze' : 'Unfreeze'}
+      isDestructive={isActive}
+      keep={isActive ? 'Keep it active' : 'Keep it frozen'}
+      done={isActive ? `${account.name} is frozen.` : `${account.name} is active.`}
+      act={() =>
+        ask(`/admin/v1/accounts/${account.id}/${isActive ? 'freeze' : 'unfreeze'}`, { method: 'POST', body: {} })
+      }
+      onDone={onDone}
+      onClose={onClose}
+    >
+      {() =>
+        isActive ? (
+          <p>
+            The next call of every key of <strong>{account.name}</strong> is refused, until the account is unfrozen.
+            Calls under way end as they would.
+          </p>
+        ) : (
+          <p>
+            Calls of <strong>{account.name}</strong> are taken again, and its excess begins at zero.
+          </p>
+        )
+      }
+    </ActDialog>
+  );
+}

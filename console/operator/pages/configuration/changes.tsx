@@ -1,0 +1,50 @@
+import { Badge } from '../../../parts/badge';
+import type { ConfigChange, Problem } from '../../shapes';
+
+/** What another configuration would change, by its meaning. */
+export function Changes({ changes }: Pick<ConfigChange, 'changes'>) {
+  if (changes.length === 0) return <p class="quiet">It changes nothing.</p>;
+  return (
+    <ul class="changes" aria-label="What it changes">
+      {changes.map(({ what, before, after }) => (
+        <li key={what}>
+          <span class="mono">{what}</span>
+          {before !== null && <del class="mono">{before}</del>}
+          {after !== null && <ins class="mono">{after}</ins>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Problems({ problems }: { readonly problems: readonly Problem[] }) {
+  return (
+    <ul class="problems">
+      {problems.map(({ file, line, column, message }) => (
+        <li key={`${file} ${line} ${column} ${message}`}>
+          <span class="mono quiet">
+            {file}
+            {line !== undefined && `:${line}`}
+            {column !== undefined && `:${column}`}
+          </span>{' '}
+          {message}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What speaks against a change: it is applied only by force. */
+export function Objections({ objections }: Pick<ConfigChange, 'objections'>) {
+  if (objections.length === 0) return null;
+  return (
+    <div class="note warn">
+      <Badge tone="warn">Speaks against it</Badge>
+      <ul>
+        {objections.map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,10 @@
+import { sessionsOf } from '../sessions';
+import type { Session } from './shapes';
+
+export const { session, keepSession, findSession, endSession } = sessionsOf<Session>();
+
+/** Whether the operator's role changes things; the gateway refuses what a role may not do, whatever is shown. */
+export function mayChange(): boolean {
+  const state = session.value;
+  return state.is === 'signed-in' && ['write', 'owner'].includes(state.session.operator.role);
+}

@@ -1,0 +1,52 @@
+import { Field } from '../parts/field';
+
+interface Props {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly hint?: string | undefined;
+  readonly error?: string | undefined;
+  readonly isRequired?: boolean;
+  readonly placeholder?: string;
+}
+
+export function TextField({ label, value, onChange, hint, error, isRequired = false, placeholder }: Props) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <input
+          {...control}
+          type="text"
+          autocomplete="off"
+          maxLength={200}
+          required={isRequired}
+          placeholder={placeholder}
+          value={value}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** An amount of USD as decimal text. */
+export function AmountField({ label, value, onChange, hint, error, isRequired = false, placeholder = 'None' }: Props) {
+  return (
+    <Field label={label} hint={hint} error={error} sign="$">
+      {(control) => (
+        <input
+          {...control}
+          type="text"
+          inputMode="decimal"
+          pattern="\d+(\.\d{1,8})?"
+          title="Dollars, such as 25 or 0.5"
+          autocomplete="off"
+          required={isRequired}
+          placeholder={placeholder}
+          value={value}
+          onInput={(event) => onChange(event.currentTarget.value.trim())}
+        />
+      )}
+    </Field>
+  );
+}
