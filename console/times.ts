@@ -62,7 +62,7 @@ export function showAgo(time: Time, nowMs = Date.now()): string {
   const seconds = Math.round((new Date(time).getTime() - nowMs) / 1_000);
   if (Math.abs(seconds) >= 30 * 86_400) return showDate(time);
   const unit = UNITS.find(([, size]) => Math.abs(seconds) >= size);
-  if (unit === undefined) return seconds > -10 ? 'just now' : relative(seconds, 'second');
+  if (unit === undefined) return Math.abs(seconds) < 10 ? 'just now' : relative(seconds, 'second');
   return relative(Math.trunc(seconds / unit[1]), unit[0]);
 }
 

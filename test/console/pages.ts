@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
-import type { AxeResults } from 'axe-core';
 import { expect } from 'chai';
 import type { ConsoleWindow, TestConsole } from '../support/console-page';
+import { findingsOf, showPage } from '../support/console-page';
 import { createSandbox, creation, terminate } from '../support/sandboxes';
-import { until } from '../support/until';
 
-const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const WIDTHS = [360, 1_024, 1_680];
 
 /** What every page has to be, whatever is on it. */
@@ -43,7 +40,7 @@ export function pages(the: () => TestConsole): void {
       it(`is usable by everybody in the ${colorScheme} theme, and breaks no rule of its own`, async () => {
         await using window = await the().signIn('/console', { colorScheme });
         for (const [path, open] of all()) {
-          await show(window.page, path);
+          await showPage(window.page, path);
           await open?.(window.page);
           expect(await findingsOf(window.page, rules), path).to.deep.equal([]);
         }
@@ -62,7 +59,7 @@ export function pages(the: () => TestConsole): void {
     it('fits from a phone to a wide screen', async () => {
       await using window = await the().signIn('/console');
       for (const path of new Set(all().map(([each]) => each))) {
-        await show(window.page, path);
+        await showPage(window.page, path);
         for (const width of WIDTHS) {
           await window.page.setViewportSize({ width, height: 800 });
           const wider = await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
@@ -70,7 +67,7 @@ export function pages(the: () => TestConsole): void {
         }
       }
       await window.page.setViewportSize({ width: WIDTHS[0] ?? 0, height: 800 });
-      await show(window.page, '/console/usage');
+      await showPage(window.page, '/console/usage');
       for (const name of [/^Range/, /^Model/, /^Status/, /^Columns/]) {
         await window.page.getByRole('button', { name }).click();
         const box = await window.page.locator('.popover-sheet').boundingBox();
@@ -89,7 +86,7 @@ export function pages(the: () => TestConsole): void {
       });
       /** The newest records are asked for again when all is there. */
       const looksAgain = () => page.waitForResponse((response) => response.status() === 304);
-      await show(page, '/console/usage');
+      await showPage(page, '/console/usage');
       await looksAgain();
       expect(asked.toSorted()).to.deep.equal(['series', 'totals']);
       await page.getByRole('button', { name: 'Status' }).click();
@@ -118,24 +115,4 @@ export function pages(the: () => TestConsole): void {
       expect(bytes).to.be.within(10_000, 200 * 1_024);
     });
   });
-}
-
-/** Goes there, and waits until all of it is there. */
-async function show(page: ConsoleWindow['page'], path: string): Promise<void> {
-  await page.goto(path);
-  await page.locator('main h1').waitFor();
-  await until(`${path} is complete`, async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
-}
-
-/** What axe finds that keeps somebody from using the page. */
-async function findingsOf(page: ConsoleWindow['page'], rules?: readonly string[]): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  const { violations } = (await page.evaluate(
-    `axe.run(${JSON.stringify({ runOnly: rules, resultTypes: ['violations'] })})`,
-  )) as AxeResults;
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
-    );
 }

@@ -1,13 +1,18 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from './browser';
 import { startGateway, type TestGateway } from './gateway';
 import { startProvider, type TestProvider } from './oidc';
 import { SANDBOX_GATEWAY } from './sandboxes';
 import { PROJECT } from './sources';
+import { until } from './until';
 import { startUpstream, type TestUpstream } from './upstream';
+
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 /** A gateway with the page as it is now, somebody to sign in, and a browser. */
 export interface TestConsole {
@@ -112,4 +117,24 @@ export async function openWindowAt(browser: Browser, options: BrowserContextOpti
     if (['error', 'warning'].includes(message.type()) && !isAnswer) complaints.push(message.text());
   });
   return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** Goes there, and waits until all of it is there. */
+export async function showPage(page: ConsoleWindow['page'], path: string): Promise<void> {
+  await page.goto(path);
+  await page.locator('main h1').waitFor();
+  await until(`${path} is complete`, async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
+}
+
+/** What axe finds that keeps somebody from using the page. */
+export async function findingsOf(page: ConsoleWindow['page'], rules?: readonly string[]): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  const { violations } = (await page.evaluate(
+    `axe.run(${JSON.stringify({ runOnly: rules, resultTypes: ['violations'] })})`,
+  )) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+    );
 }

@@ -25,7 +25,7 @@ export function RevisionSheet({ revision, all, onClose }: Props) {
   const isThere = own.data !== undefined && (base === undefined || other.data?.number === base);
   return (
     <Dialog title={`Revision ${revision.number}`} kind="sheet" onClose={onClose}>
-      <div class="record">
+      <div class="form">
         <p class="quiet small">
           {revision.actor}, {showWhole(revision.createdAt)}
           {revision.note !== null && `: ${revision.note}`}

@@ -103,21 +103,17 @@ function OneRollout({ rollout, onOrder }: { readonly rollout: Rollout; readonly 
       </header>
       <div class="rollout">
         <p>
-          {change}{' '}
+          {sentence(change)}{' '}
           <span class="quiet">
             for {share} % of calls, drawn by {stickyBy}.
           </span>
         </p>
-        {(reason ?? waitsFor) !== null && (
+        {reason !== null ? (
           <p class="quiet">
-            {reason ?? waitsFor}
-            {changedAt !== null && (
-              <>
-                {' '}
-                (<Ago at={changedAt} />)
-              </>
-            )}
+            {sentence(reason)} {changedAt !== null && <Ago at={changedAt} />}
           </p>
+        ) : (
+          waitsFor !== null && <p class="quiet">It waits for {waitsFor}.</p>
         )}
         <ol class="stages" aria-label={`Stages of ${name}`}>
           {stages.map((each, at) => (
@@ -125,7 +121,9 @@ function OneRollout({ rollout, onOrder }: { readonly rollout: Rollout; readonly 
             <li key={at} class={stageLook(rollout, at + 1)} aria-current={isIn(rollout, at + 1) ? 'step' : undefined}>
               <span class="stage-share figure">{each.share} %</span>
               <span class="small">
-                {each.holdSeconds === 0 ? 'until promoted' : showDuration(each.holdSeconds * 1_000)}
+                {each.holdSeconds === 0
+                  ? 'until promoted'
+                  : showDuration(each.holdSeconds * 1_000).replace(/ 0 \w+$/, '')}
               </span>
               {isIn(rollout, at + 1) && rollout.stageEndsAt !== null && (
                 <span class="small">
@@ -149,6 +147,8 @@ function OneRollout({ rollout, onOrder }: { readonly rollout: Rollout; readonly 
     </section>
   );
 }
+
+const sentence = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
 
 function ordersOf(status: Rollout['status']): readonly Order[] {
   if (status === 'running') return ['promote', 'pause', 'rollback'];

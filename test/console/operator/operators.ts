@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import type { ConsoleWindow } from '../../support/console-page';
+import { signInWith, type TestOperatorPage } from '../../support/operator-page';
+
+/** What a page shows to whom, and what the gateway takes from it. */
+export function operators(the: () => TestOperatorPage): void {
+  describe('the role of an operator', () => {
+    let accountId: string;
+    before(async () => {
+      ({ accountId } = await the().gateway.newCustomer('5'));
+    });
+
+    async function newToken(name: string, role: string): Promise<{ id: string; token: string }> {
+      const made = await the().gateway.admin('POST', '/admin/v1/tokens', { name, role, expiresAt: null });
+      expect(made.status, made.text).to.equal(201);
+      return made.json;
+    }
+
+    async function signIn(token: string, path: string): Promise<ConsoleWindow> {
+      const window = await the().openWindow();
+      await signInWith(window.page, path, token);
+      return window;
+    }
+
+    const CHANGES = [
+      'Disable',
+      'Test',
+      'Create an account',
+      'Credit',
+      'Debit',
+      'Freeze',
+      'Limits',
+      'Revoke',
+      'Change it',
+      'Reload',
+    ];
+
+    it('that looks only is offered no change', async () => {
+      const { token } = await newToken('looker', 'read');
+      await using window = await signIn(token, '/operator');
+      const { page } = window;
+      await page.getByText('read: looks only').waitFor();
+      for (const path of [
+        'upstreams',
+        'rollouts',
+        'accounts',
+        `accounts/${accountId}`,
+        'configuration',
+        'sandboxes',
+        'ledger',
+      ]) {
+        await page.goto(`/operator/${path}`);
+        await page.locator('main h1').waitFor();
+        await page.locator('main tbody th').first().or(page.locator('main .empty')).first().waitFor();
+        for (const name of CHANGES)
+          expect(
+            await page.getByRole('button', { name: new RegExp(`^${name}`) }).count(),
+            `${name} on ${path}`,
+          ).to.equal(0);
+      }
+      expect(window.complaints).to.deep.equal([]);
+    });
+
+    it('that looks only is refused what the page sends all the same', async () => {
+      const { token } = await newToken('pusher', 'read');
+      await using window = await signIn(token, '/operator');
+      const refused = (await window.page.evaluate(`(async () => {
+        const { csrfToken } = await (await fetch('/operator/api/session')).json();
+        const headers = { 'content-type': 'application/json', 'x-csrf-token': csrfToken };
+        const answer = await fetch('/admin/v1/accounts/${accountId}/freeze', { method: 'POST', headers, body: '{}' });
+        return { status: answer.status, code: (await answer.json()).error.code };
+      })()`)) as object;
+      expect(refused).to.deep.equal({ status: 403, code: 'OPERATOR_ROLE_NEEDED' });
+      const account = await the().gateway.admin('GET', `/admin/v1/accounts/${accountId}`);
+      expect(account.json.status).to.equal('active');
+    });
+
+    it('that changes is offered changes, and stands in the audit log by its name', async () => {
+      const { token } = await newToken('changer', 'write');
+      await using window = await signIn(token, `/operator/accounts/${accountId}`);
+      const { page } = window;
+      await page.getByRole('button', { name: 'Freeze', exact: true }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Freeze' }).click();
+      await page.getByText('Frozen', { exact: true }).waitFor();
+      const { json } = await the().gateway.admin('GET', '/admin/v1/audit?actor=token:changer&action=account.freeze');
+      expect(json.items).to.have.length(1);
+    });
+
+    it('for metrics is told that its token does not open the page', async () => {
+      const { token } = await newToken('scraper', 'metrics');
+      await using window = await the().openWindow();
+      const { page } = window;
+      await page.goto('/operator');
+      await page.getByLabel('Operator token').fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('"scraper" has the role "metrics"').waitFor();
+    });
+
+    it('whose token is revoked ends on the page at once, and one is back where one was', async () => {
+      const { id, token } = await newToken('leaver', 'write');
+      await using window = await signIn(token, '/operator/audit?action=account.freeze');
+      const { page } = window;
+      await page.getByRole('heading', { name: 'Audit' }).waitFor();
+      await the().gateway.admin('DELETE', `/admin/v1/tokens/${id}`);
+      await page.getByText('Your session has ended, or its token was revoked.').waitFor();
+      await page.getByLabel('Operator token').fill(the().gateway.adminToken);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'Audit' }).waitFor();
+      expect(new URL(page.url()).search).to.equal('?action=account.freeze');
+    });
+  });
+}

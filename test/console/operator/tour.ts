@@ -1,0 +1,302 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { ConsoleWindow } from '../../support/console-page';
+import { MODEL } from '../../support/gateway';
+import type { TestOperatorPage } from '../../support/operator-page';
+import { createSandbox, creation, terminate } from '../../support/sandboxes';
+import { until } from '../../support/until';
+import { messagesAnswer, messagesFailure } from '../../support/upstream';
+
+/** Where pictures of the pages are put, such as docs/images; none are made without it. */
+const PICTURES = process.env['OPERATOR_PICTURES'];
+
+const ANSWER = messagesAnswer({ text: 'Hi there', usage: { input: 1_000, output: 200 } });
+
+const ROLLOUT = `
+rollouts:
+  second-for-large:
+    change: { upstreams: { model: ${MODEL}, add: [second] } }
+    stickyBy: request
+    stages:
+      - { share: 50, hold: 30m }
+      - { share: 100, hold: 24h }
+    guards:
+      errorRate: { above: 0.01, minCalls: 100 }
+      p95FirstTokenMs: { times: 1.2, minCalls: 200 }
+`;
+
+/** What an operator does in an hour, from one step to the next. */
+export function tour(the: () => TestOperatorPage): void {
+  describe('an hour of an operator', () => {
+    let window: ConsoleWindow;
+    let page: ConsoleWindow['page'];
+    let accountId: string;
+    let key: string;
+
+    before(async () => {
+      window = await the().openWindow({ viewport: { width: 1_440, height: 900 }, deviceScaleFactor: 1 });
+      page = window.page;
+      for (const upstream of the().upstreams) upstream.always(ANSWER);
+      const limits = { name: 'web', balanceLimit: '0.4', monthlyLimit: '100', callsPerMinute: 6_000 };
+      ({ accountId, key } = await the().gateway.newCustomer('250', limits));
+      await the().gateway.admin('PATCH', `/admin/v1/accounts/${accountId}`, { name: 'Acme' });
+    });
+    after(() => window?.[Symbol.asyncDispose]());
+
+    const call = () =>
+      the().gateway.call('/v1/messages', {
+        key,
+        body: { model: MODEL, max_tokens: 300, messages: [{ role: 'user', content: 'Hello' }] },
+      });
+    const calls = async (count: number) => {
+      for (let made = 0; made < count; made += 1) await call();
+    };
+    const go = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
+    const row = (table: string, name: RegExp) => page.getByRole('table', { name: table }).getByRole('row', { name });
+    const dialog = () => page.getByRole('dialog');
+    const picture = async (name: string) => {
+      if (PICTURES === undefined) return;
+      await page.mouse.move(0, 0);
+      await until('nothing loads', async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
+      await page.screenshot({ path: join(PICTURES, `operator-${name}.png`) });
+    };
+
+    it('a wrong token is refused in words, the right one shows the page that was asked for', async () => {
+      await page.goto('/operator/upstreams');
+      await page.getByLabel('Operator token').fill('not a token');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('This is not an operator token, or it was revoked.').waitFor();
+      await page.getByLabel('Operator token').fill(the().gateway.adminToken);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'Upstreams' }).waitFor();
+      expect(await page.content()).not.to.contain(the().gateway.adminToken);
+    });
+
+    it('an upstream that fails is the first thing to look at', async () => {
+      await go('Now');
+      await page.getByText('2 upstreams available, 1 node with the same configuration').waitFor();
+      await calls(20);
+      the().upstreams[0].always(messagesFailure(529));
+      the().upstreams[1].always(messagesFailure(529));
+      await calls(2);
+      the().upstreams[1].always(ANSWER);
+      await until('it is ejected', async () => {
+        await call();
+        return (await page.getByText('Ejected after failures').count()) > 0;
+      });
+      await page.getByRole('link', { name: 'first' }).waitFor();
+      await until('calls and failures are counted', async () => {
+        const text = (await page.getByRole('region', { name: 'The last sixty seconds' }).textContent()) ?? '';
+        return /2\d calls.*[1-9]\d* calls?p99/.test(text) || /\d\d calls.*\d calls/.test(text);
+      });
+      await picture('now');
+    });
+
+    it('it is found: what it answers, and what it costs', async () => {
+      await page.getByRole('link', { name: 'first' }).click();
+      await dialog().getByText('has no `reporting`').waitFor();
+      expect(await dialog().textContent())
+        .to.contain('Ejected after failures')
+        .and.contain(MODEL)
+        .and.contain('$15.00');
+      await picture('upstream');
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Test first' }).click();
+      await dialog().getByRole('button', { name: 'Test it' }).click();
+      await dialog().getByText('Failed', { exact: true }).waitFor();
+      expect(await dialog().textContent()).to.contain('529');
+      await picture('test');
+      await dialog().getByRole('button', { name: 'Close' }).last().click();
+    });
+
+    it('it is disabled with a reason, on every node, and calls continue', async () => {
+      await page.getByRole('button', { name: 'Disable first' }).click();
+      await dialog().getByLabel('Reason').fill('answers 529 since noon');
+      await dialog().getByRole('button', { name: 'Disable' }).click();
+      await row('Upstreams', /first/).getByText('Disabled by an operator').waitFor();
+      await row('Upstreams', /first/).getByText('answers 529 since noon').waitFor();
+      await picture('upstreams');
+      expect((await call()).status).to.equal(200);
+    });
+
+    it('it answers again, is tested, and enabled', async () => {
+      the().upstreams[0].always(ANSWER);
+      await page.getByRole('button', { name: 'Test first' }).click();
+      await dialog().getByRole('button', { name: 'Test it' }).click();
+      await dialog().getByText('Answered', { exact: true }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Enable first' }).click();
+      await dialog().getByRole('button', { name: 'Enable' }).click();
+      await row('Upstreams', /first/).getByText('Available').waitFor();
+    });
+
+    it('a configuration with a mistake is refused with its line, and nothing is lost', async () => {
+      await go('Configuration');
+      await page.getByRole('button', { name: 'Change it' }).click();
+      const text = dialog().getByLabel('gateway.config.yml');
+      await until('the text is there', async () => (await text.inputValue()).includes('serviceEndpoints'));
+      await text.fill(`${await text.inputValue()}${ROLLOUT.replace('[second]', '[third]')}`);
+      await dialog().getByRole('button', { name: 'Check it' }).click();
+      await dialog().getByRole('alert').waitFor();
+      expect(await dialog().textContent())
+        .to.match(/gateway\.config\.yml:\d+/)
+        .and.contain('third');
+      await picture('mistake');
+      await text.fill((await text.inputValue()).replace('[third]', '[second]'));
+    });
+
+    it('the right one is applied after it has shown what it changes', async () => {
+      await dialog().getByRole('button', { name: 'Check it' }).click();
+      await dialog().getByRole('list', { name: 'What it changes' }).waitFor();
+      expect(await dialog().textContent()).to.contain('second-for-large');
+      await dialog().getByLabel('Note').fill('second for half of the calls');
+      await picture('apply');
+      await dialog()
+        .getByRole('button', { name: /^Apply it/ })
+        .click();
+      await row('Revisions', /^2 /).getByText('second for half of the calls').waitFor();
+      await row('Nodes', /:/).getByText('In force').waitFor();
+      await page.getByRole('button', { name: 'Look at revision 2' }).click();
+      await dialog().getByText('Added: second-for-large', { exact: false }).first().waitFor();
+      expect(await dialog().locator('.is-gone').count()).to.equal(0);
+      await picture('configuration');
+      await page.keyboard.press('Escape');
+    });
+
+    it('the rollout that it has begun shows both groups', async () => {
+      await go('Rollouts');
+      await page.getByText('running', { exact: true }).waitFor();
+      await calls(30);
+      const seen = page.getByRole('table', { name: /What was seen of second-for-large/ });
+      await until('both groups have calls', async () => {
+        const texts = await seen.locator('tbody tr').allTextContents();
+        return texts.length === 2 && texts.every((text) => /^(Control|Treatment)[1-9]/.test(text));
+      });
+      await picture('rollouts');
+    });
+
+    it('it is rolled back with a reason', async () => {
+      await page.getByRole('button', { name: 'Roll back second-for-large' }).click();
+      await dialog().getByLabel('Reason').fill('to be looked at on Monday');
+      await dialog().getByRole('button', { name: 'Roll back' }).click();
+      await page.getByText('rolled back', { exact: true }).waitFor();
+      await page.getByText('to be looked at on Monday').waitFor();
+      the().upstreams[1].always(messagesFailure(500));
+      expect((await call()).status).to.equal(200);
+      the().upstreams[1].always(ANSWER);
+    });
+
+    it('a customer at the limit is found by the end of the key', async () => {
+      await until('the limit is reached', async () => (await call()).status === 402);
+      await go('Accounts');
+      await page.getByLabel('Search accounts, keys, users').fill(key.slice(-4));
+      await row('Accounts', /Acme/).getByRole('link').click();
+      await page.getByRole('heading', { name: 'Acme' }).waitFor();
+      expect(await row('API keys', /web/).textContent()).to.contain('of $0.40');
+    });
+
+    it('the limit is raised, and the next call is taken', async () => {
+      await page.getByRole('button', { name: 'Limits of web' }).click();
+      await dialog().getByLabel('In all').fill('25');
+      await picture('limits');
+      await dialog().getByRole('button', { name: 'Change the limits' }).click();
+      await row('API keys', /of \$25\.00/).waitFor();
+      expect((await call()).status).to.equal(200);
+    });
+
+    it('money is credited once, to the last digit', async () => {
+      const balanceUsd = () =>
+        the()
+          .gateway.balance(key)
+          .then((balance) => balance.balanceUsd);
+      const before = await balanceUsd();
+      await page.getByRole('button', { name: 'Credit' }).click();
+      await dialog().getByLabel('Amount').fill('12.34567891');
+      await dialog().getByLabel('Note').fill('invoice 17');
+      await dialog().getByRole('button', { name: 'Book the credit' }).dblclick();
+      await dialog().waitFor({ state: 'detached' });
+      const units = (usd: string) => BigInt(usd.replace('.', ''));
+      await until('it is booked', async () => units(await balanceUsd()) - units(before) === 1_234_567_891n);
+      await picture('account');
+    });
+
+    it('a key is revoked only when that is confirmed, and then its next call is refused', async () => {
+      await page.getByRole('button', { name: 'Revoke web' }).click();
+      await dialog().getByRole('button', { name: 'Keep it' }).click();
+      expect((await call()).status).to.equal(200);
+      await page.getByRole('button', { name: 'Revoke web' }).click();
+      await dialog().getByRole('button', { name: 'Revoke the key' }).click();
+      await row('API keys', /web/).getByText('Revoked').waitFor();
+      expect((await call()).status).to.equal(401);
+    });
+
+    it('an account is frozen and unfrozen', async () => {
+      await page.getByRole('button', { name: 'Freeze', exact: true }).click();
+      await dialog().getByRole('button', { name: 'Freeze' }).click();
+      await page.getByText('Frozen', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Unfreeze' }).click();
+      await dialog().getByRole('button', { name: 'Unfreeze' }).click();
+      await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor();
+    });
+
+    it('a sandbox of a customer is seen with its state', async () => {
+      const other = await the().gateway.newCustomer('20');
+      const { id } = await createSandbox(the().gateway, other.key, creation('seen by an operator'));
+      await go('Sandboxes');
+      await row('Sandboxes', new RegExp(id)).getByText('Running').waitFor();
+      await page.getByText('No supplier has an instance too many.').waitFor();
+      await picture('sandboxes');
+      await terminate(the().gateway, other.key, id);
+      await page.getByText('No sandbox is active.').waitFor();
+    });
+
+    it('the ledger is verified', async () => {
+      await go('Ledger');
+      await page.getByRole('button', { name: 'Verify' }).click();
+      await page.getByText('All is well').waitFor();
+      expect(await page.getByRole('status').first().textContent()).to.match(/2 accounts and \d+ entries verified/);
+      await page.getByText('Every charge took what was due.').waitFor();
+      await picture('ledger');
+    });
+
+    it('all of it stands in the audit log', async () => {
+      await go('Audit');
+      const actions = page.getByRole('table', { name: /Changes/ }).locator('tbody td:nth-child(2)');
+      await page
+        .getByRole('table', { name: /Changes/ })
+        .getByText('account.freeze')
+        .waitFor();
+      expect(await actions.allTextContents()).to.include.members([
+        'operator-session.begin',
+        'upstream.eject',
+        'upstream.test',
+        'config.apply',
+        'rollout.rollback',
+        'key.update',
+        'account.credit',
+        'key.revoke',
+        'account.freeze',
+      ]);
+      await picture('audit');
+      await page.getByLabel('Action', { exact: true }).fill('key.revoke');
+      await until('one change fits', async () => (await actions.count()) === 1);
+      await page.getByRole('button', { name: 'Look at key.revoke' }).click();
+      await dialog().getByRole('heading', { name: 'Before' }).waitFor();
+      await page.keyboard.press('Escape');
+    });
+
+    it('after the sign-out the old cookie opens nothing', async () => {
+      const [cookie] = await page.context().cookies();
+      expect(cookie).to.include({ name: 'tollgate-operator', httpOnly: true, sameSite: 'Strict' });
+      await page.getByRole('button', { name: /^Operator/ }).click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByLabel('Operator token').waitFor();
+      const answer = await fetch(`${the().gateway.adminUrl}/admin/v1/accounts`, {
+        headers: { cookie: `${cookie?.name}=${cookie?.value}` },
+      });
+      expect(answer.status).to.equal(401);
+    });
+
+    it('the browser had nothing to complain of', () => expect(window.complaints).to.deep.equal([]));
+  });
+}
