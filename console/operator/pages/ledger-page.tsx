@@ -87,7 +87,7 @@ export function LedgerPage() {
                   {pass.isOver ? 'All is well' : 'Nothing found so far'}
                 </Badge>
               )}
-              <span class="quiet">
+              <span class="quiet small">
                 {plural(pass.accounts, 'account')} and {plural(pass.entries, 'entry', 'entries')}{' '}
                 {pass.isRepair ? 'gone over and repaired' : 'verified'}, {showClock(pass.at)}
               </span>

@@ -264,7 +264,7 @@ export function tour(the: () => TestOperatorPage): void {
       const actions = page.getByRole('table', { name: /Changes/ }).locator('tbody td:nth-child(2)');
       await page
         .getByRole('table', { name: /Changes/ })
-        .getByText('account.freeze')
+        .getByText('account.freeze', { exact: true })
         .waitFor();
       expect(await actions.allTextContents()).to.include.members([
         'operator-session.begin',
