@@ -151,6 +151,7 @@ export interface ApiKey {
   readonly heldUsd: Usd | null;
   readonly allowedModels: readonly string[] | null;
   readonly createdAt: Time;
+  readonly expiresAt: Time | null;
   readonly revokedAt: Time | null;
 }
 

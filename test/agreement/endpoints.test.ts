@@ -65,7 +65,9 @@ describe('endpoints', () => {
   });
 
   it('of the admin listener declare the role that a token needs for them', () => {
-    const open = routes.filter((route) => route.listener === 'admin' && route.auth === undefined && route.role === undefined);
+    const open = routes.filter(
+      (route) => route.listener === 'admin' && route.auth === undefined && route.role === undefined,
+    );
     expect(open.map((route) => `${nameOf(route)}: say its \`role\`, one of core/operators/roles.ts`)).to.deep.equal([]);
   });
 

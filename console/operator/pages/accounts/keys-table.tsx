@@ -94,6 +94,12 @@ const COLUMNS: readonly Column<ApiKey>[] = [
       />
     ),
   },
+  {
+    title: 'Expires',
+    room: 'from-l',
+    look: 'quiet small',
+    cell: ({ expiresAt }) => (expiresAt === null ? 'Never' : <Ago at={expiresAt} />),
+  },
   { title: 'Held', isNumber: true, room: 'from-m', cell: ({ heldUsd }) => <Amount usd={heldUsd} /> },
 ];
 
