@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { Registry } from 'prom-client';
 import { type Stores, unlessUnavailable } from '../../core/accounts/accounts';
 import { eachAtOnce } from '../../core/each-at-once';
 import { showMetrics } from '../../core/metrics';
@@ -90,7 +91,7 @@ export function heldByAll({ database, ledger }: Stores): () => Promise<bigint | 
 
 /** Reads what waits for Postgres: the worst of all workers. */
 export async function readOutbox(): Promise<{ readonly oldestSeconds: number; readonly memoryShare: number }> {
-  const text = await showMetrics();
+  const text = await showMetrics(Registry.PROMETHEUS_CONTENT_TYPE);
   const gauge = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
   return {
     oldestSeconds: gauge('tollgate_ledger_outbox_oldest_seconds'),
