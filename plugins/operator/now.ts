@@ -92,9 +92,9 @@ export function heldByAll({ database, ledger }: Stores): () => Promise<bigint | 
 /** Reads what waits for Postgres: the worst of all workers. */
 export async function readOutbox(): Promise<{ readonly oldestSeconds: number; readonly memoryShare: number }> {
   const text = await showMetrics(Registry.PROMETHEUS_CONTENT_TYPE);
-  const gauge = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
+  const newest = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
   return {
-    oldestSeconds: gauge('tollgate_ledger_outbox_oldest_seconds'),
-    memoryShare: gauge('tollgate_ledger_outbox_share'),
+    oldestSeconds: newest('tollgate_ledger_outbox_oldest_seconds'),
+    memoryShare: newest('tollgate_ledger_outbox_share'),
   };
 }
