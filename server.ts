@@ -66,6 +66,7 @@ import { startExpressGateway } from './core/serving/express-gateway';
 import { openFrontDoor } from './core/serving/front-door';
 import { loadPlugins } from './core/serving/load-plugins';
 import { hostsOf, routesOf, startPlugins } from './core/serving/start-plugins';
+import { openCertificates, serveWithTls } from './core/serving/tls';
 import { leaveMetrics, mayServeAdmin, reachPrimary, serveAsWorker } from './core/serving/worker';
 import { readWorkers, runWorkers } from './core/serving/workers';
 import { parseDuration } from './core/settings';
@@ -97,7 +98,9 @@ async function main(): Promise<void> {
   resources.keep(primary, leaveMetrics);
   const files = readFiles(process.env, resources);
   if (isCheck) {
-    const { revision, warnings } = files.read();
+    const configuration = files.read();
+    openCertificates(configuration, files.configFolder);
+    const { revision, warnings } = configuration;
     for (const warning of warnings) process.stdout.write(`${problemText(warning)} (warning)\n`);
     process.stdout.write(`The configuration in ${files.configFolder} is sound (revision ${revision}).\n`);
     return resources.close();
@@ -268,7 +271,15 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   const { system, manifests, proxies, configFolder, watchdog } = files;
   const { live, database } = stores;
   const { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken } = gateway;
+  const certificates = openCertificates(live.current, configFolder);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
+  for (const listener of ['http', 'admin'] as const) {
+    const own = certificates[listener];
+    if (own === undefined) continue;
+    serveWithTls(servers[listener], own);
+    live.take(() => () => own.reload(log));
+    if (system.watchConfig) keep(own.watch(log), (stop) => stop());
+  }
   keep(servers, async ({ http, admin }) => {
     for (const server of [http, admin]) {
       server.close();

@@ -65,10 +65,12 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
     const problems: LocatedProblem[] = [];
     const value = withPublishedPrices(file.value ?? {}, problems);
     const written = namesWritten(file.value);
-    const missing = GATEWAY_SCHEMA.required.filter((key) => !written.keys.includes(key));
+    const isThere = (key: string) => written.keys.includes(key);
+    const missing = GATEWAY_SCHEMA.required.filter((key) => !isThere(key) && !(key === 'http' && isThere('https')));
+    if (isThere('http') && isThere('https')) problems.push({ path: ['https'], message: ONE_LISTENER });
     const lost = [...file.unset.map(({ path }) => path), ...problems.flatMap(unpublished)];
     const sound = soundPart(check, checkRest, value, lost);
-    const gateway: GatewaySettings = { ...nothingBut(policies), ...sound.value };
+    const gateway = withPublicListener({ ...nothingBut(policies), ...sound.value });
     problems.push(
       ...missing.map((key) => ({ path: [], message: `"${key}" is missing` })),
       ...sound.problems.map(withHint),
@@ -96,6 +98,15 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
       warnings,
     };
   };
+}
+
+const ONE_LISTENER = 'is the public listener with TLS, and `http` the one without: remove one of them';
+
+/** `http` says where the public listener is, with TLS too. */
+function withPublicListener({ http, https, ...rest }: GatewaySettings): GatewaySettings {
+  if (https === undefined) return { ...rest, http };
+  const { port, hostname } = https;
+  return { ...rest, http: { port, hostname }, https };
 }
 
 /** What a model would have from a price list that was not found. */

@@ -22,7 +22,7 @@ export interface MeaningChange {
 
 export function meaningOf({ gateway, written, pipelines, catalog, sections, rollouts }: Configuration): Meaning {
   return new Map([
-    ...facts('listener public', gateway.http, memberOf(written, 'http')),
+    ...facts('listener public', gateway.https ?? gateway.http, memberOf(written, gateway.https ? 'https' : 'http')),
     ...facts('listener admin', gateway.admin, memberOf(written, 'admin')),
     ...pipelines.flatMap((each) => routesOf(each, memberOf(written, 'apiEndpoints'))),
     ...pipelines.flatMap(({ name, steps }) => [

@@ -11,7 +11,7 @@ export function restartNeededSince(first: Configuration, configFolder: string): 
   const system = textOf(path);
   return (current) => [
     ...(textOf(path) === system ? [] : ['system.config.yml']),
-    ...(['http', 'admin'] as const)
+    ...(['http', 'https', 'admin'] as const)
       .filter((part) => !isDeepStrictEqual(current.gateway[part], first.gateway[part]))
       .map((part) => `gateway.config.yml: ${part}`),
   ];

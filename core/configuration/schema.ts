@@ -462,6 +462,36 @@ const PORT = {
   maximum: 65_535,
 } as const;
 
+const CERTIFICATE = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['key', 'cert'],
+  properties: {
+    key: {
+      description: "The file of the private key in PEM; relative to the configuration's folder.",
+      type: 'string',
+      minLength: 1,
+    },
+    cert: {
+      description: 'The file of the certificate in PEM, followed by those between it and the root.',
+      type: 'string',
+      minLength: 1,
+    },
+  },
+} as const;
+
+const TLS = {
+  description:
+    'Certificates by the host that clients ask for: a name, or `*.` and a domain; `default` for all others. They are read again when a file changes.',
+  type: 'object',
+  minProperties: 1,
+  propertyNames: {
+    pattern: '^(default|(\\*\\.)?[a-z0-9-]+(\\.[a-z0-9-]+)*)$',
+    'x-expected': 'default, a host such as api.example.com, or *.example.com',
+  },
+  additionalProperties: CERTIFICATE,
+} as const;
+
 export const GATEWAY_SCHEMA = {
   type: 'object',
   additionalProperties: false,
@@ -478,6 +508,17 @@ export const GATEWAY_SCHEMA = {
         hostname: { description: 'The address it listens at; 0.0.0.0 for all.', type: 'string', default: '127.0.0.1' },
       },
     },
+    https: {
+      description: 'The public listener with TLS, instead of `http`.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['port', 'tls'],
+      properties: {
+        port: PORT,
+        hostname: { description: 'The address it listens at; 0.0.0.0 for all.', type: 'string', default: '127.0.0.1' },
+        tls: TLS,
+      },
+    },
     admin: {
       description: "The operator's listener; every request shows the admin token.",
       type: 'object',
@@ -486,6 +527,7 @@ export const GATEWAY_SCHEMA = {
       properties: {
         port: PORT,
         host: { description: 'The address it listens at.', type: 'string', default: '127.0.0.1' },
+        tls: { ...TLS, description: `With TLS. ${TLS.description}` },
       },
     },
     apiEndpoints: {
@@ -849,5 +891,7 @@ export const SYSTEM_SCHEMA = {
 
 export type GatewaySettings = Settings<typeof GATEWAY_SCHEMA>;
 export type ServiceEndpointSettings = Settings<typeof SERVICE_ENDPOINT>;
+/** Certificates of a listener, by the host that clients ask for. */
+export type TlsSettings = Settings<typeof TLS>;
 export type ModelSettings = Settings<typeof MODEL>;
 export type SystemSettings = Settings<typeof SYSTEM_SCHEMA>;

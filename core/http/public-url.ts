@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
 
 /** `PUBLIC_URL`, where the gateway is reached from outside; undefined where that is not said. Without a slash at its end. */
 export function saidPublicUrl(): string | undefined {
@@ -7,6 +8,6 @@ export function saidPublicUrl(): string | undefined {
 }
 
 /** How the caller has reached us, unless it is said. */
-export function publicUrlOf({ headers }: IncomingMessage): string {
-  return saidPublicUrl() ?? `http://${headers.host ?? 'localhost'}`;
+export function publicUrlOf({ headers, socket }: IncomingMessage): string {
+  return saidPublicUrl() ?? `${socket instanceof TLSSocket ? 'https' : 'http'}://${headers.host ?? 'localhost'}`;
 }

@@ -13,9 +13,10 @@ export function factsOf(
   tokenFile: string | undefined,
 ): Facts {
   const { upstreams } = configuration.catalog;
+  const { https, admin } = configuration.gateway;
   return {
-    public: addressOf(servers.http),
-    admin: addressOf(servers.admin),
+    public: addressOf(servers.http, https !== undefined),
+    admin: addressOf(servers.admin, admin.tls !== undefined),
     revision: configuration.revision,
     ...(configuration.number !== undefined && { number: configuration.number }),
     stores: isEmbedded ? 'embedded' : 'Redis and Postgres',
@@ -37,9 +38,9 @@ export function announce(facts: Facts, isEmbedded: boolean): void {
   }
 }
 
-function addressOf(server: Server): string {
+function addressOf(server: Server, hasTls: boolean): string {
   const address = server.address();
   return address === null || typeof address === 'string'
     ? String(address)
-    : `http://${address.address}:${address.port}`;
+    : `http${hasTls ? 's' : ''}://${address.address}:${address.port}`;
 }

@@ -272,7 +272,7 @@ function checkedByExpressGateway(config: EgConfig, type: 'system' | 'gateway', s
   return value;
 }
 
-/** The file's content, but every action as it was checked, with its defaults. */
+/** The file's content, but every action as it was checked, with its defaults. TLS is put over its servers by us. */
 function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
   const checked = pipelines.map(({ name, endpoints, steps }) => [
     name,
@@ -287,6 +287,7 @@ function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
   const hostFirst = Object.entries(gateway.apiEndpoints).sort(([, one], [, two]) => rank(one.host) - rank(two.host));
   return {
     ...gateway,
+    https: undefined,
     apiEndpoints: Object.fromEntries(hostFirst) as unknown,
     pipelines: Object.fromEntries(checked) as unknown,
   };

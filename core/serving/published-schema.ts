@@ -18,8 +18,11 @@ export function publishedGatewaySchema({ policies, sections }: Loaded): JsonSche
   const uses = policies.map(({ name, summary, schema }) => [name, policyUse(summary, schema)] as const);
   const policyEntry = { ...pipeline.properties.policies.items, additionalProperties: false };
   const steps = { ...pipeline.properties.policies, items: { ...policyEntry, properties: Object.fromEntries(uses) } };
+  const { required, ...schema } = gatewaySchema(sections);
   return published('gateway.config.yml', 'The way of a call through Tollgate.', {
-    ...gatewaySchema(sections),
+    ...schema,
+    required: required.filter((key) => key !== 'http'),
+    oneOf: [{ required: ['http'] }, { required: ['https'] }],
     properties: {
       ...own,
       policies: { ...own.policies, items: policyNames },

@@ -3,6 +3,7 @@ import { type Configuration, configurationReader } from '../configuration/config
 import { withoutOwnSecrets } from '../configuration/own-secrets';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from '../configuration/yaml-file';
 import { type LoadedPlugins, loadPlugins } from './load-plugins';
+import { openCertificates } from './tls';
 
 export interface Validation {
   readonly problems: readonly ConfigurationProblem[];
@@ -24,7 +25,9 @@ export function validateConfiguration(folder: string, env: NodeJS.ProcessEnv): V
   }
   let configuration: Configuration | undefined;
   const problems = problemsOf(() => {
-    configuration = configurationReader(loaded)(folder, env);
+    const read = configurationReader(loaded)(folder, env);
+    openCertificates(read, folder);
+    configuration = read;
   });
   return { problems, warnings: configuration?.warnings ?? [], configuration };
 }

@@ -70,6 +70,8 @@ export interface GatewayOptions {
   /** Settings of plugins in system.config.yml. */
   readonly plugins?: Readonly<Record<string, object>>;
   readonly env?: NodeJS.ProcessEnv;
+  /** What its listeners' certificates are signed by, where they have TLS. */
+  readonly ca?: string;
   /** The data folder of an earlier start on real stores; otherwise a new one. Embedded stores have their own. */
   readonly dataFolder?: string;
 }
@@ -187,8 +189,9 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   endedEarly.catch(() => undefined);
   const url = ready.public;
   const adminUrl = ready.admin;
-  const pool = new Pool(url, { connections: 300, headersTimeout: 60_000, bodyTimeout: 60_000 });
-  const adminPool = new Pool(adminUrl, { connections: 4 });
+  const connect = options.ca === undefined ? {} : { ca: options.ca };
+  const pool = new Pool(url, { connections: 300, headersTimeout: 60_000, bodyTimeout: 60_000, connect });
+  const adminPool = new Pool(adminUrl, { connections: 4, connect });
   const call = (path: string, request: RequestOptions = {}) => send(pool, path, request);
   const admin = (method: string, path: string, body?: unknown, headers = {}) =>
     send(adminPool, path, { method, body, headers: { authorization: `Bearer ${adminToken}`, ...headers } });

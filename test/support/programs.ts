@@ -15,6 +15,8 @@ export const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   chromium: 'chromium',
   cc: 'build-essential',
   curl: 'curl',
+  openssl: 'openssl',
+  nginx: 'nginx',
   prometheus: 'prometheus',
   promtool: 'prometheus',
 };

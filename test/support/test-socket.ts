@@ -14,6 +14,8 @@ const LAST = new Set(['response.completed', 'response.incomplete', 'response.fai
 export interface SocketOptions {
   readonly path?: string;
   readonly headers?: Record<string, string>;
+  /** What the gateway's certificate is signed by. */
+  readonly ca?: string;
 }
 
 /** A client of the gateway's WebSocket. */
@@ -91,10 +93,12 @@ export async function refusedHandshake(
   return { status: answer.statusCode ?? 0, json };
 }
 
-function dial(gateway: TestGateway, key: string | undefined, { path = '/v1/responses', headers = {} }: SocketOptions) {
+function dial(gateway: TestGateway, key: string | undefined, options: SocketOptions) {
+  const { path = '/v1/responses', headers = {}, ca } = options;
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   return new WebSocket(`${gateway.url.replace('http', 'ws')}${path}`, {
     headers: { ...authorization, ...headers },
     perMessageDeflate: false,
+    ...(ca !== undefined && { ca }),
   });
 }

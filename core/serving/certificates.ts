@@ -1,0 +1,167 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import { Gauge } from 'prom-client';
+import type { TlsSettings } from '../configuration/schema';
+import { watchFile } from '../configuration/watch-file';
+import { ConfigurationError } from '../configuration/yaml-file';
+import { metrics } from '../metrics';
+import type { Stop } from '../resources';
+
+/** A certificate with its private key, both in PEM, as files hold them. */
+export interface KeyPair {
+  readonly key: string;
+  readonly cert: string;
+}
+
+interface Certificate {
+  readonly pair: KeyPair;
+  readonly context: SecureContext;
+  readonly expires: Date;
+}
+
+type ByHost = ReadonlyMap<string, Certificate>;
+
+const expiresAt = new Gauge({
+  name: 'tollgate_certificate_expires_timestamp_seconds',
+  help: 'When a certificate of a listener expires, by its place in gateway.config.yml.',
+  labelNames: ['certificate'] as const,
+  aggregator: 'min',
+  registers: [metrics],
+});
+
+/** The certificates of one listener, as its files held them when they were last sound. */
+export class Certificates {
+  readonly #read: () => ByHost;
+  readonly #files: readonly string[];
+  readonly #place: string;
+  readonly #followers: ((pair: KeyPair) => void)[] = [];
+  #current: ByHost;
+
+  /**
+   * Reads the files.
+   * @param place of the settings in gateway.config.yml
+   * @throws ConfigurationError for files that are missing, or do not hold a certificate with its key
+   */
+  constructor(place: string, settings: TlsSettings, configFolder: string) {
+    this.#place = place;
+    this.#read = () => readAll(place, settings, configFolder);
+    this.#files = Object.values(settings).flatMap(({ key, cert }) =>
+      [key, cert].map((file) => resolve(configFolder, file)),
+    );
+    this.#current = this.#take(this.#read());
+  }
+
+  /** Calls back with what is for clients that ask for no other host: now, and whenever the files have changed. */
+  follow(take: (pair: KeyPair) => void): void {
+    this.#followers.push(take);
+    take(certificateOf(this.#current, 'default').pair);
+  }
+
+  /** Returns what is for clients that ask for a host. */
+  contextFor(host: string): SecureContext {
+    return certificateOf(this.#current, host.toLowerCase()).context;
+  }
+
+  /** Reads the files again. What is wrong is logged, and the certificates in force stay: open connections keep theirs in any case. */
+  reload(log: Logger): void {
+    const certificates = this.#place;
+    let read: ByHost;
+    try {
+      read = this.#read();
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      const { problems } = error;
+      log.error({ certificates, problems }, 'changed certificates are not taken: those in force stay');
+      return;
+    }
+    if (isDeepStrictEqual(pairsOf(read), pairsOf(this.#current))) return;
+    this.#current = this.#take(read);
+    const { pair, expires } = certificateOf(read, 'default');
+    for (const take of this.#followers) take(pair);
+    log.info({ certificates, expires }, 'the certificates have changed: new connections have the new ones');
+  }
+
+  /** Reads the files again when one of them changes. @returns ends it */
+  watch(log: Logger): Stop {
+    const stops = [...new Set(this.#files)].map((file) => watchFile(file, () => this.reload(log)));
+    return async () => {
+      await Promise.all(stops.map((stop) => stop()));
+    };
+  }
+
+  #take(read: ByHost): ByHost {
+    for (const [host, { expires }] of read)
+      expiresAt.set({ certificate: `${this.#place}.${host}` }, expires.getTime() / 1_000);
+    return read;
+  }
+}
+
+function pairsOf(certificates: ByHost): readonly KeyPair[] {
+  return [...certificates.values()].map(({ pair }) => pair);
+}
+
+/** By the host itself, by a wildcard for its first label, or the default. */
+function certificateOf(certificates: ByHost, host: string): Certificate {
+  const found = certificates.get(host) ?? certificates.get(host.replace(/^[^.]+/, '*')) ?? certificates.get('default');
+  if (found === undefined) throw new Error('there is no default certificate');
+  return found;
+}
+
+function readAll(place: string, settings: TlsSettings, configFolder: string): ByHost {
+  const problems: string[] = [];
+  if (settings['default'] === undefined)
+    problems.push(`${place}: "default" is missing, the certificate for all other hosts`);
+  const read = Object.entries(settings).flatMap(([host, { key, cert }]) => {
+    try {
+      return [[host, readPair(resolve(configFolder, key), resolve(configFolder, cert))] as const];
+    } catch (error) {
+      if (!(error instanceof WrongFile)) throw error;
+      problems.push(`${place}.${host}.${error.member}: ${error.message}`);
+      return [];
+    }
+  });
+  if (problems.length === 0) return new Map(read);
+  const nowhere = { file: 'gateway.config.yml', line: undefined, column: undefined };
+  throw new ConfigurationError(problems.map((message) => ({ ...nowhere, message })));
+}
+
+class WrongFile extends Error {
+  constructor(
+    readonly member: keyof KeyPair,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+function readPair(keyFile: string, certFile: string): Certificate {
+  const pair = { key: readText('key', keyFile), cert: readText('cert', certFile) };
+  const key = parse('key', keyFile, 'a private key in PEM without a passphrase', () => createPrivateKey(pair.key));
+  const cert = parse('cert', certFile, 'a certificate in PEM', () => new X509Certificate(pair.cert));
+  if (!cert.checkPrivateKey(key))
+    throw new WrongFile('cert', `${certFile} is not the certificate of the private key in ${keyFile}`);
+  const context = parse('cert', certFile, 'a certificate that TLS takes', () => createSecureContext(pair));
+  return { pair, context, expires: new Date(cert.validTo) };
+}
+
+function readText(member: keyof KeyPair, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new WrongFile(member, `${file} cannot be read (${reason})`);
+  }
+}
+
+function parse<T>(member: keyof KeyPair, file: string, expected: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new WrongFile(member, `${file} is not ${expected} (${reason})`);
+  }
+}

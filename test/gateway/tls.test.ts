@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
+import { type Dispatcher, Pool } from 'undici';
+import { ask } from '../support/calls';
+import { newAuthority, replaceFile, type TestAuthority } from '../support/certificates';
+import { temporaryFolder } from '../support/configuration-folder';
+import { failToStart, startGateway, type TestGateway } from '../support/gateway';
+import { TestSocket } from '../support/test-socket';
+import { until } from '../support/until';
+import { messagesAnswer, messagesStream, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+const USAGE = { input: 10, output: 5 };
+const HERE = ['localhost', '127.0.0.1'];
+
+/** A folder with certificates: `first`, `second`, one of another host, and what a listener is configured with. */
+async function newCertificates() {
+  const folder = temporaryFolder({});
+  const authority = await newAuthority(folder);
+  const first = await authority.issue('first', HERE);
+  await authority.issue('second', HERE);
+  await authority.issue('other', ['api.example.com']);
+  await Promise.all([copyFile(first.key, join(folder, 'used.key')), copyFile(first.cert, join(folder, 'used.pem'))]);
+  const of = (name: string) => ({ key: join(folder, `${name}.key`), cert: join(folder, `${name}.pem`) });
+  const use = async (name: string) => {
+    for (const kind of ['key', 'pem'])
+      await replaceFile(join(folder, `used.${kind}`), await readFile(join(folder, `${name}.${kind}`)));
+  };
+  return { folder, authority, of, use };
+}
+
+/** Connects with TLS and returns the socket with the certificate that it was shown. */
+async function handshake(url: string, { ca }: TestAuthority, servername = 'localhost') {
+  const { hostname, port } = new URL(url);
+  const options = servername === '' ? {} : { servername };
+  const socket = connect({ host: hostname, port: Number(port), ca, checkServerIdentity: () => undefined, ...options });
+  await once(socket, 'secureConnect');
+  return { socket, shown: subjectOf(socket.getPeerCertificate()) };
+}
+
+async function shownAt(url: string, authority: TestAuthority, servername?: string): Promise<string> {
+  const { socket, shown } = await handshake(url, authority, servername);
+  socket.destroy();
+  return shown;
+}
+
+function subjectOf({ subject }: PeerCertificate): string {
+  return String(subject.CN);
+}
+
+/** Sends bytes and returns all that comes until the connection ends. */
+async function exchange(socket: TLSSocket, sent: string): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk) => (text += String(chunk)));
+  socket.write(sent);
+  await once(socket, 'close');
+  return text;
+}
+
+for (const fastLane of ['true', 'false']) {
+  describe(`A gateway with TLS (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, function () {
+    this.timeout(120_000);
+    let upstream: TestUpstream;
+    let gateway: TestGateway;
+    let certificates: Awaited<ReturnType<typeof newCertificates>>;
+    let key: string;
+
+    before(async () => {
+      [upstream, certificates] = await Promise.all([startUpstream(), newCertificates()]);
+      const { authority, of } = certificates;
+      gateway = await startGateway({
+        upstreams: { acme: { url: upstream.url } },
+        env: { FAST_LANE: fastLane, WATCH_CONFIG: 'true' },
+        ca: authority.ca,
+        configure: (config) => {
+          const { port, hostname } = config['http'];
+          const tls = { default: of('used'), '*.example.com': of('other') };
+          delete config['http'];
+          config['https'] = { port, hostname, tls };
+          config['admin'].tls = { default: of('used') };
+        },
+      });
+      ({ key } = await gateway.newCustomer('10'));
+    });
+    after(async () => {
+      await gateway?.stop();
+      await upstream?.stop();
+    });
+    beforeEach(() => {
+      upstream.reset();
+      upstream.always(messagesAnswer({ usage: USAGE }));
+    });
+
+    /** A stream of which the client has read the first half, and the upstream waits for `finish` to send the other. */
+    const openHalf = async () => {
+      let sendRest = (): void => undefined;
+      const rest = new Promise<void>((done) => {
+        sendRest = done;
+      });
+      upstream.next(messagesStream({ texts: ['one', 'two'], usage: USAGE, waitFor: { before: 4, until: rest } }));
+      const stream = await open(gateway.url, certificates.authority, key);
+      await stream.reads('one');
+      const finish = async () => {
+        sendRest();
+        await stream.reads('message_stop');
+        await stream.close();
+      };
+      return { finish };
+    };
+
+    it('announces both listeners with https, and serves calls and the admin API there', async () => {
+      assert.deepEqual(
+        [gateway.url, gateway.adminUrl].map((url) => new URL(url).protocol),
+        ['https:', 'https:'],
+      );
+      assert.equal((await gateway.call('/v1/messages', { key, body: ask() })).status, 200);
+      assert.equal((await gateway.admin('GET', '/admin/v1/accounts')).status, 200);
+    });
+
+    it('relays streams piece by piece, and takes calls of a WebSocket', async () => {
+      const stream = await openHalf();
+      await stream.finish();
+      upstream.next(responsesStream());
+      const client = await TestSocket.open(gateway, key, { ca: certificates.authority.ca });
+      const events = await client.call(TestSocket.create());
+      assert.equal(events.at(-1).type, 'response.completed');
+      client.socket.close();
+    });
+
+    it('answers what is no HTTP over TLS in the envelope, and plain HTTP not at all', async () => {
+      const { socket } = await handshake(gateway.url, certificates.authority);
+      assert.match(await exchange(socket, 'nonsense\r\n\r\n'), /MALFORMED_REQUEST/);
+      await assert.rejects(fetch(gateway.url.replace('https', 'http')));
+    });
+
+    it('serves a request that asks for an upgrade in vain', async () => {
+      const { socket } = await handshake(gateway.url, certificates.authority);
+      const head = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: upgrade, close\r\nUpgrade: h2c\r\n\r\n';
+      assert.match(await exchange(socket, head), /^HTTP\/1.1 200 /);
+    });
+
+    it('shows the certificate of the host that a client asks for', async () => {
+      const shown = (host: string) => shownAt(gateway.url, certificates.authority, host);
+      assert.deepEqual(
+        [
+          await shown('api.example.com'),
+          await shown('API.example.com'),
+          await shown('a.b.example.com'),
+          await shown(''),
+        ],
+        ['other', 'other', 'first', 'first'],
+      );
+    });
+
+    it('takes changed files without a restart, and an open stream goes on', async () => {
+      const { authority, use } = certificates;
+      const stream = await openHalf();
+      await use('second');
+      for (const url of [gateway.url, gateway.adminUrl])
+        for (const host of ['localhost', ''])
+          await until(
+            `${url} shows the new certificate`,
+            async () => (await shownAt(url, authority, host)) === 'second',
+          );
+      await stream.finish();
+      await use('first');
+      await until('the first is shown again', async () => (await shownAt(gateway.url, authority)) === 'first');
+    });
+
+    it('keeps the certificate in force while the new one is broken, says which file, and takes the mended one', async () => {
+      const { folder, authority, use, of } = certificates;
+      await replaceFile(join(folder, 'used.pem'), 'no certificate');
+      const wrong = `https.tls.default.cert: ${of('used').cert} is not a certificate in PEM`;
+      await until('the log says what is wrong', () => gateway.output().includes(wrong));
+      assert.equal(await shownAt(gateway.url, authority), 'first');
+      const { status } = await gateway.admin('POST', '/admin/v1/config/reload');
+      assert.equal(status, 200);
+      assert.equal(await shownAt(gateway.url, authority), 'first');
+      await use('second');
+      await until('the mended one is shown', async () => (await shownAt(gateway.url, authority)) === 'second');
+      await use('first');
+      await until('the first is shown again', async () => (await shownAt(gateway.url, authority)) === 'first');
+    });
+
+    it('shows when each certificate expires', async () => {
+      const { text } = await gateway.admin('GET', '/metrics');
+      const found = [...text.matchAll(/^tollgate_certificate_expires_timestamp_seconds\{certificate="(.+)"\} (.+)$/gm)];
+      const names = ['https.tls.default', 'https.tls.*.example.com', 'admin.tls.default'];
+      assert.deepEqual(
+        found.map(([, name]) => name),
+        names,
+      );
+      for (const [, , seconds] of found) assert.ok(Number(seconds) * 1_000 > Date.now());
+    });
+
+    it('makes addresses with https', async () => {
+      const { accountId } = await gateway.newCustomer('0');
+      const person = { email: `${fastLane}@example.com`, password: 'correct horse battery staple' };
+      await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, person);
+      const headers = { origin: gateway.url };
+      const signedIn = await gateway.call('/console/api/session', { headers, body: person });
+      const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
+      const { json } = await gateway.call('/console/api/catalog', { method: 'GET', headers: { cookie } });
+      assert.equal(json.publicUrl, gateway.url);
+    });
+  });
+}
+
+describe('A start with TLS', function () {
+  this.timeout(120_000);
+
+  it('is refused with each field and file that is wrong', async () => {
+    const { folder, of } = await newCertificates();
+    const missing = join(folder, 'missing.key');
+    const { code, output } = await failToStart({
+      upstreams: { acme: { url: 'http://127.0.0.1:9' } },
+      configure: (config) => {
+        const { port } = config['http'];
+        delete config['http'];
+        const tls = {
+          default: { key: missing, cert: of('first').cert },
+          'a.example.com': { ...of('first'), cert: of('other').cert },
+        };
+        config['https'] = { port, tls };
+      },
+    });
+    assert.equal(code, 78);
+    assert.ok(output.includes(`https.tls.default.key: ${missing} cannot be read (ENOENT)`), output);
+    const other = `https.tls.a.example.com.cert: ${of('other').cert} is not the certificate of the private key in ${of('first').key}`;
+    assert.ok(output.includes(other), output);
+  });
+
+  it('is refused with two public listeners', async () => {
+    const { of } = await newCertificates();
+    const { code, output } = await failToStart({
+      upstreams: { acme: { url: 'http://127.0.0.1:9' } },
+      configure: (config) => {
+        config['https'] = { port: 0, tls: { default: of('first') } };
+      },
+    });
+    assert.equal(code, 78);
+    assert.match(output, /gateway\.config\.yml:\d+:1: https: is the public listener with TLS.*remove one of them/);
+  });
+});
+
+/** Opens a stream of its own connection, which is read as it comes. */
+async function open(url: string, { ca }: TestAuthority, key: string) {
+  const pool = new Pool(url, { connect: { ca } });
+  const headers = { 'content-type': 'application/json', 'x-api-key': key };
+  const { statusCode, body }: Dispatcher.ResponseData = await pool.request({
+    method: 'POST',
+    path: '/v1/messages',
+    headers,
+    body: JSON.stringify(ask({ stream: true })),
+  });
+  assert.equal(statusCode, 200);
+  let text = '';
+  body.on('data', (chunk) => (text += String(chunk)));
+  const reads = (word: string) => until(`"${word}" is read`, () => text.includes(word));
+  return { reads, close: () => pool.destroy() };
+}
