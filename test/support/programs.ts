@@ -19,6 +19,7 @@ export const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   nginx: 'nginx',
   prometheus: 'prometheus',
   promtool: 'prometheus',
+  'systemd-analyze': 'systemd',
 };
 
 /** What the benches start beside the stores. */

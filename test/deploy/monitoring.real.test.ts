@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { ask } from '../support/calls';
+import { newAuthority } from '../support/certificates';
+import { temporaryFolder } from '../support/configuration-folder';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { findProgram } from '../support/programs';
+import { startPrometheus, type TestPrometheus } from '../support/prometheus';
+import { PROJECT, textOf } from '../support/sources';
+import { until } from '../support/until';
+import { messagesAnswer, messagesFailure, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+const run = promisify(execFile);
+const USAGE = { input: 10, output: 5 };
+
+/** Metrics of the dashboard and the alerts that this version does not have yet. */
+const LATER: readonly string[] = [
+  'tollgate_call_added_seconds',
+  'tollgate_call_duration_seconds',
+  'tollgate_call_first_token_seconds',
+  'tollgate_calls_in_flight',
+  'tollgate_calls_total',
+  'tollgate_cost_usd_total',
+  'tollgate_ledger_holds',
+  'tollgate_streams_open',
+  'tollgate_tokens_total',
+];
+
+/** Those of sandboxes have a series once a supplier was asked for something. */
+const OF_SANDBOXES = ['tollgate_sandbox_orphans', 'tollgate_sandbox_supplier_calls_total'];
+
+interface Dashboard {
+  readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
+}
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { readonly expr: string }[] }[];
+}
+
+/** What an alert looks at, whether it fires or not. */
+function leftOf(expression: string): string {
+  const { left } = /^(?<left>.+) (>|<|==) [\d.]+$/.exec(expression)?.groups ?? {};
+  assert.ok(left, `an alert compares something with a number: ${expression}`);
+  return left;
+}
+
+const { panels } = JSON.parse(textOf('deploy/grafana/tollgate.json')) as Dashboard;
+const { groups } = parse(textOf('deploy/prometheus/alerts.yml')) as Rules;
+const QUERIES = [
+  ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ...groups.flatMap(({ rules }) => rules.map(({ expr }) => leftOf(expr))),
+];
+
+const namesIn = (query: string) =>
+  [...query.matchAll(/\b(?:tollgate|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name.replace(/_bucket$/, ''));
+
+describe('The dashboard and the alerts of deploy', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let prometheus: TestPrometheus;
+
+  before(async () => {
+    const folder = temporaryFolder({});
+    const { ca, issue } = await newAuthority(folder);
+    const admin = await issue('admin', ['127.0.0.1']);
+    upstream = await startUpstream();
+    gateway = await startGateway({
+      stores: 'real',
+      upstreams: { acme: { url: upstream.url } },
+      configure: (config) => {
+        const { port, hostname } = config['http'];
+        delete config['http'];
+        config['https'] = { port, hostname, tls: { default: admin } };
+      },
+      ca,
+    });
+    const { key } = await gateway.newCustomer('10');
+    upstream.always(messagesAnswer({ usage: USAGE }));
+    prometheus = await startPrometheus(new URL(gateway.adminUrl).host, gateway.adminToken);
+    await gateway.call('/v1/messages', { key, body: ask() });
+    await until('Prometheus has scraped', async () => (await prometheus.series('tollgate_ledger_ready == 1')) === 1);
+    upstream.next(messagesStream({ texts: ['one'], usage: USAGE }));
+    await gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
+    upstream.next(messagesFailure(500));
+    await gateway.call('/v1/messages', { key, body: ask() });
+    await gateway.call('/v1/messages', { key, body: ask({ model: 'unknown' }) });
+  });
+  after(async () => {
+    await prometheus?.stop();
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  it('name only metrics that the gateway has', async () => {
+    const { text } = await gateway.admin('GET', '/metrics');
+    const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+    const unknown = new Set(QUERIES.flatMap(namesIn).filter((name) => !known.has(name)));
+    assert.deepEqual([...unknown].toSorted(), LATER);
+  });
+
+  for (const query of new Set(QUERIES)) {
+    const names = namesIn(query);
+    if (names.some((name) => LATER.includes(name) || OF_SANDBOXES.includes(name)))
+      it(`take ${query}`, () => prometheus.series(query));
+    else
+      it(`find a series by ${query}`, () =>
+        until('a series', async () => (await prometheus.series(query)) > 0, 20_000));
+  }
+
+  it('have rules that promtool takes, and that fire when they should', async () => {
+    const cwd = join(PROJECT, 'deploy/prometheus');
+    const promtool = (...args: readonly string[]) => run(findProgram('promtool'), args, { cwd });
+    assert.match((await promtool('check', 'rules', 'alerts.yml')).stdout, /SUCCESS/);
+    assert.match((await promtool('test', 'rules', 'alerts.test.yml')).stdout, /SUCCESS/);
+  });
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { temporaryFolder } from '../support/configuration-folder';
+import { findProgram } from '../support/programs';
+import { textOf } from '../support/sources';
+
+const run = promisify(execFile);
+const UNIT = 'deploy/systemd/tollgate.service';
+/** In tenths: systemd calls up to 2.0 safe. */
+const MOST_EXPOSED = '15';
+
+describe(UNIT, () => {
+  const analyze = (...args: readonly string[]) => run(findProgram('systemd-analyze'), args);
+
+  it('is taken by systemd, and exposes little', async () => {
+    const unit = join(temporaryFolder({}), 'tollgate.service');
+    // This machine's Node stands for the one of the host.
+    await writeFile(unit, textOf(UNIT).replace('/usr/bin/node', process.execPath));
+    assert.equal((await analyze('verify', unit)).stderr, '');
+    await analyze('security', '--offline=true', `--threshold=${MOST_EXPOSED}`, unit);
+  });
+
+  it('lets calls finish before it is killed, and does not start a wrong configuration again', () => {
+    const settings = new Map(
+      textOf(UNIT)
+        .split('\n')
+        .flatMap((line) => (/^(\w+)=(.*)$/.exec(line) ? [line.split(/=(.*)/, 2) as [string, string]] : [])),
+    );
+    assert.ok(Number(settings.get('TimeoutStopSec')) >= 35);
+    assert.equal(settings.get('RestartPreventExitStatus'), '78');
+    assert.equal(settings.get('KillMode'), 'mixed');
+  });
+});

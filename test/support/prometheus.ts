@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { freePort } from './free-port';
+import { findProgram } from './programs';
+import { until } from './until';
+
+export interface TestPrometheus {
+  /** How many series a query finds now. @throws with what Prometheus says of a query that it does not take */
+  series(query: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Prometheus from its Debian package, on a free loopback port, that scrapes one admin listener every second. */
+export async function startPrometheus(target: string, token: string): Promise<TestPrometheus> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-prometheus-'));
+  const file = join(folder, 'prometheus.yml');
+  const job = { job_name: 'tollgate', authorization: { credentials: token }, static_configs: [{ targets: [target] }] };
+  await writeFile(file, stringify({ global: { scrape_interval: '1s' }, scrape_configs: [job] }));
+  const address = `127.0.0.1:${await freePort()}`;
+  const options = ['config.file', 'storage.tsdb.path', 'web.listen-address'];
+  const values = [file, join(folder, 'data'), address];
+  const child = spawn(
+    findProgram('prometheus'),
+    options.map((option, index) => `--${option}=${values[index]}`),
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let output = '';
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await until(
+    'Prometheus is ready',
+    async () => {
+      if (child.exitCode !== null) throw new Error(`prometheus ended: ${output}`);
+      return (await fetch(`http://${address}/-/ready`)).ok;
+    },
+    30_000,
+  );
+  return {
+    series: async (query) => {
+      const answer = await fetch(`http://${address}/api/v1/query?${new URLSearchParams({ query })}`);
+      const { status, error, data } = (await answer.json()) as {
+        status: string;
+        error?: string;
+        data?: { resultType: string; result: readonly unknown[] };
+      };
+      if (status !== 'success' || data === undefined) throw new Error(`${query}: ${error}`);
+      return data.result.length;
+    },
+    stop: async () => {
+      const ended = once(child, 'exit');
+      if (child.exitCode === null) {
+        child.kill('SIGTERM');
+        await ended;
+      }
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
