@@ -677,9 +677,9 @@ export const SYSTEM_SCHEMA = {
         },
         allowances: {
           description:
-            'Whether this process takes money of keys that are used much in advance, in pieces, and serves their calls from memory. Without it each call asks Redis twice. Off until the simulation has proved it. The embedded ledger needs none.',
+            'Whether this process takes money of keys that are used much in advance, in pieces, and serves their calls from memory. With false each call asks Redis twice. It must be false while processes of a version without it run on the same stores. The embedded ledger has none.',
           type: 'boolean',
-          default: false,
+          default: true,
         },
         waitReplicas: {
           description:

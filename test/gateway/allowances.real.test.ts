@@ -27,7 +27,6 @@ describe('Money in advance', function () {
     const gateway = await startGateway({
       stores: 'real',
       upstreams: { one: { url: upstream.url } },
-      system: { ledger: { allowances: true } },
       ...options,
     });
     running.push(gateway);

@@ -46,10 +46,9 @@ describe(`${NODES} nodes of ${WORKERS} workers that have money in advance`, func
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     const stores = await realStores();
     const upstreams = { acme: { url: upstream.url } };
-    const system = { ledger: { allowances: true } };
     for (let each = 0; each < NODES; each += 1) {
       const env = { WORKERS: String(WORKERS), ADMIN_PORT: String(await freePort()) };
-      nodes.push(await startGateway({ stores, upstreams, system, env }));
+      nodes.push(await startGateway({ stores, upstreams, env }));
     }
   });
   after(async () => {
