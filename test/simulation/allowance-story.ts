@@ -110,9 +110,9 @@ class AllowanceStory {
   readonly #asking = new Set<Asking>();
   /** Generations whose lease ended while calls were not reported: these are not covered, and may be charged less than told. */
   readonly #uncovered = new Set<string>();
-  /** The last report of each, and those whose lease has ended since. */
+  /** The last report of each, and that of those whose lease has ended since: their nodes hear of it by the answer to the next. */
   readonly #reported = new Map<string, number>();
-  readonly #silent = new Set<string>();
+  readonly #silent = new Map<string, number>();
   /** No node dies then: what it has told is on its disk, and must be told again before leases end. */
   readonly #failsOver: boolean;
   #stopped: 'account' | string | undefined;
@@ -548,8 +548,9 @@ class AllowanceStory {
       if (al.state !== 'live' && this.#usedOf(generation, ({ heldE8 }) => heldE8) > al.totalE8)
         this.#uncovered.add(generation);
     for (const [generation, { state, sequence }] of allowances) {
-      if (this.#reported.get(generation) !== sequence) this.#silent.delete(generation);
-      else if (state === 'draining') this.#silent.add(generation);
+      if (state !== 'draining' || sequence > (this.#silent.get(generation) ?? sequence) + 1)
+        this.#silent.delete(generation);
+      else if (this.#reported.get(generation) === sequence) this.#silent.set(generation, sequence);
       if (state === 'live') this.#reported.set(generation, sequence);
     }
     for (const asking of this.#asking) this.#measure(asking);
