@@ -150,7 +150,8 @@ describe('the console of a gateway', function () {
     for (const route of routes) {
       const { method } = route;
       const path = () => fill(route.path, ids).replace('/console/api', '');
-      const bodyOf = () => (['POST', 'PUT', 'PATCH'].includes(method) ? { name: 'changed' } : undefined);
+      const change = route.path.endsWith('/rotate') ? { graceSeconds: 60 } : { name: 'changed' };
+      const bodyOf = () => (['POST', 'PUT', 'PATCH'].includes(method) ? change : undefined);
       it(`needs somebody who is signed in: ${nameOf(route)}`, async () => {
         const { status, body } = await new TestBrowser(gateway.url).send(method, path(), bodyOf());
         assert.deepEqual([status, body.error.code], [401, 'NOT_SIGNED_IN']);
