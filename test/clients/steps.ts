@@ -112,7 +112,10 @@ export const OPERATORS_WORK: Steps = [
   ['postAdminV1AccountsByAccountIdUnfreeze', { path: ACCOUNT }],
   ['postAdminV1AccountsByAccountIdKeys', { path: ACCOUNT, body: { name: 'web' }, learn: { keyId: 'id' } }],
   ['patchAdminV1KeysByKeyId', { path: KEY, body: { balanceLimit: '20.00' } }],
+  ['postAdminV1KeysByKeyIdRotate', { path: KEY, body: { graceSeconds: 60 } }],
   ['deleteAdminV1KeysByKeyId', { path: KEY }],
+  ['postAdminV1Tokens', { body: { name: '$client', role: 'read', expiresAt: null }, learn: { tokenId: 'id' } }],
+  ['deleteAdminV1TokensByTokenId', { path: { tokenId: '$tokenId' } }],
   [
     'postAdminV1AccountsByAccountIdUsers',
     { path: ACCOUNT, body: { email: '$email', password: 'correct horse battery' }, learn: { userId: 'id' } },
