@@ -152,7 +152,7 @@ describe('tollgate config', () => {
         ['        /quality/v1/messages,', '        "/${WORD}/v1/messages",'],
         ['host: "*.p.${DIRECT_DOMAIN:-localhost}"', 'host: "*.p.${WORD}"'],
         ['image: "${DEMO_DOCKER_IMAGE:-busybox}"', 'image: "${WORD}"'],
-        ['host: 127.0.0.1', 'host: "${WORD}"'],
+        ['host: ${ADMIN_HOST:-127.0.0.1}', 'host: "${WORD}"'],
       ];
       const text = changes.reduce((file, [from, to]) => {
         expect(file).to.contain(from);
