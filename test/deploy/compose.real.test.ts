@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { parse } from 'yaml';
+import { ask } from '../support/calls';
+import { TestCollector } from '../support/collector';
+import { freePort } from '../support/free-port';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { startPostgres, type TestPostgres } from '../support/postgres';
+import { startRedis, type TestRedis } from '../support/redis';
+import { PROJECT, textOf } from '../support/sources';
+import { until } from '../support/until';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const FOLDER = 'deploy/compose';
+const PASSWORD = 'password-of-the-tests';
+const COLLECTOR = 'http://collector:4318';
+
+interface Service {
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly healthcheck?: object;
+}
+
+interface Compose {
+  readonly services: Readonly<
+    Record<'redis' | 'postgres' | 'gateway' | 'collector' | 'prometheus' | 'grafana', Service>
+  >;
+  readonly volumes: object;
+}
+
+const { services, volumes } = parse(textOf(`${FOLDER}/compose.yaml`)) as Compose;
+
+describe('The services of deploy/compose/compose.yaml, from packages of the distribution', function () {
+  this.timeout(180_000);
+  let upstream: TestUpstream;
+  let redis: TestRedis;
+  let postgres: TestPostgres;
+  let collector: TestCollector;
+  let gateway: TestGateway | undefined;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
+    collector = await TestCollector.start();
+    redis = await startRedis(services.redis.command?.slice(1));
+    const settings = services.postgres.command?.slice(1).filter((word) => word !== '-c') ?? [];
+    // The image's own default, which the tests' Postgres has switched off.
+    postgres = await startPostgres(['fsync=on', ...settings]);
+  });
+  after(async () => {
+    await gateway?.stop();
+    await postgres?.stop();
+    await redis?.stop();
+    await collector?.stop();
+    await upstream?.stop();
+  });
+
+  /** Starts the gateway with the environment of its service. The other services have other ports, and every call is traced. */
+  const start = async (databaseUrl: string): Promise<TestGateway> => {
+    const { REDIS_URL = '', DATABASE_URL = '', ADMIN_TOKEN: _, ...environment } = services.gateway.environment ?? {};
+    const redisUrl = REDIS_URL.replace('redis:6379', `127.0.0.1:${redis.port}`);
+    const { pathname, host } = new URL(databaseUrl);
+    const ofService = DATABASE_URL.replace(/\$\{\w+\}/, PASSWORD);
+    const address = ofService.replace('postgres:5432/tollgate', `${host}${pathname}`);
+    const given = Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{.*\}$/, '')]);
+    return startGateway({
+      stores: { redisUrl, databaseUrl: address },
+      upstreams: { acme: { url: upstream.url } },
+      env: {
+        ...Object.fromEntries(given),
+        ADMIN_PORT: String(await freePort()),
+        OTEL_EXPORTER_OTLP_ENDPOINT: environment['OTEL_EXPORTER_OTLP_ENDPOINT']?.replace(COLLECTOR, collector.url),
+        OTEL_TRACES_SAMPLER_ARG: '1',
+      },
+    });
+  };
+
+  it('charge a call, show metrics, send a trace, and keep the money when Redis is killed and all starts again', async () => {
+    const client = new Redis(redis.url);
+    assert.deepEqual(await client.config('GET', 'appendonly'), ['appendonly', 'yes']);
+    assert.deepEqual(await client.config('GET', 'maxmemory-policy'), ['maxmemory-policy', 'noeviction']);
+    client.disconnect();
+    const database = await postgres.createDatabase();
+    gateway = await start(database);
+    const { key } = await gateway.newCustomer('1');
+    const call = async (at: TestGateway) => (await at.call('/v1/messages', { key, body: ask() })).status;
+    const has = (at: TestGateway, balance: string) =>
+      until(`the balance is ${balance}`, async () => {
+        const { balanceUsd, heldUsd } = await at.balance(key);
+        return balanceUsd === balance && heldUsd === '0.00000000';
+      });
+    assert.equal(await call(gateway), 200);
+    await has(gateway, '0.99989500');
+    await collector.trace(2, ({ name }) => name === 'POST /v1/messages');
+    assert.match((await gateway.admin('GET', '/metrics')).text, /^tollgate_ledger_ready 1$/m);
+    assert.equal(await gateway.stop(), 0);
+    await redis.kill();
+    await redis.start();
+    gateway = await start(database);
+    await has(gateway, '0.99989500');
+    assert.equal(await call(gateway), 200);
+    await has(gateway, '0.99979000');
+    const { status, json } = await gateway.admin('GET', '/admin/v1/ledger/verify');
+    assert.deepEqual([status, json.items], [200, []]);
+  });
+
+  it('mount files that exist, and volumes that are declared', () => {
+    const sources = Object.values(services).flatMap((service) =>
+      (service.volumes ?? []).map((volume) => volume.split(':')[0] ?? ''),
+    );
+    // The operator writes this one.
+    const [files, named] = [
+      sources.filter((each) => each.startsWith('.')),
+      sources.filter((each) => !each.startsWith('.')),
+    ];
+    const lost = files.filter((file) => file !== './admin-token' && !existsSync(join(PROJECT, FOLDER, file)));
+    assert.deepEqual(lost, []);
+    assert.deepEqual(named.toSorted(), Object.keys(volumes).toSorted());
+  });
+
+  it('have health checks, unless the image has its own or no program to run', () => {
+    const without = Object.entries(services).filter(([, { healthcheck }]) => healthcheck === undefined);
+    assert.deepEqual(
+      without.map(([name]) => name),
+      ['gateway', 'collector'],
+    );
+  });
+
+  it('send traces to the port that the collector listens on', () => {
+    const { receivers } = parse(textOf(`${FOLDER}/collector.yaml`));
+    assert.equal(receivers.otlp.protocols.http.endpoint, '0.0.0.0:4318');
+    assert.equal(services.gateway.environment?.['OTEL_EXPORTER_OTLP_ENDPOINT'], COLLECTOR);
+  });
+
+  it('have no secret in the file', () => {
+    const secrets = Object.values(services)
+      .flatMap(({ environment = {} }) => Object.entries(environment))
+      .filter(([name]) => /PASSWORD|TOKEN|KEY/.test(name));
+    assert.deepEqual(
+      secrets.filter(([, value]) => !/^\$\{\w+:[?-].*\}$/.test(value)),
+      [],
+    );
+    assert.equal(secrets.length, 5);
+  });
+
+  it('take from the environment what .env.example lists', () => {
+    const variables = [...textOf(`${FOLDER}/compose.yaml`).matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
+    const listed = [...textOf(`${FOLDER}/.env.example`).matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+    assert.deepEqual([...new Set(variables)].toSorted(), listed.toSorted());
+  });
+});
