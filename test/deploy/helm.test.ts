@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { parse, parseAllDocuments } from 'yaml';
+import { PROJECT, textOf } from '../support/sources';
+
+const CHART = 'deploy/helm/tollgate';
+const TEMPLATES = readdirSync(join(PROJECT, CHART, 'templates'));
+
+type Values = Readonly<Record<string, unknown>>;
+
+const DEFAULTS = parse(textOf(`${CHART}/values.yaml`)) as Values;
+/** What an operator has to give. */
+const GIVEN: Values = {
+  image: { repository: 'registry.example.com/tollgate', tag: '1', pullPolicy: 'Always', pullSecrets: [] },
+  secretName: 'tollgate-secrets',
+  config: { gateway: textOf('gateway.config.yml'), system: textOf('system.config.yml') },
+};
+
+const isValid = new Ajv({ allErrors: true }).compile(JSON.parse(textOf(`${CHART}/values.schema.json`)));
+const problems = (values: Values) =>
+  isValid(values) ? [] : (isValid.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+
+const BLOCK = /\{\{- if (not )?(\.[\w.]+) \}\}\n((?:(?!\{\{- if)[\s\S])*?)\{\{- end \}\}\n/;
+const EXPRESSION = /\{\{ (toJson )?(\.[\w.]+)( \| sha256sum)? \}\}/g;
+
+/**
+ * Renders a template by the few things that the chart's templates do, because Helm is not among the programs of the tests: a value, a value as
+ * JSON, its checksum, and lines that depend on a value. @throws at anything else, and at a value that is not there
+ */
+function render(template: string, values: Values) {
+  const root = { Values: values, Release: { Name: 'gateway' } };
+  const valueAt = (path: string): unknown => {
+    const value = path
+      .slice(1)
+      .split('.')
+      .reduce<unknown>((at, name) => (at as Values | undefined)?.[name], root);
+    assert.notEqual(value, undefined, `${path} is not in values.yaml`);
+    return value;
+  };
+  const isSet = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value));
+  let text = template;
+  // The innermost first.
+  for (let block = BLOCK.exec(text); block !== null; block = BLOCK.exec(text)) {
+    const [whole, not, path = '', lines = ''] = block;
+    text = text.replace(whole, () => (isSet(valueAt(path)) === (not === undefined) ? lines : ''));
+  }
+  assert.doesNotMatch(text.replaceAll(EXPRESSION, ''), /\{\{/);
+  text = text.replaceAll(EXPRESSION, (_, json, path, sum) => {
+    const value = json === undefined ? String(valueAt(path)) : JSON.stringify(valueAt(path));
+    return sum === undefined ? value : createHash('sha256').update(value).digest('hex');
+  });
+  return parseAllDocuments(text).flatMap((document) => document.toJS() ?? []);
+}
+
+const renderAll = (values: Values) =>
+  new Map(
+    TEMPLATES.flatMap((name) => render(textOf(`${CHART}/templates/${name}`), values)).map((manifest) => [
+      `${manifest.kind}/${manifest.metadata.name}`,
+      manifest,
+    ]),
+  );
+
+describe(`The Helm chart of ${CHART}`, () => {
+  const values = { ...DEFAULTS, ...GIVEN };
+  const manifests = renderAll(values);
+  const of = (name: string, among = manifests) => among.get(name) ?? assert.fail(`there is no ${name}`);
+  const deployment = of('Deployment/gateway');
+  const pod = deployment.spec.template;
+  const [container] = pod.spec.containers;
+
+  it('needs an image, a Secret and both files, and says so', () => {
+    assert.deepEqual(problems(DEFAULTS).toSorted(), [
+      '/config/gateway must NOT have fewer than 1 characters',
+      '/config/system must NOT have fewer than 1 characters',
+      '/image/repository must NOT have fewer than 1 characters',
+      '/secretName must NOT have fewer than 1 characters',
+    ]);
+    assert.deepEqual(problems(values), []);
+  });
+
+  it('refuses values that it does not know, and secrets among the plain variables', () => {
+    assert.notDeepEqual(problems({ ...values, replica: 3 }), []);
+    for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'OPENAI_API_KEY', 'PORT'])
+      assert.notDeepEqual(problems({ ...values, environment: { [name]: 'x' } }), [], name);
+    assert.deepEqual(problems({ ...values, environment: { PUBLIC_URL: 'https://gateway.example.com' } }), []);
+  });
+
+  it('uses every value that it has', () => {
+    const text = TEMPLATES.map((name) => textOf(`${CHART}/templates/${name}`)).join('');
+    const leaves = Object.entries(DEFAULTS).flatMap(([name, value]) =>
+      ['image', 'config', 'autoscaling', 'service', 'networkPolicy'].includes(name)
+        ? Object.keys(value as object).map((member) => `${name}.${member}`)
+        : [name],
+    );
+    assert.deepEqual(
+      leaves.filter((leaf) => !text.includes(`.Values.${leaf} `)),
+      [],
+    );
+  });
+
+  it('runs nodes without rights, that write into /data alone', () => {
+    assert.equal(pod.spec.securityContext.runAsNonRoot, true);
+    assert.equal(pod.spec.automountServiceAccountToken, false);
+    assert.deepEqual(container.securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    const writable = container.volumeMounts.filter(({ readOnly }: { readOnly?: boolean }) => readOnly !== true);
+    assert.deepEqual(writable, [{ name: 'data', mountPath: '/data' }]);
+  });
+
+  it('asks the public listener how a node is, and lets it finish its calls', () => {
+    const { startupProbe, livenessProbe, readinessProbe } = container;
+    const paths = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path);
+    assert.deepEqual(paths, ['/healthz', '/healthz', '/readyz']);
+    assert.ok(pod.spec.terminationGracePeriodSeconds >= 25 + 10 + 5);
+  });
+
+  it('hands both files and the plain variables over as they are, and secrets by name only', () => {
+    const { data } = of('ConfigMap/gateway-config');
+    assert.deepEqual(data, {
+      'gateway.config.yml': textOf('gateway.config.yml'),
+      'system.config.yml': textOf('system.config.yml'),
+    });
+    assert.deepEqual(container.envFrom, [
+      { configMapRef: { name: 'gateway-environment' } },
+      { secretRef: { name: 'tollgate-secrets' } },
+    ]);
+  });
+
+  it('replaces nodes when system.config.yml or a variable changes, and not when gateway.config.yml does', () => {
+    const { gateway, system } = GIVEN['config'] as { gateway: string; system: string };
+    const annotations = (changed: Values) =>
+      of('Deployment/gateway', renderAll({ ...values, ...changed })).spec.template.metadata.annotations;
+    const now = pod.metadata.annotations;
+    assert.deepEqual(annotations({ config: { gateway: `${gateway}#`, system } }), now);
+    assert.notDeepEqual(annotations({ config: { gateway, system: `${system}#` } }), now);
+    assert.notDeepEqual(annotations({ environment: { LOG_LEVEL: 'warn' } }), now);
+  });
+
+  it('selects its own pods in every place', () => {
+    const { labels } = pod.metadata;
+    const selectors = [
+      deployment.spec.selector.matchLabels,
+      of('Service/gateway').spec.selector,
+      of('Service/gateway-admin').spec.selector,
+      of('PodDisruptionBudget/gateway').spec.selector.matchLabels,
+      of('NetworkPolicy/gateway').spec.podSelector.matchLabels,
+    ];
+    for (const selector of selectors) assert.deepEqual(selector, labels);
+    const named = container.ports.map(({ name }: { name: string }) => name);
+    const targets = ['gateway', 'gateway-admin'].map((name) => of(`Service/${name}`).spec.ports[0].targetPort);
+    assert.deepEqual(targets, named);
+  });
+
+  it('lets nothing reach the admin listener unless a peer is named', () => {
+    const ports = (among: typeof manifests) =>
+      of('NetworkPolicy/gateway', among).spec.ingress.map(({ ports }: { ports: { port: string }[] }) => ports[0]?.port);
+    assert.deepEqual(ports(manifests), ['public']);
+    const admin = [{ podSelector: { matchLabels: { app: 'prometheus' } } }];
+    const open = renderAll({ ...values, networkPolicy: { ...(DEFAULTS['networkPolicy'] as object), admin } });
+    assert.deepEqual(ports(open), ['public', 'admin']);
+    assert.deepEqual(of('NetworkPolicy/gateway', open).spec.ingress[1].from, admin);
+  });
+
+  it('has a fixed number of nodes, or one that follows the calls in flight', () => {
+    assert.equal(deployment.spec.replicas, 2);
+    assert.equal(manifests.has('HorizontalPodAutoscaler/gateway'), false);
+    const autoscaling = { ...(DEFAULTS['autoscaling'] as object), enabled: true };
+    const scaled = renderAll({ ...values, autoscaling });
+    assert.equal('replicas' in of('Deployment/gateway', scaled).spec, false);
+    const [{ pods }] = of('HorizontalPodAutoscaler/gateway', scaled).spec.metrics;
+    assert.deepEqual(pods, {
+      metric: { name: 'tollgate_calls_in_flight' },
+      target: { type: 'AverageValue', averageValue: 200 },
+    });
+  });
+});
