@@ -12,14 +12,19 @@ import type { Random } from '../support/random';
 import { type Scene, WILD_MODEL } from './scene';
 
 /** One way to take the house down. It is done again and again; each time takes some seconds at most. */
-export interface Attack {
+export interface Attack<On = Scene> {
   readonly name: string;
-  run(scene: Scene, random: Random): Promise<void>;
+  run(scene: On, random: Random): Promise<void>;
 }
 
-const LARGEST_BYTES = 20 * 1_048_576;
+/** What an attack on the public listener needs of a gateway. */
+export type Front = Pick<Scene, 'connect' | 'rich' | 'penniless' | 'sandboxId'>;
 
-export const ATTACKS: readonly Attack[] = [
+const LARGEST_BYTES = 20 * 1_048_576;
+const MADE_UP_PATHS = 10_000;
+const MADE_UP_CONNECTIONS = 10;
+
+export const FRONT_ATTACKS: readonly Attack<Front>[] = [
   {
     name: 'unfinished heads',
     run: (scene) => holdOpen(scene, 200, 'POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-a: ', 8_000),
@@ -66,6 +71,30 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: `${MADE_UP_PATHS} made-up paths`,
+    run: async (scene, random) => {
+      const path = () => `/v1/${random.below(2 ** 32).toString(36)}/${random.below(2 ** 32).toString(36)}`;
+      const head = () => `GET ${path()} HTTP/1.1\r\nhost: x\r\n\r\n`;
+      const askOneByOne = async () => {
+        const socket = await scene.connect();
+        let left = MADE_UP_PATHS / MADE_UP_CONNECTIONS;
+        socket.write(head());
+        for await (const _ of socket) {
+          left -= 1;
+          if (left === 0) break;
+          socket.write(head());
+        }
+      };
+      // The gateway may close a connection at any time.
+      const connections = Array.from({ length: MADE_UP_CONNECTIONS }, () => askOneByOne().catch(() => undefined));
+      await Promise.all(connections);
+    },
+  },
+];
+
+export const ATTACKS: readonly Attack[] = [
+  ...FRONT_ATTACKS,
+  {
     name: 'commands and followers',
     run: async (scene) => {
       const path = `/v1/sandboxes/${scene.sandboxId}/commands`;
@@ -98,14 +127,14 @@ const BOMBS: readonly (() => string)[] = [
   () => JSON.stringify({ metadata: { a: 'a.'.repeat(8_000) }, selection: {}, idempotencyKey: 'bomb' }),
 ];
 
-async function postBomb(scene: Scene, bomb: () => string): Promise<void> {
+async function postBomb(scene: Front, bomb: () => string): Promise<void> {
   const body = bomb();
   const paths = [`/v1/sandboxes/${scene.sandboxId}/commands`, '/v1/sandboxes', '/v1/messages'];
   for (const path of paths) await post(scene, path, scene.rich, body);
 }
 
 /** Opens that many connections, sends the same on each and leaves them open for a while. */
-async function holdOpen(scene: Scene, count: number, sent: string, forMs: number): Promise<void> {
+async function holdOpen(scene: Front, count: number, sent: string, forMs: number): Promise<void> {
   const sockets = await Promise.all(Array.from({ length: count }, () => scene.connect()));
   for (const socket of sockets) socket.write(sent);
   await pause(forMs);
@@ -118,27 +147,27 @@ function postHead(path: string, key: string, bytes: number): string {
 }
 
 /** The answer to a body, which may come while the body is still being sent. */
-async function post(scene: Scene, path: string, key: string, body: string | Buffer): Promise<string> {
+async function post(scene: Front, path: string, key: string, body: string | Buffer): Promise<string> {
   const socket = await scene.connect();
   socket.write(postHead(path, key, Buffer.byteLength(body)));
   socket.write(body);
   return answerOn(socket);
 }
 
-async function get(scene: Scene, path: string): Promise<string> {
+async function get(scene: Front, path: string): Promise<string> {
   const socket = await scene.connect();
   socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
   return answerOn(socket);
 }
 
-async function openCall(scene: Scene, key: string, model: string, stream: boolean): Promise<Socket> {
+async function openCall(scene: Front, key: string, model: string, stream: boolean): Promise<Socket> {
   const socket = await scene.connect();
   const body = JSON.stringify(ask({ model, stream }));
   socket.write(postHead('/v1/messages', key, Buffer.byteLength(body)) + body);
   return socket;
 }
 
-async function callOnce(scene: Scene, key: string, model: string): Promise<string> {
+async function callOnce(scene: Front, key: string, model: string): Promise<string> {
   return answerOn(await openCall(scene, key, model, false));
 }
 

@@ -34,26 +34,36 @@ export async function openScene(random: Random): Promise<Scene> {
     wild: { url: wild.url, timeouts, models: { [WILD_MODEL]: {} } },
   };
   const rig = await openRig(upstreams);
-  const sockets = new Set<Socket>();
+  const hostile = hostileConnections(rig.gateway.url);
   return {
     ...rig,
     rich: (await rig.gateway.newCustomer('100000')).key,
     penniless: (await rig.gateway.newCustomer('0')).key,
-    connect: async () => {
-      const { port } = new URL(rig.gateway.url);
-      const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: HOSTILE_ADDRESS });
+    connect: hostile.connect,
+    close: async () => {
+      clearInterval(forgetting);
+      hostile.close();
+      await rig.close();
+      wild.stop();
+      await honest.stop();
+    },
+  };
+}
+
+/** Connections to a gateway from an address that honest customers do not have. */
+export function hostileConnections(url: string) {
+  const sockets = new Set<Socket>();
+  return {
+    connect: async (): Promise<Socket> => {
+      const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress: HOSTILE_ADDRESS });
       sockets.add(socket);
       socket.on('error', () => undefined);
       socket.once('close', () => sockets.delete(socket));
       await Promise.race([once(socket, 'connect').catch(() => undefined), pause(2_000)]);
       return socket;
     },
-    close: async () => {
-      clearInterval(forgetting);
+    close: () => {
       for (const socket of sockets) socket.destroy();
-      await rig.close();
-      wild.stop();
-      await honest.stop();
     },
   };
 }

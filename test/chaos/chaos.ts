@@ -5,10 +5,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { openDatabase } from '../../core/storage/database';
 import { quiet } from '../support/databases';
-import { MODEL, PRICE, type TestGateway } from '../support/gateway';
+import { MODEL, PRICE } from '../support/gateway';
 import { seeded } from '../support/random';
 import { until } from '../support/until';
-import { type Accounts, accountFor } from './account-for';
+import type { Accounts } from './account-for';
+import { accountAtRest, VERIFIED_WITHIN_MS, verifyAll } from './at-rest';
 import { FAULTS, pause, type World } from './faults';
 import { type Acknowledged, type Customer, startLoad } from './load';
 import { makeNode, type Node } from './nodes';
@@ -34,7 +35,6 @@ const MOST_QUIET_MS = 20_000;
 const CLOSELY = 4;
 /** After so many faults there is none for a while: with calls going on, nothing may be wrong with the ledger. */
 const FAULTS_UNTIL_VERIFIED = 8;
-const VERIFIED_WITHIN_MS = 180_000;
 const COLD_CUSTOMERS = 12;
 const HOT_CUSTOMERS = 4;
 /** Of the calls that were answered, while the money of customers that call much is taken in advance. */
@@ -111,13 +111,7 @@ async function prove(world: World, options: Options): Promise<number> {
   note('no more faults, no more calls: what is on its way arrives');
   const database = await openDatabase({ databaseUrl: world.postgres.url, dataFolder: '', log: quiet });
   try {
-    let accounts = await accountFor(database, load.acknowledged);
-    for (const deadline = Date.now() + 90_000; accounts.lost.length > 0 && Date.now() < deadline; ) {
-      await pause(2_000);
-      accounts = await accountFor(database, load.acknowledged);
-    }
-    const violations = await until('the ledger is verified', () => verifyAll(world.nodes), VERIFIED_WITHIN_MS);
-    accounts = await accountFor(database, load.acknowledged);
+    const { accounts, violations } = await accountAtRest(database, load.acknowledged, world.nodes);
     const isSound = report(options, counts, load.acknowledged, accounts, violations, verified);
     return isSound ? 0 : 1;
   } finally {
@@ -173,21 +167,6 @@ async function verifySound(nodes: readonly Node[]): Promise<boolean> {
   const violations = await verifyAll(nodes);
   if (violations !== undefined && violations.length > 0) throw new Error(JSON.stringify(violations));
   return violations !== undefined;
-}
-
-/** All pages of the verification that operators have; undefined while the ledger cannot be asked. */
-async function verifyAll(nodes: readonly Node[]): Promise<readonly object[] | undefined> {
-  const gateway: TestGateway | undefined = nodes.find((node) => node.current())?.current();
-  const items: object[] = [];
-  let cursor: string | null = null;
-  do {
-    const query: string = cursor === null ? '' : `?cursor=${cursor}`;
-    const answer = await gateway?.admin('GET', `/admin/v1/ledger/verify${query}`);
-    if (answer?.status !== 200) return undefined;
-    items.push(...answer.json.items);
-    cursor = answer.json.nextCursor;
-  } while (cursor !== null);
-  return items;
 }
 
 function report(

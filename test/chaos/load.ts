@@ -30,6 +30,8 @@ export interface LoadOptions {
   readonly random: Random;
   /** How many call at once. */
   readonly clients: number;
+  /** How long a client of a customer that calls much waits between two calls; not at all without it. */
+  readonly hotPauseMs?: number;
 }
 
 /** A busy machine is waited for. */
@@ -43,7 +45,7 @@ const COLD_PAUSE_MS = 60;
 const UNAVAILABLE_PAUSE_MS = 1_000;
 
 /** Customers that call, and top up now and then, until they are stopped. */
-export function startLoad({ nodes, customers, random, clients }: LoadOptions) {
+export function startLoad({ nodes, customers, random, clients, hotPauseMs = 0 }: LoadOptions) {
   const acknowledged: Acknowledged = { calls: new Map(), credits: new Map(), answers: new Map() };
   let stopped = false;
 
@@ -107,7 +109,10 @@ export function startLoad({ nodes, customers, random, clients }: LoadOptions) {
       let left = CALLS_OF_A_STAY;
       const caller = async () => {
         const connection = new Agent({ connections: 1 });
-        for (; left > 0 && !stopped; left -= 1) if (!(await attempt(node, customer, connection))) left = 0;
+        for (; left > 0 && !stopped; left -= 1) {
+          if (!(await attempt(node, customer, connection))) left = 0;
+          if (hotPauseMs > 0) await pause(hotPauseMs);
+        }
         await connection.destroy();
       };
       await Promise.all(Array.from({ length: CALLERS_OF_A_GROUP }, caller));
