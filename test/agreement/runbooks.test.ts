@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { textOf } from '../support/sources';
+
+interface Rules {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly alert: string; readonly annotations: Readonly<Record<string, string>> }[];
+  }[];
+}
+
+const FILE = 'docs/runbooks.md';
+const { groups } = parse(textOf('deploy/prometheus/alerts.yml')) as Rules;
+const alerts = groups.flatMap(({ rules }) => rules);
+const [, ...sections] = textOf(FILE).split(/^## /m);
+const operating = textOf('docs/operating.md');
+
+describe('the runbooks', () => {
+  it('have one section for each alert, in their order, to which its annotation leads', () => {
+    const titles = sections.map((section) => section.split('\n')[0]);
+    expect(titles).to.deep.equal(alerts.map(({ alert }) => alert));
+    for (const { alert, annotations } of alerts)
+      expect(annotations['runbook'], alert).to.equal(`${FILE}#${alert.toLowerCase()}`);
+  });
+
+  it('say what each alert means, where to look, what to do and when it is over', () => {
+    for (const section of sections) {
+      const parts = [...section.matchAll(/^- \*\*(\w+)\*\*: \S/gm)].map(([, part]) => part);
+      expect(parts, section).to.deep.equal(['Means', 'Look', 'Do', 'Over']);
+    }
+  });
+
+  it('name metrics and commands that exist', () => {
+    const inCode = [...textOf(FILE).matchAll(/`(metrics|tollgate) ([a-z_]+) ?([a-z]*)/g)];
+    const wrong = inCode.filter(([, program, first = '', verb = '']) => {
+      if (program === 'metrics')
+        return !first.startsWith('nodejs_') && !first.startsWith('process_') && !operating.includes(`| \`${first}`);
+      const row = new RegExp(`^\\| \`${first}\` .*$`, 'm').exec(operating)?.[0] ?? '';
+      return !row.includes(`\`${verb}\``);
+    });
+    expect(inCode).to.have.length.above(30);
+    expect(wrong.map(([found]) => found)).to.deep.equal([]);
+  });
+});
