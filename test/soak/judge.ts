@@ -1,0 +1,71 @@
+import { tableOf } from '../support/markdown-table';
+
+/** What is measured, and by how much its line may rise from the first judged sample to the last. */
+export const MEASURES = {
+  rssMiB: { title: 'RSS, MiB', mostGrowth: 64 },
+  heapMiB: { title: 'heap used, MiB', mostGrowth: 32 },
+  // An attack leaves up to 150 connections to upstreams, which close when they were idle for 30 s.
+  descriptors: { title: 'open descriptors', mostGrowth: 100 },
+  lagMs: { title: 'worst event loop lag, ms', mostGrowth: 100 },
+  outboxSeconds: { title: 'oldest outbox entry, s', mostGrowth: 5 },
+  series: { title: 'series of /metrics', mostGrowth: 50 },
+} as const;
+
+export type Measure = keyof typeof MEASURES;
+
+export interface Sample extends Readonly<Record<Measure, number>> {
+  readonly hours: number;
+  /** What answers told for calls more than one sample old, minus what these calls were charged. */
+  readonly driftUsd: number;
+}
+
+export interface Verdict {
+  readonly measure: Measure;
+  readonly slopePerHour: number;
+  /** How much the line rises over the samples it is drawn through. */
+  readonly growth: number;
+  readonly grows: boolean;
+}
+
+interface Point {
+  readonly hours: number;
+  readonly value: number;
+}
+
+/** Returns the slope of the line of least squares, per hour; 0 for points of one moment. */
+export function slopePerHour(points: readonly Point[]): number {
+  const mean = (of: (point: Point) => number) => points.reduce((sum, point) => sum + of(point), 0) / points.length;
+  const [hours, value] = [mean((point) => point.hours), mean((point) => point.value)];
+  const spread = points.reduce((sum, point) => sum + (point.hours - hours) ** 2, 0);
+  if (spread === 0) return 0;
+  return points.reduce((sum, point) => sum + (point.hours - hours) * (point.value - value), 0) / spread;
+}
+
+/** Judges each measure by the samples after the first fifth, in which the process warms up. */
+export function judge(samples: readonly Sample[]): readonly Verdict[] {
+  const judged = samples.slice(Math.floor(samples.length / 5));
+  const hours = (judged.at(-1)?.hours ?? 0) - (judged[0]?.hours ?? 0);
+  return (Object.keys(MEASURES) as Measure[]).map((measure) => {
+    const slope = slopePerHour(judged.map((sample) => ({ hours: sample.hours, value: sample[measure] })));
+    const growth = slope * hours;
+    return { measure, slopePerHour: slope, growth, grows: growth > MEASURES[measure].mostGrowth };
+  });
+}
+
+/** Returns a table of the samples at the start, a quarter, the half and the end, with each verdict. The drift ends at rest. */
+export function tableOfSoak(samples: readonly Sample[], verdicts: readonly Verdict[], restUsd: number): string {
+  const last = samples.length - 1;
+  const shown = [0, last / 4, last / 2, last].flatMap((at) => samples[Math.round(at)] ?? []);
+  const rounded = (value: number) => String(Math.round(value * 10) / 10);
+  const rows = verdicts.map(({ measure, slopePerHour: slope, growth, grows }) => {
+    const { title, mostGrowth } = MEASURES[measure];
+    const values = [...shown.map((sample) => sample[measure]), slope, growth].map(rounded);
+    return [title, ...values, String(mostGrowth), grows ? 'GROWS' : 'flat'];
+  });
+  const drifts = [...shown.slice(0, -1).map(({ driftUsd }) => driftUsd), restUsd].map((usd) => usd.toFixed(8));
+  return tableOf([
+    ['measure', 'start', 'quarter', 'half', 'end', 'slope per hour', 'growth', 'bound', 'verdict'],
+    ...rows,
+    ['drift of money, USD', ...drifts, '', '', '0', restUsd === 0 ? 'exact' : 'DIFFERS'],
+  ]);
+}
