@@ -103,6 +103,7 @@ export function looks(the: () => TestOperatorPage): void {
       await page.getByRole('button', { name: 'Disable second' }).waitFor();
       await tabTo(/^Disable\s*second$/);
       await keyboard.press('Enter');
+      await page.getByRole('dialog').locator('input:focus').waitFor();
       await keyboard.type('by hand');
       await tabTo(/^Disable$/);
       await keyboard.press('Enter');
