@@ -150,6 +150,9 @@ describe('the ledger behind sentinels', () => {
     const prefix = accountPrefix(payer.accountId);
     const states = await Promise.all(told.map((rid) => there.hget(`${prefix}r:${rid}`, 'state')));
     assert.deepEqual(new Set(states), new Set(['settled']));
+    // A report counts as taken only when a replica has it.
+    const another = await startRedis(['--replicaof', '127.0.0.1', String(replica.port)]);
+    closings.push(() => another.stop());
     const spent = await until('all that was told is charged', async () => {
       const { spentE8 = 0n } = (await inAdvance.readKey(usedMuch)) ?? {};
       return spentE8 >= toldInAdvance ? Number(spentE8) : undefined;
