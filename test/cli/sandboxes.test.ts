@@ -137,7 +137,7 @@ describe('tollgate sandboxes', function () {
     assert.match((await tollgate(['orphans', '--limit', '0'])).notes, /limit: .*\(INVALID_FIELD\)/);
     const refused = await tollgate(['list'], { adminToken: 'another' });
     assert.equal(refused.status, 1);
-    assert.match(refused.notes, /refused the admin token of TOLLGATE_TOKEN\. Set TOLLGATE_TOKEN/);
+    assert.match(refused.notes, /refused the operator token of TOLLGATE_TOKEN: .* Set TOLLGATE_TOKEN/);
     const away = await tollgate(['orphans'], { adminUrl: `http://127.0.0.1:${await freePort()}` });
     assert.equal(away.status, 1);
     assert.match(away.notes, /Cannot reach .* Start the gateway there \(npm start\), or set TOLLGATE_URL/);
