@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { ConsoleWindow, TestConsole } from '../support/console-page';
-import { findingsOf, showPage } from '../support/console-page';
+import { showPage, type TestConsole } from '../support/console-page';
 import { createSandbox, creation, terminate } from '../support/sandboxes';
+import { looksOf, type Shown } from './looks-of';
 
 const WIDTHS = [360, 1_024, 1_680];
 
@@ -20,7 +20,7 @@ export function pages(the: () => TestConsole): void {
     });
 
     /** The page, and what one does to see the rest of it. */
-    const all = (): readonly (readonly [string, ((page: ConsoleWindow['page']) => Promise<void>)?])[] => [
+    const all = (): readonly Shown[] => [
       ['/console'],
       ['/console/usage'],
       ['/console/usage', async (page) => page.locator('tr.opens a').first().click()],
@@ -32,40 +32,10 @@ export function pages(the: () => TestConsole): void {
       ['/console/nowhere'],
     ];
 
-    // Only colours differ.
-    for (const [colorScheme, rules] of [
-      ['light', undefined],
-      ['dark', ['color-contrast', 'link-in-text-block']],
-    ] as const) {
-      it(`is usable by everybody in the ${colorScheme} theme, and breaks no rule of its own`, async () => {
-        await using window = await the().signIn('/console', { colorScheme });
-        for (const [path, open] of all()) {
-          await showPage(window.page, path);
-          await open?.(window.page);
-          expect(await findingsOf(window.page, rules), path).to.deep.equal([]);
-        }
-        expect(window.complaints).to.deep.equal([]);
-      }).timeout(60_000);
-    }
+    looksOf({ the, home: '/console', widths: WIDTHS, all });
 
-    it('the sign-in too', async () => {
-      await using window = await the().openWindow();
-      await window.page.goto('/console');
-      await window.page.getByRole('button', { name: 'Sign in' }).waitFor();
-      expect(await findingsOf(window.page)).to.deep.equal([]);
-      expect(window.complaints).to.deep.equal([]);
-    });
-
-    it('fits from a phone to a wide screen', async () => {
+    it('has sheets that fit on a phone', async () => {
       await using window = await the().signIn('/console');
-      for (const path of new Set(all().map(([each]) => each))) {
-        await showPage(window.page, path);
-        for (const width of WIDTHS) {
-          await window.page.setViewportSize({ width, height: 800 });
-          const wider = await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
-          expect(wider, `${path} at ${width}`).to.be.at.most(0);
-        }
-      }
       await window.page.setViewportSize({ width: WIDTHS[0] ?? 0, height: 800 });
       await showPage(window.page, '/console/usage');
       for (const name of [/^Range/, /^Model/, /^Status/, /^Columns/]) {

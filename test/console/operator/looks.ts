@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ConsoleWindow } from '../../support/console-page';
-import { findingsOf, showPage } from '../../support/console-page';
 import type { TestOperatorPage } from '../../support/operator-page';
+import { looksOf, type Shown } from '../looks-of';
 
 const WIDTHS = [390, 820, 1_440];
 
@@ -19,7 +19,7 @@ export function looks(the: () => TestOperatorPage): void {
       page.getByRole('button', { name }).first().click();
 
     /** The page, and what one does to see the rest of it. */
-    const all = (): readonly (readonly [string, ((page: ConsoleWindow['page']) => Promise<void>)?])[] => [
+    const all = (): readonly Shown[] => [
       ['/operator'],
       ['/operator/upstreams'],
       ['/operator/upstreams?upstream=first'],
@@ -42,40 +42,7 @@ export function looks(the: () => TestOperatorPage): void {
       ['/operator/nowhere'],
     ];
 
-    // Only colours differ.
-    for (const [colorScheme, rules] of [
-      ['light', undefined],
-      ['dark', ['color-contrast', 'link-in-text-block']],
-    ] as const) {
-      it(`is usable by everybody in the ${colorScheme} theme, and breaks no rule of its own`, async () => {
-        await using window = await the().signIn('/operator', { colorScheme });
-        for (const [path, open] of all()) {
-          await showPage(window.page, path);
-          await open?.(window.page);
-          expect(await findingsOf(window.page, rules), path).to.deep.equal([]);
-        }
-        expect(window.complaints).to.deep.equal([]);
-      }).timeout(90_000);
-    }
-
-    it('the sign-in too', async () => {
-      await using window = await the().openWindow();
-      await window.page.goto('/operator');
-      await window.page.getByRole('button', { name: 'Sign in' }).waitFor();
-      expect(await findingsOf(window.page)).to.deep.equal([]);
-    });
-
-    it('fits from a phone to a wide screen', async () => {
-      await using window = await the().signIn('/operator');
-      for (const path of new Set(all().map(([each]) => each))) {
-        await showPage(window.page, path);
-        for (const width of WIDTHS) {
-          await window.page.setViewportSize({ width, height: 800 });
-          const wider = await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
-          expect(wider, `${path} at ${width}`).to.be.at.most(0);
-        }
-      }
-    }).timeout(60_000);
+    looksOf({ the, home: '/operator', widths: WIDTHS, all });
 
     it('works with the keyboard alone: an upstream is found, disabled and enabled', async () => {
       await using window = await the().openWindow();
