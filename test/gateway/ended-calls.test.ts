@@ -61,11 +61,12 @@ describe('A call that has ended', function () {
   const lineOf = (requestId: unknown, message = 'call') =>
     until(`the line of ${requestId}`, () => linesOf(gateway, message).find((line) => line['requestId'] === requestId));
 
-  /** Runs calls and returns how much each sample has grown. */
+  /** Runs calls and returns how much each sample has grown. The gateway reads an upstream for 10 s after its client has left. */
   async function grown(work: () => Promise<unknown>): Promise<(name: string) => number> {
     const before = await readMetrics(gateway);
     await work();
-    await until('no call is open', async () => (await readMetrics(gateway)).get('tollgate_calls_in_flight') === 0);
+    const noCall = async () => (await readMetrics(gateway)).get('tollgate_calls_in_flight') === 0;
+    await until('no call is open', noCall, 20_000);
     const after = await readMetrics(gateway);
     return (name) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
   }
