@@ -58,12 +58,12 @@ export function openDecoder(encoding: BodyEncoding, maxBytes: number): BodyDecod
   }
 }
 
-/** Returns how many decoded bytes so many received ones may become. */
+/** Returns the most decoded bytes that this number of received bytes may give. */
 function mostDecodedBytes(receivedBytes: number): number {
   return Math.max(FREE_DECODED_BYTES, MOST_RATIO * receivedBytes);
 }
 
-/** Checks how much a body has become. @throws BODY_TOO_LARGE */
+/** Checks the decoded size of a body. @throws BODY_TOO_LARGE */
 export function checkExpansion(receivedBytes: number, decodedBytes: number): void {
   if (decodedBytes > mostDecodedBytes(receivedBytes))
     throw fail('BODY_TOO_LARGE', {

@@ -7,7 +7,7 @@ import { closeAfter, isAnswered, isClosing } from './lingering-close';
 
 /**
  * What Node refuses before there is a request to answer gets our envelope too: broken framing, heads that are too large or
- * do not come in time, expectations nobody meets.
+ * do not come in time, expectations that are not met.
  */
 export function answerBrokenRequests(server: Server): void {
   server.on('clientError', refuse);

@@ -3,7 +3,7 @@ import { fail } from '../errors';
 /** Bodies up to this size are not counted: most are that small, and the limit of connections bounds them. */
 export const SMALL_BODY_BYTES = 65_536;
 
-/** Whose memory a body takes, and when it is given back. */
+/** The account whose memory a body takes, and when that is given back. */
 export interface BodyOwner {
   /** Undefined for the operator. */
   readonly accountId?: string;

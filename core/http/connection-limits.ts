@@ -26,7 +26,7 @@ const TOLD_EVERY_MS = 60_000;
 export function limitConnections(
   server: Server,
   limits: ConnectionLimits,
-  // They bring the connections of many clients.
+  // Proxies bring the connections of many clients.
   { isProxy }: Pick<Proxies, 'isProxy'>,
   log: Logger,
 ): void {

@@ -38,7 +38,7 @@ export function newRequestId(): string {
   return `req_${takeRandom(12).toString('hex')}`;
 }
 
-/** The headers every answer carries that the platform can be asked about later. */
+/** Sets the request id, by which support finds the call later, on an answer. */
 export function setRequestId(response: ServerResponse, id: string): void {
   response.setHeader('x-svc-request-id', id);
   response.setHeader('request-id', id);
@@ -135,7 +135,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** So many problems of one body are told. */
+/** The most problems of one body that an error lists. */
 const MOST_PROBLEMS = 10;
 /** A name in a body may be as long as the body. */
 const LONGEST_PARAM = 200;

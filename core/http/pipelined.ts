@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /**
- * A response that waits behind another of its connection (HTTP pipelining) is told by nobody when the connection closes: Node
- * emits `close` only on the one that has the socket. Calls, holds and the drain wait for that event, so it is given here.
+ * A response that waits behind another of its connection (HTTP pipelining) does not learn that the connection closes: Node emits
+ * `close` only on the one that has the socket. Calls, holds and the drain wait for that event, so it is given here.
  */
 export function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
   if (response.socket !== null) return;

@@ -6,7 +6,7 @@ import type { PageRequest } from '../storage/page';
 export type Reader<T> = ((text: string) => T) & {
   /** JSON Schema of the text, for the OpenAPI document; any text unless given. */
   readonly schema?: Schema;
-  /** Said in the document; who cannot do without refuses in words of their own. */
+  /** Marks the parameter as required in OpenAPI. The handler itself must reject a request without it. */
   readonly isRequired?: true;
 };
 

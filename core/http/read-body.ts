@@ -27,13 +27,13 @@ export interface BodyLook {
 export interface BodyReading {
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
-  /** Absent for a body that is read as it comes. */
+  /** Absent for a body that is not decoded. */
   readonly encoding?: BodyEncoding | undefined;
-  /** Absent for bytes that mean nothing here. */
+  /** Absent for bytes that are not checked. */
   readonly look?: BodyLook | undefined;
   /** Called once, before more than `SMALL_BODY_BYTES` are read; what it throws refuses the body. */
   readonly beforeLarge?: () => Promise<void>;
-  /** Tells that nobody waits for the body any more, where more than the request can tell so. */
+  /** Tells that the client has left, where the request alone does not tell it. */
   readonly call?: { readonly hasLeft: boolean; onLeave(listener: () => void): () => void };
 }
 
@@ -43,7 +43,7 @@ export function ownLimits(maxBytes: number): BodyLimits {
 }
 
 /**
- * How much is looked through before other calls have their turn. A fast client's body can be read 2 MB at a stretch, which
+ * How many bytes are checked before other calls have their turn. A fast client's body can be read 2 MB at a stretch, which
  * for the most laborious JSON would take 50 ms.
  */
 const BYTES_PER_TURN = 524_288;
@@ -80,7 +80,7 @@ export function announcedBytes({ headers }: IncomingMessage): number {
 
 /**
  * Reads a request's body. It is looked through as it arrives, so that it is refused at the first byte that is wrong or too
- * much. The rest is then left in the request for whoever sends the refusal.
+ * much. The rest then stays in the request, for the code that sends the refusal.
  */
 export async function readBody(request: IncomingMessage, reading: BodyReading): Promise<readonly Buffer[]> {
   const announced = announcedBytes(request);
@@ -235,7 +235,7 @@ function awaitBody(
       pace.stop();
       stopListening?.();
       request.off('data', onArrival).off('end', onArrived).off('error', onClose).off('close', onClose);
-      // A reset that comes later is nobody's business here, and must not end the process.
+      // A later reset of the connection does not matter here, and must not end the process.
       request.on('error', ignore);
       decoder?.off('data', onDecoded).off('end', onDecodedAll).off('error', onBroken).on('error', ignore).destroy();
     }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { fail, type GatewayError } from '../errors';
 
-/** Fields that decide who is asking for what: they are never for one connection only. */
+/** Headers that identify the caller and the request. `Connection` must not declare them to be hop-by-hop. */
 const FOR_ALL_HOPS: ReadonlySet<string> = new Set([
   'host',
   'authorization',
@@ -36,7 +36,7 @@ export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): Gateway
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return wrong('host', 'expected one Host header');
   if (authorizations > 1) return wrong('authorization', 'expected one Authorization header');
   if (encodings > 1) return wrong('transfer-encoding', 'expected it once');
-  // HTTP/1.0 knows no chunks: whoever stands between would take them for the body, or for the next request.
+  // HTTP/1.0 knows no chunks: a proxy in between would take them for the body, or for the next request.
   if (encodings > 0 && httpVersion === '1.0') return wrong('transfer-encoding', 'expected none in HTTP/1.0');
   return undefined;
 }

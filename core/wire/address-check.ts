@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Nothing public is dialled outside 2000::/3, so deprecated forms such as `::127.0.0.1` need no rule of their own. */
+/** The gateway dials public IPv6 addresses in 2000::/3 only, so deprecated forms such as `::127.0.0.1` need no rule of their own. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** A DNS64 resolver answers with this prefix and the IPv4 address of the host, which is what is judged. */
+/** A DNS64 resolver puts this prefix before the IPv4 address of the host. The check looks at that IPv4 address. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/** Public by its number, and yet a cloud's host agent that hands out secrets. */
+/** These addresses are in a public range, but a cloud's host agent answers there and hands out secrets. */
 const HOST_AGENTS: ReadonlySet<string> = new Set(['168.63.129.16']);
 
 /** Why an IP address is not public (the name of its range), or undefined when it is. */

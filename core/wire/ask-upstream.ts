@@ -14,18 +14,18 @@ import {
 import { Exchange } from './exchange';
 import { signedHeaders } from './signed-headers';
 
-/** What of a call goes to an upstream. */
+/** The parts of a call that go to an upstream. */
 export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly body: RequestBody;
   /** Changes that hold at every upstream; `members` has them already. */
   readonly edits?: readonly BodyEdit[];
-  /** The answer has begun elsewhere and is to be gone on with. */
+  /** The beginning of the answer, which another upstream gave and this one continues. */
   readonly beginning?: AnswerBeginning;
   /** Tools of the body whose limit depends on the model. */
   readonly reading?: Pick<Reading, 'toolUses'>;
   /** Parts of the body with signatures that only an upstream of another dialect takes. */
   readonly sealed?: readonly ItemPlace[] | undefined;
-  /** Where and how the body goes as it is: an adapter with a dialect of its own has written it. */
+  /** The finished request, which an adapter with a dialect of its own has written. */
   readonly prepared?: UpstreamRequest;
 }
 
@@ -35,8 +35,8 @@ const ONE_BUFFER_BYTES = 64 * 1024;
 type Asked = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
- * Asks a candidate once, in its adapter's dialect and with the platform's credential; later where the adapter signs. `reset`: on a
- * connection of its own.
+ * Asks a candidate once, in its adapter's dialect and with the platform's credential. Returns a promise where the adapter signs.
+ * `reset` asks on a connection of its own.
  */
 export function askUpstream(
   candidate: Asked,
@@ -61,13 +61,13 @@ export function askUpstream(
   return signed instanceof Promise ? signed.then(dispatch) : dispatch(signed);
 }
 
-/** What goes to an upstream, whatever carries it. */
+/** What goes to an upstream, over HTTP or a WebSocket. */
 export interface Outgoing extends EditedBody {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A call in the dialect of a candidate's adapter, without a credential. `further` are edits of the way it goes. */
+/** A call in the dialect of a candidate's adapter, without a credential. `further` are edits that the transport needs. */
 export function outgoing(
   { upstream, model, adapter }: Asked,
   request: UpstreamCall,
@@ -88,13 +88,13 @@ export function outgoing(
   };
 }
 
-/** What this upstream needs otherwise inside of members. */
+/** Returns the changes inside members that this upstream needs. */
 function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntry): readonly Splice[] | undefined {
   const limits = limitsOf(reading?.toolUses, model);
   return sealed === undefined ? limits : [...(limits ?? []), ...planItemCuts(body.chunks, sealed)];
 }
 
-/** The limits of tools that the call does not limit. Tools that share one get the smallest. */
+/** Returns the limits of tools that the call does not limit. Tools that share a limit get the smallest. */
 function limitsOf(toolUses: Reading['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
   if (toolUses === undefined) return undefined;
   const usesAt = new Map<LimitPlace, number>();

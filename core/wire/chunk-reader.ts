@@ -6,18 +6,18 @@ export interface Over {
   readonly toMs: number;
 }
 
-/** Reads a body piece by piece, one reader after the other: who waits for the next piece can leave it for somebody else. */
+/** Reads a body piece by piece, one reader after the other: a reader that waits for the next piece can leave it to another. */
 export interface ChunkReader {
-  /** There is a piece, the end or a failure, and nobody has to wait. */
+  /** A piece, the end or a failure is there: `take` may be called. */
   readonly isReady: boolean;
-  /** Resolves when it is. Never rejects. */
+  /** Resolves when `isReady` is true. Never rejects. */
   ready(): Promise<void>;
   /**
    * The next piece once it is ready; undefined at the end.
    * @throws when the body broke off.
    */
   take(): Buffer | undefined;
-  /** Reads no further: whoever sends is told to stop. */
+  /** Reads no further, and tells the sender to stop. */
   cancel(): void;
   /** When the sender ended or broke off the body: earlier than `take` tells, where pieces wait. Undefined before. */
   readonly over?: Over | undefined;
@@ -31,7 +31,7 @@ export const NO_CHUNKS: ChunkReader = {
   cancel: () => undefined,
 };
 
-/** The pieces to the end; who stops early tells the sender to stop. */
+/** Yields the pieces to the end. A caller that stops early tells the sender to stop. */
 export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   try {
     for (;;) {
@@ -51,7 +51,7 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * A whole body, without the generator's promises: every call that is not streamed comes by.
+ * A whole body, without the promises of a generator, because every unstreamed call is read here.
  * @param look is given each piece as it arrives
  * @throws when it broke off; BodyTooLong when it has more than `atMost` bytes
  */
@@ -77,7 +77,7 @@ export async function readAll(
   return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);
 }
 
-/** What `take` throws of somebody who did not wait: nothing may look like the end of a body. */
+/** Returns what `take` throws when no piece is ready. It must not look like the end of a body. */
 export function notReady(): Error {
   return new Error('a piece was taken before there was one');
 }
@@ -95,7 +95,7 @@ export class StreamChunks implements ChunkReader {
     private readonly source?: Pick<ChunkReader, 'over'>,
   ) {
     this.#stream = stream;
-    // It may fail before anybody reads; `take` gives the failure then.
+    // The stream may fail before it is read; `take` throws the failure then.
     stream.on('error', () => undefined);
     this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   }

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
  * `connect_failed`: no connection was made (DNS, TCP, TLS, refused address); nothing was sent.
  * `timeout`: connecting, the response's head or the next byte took too long.
  * `reset`: the connection broke, or what came over it was not HTTP.
- * `cancelled`: we gave up ourselves.
+ * `cancelled`: the gateway gave up.
  */
 export type DialFailure = 'connect_failed' | 'timeout' | 'reset' | 'cancelled';
 

@@ -25,7 +25,7 @@ export interface Egress {
   fresh(upstream: Destination): Dispatcher;
   /** Dials for what is no HTTP request: the same checks and bounds, no pool. */
   connector(upstream: Destination): buildConnector.connector;
-  /** Nobody asks for this upstream any more: its pool finishes what it has, and closes. */
+  /** Retires the pool of an upstream that is not configured any more: it finishes its requests, then closes. */
   retire(name: string): void;
   /** Takes no more requests, waits for those that run, closes every connection. */
   close(): Promise<void>;

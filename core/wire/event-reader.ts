@@ -53,7 +53,7 @@ export class EventReader {
     return events;
   }
 
-  /** Adds the events at the beginning of a piece that only say more. Returns where the first other one begins. */
+  /** Adds the events at the beginning of a piece that only continue the text. Returns where the first other one begins. */
   #recognise(chunk: Buffer, events: NotedEvent[]): number {
     const shape = this.#shape;
     if (shape === undefined || !this.#splitter.isBetweenEvents) return 0;
@@ -88,8 +88,8 @@ export class EventReader {
   }
 
   /**
-   * What the upstream's event means goes with the first of the client's, and an error with the last, which tells it: nothing is relayed
-   * behind it. The usage is final where the client is told of it.
+   * The meaning of the upstream's event goes with the first of the client's events. An error goes with the last one, because
+   * nothing is relayed behind an error. The usage is final where the client is told of it.
    */
   #translated(translation: Translation, frame: SseFrame): NotedEvent[] {
     const { note: noted, written } = translation.event(frame);
@@ -105,7 +105,7 @@ export class EventReader {
   }
 }
 
-/** So many events in a row are looked at for a shape: a stream that has none is not searched to its end. */
+/** The reader searches this many events in a row for a shape. It does not search a stream without one to the end. */
 const MOST_SEARCHES = 16;
 
 const NO_BYTES = Buffer.alloc(0);

@@ -18,8 +18,8 @@ const LONGEST_BYTES = 16 * 1_024;
 type Gap = 'said' | 'text' | 'number';
 
 /**
- * The bytes of an event that only says more, with gaps for what changes from one such event to the next. An event that has the same
- * bytes around its gaps means the same, and need not be parsed: most events of a stream are such.
+ * The bytes of an event that only continues the text, with gaps for what changes from one such event to the next. An event with
+ * the same bytes around its gaps means the same and need not be parsed. Most events of a stream are like that.
  */
 export class EventShape {
   private constructor(

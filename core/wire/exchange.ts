@@ -38,7 +38,7 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
     else this.#noteInterim(controller);
   }
 
-  /** Interim answers (1xx) are not the answer; an upstream that sends nothing else would take all of the CPU meanwhile. */
+  /** Interim answers (1xx) are not the answer; an upstream that sends nothing else would take all of the CPU. */
   #noteInterim(controller: Dispatcher.DispatchController): void {
     this.#interimAnswers += 1;
     if (this.#interimAnswers > MOST_INTERIM_ANSWERS) controller.abort(new TooManyInterimAnswers());
@@ -79,13 +79,13 @@ class TooManyInterimAnswers extends Error {
   override readonly message = `the upstream sent more than ${MOST_INTERIM_ANSWERS} interim answers (1xx)`;
 }
 
-/** The answer's bytes as they mean: decoded, when an upstream compresses although it was asked not to. */
+/** Returns the answer's bytes. It decodes them if the upstream has compressed them against the request. */
 export function decodedChunks(exchange: UpstreamExchange, { status, headers }: ExchangeHead): ChunkReader {
   const decoder = decoderOf(headers['content-encoding']);
   if (decoder === undefined || status === 204 || status === 304 || headers['content-length'] === '0') return exchange;
   const source = Readable.from(bytesOf(exchange), { objectMode: false });
   source.once('error', (error) => decoder.destroy(error));
-  // A decoder that was given up, or that failed, takes nothing more: `pipe` only lets go of the source.
+  // If the decoder fails or is abandoned, `pipe` only detaches the source. The exchange is cancelled here.
   decoder.once('close', () => exchange.cancel());
   return new StreamChunks(source.pipe(decoder), exchange);
 }

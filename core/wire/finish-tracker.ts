@@ -13,11 +13,11 @@ export class FinishTracker {
     this.#choices = choices;
   }
 
-  /** True from the event on that ends the last choice. */
+  /** Returns true from the event that ends the last choice. */
   note(event: EventNote): boolean {
     if (this.#isWhole) return true;
-    // The protocol's own end stands for stop reasons that were not given; so do the counts behind the choices, when an
-    // upstream that ignores `n` gives fewer of them.
+    // The protocol's own end replaces stop reasons that are missing. So do the counts behind the choices, because an upstream
+    // that ignores `n` gives fewer choices.
     if (event.done === true) this.#isWhole = true;
     if (event.finalUsage === true && event.finish !== true && this.#finished.size > 0) this.#isWhole = true;
     if (event.finish !== true) return this.#isWhole;

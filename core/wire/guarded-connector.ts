@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { privateRange } from './address-check';
 
-/** All addresses of a host. One question per connection: a second one could be answered differently. */
+/** Resolves all addresses of a host, once per connection: a second lookup could give others. */
 export type Resolve = (
   host: string,
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,

@@ -48,7 +48,7 @@ export class InnerConnection extends InnerEnd {
     super();
   }
 
-  /** The client's. */
+  /** The address of the client. */
   get remoteAddress(): string | undefined {
     return this.carrier.remoteAddress;
   }
@@ -62,12 +62,12 @@ export function connectTo(server: InnerConnection): Duplex {
   return client;
 }
 
-/** Where the upstream of a call is asked that came over a WebSocket; undefined for any other call. */
+/** Returns the upstream's side of the WebSocket that a call came over; undefined for any other call. */
 export function upstreamSocketOf({ socket }: Pick<IncomingMessage, 'socket'>): UpstreamSocket | undefined {
   return socket instanceof InnerConnection ? (socket as InnerConnection).upstreamSocket : undefined;
 }
 
-/** The connection that really goes to the client. */
+/** Returns the connection that goes to the client itself. */
 export function clientSocketOf({ socket }: Pick<ServerResponse, 'socket'>): Socket | null {
   return socket instanceof InnerConnection ? (socket as InnerConnection).carrier : socket;
 }

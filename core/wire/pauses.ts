@@ -10,7 +10,7 @@ const BACKLOG_MS = 5_000;
 export class Pauses {
   #beganMs: number | undefined;
   #longBeganMs: number | undefined;
-  /** For how long was read since that pause. */
+  /** How long the reader has read since that pause. */
   #readMs = 0;
   #resumedMs = 0;
 

@@ -6,7 +6,7 @@ import { TopLevelMembers } from './json-members';
 /** Larger answers are not parsed as a whole. Their text is not known then. */
 export const PARSED_AT_MOST_BYTES = 1024 * 1024;
 
-/** What of a large answer is looked at, beside what the items of its `output` are. */
+/** The members of a large answer that are read, beside the kinds of the items of its `output`. */
 const MEMBERS = ['type', 'status', 'model', 'service_tier', 'usage', 'error', 'id', 'container'];
 
 /**

@@ -36,7 +36,7 @@ export function shownCredential(
   return value === '' ? {} : adapter.authorize(value, adapterSettings);
 }
 
-/** A credential that is fetched was never there. Nothing was sent. */
+/** The credential could not be fetched, so nothing was sent. */
 class NoCredential extends Error {
   override readonly name = 'NoCredential';
   readonly code = 'NO_CREDENTIAL';

@@ -30,7 +30,7 @@ export class SocketExchange extends UpstreamExchange {
 
   send(frame: Buffer): void {
     if (this.isOver) return;
-    // What cannot be sent is told by the socket itself.
+    // The socket itself reports a frame that it cannot send.
     this.#socket.send(frame, { binary: false }, () => undefined);
     this.isRequestSent = true;
   }
@@ -48,7 +48,7 @@ export class SocketExchange extends UpstreamExchange {
     if (type !== undefined && LAST_EVENTS.has(type)) this.end();
   }
 
-  /** The upstream answers the handshake over HTTP. A success is none, because no socket came of it. */
+  /** The upstream answers the handshake over HTTP. A status of success is a failure too, because no socket was opened. */
   noteRefusal(answer: IncomingMessage): void {
     const { statusCode: status = 0, headers } = answer;
     if (status < 300) return void this.#breakOff(new SocketLost('the upstream answered without a WebSocket'));
@@ -112,7 +112,7 @@ export class SocketExchange extends UpstreamExchange {
   #watchIdle(): void {
     if (this.#idle !== undefined) return void this.#idle.refresh();
     this.#idle = setTimeout(() => {
-      // Who is slow is the client.
+      // The client is slow, not the upstream.
       if (this.isPaused) this.#idle?.refresh();
       else this.#breakOff(new SilentUpstream());
     }, this.#idleMs);

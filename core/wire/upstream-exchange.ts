@@ -82,7 +82,7 @@ export abstract class UpstreamExchange implements ChunkReader {
     return this.#waiting.length > 0 || this.isOver;
   }
 
-  /** Nothing more comes. */
+  /** No more bytes come. */
   get isOver(): boolean {
     return this.#ended || this.#failure !== undefined;
   }
@@ -138,7 +138,7 @@ export abstract class UpstreamExchange implements ChunkReader {
   }
 }
 
-/** Why an exchange ended: we wanted no more of it. */
+/** Why an exchange ended: the gateway cancelled it. */
 class ExchangeCancelled extends Error {
   override readonly name = 'AbortError';
   override readonly message = 'the exchange was cancelled';
