@@ -42,7 +42,7 @@ import { AllowanceLedger } from './core/ledger/allowances/allowance-ledger';
 import { startGuardian } from './core/ledger/guardian';
 import { leaseTimes } from './core/ledger/lease-times';
 import { startLeases } from './core/ledger/leases';
-import { openDrainer, openLedger, refuseHalfOfTheStores } from './core/ledger/open-ledger';
+import { openLedger, openShipper, refuseHalfOfTheStores } from './core/ledger/open-ledger';
 import { startOutboxWatch } from './core/ledger/outbox/outbox-watch';
 import { ensureReady } from './core/ledger/recovery';
 import { createSettler } from './core/ledger/settler';
@@ -157,24 +157,24 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
   await ensureReady({ ledger: shared, database, log });
   keep(startGuardian({ ledger: shared, database, log }));
   const folder = await openSpoolFolder(join(dataFolder, 'spool'));
-  const drainer = openDrainer({ ledger: shared, database, log, onWritten: (rids) => spool.written(rids) }, env);
+  const shipper = openShipper({ ledger: shared, database, log, onWritten: (rids) => spool.written(rids) }, env);
   const times = leaseTimes(system.ledger.leaseSeconds);
   const has = (generation: string): boolean => taken?.has(generation) === true;
   const allowances = store && { store, has };
-  const spool: Spool = keep(openSpool({ ledger: shared, allowances, database, drainer, log, times, folder }));
+  const spool: Spool = keep(openSpool({ ledger: shared, allowances, database, shipper, log, times, folder }));
   // It ends before the spool, which drops what its last entries have closed.
-  keep(drainer);
+  keep(shipper);
   const taken =
     store && system.ledger.allowances
-      ? keep(new AllowanceLedger({ inner: store, spool, log, nudge: (accountId) => drainer.nudge(accountId) }))
+      ? keep(new AllowanceLedger({ inner: store, spool, log, nudge: (accountId) => shipper.nudge(accountId) }))
       : undefined;
   const ledger = taken ?? shared;
-  const outbox = keep(startOutboxWatch({ ledger, drainer, log }));
+  const outbox = keep(startOutboxWatch({ ledger, shipper, log }));
   const freezeAboveE8 = parseUsd(system.excess.freezeAboveUsd.toFixed(8));
   keep(startSweeper({ ledger, database, log, freezeAboveE8 }));
   keep(startUsageRollUp({ database, log }));
   const leases = keep(startLeases({ ledger, log, times }));
-  const settler = keep(createSettler({ ledger, drainer, log, spool, giveUpAfterMs: times.giveUpAfterMs }));
+  const settler = keep(createSettler({ ledger, shipper, log, spool, giveUpAfterMs: times.giveUpAfterMs }));
   return { ledger, redis, outbox, leases, settler };
 }
 

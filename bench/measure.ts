@@ -34,7 +34,7 @@ export function resetPeak(roots: readonly number[]): void {
 }
 
 /**
- * Waits until the processes have nothing left to do, for example until usage records are drained, so that one subject's
+ * Waits until the processes have nothing left to do, for example until usage records are shipped, so that one subject's
  * rest is neither left out of its CPU time nor a burden on the next.
  */
 export async function quiet(roots: readonly number[], atMostMs = 15_000): Promise<boolean> {

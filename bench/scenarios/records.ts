@@ -4,7 +4,7 @@ import { newId, timeOfId } from '../../core/ids';
 import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
 import type { OutboxEntry } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
-import { drainShards } from '../../core/ledger/outbox/drain';
+import { shipShards } from '../../core/ledger/outbox/ship';
 import { migrate, openPostgres } from '../../core/storage/database';
 import { quiet as silent } from '../../test/support/databases';
 import { cpuSeconds, quiet } from '../measure';
@@ -24,13 +24,13 @@ const SUBJECTS: Readonly<Record<string, number>> = { [ENTRIES]: 1, [REPORTS]: CA
 /** What it takes to write ended calls to Postgres: entries, usage records and attempts, without Redis. */
 export const records: Scenario = {
   name: 'records',
-  summary: 'CPU of Postgres and of the drainer for each call whose entry and record they write',
+  summary: 'CPU of Postgres and of the shipper for each call whose entry and record they write',
   includes: () => false,
   defaults: { rounds: 5, calls: 25_600 },
   layout: () => ({
     columns: [
       { key: 'postgresMicros', title: 'Postgres µs/call', digits: 1 },
-      { key: 'drainerMicros', title: 'drainer µs/call', digits: 1 },
+      { key: 'shipperMicros', title: 'shipper µs/call', digits: 1 },
       { key: 'diskBytes', title: 'bytes on disk/call', digits: 0 },
       { key: 'logBytes', title: 'WAL bytes/call', digits: 0 },
     ],
@@ -62,16 +62,16 @@ export const records: Scenario = {
       rig.signal.throwIfAborted();
       const before = {
         postgres: cpuSeconds([postgres.pid]),
-        drainer: process.cpuUsage(),
+        shipper: process.cpuUsage(),
         ...(await bytesOf(database)),
       };
-      for (const entries of batches) await drainShards({ ledger: new LedgerOf(entries), database, log: silent }, [0]);
-      const { user, system } = process.cpuUsage(before.drainer);
+      for (const entries of batches) await shipShards({ ledger: new LedgerOf(entries), database, log: silent }, [0]);
+      const { user, system } = process.cpuUsage(before.shipper);
       const done = batches.length * CALLS_OF_BATCH;
       const bytes = await bytesOf(database);
       return {
         postgresMicros: ((cpuSeconds([postgres.pid]) - before.postgres) / done) * 1e6,
-        drainerMicros: (user + system) / done,
+        shipperMicros: (user + system) / done,
         diskBytes: (bytes.disk - before.disk) / done,
         logBytes: (bytes.log - before.log) / done,
       };

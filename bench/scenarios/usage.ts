@@ -89,7 +89,7 @@ export const usage: Scenario = {
       `${records} records in several partitions, 6 of 10 of the account that asks; see bench/usage-records.ts.`,
       'MiB more: highest resident memory of the gateway during the export less that before it.',
       `${FOUND}: from the last byte of its answer until GET /v1/usage/{requestId} has it, with ${connections} other connections calling without a pause.`,
-      'Postgres µs/row: CPU of the database for batches of 4,096 as the drainer writes them, into tables of their own, and for adding them up afterwards.',
+      'Postgres µs/row: CPU of the database for batches of 4,096 as the shipper writes them, into tables of their own, and for adding them up afterwards.',
     ],
   }),
   run: async (rig, _subjects, { rounds, records, pages, seconds, connections }) => {

@@ -1,7 +1,7 @@
 import { Gauge } from 'prom-client';
 import { type Loop, startLoop } from '../loop';
 import { metrics } from '../metrics';
-import type { DrainOptions } from './outbox/drain';
+import type { ShipOptions } from './outbox/ship';
 import { recover } from './recovery';
 
 const LOOK_EVERY_MS = 1_000;
@@ -14,7 +14,7 @@ const ready = new Gauge({
 });
 
 /** Looks after the ledger while the process runs: one that was lost, emptied or went back in time is made right again. */
-export function startGuardian(options: DrainOptions & { readonly everyMs?: number }): Loop {
+export function startGuardian(options: ShipOptions & { readonly everyMs?: number }): Loop {
   const { ledger, log, everyMs = LOOK_EVERY_MS } = options;
   let trouble: string | undefined;
 

@@ -120,7 +120,7 @@ export type CountOutcome =
 export interface SettleRequest extends Payer {
   readonly rid: string;
   readonly costE8: bigint;
-  /** JSON: the finished usage record but for `cost`, which the drainer takes from the entry. */
+  /** JSON: the finished usage record but for `cost`, which the shipper takes from the entry. */
   readonly record: string;
   /** Tokens the call has used; what was expected beyond them is given back to the key's limit by the minute. */
   readonly tokens?: number | undefined;

@@ -4,9 +4,9 @@ import { checkRedis, connectRedis, type RedisClient } from '../storage/redis';
 import type { AllowanceStore } from './allowances/allowance-store';
 import type { Ledger } from './ledger';
 import { MemoryLedger } from './memory-ledger';
-import type { DrainOptions } from './outbox/drain';
-import { type Drainer, startDrainer } from './outbox/drainer';
-import { startDrainerThread } from './outbox/drainer-thread';
+import type { ShipOptions } from './outbox/ship';
+import { type Shipper, startShipper } from './outbox/shipper';
+import { startShipperThread } from './outbox/shipper-thread';
 import { RedisLedger } from './redis/redis-ledger';
 import type { ReplicaPolicy } from './redis/replicas';
 
@@ -38,9 +38,9 @@ export async function openLedger(redisUrl: string | undefined, replicas: Replica
 }
 
 /** Beside the calls, where the stores are beside the process. */
-export function openDrainer(options: DrainOptions, env: NodeJS.ProcessEnv): Drainer {
+export function openShipper(options: ShipOptions, env: NodeJS.ProcessEnv): Shipper {
   const { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl } = env;
-  if (!redisUrl || !databaseUrl) return startDrainer(options);
+  if (!redisUrl || !databaseUrl) return startShipper(options);
   const onWritten = (rids: readonly string[]) => options.onWritten?.(rids);
-  return startDrainerThread({ redisUrl, databaseUrl, log, onWritten });
+  return startShipperThread({ redisUrl, databaseUrl, log, onWritten });
 }

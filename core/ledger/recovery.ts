@@ -13,7 +13,7 @@ import {
   type SpendingWindows,
 } from './ledger';
 import { resendCredits } from './outbox/credits';
-import { type DrainOptions, drainShards, findWaiting, lockAllShards } from './outbox/drain';
+import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
 import type { AccountStatus } from './payer';
 import { readLimits } from './redis/key-fields';
 
@@ -33,7 +33,7 @@ const TELL_EVERY_MS = 2_000;
 const RECOVERY_LOCK = 0x70_6c_68;
 
 /** Fills the ledger when it is empty. Used at every start, with both ledgers. */
-export async function ensureReady(options: DrainOptions): Promise<void> {
+export async function ensureReady(options: ShipOptions): Promise<void> {
   if (!(await options.ledger.isReady())) await recover(options);
 }
 
@@ -42,20 +42,20 @@ export async function ensureReady(options: DrainOptions): Promise<void> {
  * accounts that are missing or behind are written, those that are not are left alone, and last the ledger is opened.
  * Processes that start at the same time wait for each other, and the ones that come later find it done.
  */
-export async function recover(given: DrainOptions): Promise<void> {
+export async function recover(given: ShipOptions): Promise<void> {
   const options = { ...given, isRecovery: true };
   const { log } = options;
   let accounts: number | 'again' | undefined;
   do {
-    await drainAll(options);
+    await shipAll(options);
     accounts = await restoreLocked(options);
   } while (accounts === 'again');
   const credits = await resendCredits(options);
   if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres, and filled');
 }
 
-/** How many accounts were compared; undefined when another process has done it, `again` when there is more to drain first, or it was lost meanwhile. */
-function restoreLocked(options: DrainOptions): Promise<number | 'again' | undefined> {
+/** How many accounts were compared; undefined when another process has done it, `again` when there is more to ship first, or it was lost meanwhile. */
+function restoreLocked(options: ShipOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
   return database.transaction(async (trx) => {
     // Another process may take long. One that stands still loses the lock: nothing takes as long as a transaction may be idle.
@@ -70,18 +70,18 @@ function restoreLocked(options: DrainOptions): Promise<number | 'again' | undefi
   });
 }
 
-/** Also waits for the shards another process is draining: what they hold must be in Postgres before it is read. */
-async function drainAll(options: DrainOptions): Promise<void> {
+/** Also waits for the shards another process is shipping: what they hold must be in Postgres before it is read. */
+async function shipAll(options: ShipOptions): Promise<void> {
   for (;;) {
     const waiting = await findWaiting(options.ledger);
     if (waiting.size === 0) return;
-    const taken = await drainShards(options, waiting.keys());
+    const taken = await shipShards(options, waiting.keys());
     if (taken.length > 0) await new Promise((wake) => setTimeout(wake, 50));
   }
 }
 
 /** In batches by id. All on the transaction: the embedded database has one connection. */
-async function restoreAccounts({ ledger, log }: DrainOptions, trx: Knex): Promise<number> {
+async function restoreAccounts({ ledger, log }: ShipOptions, trx: Knex): Promise<number> {
   const [all] = await trx('accounts').count<{ count: bigint }[]>({ count: '*' });
   const total = Number(all?.count ?? 0);
   let done = 0;

@@ -3,7 +3,7 @@ import type { Stop } from '../resources';
 import { leaseTimes } from './lease-times';
 import type { Ledger, ReleaseRequest, SettleRequest } from './ledger';
 import { measuredSettle } from './ledger-metrics';
-import type { Drainer } from './outbox/drainer';
+import type { Shipper } from './outbox/shipper';
 import type { Spool } from './spool/spool';
 
 export interface Settled {
@@ -25,7 +25,7 @@ export interface Settler {
 
 export interface SettlerOptions {
   readonly ledger: Ledger;
-  readonly drainer: Pick<Drainer, 'nudge'>;
+  readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
   /** Keeps what is sent; absent in tests that are about something else. */
   readonly spool?: Pick<Spool, 'keep'>;
@@ -45,7 +45,7 @@ type Failure = { readonly outcome: 'none'; readonly why: string };
 
 /** Repeating is safe, for the reservation's id makes it so. What this gives up at last, the spool goes on with. */
 export function createSettler(options: SettlerOptions): Settler {
-  const { ledger, drainer, log, spool, maxPending = 10_000, giveUpAfterMs = leaseTimes().giveUpAfterMs } = options;
+  const { ledger, shipper, log, spool, maxPending = 10_000, giveUpAfterMs = leaseTimes().giveUpAfterMs } = options;
   const underWay = new Set<Promise<unknown>>();
   const sleepers = new Set<() => void>();
   let stopped = false;
@@ -124,7 +124,7 @@ export function createSettler(options: SettlerOptions): Settler {
     if (answer?.outcome === 'settled') {
       // The caller is told less than the cost: a ledger that is lost now must not be told more.
       if (answer.shortfallE8 > 0n) void spool?.keep({ ...request, kind: 'settle', costE8: answer.chargedE8 });
-      drainer.nudge(request.accountId);
+      shipper.nudge(request.accountId);
       return { chargedE8: answer.chargedE8, inTime: true };
     }
     if (answer?.outcome === 'unknown_reservation' && spool !== undefined)
@@ -139,7 +139,7 @@ export function createSettler(options: SettlerOptions): Settler {
   const releaseAtLast = async (request: ReleaseRequest): Promise<{ inTime: boolean }> => {
     await spool?.keep({ kind: 'release', costE8: 0n, ...request });
     const answer = await insist(request.rid, () => ledger.release(request));
-    if (answer !== undefined) drainer.nudge(request.accountId);
+    if (answer !== undefined) shipper.nudge(request.accountId);
     return { inTime: true };
   };
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sendJson } from '../../core/http/http';
-import { drainShards } from '../../core/ledger/outbox/drain';
+import { shipShards } from '../../core/ledger/outbox/ship';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 import { recogniseIdentity } from '../../core/sign-in/identities';
 import { findBySignIn } from '../../core/sign-in/users';
@@ -189,7 +189,7 @@ describe('the command line', () => {
   it('verifies the ledger: 0 while it is whole, 1 with account and sequence where it is not, and repairs', async () => {
     const { accountId } = await desk.customer('5');
     const { database, ledger } = desk;
-    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
     const whole = await tollgate(environment, 'ledger', 'verify', '--account', accountId);
     assert.deepEqual(whole, { status: 0, out: '', notes: '1 accounts, 1 entries, 0 violations, 0 repaired.\n' });
     await database('ledger_entries').where({ account_id: accountId }).update({ posted_e8: 7 });

@@ -19,18 +19,18 @@ import { until } from '../support/until';
 /** `npm run outage` takes ten minutes. */
 const AWAY_MS = Number(process.env['POSTGRES_AWAY_SECONDS'] ?? 20) * 1_000;
 const CRASHES = 50;
-/** Drainers that are started at once, because a start takes longer than a drain. */
-const DRAINERS_AT_ONCE = 5;
+/** Shippers that are started at once, because a start takes longer than a shipment. */
+const SHIPPERS_AT_ONCE = 5;
 const CUSTOMERS = 12;
-/** Longer than a slowed drain takes, so that crashes come before, in and after its COMMIT. */
+/** Longer than a slowed shipment takes, so that crashes come before, in and after its COMMIT. */
 const CRASH_WITHIN_MS = 400;
 const REFUSED = '503 LEDGER_UNAVAILABLE';
-const DRAINER = join(__dirname, '../support/drain-process.ts');
+const SHIPPER = join(__dirname, '../support/ship-process.ts');
 
-/** Every drain takes a while, as with much to write: a crash is in the middle of it. */
-const SLOW_DRAINS = `
-  CREATE FUNCTION slow_drain() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END $$;
-  CREATE TRIGGER slow_drain AFTER INSERT ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION slow_drain();`;
+/** Every shipment takes a while, as with much to write: a crash is in the middle of it. */
+const SLOW_SHIPPING = `
+  CREATE FUNCTION slow_ship() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END $$;
+  CREATE TRIGGER slow_ship AFTER INSERT ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION slow_ship();`;
 
 describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} crashes of drains`, function () {
   this.timeout(AWAY_MS + 400_000);
@@ -41,7 +41,7 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
   let upstream: Upstream;
   let node: Node;
   let database: Knex | undefined;
-  const drainers = new Set<ChildProcess>();
+  const shippers = new Set<ChildProcess>();
 
   before(async () => {
     redisUrl = await emptyRedis();
@@ -54,7 +54,7 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
     await node.start();
   });
   after(async () => {
-    for (const each of drainers) each.kill('SIGKILL');
+    for (const each of shippers) each.kill('SIGKILL');
     await node?.remove();
     await database?.destroy();
     await upstream?.stop();
@@ -66,19 +66,19 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
     if (current === undefined) throw new Error('the node has ended by itself');
     return current;
   };
-  const startDrainer = async () => {
-    const drainer = fork(DRAINER, [redisUrl, postgres.url], { execArgv: ['--require', 'tsx/cjs'] });
-    drainers.add(drainer);
-    const ended = once(drainer, 'exit').finally(() => drainers.delete(drainer));
-    await Promise.race([once(drainer, 'message'), ended.then(() => Promise.reject(new Error('a drainer ended')))]);
-    return { drainer, ended };
+  const startShipper = async () => {
+    const shipper = fork(SHIPPER, [redisUrl, postgres.url], { execArgv: ['--require', 'tsx/cjs'] });
+    shippers.add(shipper);
+    const ended = once(shipper, 'exit').finally(() => shippers.delete(shipper));
+    await Promise.race([once(shipper, 'message'), ended.then(() => Promise.reject(new Error('a shipper ended')))]);
+    return { shipper, ended };
   };
-  /** Kills a process a moment after it has begun a drain. */
+  /** Kills a process a moment after it has begun a shipment. */
   const crashOne = async () => {
-    const { drainer, ended } = await startDrainer();
-    await once(drainer, 'message');
+    const { shipper, ended } = await startShipper();
+    await once(shipper, 'message');
     await pause(random.below(CRASH_WITHIN_MS));
-    drainer.kill('SIGKILL');
+    shipper.kill('SIGKILL');
     await ended;
   };
 
@@ -101,10 +101,10 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
     expect((await gateway().call('/readyz', { method: 'GET' })).status).to.equal(200);
     await postgres.start();
     database = await openDatabase({ databaseUrl: postgres.url, dataFolder: '', log: quiet });
-    await database.raw(SLOW_DRAINS);
+    await database.raw(SLOW_SHIPPING);
 
-    for (let crashed = 0; crashed < CRASHES; crashed += DRAINERS_AT_ONCE) {
-      await Promise.all(Array.from({ length: DRAINERS_AT_ONCE }, crashOne));
+    for (let crashed = 0; crashed < CRASHES; crashed += SHIPPERS_AT_ONCE) {
+      await Promise.all(Array.from({ length: SHIPPERS_AT_ONCE }, crashOne));
       // Postgres crashes, too, whatever it is just writing.
       if (crashed % 10 !== 0) continue;
       await postgres.kill();
@@ -112,7 +112,7 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
     }
     await served(100);
     await load.stop();
-    await until('Postgres answers', () => database?.raw('DROP FUNCTION slow_drain CASCADE'), 60_000);
+    await until('Postgres answers', () => database?.raw('DROP FUNCTION slow_ship CASCADE'), 60_000);
 
     const verified = await until(
       'the ledger is verified',

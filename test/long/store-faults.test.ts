@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { SHARDS } from '../../core/ledger/ledger';
-import { LOCK_SPACE } from '../../core/ledger/outbox/drain';
+import { LOCK_SPACE } from '../../core/ledger/outbox/ship';
 import { type ClockedServer, redisServer } from '../chaos/servers';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
@@ -161,7 +161,7 @@ describe('Money when a process or a store fails', function () {
     const other = new Client({ connectionString: databaseUrl });
     await other.connect();
     try {
-      // As if another process drained all shards and did not come to an end.
+      // As if another process shipped all shards and did not come to an end.
       await other.query(
         `SELECT pg_advisory_lock(${LOCK_SPACE}, shard) FROM generate_series(0, ${SHARDS - 1}) AS shard`,
       );

@@ -5,7 +5,7 @@ import { startGuardian } from '../../core/ledger/guardian';
 import type { LeaseTimes } from '../../core/ledger/lease-times';
 import { startLeases } from '../../core/ledger/leases';
 import { type Ledger, LedgerUnavailable, type OutboxEntry } from '../../core/ledger/ledger';
-import { startDrainer } from '../../core/ledger/outbox/drainer';
+import { startShipper } from '../../core/ledger/outbox/shipper';
 import { Recalls } from '../../core/ledger/redis/recalls';
 import { createSettler } from '../../core/ledger/settler';
 import { openSpool } from '../../core/ledger/spool/spool';
@@ -42,7 +42,7 @@ const WANTING: ReadonlySet<string> = new Set(['reserve', 'settle', 'renew', 'rol
 const NOTHING_DUE = Promise.resolve([]);
 
 /**
- * A node with everything of production between its calls and the ledger of all nodes: allowances, spool, settler, leases, drainer and
+ * A node with everything of production between its calls and the ledger of all nodes: allowances, spool, settler, leases, shipper and
  * guardian. All that it does to the world is a message: there time passes, messages are lost, and there it dies.
  */
 export class AllowanceNode {
@@ -51,7 +51,7 @@ export class AllowanceNode {
   readonly settler;
   readonly leases;
   readonly #network: Network;
-  readonly #drainer;
+  readonly #shipper;
   readonly #spool;
   readonly #guardian;
   #listener: (accountId: string) => void = () => undefined;
@@ -82,9 +82,9 @@ export class AllowanceNode {
     );
     const stores = { ledger: store, database, log: quiet };
     this.#guardian = startGuardian(stores);
-    this.#drainer = startDrainer({ ...stores, onWritten: (rids) => this.#spool.written(rids) });
+    this.#shipper = startShipper({ ...stores, onWritten: (rids) => this.#spool.written(rids) });
     const allowances = { store, has: (generation: string): boolean => this.ledger.has(generation) };
-    this.#spool = openSpool({ ...stores, allowances, drainer: this.#drainer, folder: disk.open(), times });
+    this.#spool = openSpool({ ...stores, allowances, shipper: this.#shipper, folder: disk.open(), times });
     const spool = {
       ...this.#spool,
       keepOpened: (call: OpenedCall) => {
@@ -92,10 +92,10 @@ export class AllowanceNode {
         network.admitted(this, call);
       },
     };
-    const nudge = (accountId: string) => this.#drainer.nudge(accountId);
+    const nudge = (accountId: string) => this.#shipper.nudge(accountId);
     this.ledger = new AllowanceLedger({ inner: store, spool, log: quiet, nudge, isHot: () => true });
     const { giveUpAfterMs } = times;
-    const settling = { ledger: this.ledger, drainer: this.#drainer, spool: this.#spool, log: quiet, giveUpAfterMs };
+    const settling = { ledger: this.ledger, shipper: this.#shipper, spool: this.#spool, log: quiet, giveUpAfterMs };
     this.settler = createSettler(settling);
     this.leases = startLeases({ ledger: this.ledger, log: quiet, times });
   }
@@ -114,7 +114,7 @@ export class AllowanceNode {
     await this.leases.stop();
     await this.#guardian.stop();
     await this.ledger.stop();
-    await this.#drainer.stop();
+    await this.#shipper.stop();
     await this.#spool.stop();
   }
 

@@ -20,7 +20,7 @@ export interface Day {
 
 const DAY_MS = 86_400_000;
 const ACCOUNTS = 50;
-const DRAIN_EVERY = 5_000;
+const SHIP_EVERY = 5_000;
 const FUNDS_E8 = 20_000_000_000n;
 
 /**
@@ -38,7 +38,7 @@ export async function dayOfCalls(calls: number, seed: number): Promise<Day> {
   let [pricedE8, shortE8, chargedE8, recordedE8, creditedE8] = [0n, 0n, 0n, 0n, 0n];
   let [charges, shortfalls] = [0, 0];
 
-  const drain = async () => {
+  const ship = async () => {
     for (const [shard, entries] of await ledger.readOutbox(shards, Number.MAX_SAFE_INTEGER)) {
       for (const entry of entries) {
         if (entry.kind === 'credit') creditedE8 += entry.amountE8;
@@ -73,9 +73,9 @@ export async function dayOfCalls(calls: number, seed: number): Promise<Day> {
       shortE8 += shortfallE8;
       if (shortfallE8 > 0n) shortfalls += 1;
     }
-    if (call % DRAIN_EVERY === 0) await drain();
+    if (call % SHIP_EVERY === 0) await ship();
   }
-  await drain();
+  await ship();
 
   let [balanceE8, keysE8] = [0n, 0n];
   for (const payer of payers) {

@@ -81,7 +81,7 @@ function partIn(sql: string): (typeof PARTS)[number] {
 const LOCK_LOOK_MS = 20;
 
 /**
- * The tables as drainer, recovery and spool use them, for a simulation: it knows their statements by their text, and one
+ * The tables as shipper, recovery and spool use them, for a simulation: it knows their statements by their text, and one
  * that it does not know is a failure of the simulation. Transactions are all or nothing; locks are held to their end.
  * What a transaction has written is seen by all once it is committed.
  */

@@ -3,7 +3,7 @@ import { startGuardian } from '../../core/ledger/guardian';
 import type { LeaseTimes } from '../../core/ledger/lease-times';
 import { startLeases } from '../../core/ledger/leases';
 import { type Ledger, LedgerUnavailable } from '../../core/ledger/ledger';
-import { startDrainer } from '../../core/ledger/outbox/drainer';
+import { startShipper } from '../../core/ledger/outbox/shipper';
 import { createSettler } from '../../core/ledger/settler';
 import { openSpool } from '../../core/ledger/spool/spool';
 import { quiet } from '../support/databases';
@@ -29,14 +29,14 @@ export interface World {
 }
 
 /**
- * A process of the gateway with the real settler, spool, leases, drainer and guardian. All it does to the world goes through its gate: there
+ * A process of the gateway with the real settler, spool, leases, shipper and guardian. All it does to the world goes through its gate: there
  * time passes, answers are lost, and there it dies, before or after what it was doing.
  */
 export class SimulatedProcess {
   readonly settler;
   readonly leases;
   readonly ledger: Ledger;
-  readonly #drainer;
+  readonly #shipper;
   readonly #spool;
   readonly #guardian;
   readonly #random: Random;
@@ -57,12 +57,12 @@ export class SimulatedProcess {
     );
     const stores = { ledger: this.ledger, database: connected, log: quiet };
     this.#guardian = startGuardian(stores);
-    this.#drainer = startDrainer({ ...stores, onWritten: (rids) => this.#spool.written(rids) });
-    this.#spool = openSpool({ ...stores, drainer: this.#drainer, folder: disk.open(), times });
+    this.#shipper = startShipper({ ...stores, onWritten: (rids) => this.#spool.written(rids) });
+    this.#spool = openSpool({ ...stores, shipper: this.#shipper, folder: disk.open(), times });
     const { giveUpAfterMs } = times;
     this.settler = createSettler({
       ledger: this.ledger,
-      drainer: this.#drainer,
+      shipper: this.#shipper,
       log: quiet,
       spool: this.#spool,
       giveUpAfterMs,
@@ -84,7 +84,7 @@ export class SimulatedProcess {
     await this.settler.stop();
     await this.leases.stop();
     await this.#guardian.stop();
-    await this.#drainer.stop();
+    await this.#shipper.stop();
     await this.#spool.stop();
   }
 

@@ -88,7 +88,7 @@ class Story {
     if (this.#random.below(2) === 0) work.push(this.#loseLedger());
     await this.#until('all calls have ended', Promise.all(work));
     this.#weather.isBad = false;
-    // Somebody starts what is dead; then leases of the dead end, and what waits is drained.
+    // Somebody starts what is dead; then leases of the dead end, and what waits is shipped.
     for (const index of this.#processes.keys()) this.#alive(index);
     await this.#time.run(PATIENCE_MS, () => this.#isAtRest());
     await this.#until('all processes have stopped', Promise.all(this.#processes.map((each) => each.stop())));
@@ -216,7 +216,7 @@ class Story {
 
   async #assertWhole(): Promise<void> {
     const { entries, records } = this.#database;
-    assert.equal(this.#ledger.snapshot().outbox.length, 0, 'everything is drained');
+    assert.equal(this.#ledger.snapshot().outbox.length, 0, 'everything is shipped');
     assert.ok(
       this.#disks.every(({ isEmpty }) => isEmpty),
       'nothing waits on a disk',

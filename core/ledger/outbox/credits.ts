@@ -3,7 +3,7 @@ import { timeOfId } from '../../ids';
 import { formatUsd } from '../../money';
 import { writeAudit } from '../../storage/audit';
 import type { CreditOutcome, Ledger } from '../ledger';
-import type { DrainOptions } from './drain';
+import type { ShipOptions } from './ship';
 
 export interface CreditRow {
   readonly id: string;
@@ -77,7 +77,7 @@ export async function sendCredit(
 }
 
 /** Sends all credits that have no entry yet. Returns how many there were. */
-export async function resendCredits({ ledger, database, log }: DrainOptions): Promise<number> {
+export async function resendCredits({ ledger, database, log }: ShipOptions): Promise<number> {
   let count = 0;
   let ids = await unsentCredits(database, {});
   while (ids.length > 0) {

@@ -4,7 +4,7 @@ import { startLoop } from '../../loop';
 import { metrics } from '../../metrics';
 import type { Stop } from '../../resources';
 import type { Ledger } from '../ledger';
-import type { Drainer } from './drainer';
+import type { Shipper } from './shipper';
 
 /** Watches how much waits to be written to Postgres: calls go on without it, within a bound. */
 export interface OutboxWatch {
@@ -15,7 +15,7 @@ export interface OutboxWatch {
 
 export interface OutboxWatchOptions {
   readonly ledger: Pick<Ledger, 'outboxShare'>;
-  readonly drainer: Pick<Drainer, 'oldestAgeMs'>;
+  readonly shipper: Pick<Shipper, 'oldestAgeMs'>;
   readonly log: Logger;
   readonly everyMs?: number;
 }
@@ -43,11 +43,11 @@ const refused = new Counter({
   registers: [metrics],
 });
 
-export function startOutboxWatch({ ledger, drainer, log, everyMs = LOOK_EVERY_MS }: OutboxWatchOptions): OutboxWatch {
+export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS }: OutboxWatchOptions): OutboxWatch {
   let level: 'ok' | 'alarm' | 'full' = 'ok';
 
   const look = async () => {
-    const oldestAgeMs = drainer.oldestAgeMs();
+    const oldestAgeMs = shipper.oldestAgeMs();
     // To measure every shard costs as many commands as there are shards.
     const taken = oldestAgeMs === 0 ? 0 : await ledger.outboxShare();
     share.set(taken);

@@ -69,7 +69,7 @@ async function readChains(trx: Knex, entries: readonly OutboxEntry[]): Promise<r
   return rows;
 }
 
-/** Entries that are there already, however they are numbered: they were drained before and not forgotten. */
+/** Entries that are there already, however they are numbered: they were shipped before and not forgotten. */
 async function readWritten(trx: Knex, entries: readonly OutboxEntry[]): Promise<ReadonlySet<string>> {
   const wanted = entries.map(({ accountId, rid, kind }) => ({ accountId, rid, kind }));
   const { rows } = await trx.raw<{ rows: { rid: string; kind: string }[] }>(

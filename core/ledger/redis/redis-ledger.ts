@@ -99,7 +99,7 @@ export const LEDGER_SCRIPTS: readonly LuaScript[] = [
   MARK,
 ];
 
-/** Draining and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
+/** Shipping and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
 const BACKGROUND = { commandTimeout: 2_000, socketTimeout: 5_000, enableOfflineQueue: true };
 
 /** Accounts that are written back at once: one with a thousand calls that were closed lately takes Redis some milliseconds. */

@@ -10,8 +10,8 @@ import { takeOver } from '../allowances/take-over';
 import { type LeaseTimes, leaseTimes } from '../lease-times';
 import type { Ledger } from '../ledger';
 import { measuredSettle } from '../ledger-metrics';
-import type { Drainer } from '../outbox/drainer';
 import { insertUsage } from '../outbox/rows';
+import type { Shipper } from '../outbox/shipper';
 import { writtenCalls } from '../outbox/written-calls';
 import { type KnownFile, readAllowances } from './left-allowances';
 import type { Closing, Opening, SpoolFile, SpoolLine } from './spool-file';
@@ -38,7 +38,7 @@ export interface SpoolOptions {
   /** Where allowances are told of, and whether this process answers for one: its reports tell of its calls. */
   readonly allowances?: { readonly store: AllowanceStore; has(generation: string): boolean } | undefined;
   readonly database: Knex;
-  readonly drainer: Pick<Drainer, 'nudge'>;
+  readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
   /** Closed with the spool. */
   readonly folder: SpoolFolder;
@@ -76,7 +76,7 @@ const unkept = new Counter({
 });
 
 export function openSpool(options: SpoolOptions): Spool {
-  const { ledger, allowances, database, drainer, log, folder, maxBytes = MAX_BYTES } = options;
+  const { ledger, allowances, database, shipper, log, folder, maxBytes = MAX_BYTES } = options;
   const { spoolEveryMs, resendAfterMs } = { ...leaseTimes(), ...options.times };
   const old: OldFile[] = folder.left.map((file) => ({
     file,
@@ -176,7 +176,7 @@ export function openSpool(options: SpoolOptions): Spool {
         file.append(report);
         file.flush();
       });
-      drainer.nudge(accountId);
+      shipper.nudge(accountId);
       // One that the ledger lost, or had another in the place of, never comes to Postgres.
       const over = reports.filter(({ rids }) => outcome === 'lost' || !rids.some(waits));
       for (const { rid } of over) forget(rid);
@@ -211,7 +211,7 @@ export function openSpool(options: SpoolOptions): Spool {
       if (!file.waiting.has(closing.rid) || isReported(file, closing.rid)) continue;
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
       resent.inc({ outcome });
-      drainer.nudge(closing.accountId);
+      shipper.nudge(closing.accountId);
       // Everything else has an entry, and is done when Postgres has its row.
       if (DONE.has(outcome)) file.waiting.delete(closing.rid);
     }

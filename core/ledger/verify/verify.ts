@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Inspection } from '../inspection';
 import type { Ledger, OutboxEntry } from '../ledger';
-import { findWaiting } from '../outbox/drain';
+import { findWaiting } from '../outbox/ship';
 import { shardOf } from '../shard';
 import { judgeAccount, judgeKey, PATIENCE_MS, type Violation, violation } from './invariants';
 import { compareCredits, compareRecords } from './records';

@@ -31,8 +31,8 @@ describe('the settler', () => {
     await ledger.open();
     const payer = await fundedPayer(ledger, 1_000n);
     const nudged: string[] = [];
-    const drainer = { nudge: (accountId: string) => void nudged.push(accountId) };
-    const settler = createSettler({ ledger, drainer, log: quiet, maxPending });
+    const shipper = { nudge: (accountId: string) => void nudged.push(accountId) };
+    const settler = createSettler({ ledger, shipper, log: quiet, maxPending });
     const open = async () => {
       const request = reserveRequest(payer, 400n);
       await ledger.reserve(request);
@@ -86,7 +86,7 @@ describe('the settler', () => {
   it('waits for a ledger that is being filled', async () => {
     const { payer } = await start();
     const ledger = new MemoryLedger();
-    const settler = createSettler({ ledger, drainer: { nudge: () => {} }, log: quiet });
+    const settler = createSettler({ ledger, shipper: { nudge: () => {} }, log: quiet });
     const request = { ...payer, rid: newId(), record: '', costE8: 7n };
     assert.deepEqual(await settler.settle(request), { chargedE8: 7n, inTime: false });
     await ledger.open();

@@ -6,7 +6,7 @@ import { createKey, revokeKey, updateKey } from '../../../core/accounts/keys';
 import { startSweeper } from '../../../core/accounts/sweeper';
 import { CLOSED_MS, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { rejection } from '../../support/rejection';
@@ -62,7 +62,7 @@ describe('a change whose process ended between the two stores', () => {
     const wanted = { accountId: account.id, amountE8: 70n, idempotencyKey: 'one', note: undefined };
     await rejection(addCredit(ending(), wanted, 'test'));
     await sweepUntil('it is there', async () => (await ledger.readAccount(account.id))?.postedE8 === 70n);
-    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
     now += CLOSED_MS + 1;
     const again = await addCredit(whole(), wanted, 'test');
     assertIncludes(again, { repeated: true, postedE8: 70n });

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { startRefusedCalls } from '../../../core/calls/refused-calls';
 import { newId } from '../../../core/ids';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import { shardOf } from '../../../core/ledger/shard';
 import { sumSomeUntil } from '../../../core/records/usage-roll-up';
 import { readSums } from '../../../core/records/usage-sums';
@@ -54,7 +54,7 @@ for (const { name, open } of DATABASES) {
       refused.add(record);
       await refused.close();
       await ledger.release({ ...payer, rid: request.rid, record: JSON.stringify(record) });
-      await drainShards({ ledger, database: test.database, log: quiet }, [shardOf(payer.accountId)]);
+      await shipShards({ ledger, database: test.database, log: quiet }, [shardOf(payer.accountId)]);
       const rows = await test.database('usage_records').where({ account_id: payer.accountId });
       assert.deepEqual(
         rows.map(({ rid, status }) => [rid, status]),

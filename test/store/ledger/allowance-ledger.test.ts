@@ -8,7 +8,7 @@ import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import type { Payer } from '../../../core/ledger/payer';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
@@ -303,13 +303,13 @@ describe('allowances on disk', () => {
       ledger: inner,
       allowances: { store: inner, has: (generation) => node?.has(generation) === true },
       database,
-      drainer: { nudge: () => undefined },
+      shipper: { nudge: () => undefined },
       log: quiet,
       folder: await openSpoolFolder(folder),
       times: { spoolEveryMs: 20, resendAfterMs: 0 },
     });
     node = new AllowanceLedger({ inner, spool, ...hot });
-    const settler = createSettler({ ledger: node, spool, drainer: { nudge: () => undefined }, log: quiet });
+    const settler = createSettler({ ledger: node, spool, shipper: { nudge: () => undefined }, log: quiet });
     return { node, spool, settler };
   };
   const fund = async (): Promise<Payer> => {
@@ -320,7 +320,7 @@ describe('allowances on disk', () => {
     await store.credit({ accountId: payer.accountId, rid, amountE8: 1_000_000n });
     return payer;
   };
-  const drain = () => drainShards({ ledger: store, database, log: quiet }, ALL_SHARDS);
+  const ship = () => shipShards({ ledger: store, database, log: quiet }, ALL_SHARDS);
 
   it('are told by the process that takes over: what ended is charged once, what was open costs nothing', async () => {
     let isDead = false;
@@ -357,7 +357,7 @@ describe('allowances on disk', () => {
       async () => (await store.readAccount(payer.accountId))?.postedE8 === 1_000_000n - 3_050n,
     );
     await sleep(100);
-    await drain();
+    await ship();
     const account = await store.readAccount(payer.accountId);
     assert.deepEqual([account?.postedE8, account?.heldE8], [1_000_000n - 3_050n, 0n]);
     const chain = await readChain(database, payer.accountId);

@@ -26,7 +26,7 @@ describe('the bound of the outbox', () => {
     assert.ok(share > 0 && share < 0.01, String(share));
     const [, total = ''] = /^total_system_memory:(\d+)/m.exec(await other.info('memory')) ?? [];
     const bytes = Math.round(share * Number(total));
-    const watch = startOutboxWatch({ ledger, drainer: { oldestAgeMs: () => 1_000 }, log: quiet, everyMs: 20 });
+    const watch = startOutboxWatch({ ledger, shipper: { oldestAgeMs: () => 1_000 }, log: quiet, everyMs: 20 });
     try {
       await other.config('SET', 'maxmemory', String(Math.round(bytes / 0.69)));
       assert.ok(Math.abs((await ledger.outboxShare()) - 0.69) < 0.02);
@@ -54,13 +54,13 @@ describe('the bound of the outbox', () => {
         return 0.8;
       },
     };
-    const drainer = {
+    const shipper = {
       oldestAgeMs: () => {
         looks += 1;
         return ageMs;
       },
     };
-    const watch = startOutboxWatch({ ledger, drainer, log: quiet, everyMs: 1 });
+    const watch = startOutboxWatch({ ledger, shipper, log: quiet, everyMs: 1 });
     await until('it has looked some times', () => looks > 5);
     assert.equal(measured, 0);
     ageMs = 1;

@@ -6,7 +6,7 @@ import { registerHoldSource } from '../../../core/ledger/hold-sources';
 import type { Ledger } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { resendCredits } from '../../../core/ledger/outbox/credits';
-import { drainShards } from '../../../core/ledger/outbox/drain';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import type { Payer } from '../../../core/ledger/payer';
 import { ensureReady, recover } from '../../../core/ledger/recovery';
 import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
@@ -87,7 +87,7 @@ for (const database of DATABASES) {
         await ledger.settle({ ...payer, rid: request.rid, costE8, record });
         return request.rid;
       };
-      const drain = () => drainShards({ ledger, database: knex, log: quiet }, ALL_SHARDS);
+      const ship = () => shipShards({ ledger, database: knex, log: quiet }, ALL_SHARDS);
       const stateOf = async (payer: Payer) => [await ledger.readAccount(payer.accountId), await ledger.readKey(payer)];
 
       it('after everything was lost brings back the same accounts, keys and answers', async () => {
@@ -95,7 +95,7 @@ for (const database of DATABASES) {
         const rid = await spend(payers[0], 300n);
         await spend(payers[1], 400n);
         const before = await Promise.all(payers.map(stateOf));
-        await drain();
+        await ship();
         ledger = await lose(ledger);
         assert.equal(await ledger.isReady(), false);
         await ensureReady({ ledger, database: knex, log: quiet });
@@ -106,7 +106,7 @@ for (const database of DATABASES) {
         const again = await ledger.settle({ ...payers[0], rid, costE8: 300n, record: '' });
         assert.deepEqual(again, { outcome: 'settled', chargedE8: 300n, shortfallE8: 0n });
         await spend(payers[0], 5n);
-        await drain();
+        await ship();
         assert.equal((await readChain(knex, payers[0].accountId)).length, 3);
       });
 
@@ -125,7 +125,7 @@ for (const database of DATABASES) {
         await begin('open');
         await ledger.settle({ ...charged, costE8: 30n });
         await ledger.release(released);
-        await drain();
+        await ship();
         ledger = await lose(ledger);
         await ensureReady({ ledger, database: knex, log: quiet });
         const repeat = (key: string) =>
@@ -144,7 +144,7 @@ for (const database of DATABASES) {
       it('gives back the holds of calls that were open', async () => {
         const payer = await fund(1_000n);
         await ledger.reserve(reserveRequest(payer, 600n));
-        await drain();
+        await ship();
         ledger = await lose(ledger);
         await ensureReady({ ledger, database: knex, log: quiet });
         assert.equal((await ledger.readAccount(payer.accountId))?.availableE8, 1_000n);
@@ -156,7 +156,7 @@ for (const database of DATABASES) {
         await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, record: '' }));
         await ledger.reserve(reserveRequest(payer, 200n, { rid: closed, lifetimeMs: undefined, record: '' }));
         await ledger.settle({ ...payer, rid: closed, costE8: 150n, record: '' });
-        await drain();
+        await ship();
         const unregister = registerHoldSource(async (_, accountIds) => {
           assert.ok(accountIds.includes(payer.accountId));
           return [open, closed].map((rid) => ({ ...payer, rid, amountE8: 300n }));
@@ -175,7 +175,7 @@ for (const database of DATABASES) {
         await knex('api_keys')
           .where({ id: payer.keyId })
           .update({ status: 'revoked', rev: 3, name: 'new', allowed_models: JSON.stringify(['model-a']) });
-        await drain();
+        await ship();
         ledger = await lose(ledger);
         await ensureReady({ ledger, database: knex, log: quiet });
         assert.equal((await ledger.readAccount(payer.accountId))?.status, 'frozen');
@@ -196,7 +196,7 @@ for (const database of DATABASES) {
         ledger = await lose(ledger);
         await ensureReady({ ledger, database: knex, log: quiet });
         assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 100n);
-        await drain();
+        await ship();
         assert.equal((await readChain(knex, payer.accountId)).length, 2);
         assert.equal(await resendCredits({ ledger, database: knex, log: quiet }), 0);
       });
@@ -214,7 +214,7 @@ for (const database of DATABASES) {
 
       it('is done once when two start at the same time', async () => {
         const payer = await fund(1_000n);
-        await drain();
+        await ship();
         ledger = await lose(ledger);
         let opened = 0;
         const counted = instead(ledger, {
@@ -226,7 +226,7 @@ for (const database of DATABASES) {
         await Promise.all([1, 2].map(() => recover({ ledger: counted, database: knex, log: quiet })));
         assert.equal(opened, 1);
         await spend(payer, 10n);
-        await drain();
+        await ship();
         assert.equal((await readChain(knex, payer.accountId)).length, 2);
       });
 
@@ -339,7 +339,7 @@ describe('recovery of a ledger with a credit in its outbox', () => {
         return heads;
       },
     });
-    await drainShards({ ledger: losing, database: test.database, log: quiet }, [shardOf(payer.accountId)]);
+    await shipShards({ ledger: losing, database: test.database, log: quiet }, [shardOf(payer.accountId)]);
     await recovered;
     assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 70n, seq: 1 });
     assert.deepEqual((await ledger.readOutbox(ALL_SHARDS, 1)).size, 0, 'the credit is not given a second time');

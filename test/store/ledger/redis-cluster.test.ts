@@ -14,8 +14,8 @@ import {
   type ReserveRequest,
   type SettleRequest,
 } from '../../../core/ledger/ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
-import { startDrainerThread } from '../../../core/ledger/outbox/drainer-thread';
+import { shipShards } from '../../../core/ledger/outbox/ship';
+import { startShipperThread } from '../../../core/ledger/outbox/shipper-thread';
 import type { Payer } from '../../../core/ledger/payer';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
@@ -40,7 +40,7 @@ const OPERATING = join(__dirname, '../../../docs/operating.md');
 const HALVES = [['ob'], ['a'], ['k'], ['r'], ['exp'], ['meta'], ['a', 'k', 'r'], ['ob', 'r'], ['a', 'ob', 'exp']];
 
 /** Finds its own way to the Cluster. */
-const DRAINER = join(__dirname, '../../support/scripts/drainer-worker.cjs');
+const SHIPPER = join(__dirname, '../../support/scripts/shipper-worker.cjs');
 
 describe('the ledger in a Redis Cluster of three primaries', () => {
   let cluster: TestCluster;
@@ -133,7 +133,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
   /** Calls of all customers while something happens to the Cluster; answers what was settled, by account. */
   async function callWhile(happens: () => Promise<void>) {
     const settled = new Map(payers.map(({ accountId }) => [accountId, 0]));
-    const drainer = startDrainerThread({ redisUrl: cluster.url, databaseUrl, log: quiet, program: DRAINER });
+    const shipper = startShipperThread({ redisUrl: cluster.url, databaseUrl, log: quiet, program: SHIPPER });
     let stopped = false;
     const outcomes = new Set<string>();
     isUsedMuch = true;
@@ -151,7 +151,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
           const outcome = await settleAtLast({ ...payer, rid: request.rid, costE8: 3n, record: recordNow(payer) });
           outcomes.add(outcome);
           if (outcome === 'settled') settled.set(payer.accountId, (settled.get(payer.accountId) ?? 0) + 1);
-          drainer.nudge(payer.accountId);
+          shipper.nudge(payer.accountId);
         }
         await new Promise((wake) => setTimeout(wake, 5));
       }
@@ -163,7 +163,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
       stopped = true;
       isUsedMuch = false;
       await Promise.all(working);
-      await drainer.stop();
+      await shipper.stop();
     }
     return { settled, outcomes };
   }
@@ -261,7 +261,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     assert.equal((await ledger.release(second)).outcome, 'released');
     assert.equal(await settleAtLast({ ...third, costE8: 3n }), 'settled');
     await cluster.moveSlot(slot);
-    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
     assert.equal((await readChain(database, payer.accountId)).length, 4);
     assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 999_994n, heldE8: 0n, seq: 4 });
   });
@@ -293,7 +293,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
       assert.equal(await settleAtLast({ ...payer, rid: open.rid, costE8: 3n, record: open.record }), 'settled');
       assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 999_991n, heldE8: 0n, seq: 4 });
     }
-    await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
     for (const { payer } of halves) assert.equal((await readChain(database, payer.accountId)).length, 4);
     await assertWhole();
     await cluster.giveBack();

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import { newId, timeOfId } from '../../../core/ids';
 import type { ReportedCall } from '../../../core/ledger/allowances/reported-calls';
-import { drainShards } from '../../../core/ledger/outbox/drain';
 import { insertUsage } from '../../../core/ledger/outbox/rows';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import { writtenCalls } from '../../../core/ledger/outbox/written-calls';
 import type { Payer } from '../../../core/ledger/payer';
 import { ensureReady } from '../../../core/ledger/recovery';
@@ -52,15 +52,15 @@ for (const { name, open } of DATABASES) {
       await ledger.setAccount(payer.accountId, 'active');
       await ledger.setKey(keyRequest(payer));
       await ledger.credit({ accountId: payer.accountId, rid: credit, amountE8: 1_000n });
-      await drain();
+      await ship();
       return payer;
     };
-    const drain = (more: Partial<Parameters<typeof drainShards>[0]> = {}) =>
-      drainShards({ ledger, database, log: quiet, ...more }, ALL_SHARDS);
+    const ship = (more: Partial<Parameters<typeof shipShards>[0]> = {}) =>
+      shipShards({ ledger, database, log: quiet, ...more }, ALL_SHARDS);
     const report = async (payer: Payer, calls: readonly ReportedCall[], end = FUNDED) => {
       const entry = reportEntry(payer, calls, end);
       ledger.waiting = [entry];
-      await drain();
+      await ship();
       return entry;
     };
     const entriesOf = ({ accountId }: Payer) =>
@@ -117,7 +117,7 @@ for (const { name, open } of DATABASES) {
       const first = await report(payer, [reportedCall(payer, 10n), reportedCall(payer, 20n)]);
       const second = reportEntry(payer, [reportedCall(payer, 30n)], first);
       ledger.waiting = [first, second];
-      await drain();
+      await ship();
       assert.equal((await readChain(database, payer.accountId)).length, 3);
       assert.equal((await recordsOf(payer)).length, 3);
       assert.deepEqual(await found(payer), []);
@@ -129,7 +129,7 @@ for (const { name, open } of DATABASES) {
       const told: string[] = [];
       const entry = reportEntry(payer, calls, FUNDED);
       ledger.waiting = [entry];
-      await drain({ onWritten: (rids) => told.push(...rids) });
+      await ship({ onWritten: (rids) => told.push(...rids) });
       assert.deepEqual(told, [entry.rid, ...calls.map(({ rid }) => rid)]);
     });
 
@@ -221,7 +221,7 @@ for (const { name, open } of DATABASES) {
       const first = await report(payer, [reportedCall(payer, 900n)]);
       const calls = [reportedCall(payer, 60n), reportedCall(payer, 70n), reportedCall(payer, 30n)];
       ledger.waiting = [reportEntry(payer, calls, FUNDED)];
-      await drain({ isRecovery: true });
+      await ship({ isRecovery: true });
       const chain = await readChain(database, payer.accountId);
       assert.deepEqual([chain[1]?.rid, chain[2]?.amount, chain[2]?.posted], [first.rid, -100n, 0n]);
       const [, , entry] = await entriesOf(payer);
@@ -247,7 +247,7 @@ for (const { name, open } of DATABASES) {
       const own = reserveRequest(payer, 1n, { record: '' });
       await ledger.reserve(own);
       await ledger.release({ ...payer, rid: own.rid, record: '' });
-      await drain();
+      await ship();
       const call = reportedCall(payer, 1n);
       const { rid: reportId } = await report(payer, [call], { seq: 2, postedE8: 1_000n });
       const { accountId } = payer;
@@ -321,7 +321,7 @@ for (const { name, open } of DATABASES) {
         const createdAt = new Date(Date.now() - 23 * 3_600_000).toISOString();
         const entry = reportEntry(payer, [reportedCall(payer, 10n, { record: { createdAt } })], FUNDED);
         ledger.waiting = [entry];
-        await drain();
+        await ship();
         assert.deepEqual(await compareRecords(database, [payer.accountId], 2), []);
         const noon = timeOfId(entry.rid) - 3_600_000;
         assert.deepEqual(await compareRecords(database, [payer.accountId], 2, noon + 86_400_000), []);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import type { Ledger, ReserveRequest } from '../../../core/ledger/ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import type { Payer } from '../../../core/ledger/payer';
 import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
@@ -83,7 +83,7 @@ describe(`${PAIRS} settlements against the expiry of their reservations, from tw
     }
     assert.equal(postedE8, BigInt(PAYERS) * FUNDS_E8 - BigInt(settled) * COST_E8);
 
-    await drainShards({ ledger: one, database, log: quiet }, ALL_SHARDS);
+    await shipShards({ ledger: one, database, log: quiet }, ALL_SHARDS);
     const { rows } = await database.raw(
       `SELECT kind, count(*)::int AS entries, count(DISTINCT rid)::int AS reservations FROM ledger_entries
        WHERE kind <> 'credit' GROUP BY kind ORDER BY kind`,

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import type { Payer } from '../../../core/ledger/payer';
 import { recover } from '../../../core/ledger/recovery';
 import { createSettler } from '../../../core/ledger/settler';
@@ -56,7 +56,7 @@ describe('the spool', () => {
     openSpool({
       ledger,
       database,
-      drainer: { nudge: () => undefined },
+      shipper: { nudge: () => undefined },
       log: quiet,
       folder: await openSpoolFolder(folder),
       times: { spoolEveryMs: 20, resendAfterMs: 0, ...times },
@@ -82,7 +82,7 @@ describe('the spool', () => {
     await ledger.credit({ accountId: payer.accountId, rid, amountE8: 1_000n });
     return payer;
   };
-  const drain = () => drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+  const ship = () => shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
   const reserve = async (payer: Payer) => {
     const { rid } = reserveRequest(payer, 400n);
     await ledger.reserve(reserveRequest(payer, 400n, { rid }));
@@ -99,7 +99,7 @@ describe('the spool', () => {
     await spool.keep({ ...closing, kind: 'settle', costE8: 30n });
     assert.equal(await files(), 1);
     await ledger.settle({ ...closing, costE8: 30n });
-    await drain();
+    await ship();
     await until('it is forgotten', async () => (await files()) === 0);
     await spool.stop();
     assert.deepEqual(await readdir(folder), []);
@@ -108,11 +108,11 @@ describe('the spool', () => {
   it('does not ask Postgres for what it is told that Postgres has', async () => {
     const noDatabase = { raw: async () => Promise.reject(new Error('asked')) } as unknown as Knex;
     const times = { spoolEveryMs: 20, resendAfterMs: 60_000 };
-    const drainer = { nudge: () => undefined };
+    const shipper = { nudge: () => undefined };
     const spool = openSpool({
       ledger,
       database: noDatabase,
-      drainer,
+      shipper,
       log: quiet,
       folder: await openSpoolFolder(folder),
       times,
@@ -139,7 +139,7 @@ describe('the spool', () => {
     await openUntilEnd();
     await openUntilEnd();
     await until('it is settled', async () => (await ledger.readAccount(payer.accountId))?.postedE8 === 970n);
-    await drain();
+    await ship();
     await until('it is forgotten', async () => (await files()) === 0);
     assert.deepEqual(await amounts(payer), [1_000n, -30n]);
   });
@@ -159,7 +159,7 @@ describe('the spool', () => {
     const payer = await fund();
     const [written, lost] = [await reserve(payer), await reserve(payer)];
     await ledger.settle({ ...written, costE8: 100n });
-    await drain();
+    await ship();
     await ledger.settle({ ...lost, costE8: 200n });
     ledger = new MemoryLedger();
     await recover({ ledger, database, log: quiet });
@@ -167,7 +167,7 @@ describe('the spool', () => {
     await spool.keep({ ...written, kind: 'settle', costE8: 100n });
     await spool.keep({ ...lost, kind: 'settle', costE8: 200n });
     await until('it is charged', async () => (await ledger.readAccount(payer.accountId))?.postedE8 === 700n);
-    await drain();
+    await ship();
     await until('all is forgotten', async () => (await files()) === 0);
     assert.deepEqual(await amounts(payer), [1_000n, -100n, -200n]);
     assert.equal((await database('usage_records').where({ account_id: payer.accountId })).length, 2);
@@ -178,31 +178,31 @@ describe('the spool', () => {
     const closing = await reserve(payer);
     const rest = reserveRequest(payer, 600n);
     await ledger.reserve(rest);
-    await drain();
+    await ship();
     const there = () => ledger;
     const current = new Proxy(ledger, { get: (_, name) => Reflect.get(there(), name).bind(there()) });
-    const drainer = { nudge: () => undefined };
+    const shipper = { nudge: () => undefined };
     const spool = openSpool({
       ledger: current,
       database,
-      drainer,
+      shipper,
       log: quiet,
       folder: await openSpoolFolder(folder),
       times: { spoolEveryMs: 20, resendAfterMs: 100 },
     });
     closings.push(() => spool.stop());
-    const settler = createSettler({ ledger: current, drainer, log: quiet, spool });
+    const settler = createSettler({ ledger: current, shipper, log: quiet, spool });
     assert.deepEqual(await settler.settle({ ...closing, costE8: 500n }), { chargedE8: 400n, inTime: true });
     ledger = new MemoryLedger();
     await recover({ ledger, database, log: quiet });
     await until('it is charged', async () => (await ledger.readAccount(payer.accountId))?.seq === 2);
-    await drain();
+    await ship();
     assert.deepEqual(await amounts(payer), [1_000n, -400n]);
   });
 
   it('writes the record of a call whose release the ledger lost', async () => {
     const payer = await fund();
-    await drain();
+    await ship();
     const spool = await openUntilEnd();
     const record = usageRecord(payer, { billing: 'released', status: 502 });
     await spool.keep({ ...payer, rid: newId(), record: JSON.stringify(record), kind: 'release', costE8: 0n });

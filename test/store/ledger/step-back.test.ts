@@ -4,8 +4,8 @@ import { newId } from '../../../core/ids';
 import { startGuardian } from '../../../core/ledger/guardian';
 import { type Ledger, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
-import { startDrainer } from '../../../core/ledger/outbox/drainer';
+import { shipShards } from '../../../core/ledger/outbox/ship';
+import { startShipper } from '../../../core/ledger/outbox/shipper';
 import type { Payer } from '../../../core/ledger/payer';
 import { recover } from '../../../core/ledger/recovery';
 import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
@@ -50,9 +50,9 @@ describe('a ledger that has gone back in time', () => {
     await ledger.settle({ ...payer, rid: request.rid, costE8, record: JSON.stringify(usageRecord(payer)) });
   };
   /** A recovery holds the shards a moment longer than the ledger is shut. */
-  const drain = (ledger: Ledger) =>
-    until('no other drainer holds a shard', async () => {
-      const taken = await drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+  const ship = (ledger: Ledger) =>
+    until('no other shipper holds a shard', async () => {
+      const taken = await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
       return taken.length === 0;
     });
 
@@ -71,10 +71,10 @@ describe('a ledger that has gone back in time', () => {
     const open = reserveRequest(healthy, 600n);
     await ledger.reserve(open);
     const [revoked, frozen] = [await fund(ledger, 1_000n), await fund(ledger, 1_000n)];
-    await drain(ledger);
+    await ship(ledger);
     await redis.save();
     for (let each = 0; each < 3; each++) await spend(ledger, behind, 300n);
-    await drain(ledger);
+    await ship(ledger);
     await database('api_keys').where({ id: revoked.keyId }).update({ status: 'revoked', rev: 1 });
     await ledger.setKey(keyRequest(revoked, { status: 'revoked', settings: settingsOf({ rev: 1 }) }));
     await database('accounts').where({ id: frozen.accountId }).update({ status: 'frozen' });
@@ -95,26 +95,26 @@ describe('a ledger that has gone back in time', () => {
     assert.equal((await ledger.settle({ ...healthy, rid: open.rid, costE8: 5n, record: '' })).outcome, 'settled');
     assert.deepEqual(await ledger.reserve(reserveRequest(revoked, 1n)), { outcome: 'revoked' });
     assert.deepEqual(await ledger.reserve(reserveRequest(frozen, 1n)), { outcome: 'frozen' });
-    await drain(ledger);
+    await ship(ledger);
     assert.equal((await readChain(database, behind.accountId)).length, 4);
     assert.equal((await readChain(database, healthy.accountId)).length, 2);
   });
 
-  it('unnoticed, is shut by its drainer; what it decided meanwhile continues the chain and is never charged twice', async () => {
+  it('unnoticed, is shut by its shipper; what it decided meanwhile continues the chain and is never charged twice', async () => {
     const first = new MemoryLedger();
     await first.open();
     const payer = await fund(first, 100n);
-    await drain(first);
+    await ship(first);
     const stale = new MemoryLedger();
     await recover({ ledger: stale, database, log: quiet });
     await spend(first, payer, 30n);
-    await drain(first);
+    await ship(first);
 
     await spend(stale, payer, 20n);
     await spend(stale, payer, 75n);
-    const drainer = startDrainer({ ledger: stale, database, log: quiet });
-    closings.push(() => drainer.stop());
-    await until('the drainer has noticed', async () => !(await stale.isReady()));
+    const shipper = startShipper({ ledger: stale, database, log: quiet });
+    closings.push(() => shipper.stop());
+    await until('the shipper has noticed', async () => !(await stale.isReady()));
     assert.equal((await readChain(database, payer.accountId)).length, 2, 'nothing was written');
 
     await recover({ ledger: stale, database, log: quiet });

@@ -5,8 +5,8 @@ import { repair } from '../../../core/accounts/repair';
 import { newId } from '../../../core/ids';
 import { type Ledger, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
-import { startDrainer } from '../../../core/ledger/outbox/drainer';
+import { shipShards } from '../../../core/ledger/outbox/ship';
+import { startShipper } from '../../../core/ledger/outbox/shipper';
 import type { Payer } from '../../../core/ledger/payer';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
@@ -37,7 +37,7 @@ async function newCustomer(ledger: Ledger, database: Knex): Promise<Customer> {
   const rids = [await spend(ledger, payer, 100n), await spend(ledger, payer, 200n)];
   const open = reserveRequest(payer, 50n, { record: recordNow(payer) });
   await ledger.reserve(open);
-  await drainShards({ ledger, database, log: quiet }, [shardOf(payer.accountId)]);
+  await shipShards({ ledger, database, log: quiet }, [shardOf(payer.accountId)]);
   return { payer, rids, open: open.rid };
 }
 
@@ -209,7 +209,7 @@ describe('verification of the ledger', () => {
   it('finds nothing while calls, credits and expiries go on', async function () {
     this.timeout(60_000);
     const customers = await Promise.all(Array.from({ length: 4 }, () => newCustomer(ledger, database)));
-    const drainer = startDrainer({ ledger, database, log: quiet });
+    const shipper = startShipper({ ledger, database, log: quiet });
     let stopped = false;
     const work = async ({ payer }: Customer, round: number) => {
       while (!stopped) {
@@ -232,7 +232,7 @@ describe('verification of the ledger', () => {
       if (outcome !== 'reserved') return;
       if (round === 0) await ledger.expire(payer, request.rid);
       else await ledger.settle({ ...payer, rid: request.rid, costE8: BigInt(round), record: recordNow(payer) });
-      drainer.nudge(payer.accountId);
+      shipper.nudge(payer.accountId);
     };
     const working = customers.flatMap((customer) => [0, 1, 2].map((round) => work(customer, round)));
     const entries: number[] = [];
@@ -250,7 +250,7 @@ describe('verification of the ledger', () => {
     } finally {
       stopped = true;
       await Promise.all(working);
-      await drainer.stop();
+      await shipper.stop();
     }
     assert.ok(Math.max(...entries) > 20, `too little went on: ${entries}`);
   });
@@ -292,7 +292,7 @@ describe('verification of the ledger', () => {
       const repairs = [];
       for (const each of await look(ledger, database, accountId))
         repairs.push(await repair({ ledger, database }, each, 'admin'));
-      await drainShards({ ledger, database, log: quiet }, [shardOf(accountId)]);
+      await shipShards({ ledger, database, log: quiet }, [shardOf(accountId)]);
       const audits = await database('audit_log').where({ subject: `account:${accountId}`, action: 'ledger.repair' });
       return { repairs, left: await look(ledger, database, accountId), audits: audits.length };
     };

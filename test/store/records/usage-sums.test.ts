@@ -4,9 +4,9 @@ import { startRefusedCalls } from '../../../core/calls/refused-calls';
 import type { UsageRecord } from '../../../core/calls/usage-record';
 import { newId } from '../../../core/ids';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { startDrainer } from '../../../core/ledger/outbox/drainer';
 import { keepPartitions } from '../../../core/ledger/outbox/partitions';
 import { insertUsage } from '../../../core/ledger/outbox/rows';
+import { startShipper } from '../../../core/ledger/outbox/shipper';
 import type { Payer } from '../../../core/ledger/payer';
 import { startUsageRollUp, sumSomeUntil } from '../../../core/records/usage-roll-up';
 import { FIRST_TOKEN_BOUNDS_MS, readCells, readSums, type SumFilters } from '../../../core/records/usage-sums';
@@ -45,11 +45,11 @@ for (const { name, open } of DATABASES) {
     });
     after(() => test.close());
 
-    it('are what the records come to, under two drainers and whoever writes refused calls', async () => {
+    it('are what the records come to, under two shippers and whoever writes refused calls', async () => {
       const ledger = new MemoryLedger();
       await ledger.open();
       const payers = await Promise.all(Array.from({ length: 6 }, () => fundedPayer(ledger, 100_000n)));
-      const drainers = [1, 2].map(() => startDrainer({ ledger, database, log: quiet }));
+      const shippers = [1, 2].map(() => startShipper({ ledger, database, log: quiet }));
       const refused = [1, 2].map(() => startRefusedCalls({ database, log: quiet, writeEveryMs: 5 }));
       for (let round = 0; round < 15; round += 1) {
         for (const [index, payer] of payers.entries()) {
@@ -58,13 +58,13 @@ for (const { name, open } of DATABASES) {
           const record = usageRecord(payer, { model: `model-${round % 3}`, firstTokenMs: 10 * round });
           const costE8 = BigInt(100 * round + index);
           await ledger.settle({ ...payer, rid: request.rid, costE8, record: JSON.stringify(record) });
-          for (const drainer of drainers) drainer.nudge(payer.accountId);
+          for (const shipper of shippers) shipper.nudge(payer.accountId);
           for (const each of refused) each.add(usageRecord(payer, { status: 429, errorCode: 'RATE_LIMITED' }));
         }
         await new Promise((wake) => setTimeout(wake, 5));
       }
       await Promise.all(refused.map((each) => each.close()));
-      await Promise.all(drainers.map((drainer) => drainer.stop()));
+      await Promise.all(shippers.map((shipper) => shipper.stop()));
       const [all] = await database('usage_sums').where({ grouped_by: 'none' }).sum('calls as calls');
       assert.equal(String(all?.['calls']), String(3 * 6 * 15));
       await assertSumsAreExact(database);
@@ -249,21 +249,21 @@ describe('usage that is summed while it is written', () => {
     }
   }
 
-  async function drainUntil(isOver: () => boolean): Promise<void> {
+  async function shipUntil(isOver: () => boolean): Promise<void> {
     const ledger = new MemoryLedger();
     await ledger.open();
     const payer = await fundedPayer(ledger, 10_000_000n);
     payers.push(payer);
-    const drainers = [1, 2].map(() => startDrainer({ ledger, database, log: quiet, collectMs: 1 }));
+    const shippers = [1, 2].map(() => startShipper({ ledger, database, log: quiet, collectMs: 1 }));
     while (!isOver()) {
       const request = reserveRequest(payer, 1_000n);
       await ledger.reserve(request);
       const record = JSON.stringify(usageRecord(payer, { createdAt: timeNearby() }));
       await ledger.settle({ ...payer, rid: request.rid, costE8: BigInt(pick(100)), record });
-      for (const drainer of drainers) drainer.nudge(payer.accountId);
+      for (const shipper of shippers) shipper.nudge(payer.accountId);
       await new Promise((wake) => setTimeout(wake, pick(5)));
     }
-    await Promise.all(drainers.map((drainer) => drainer.stop()));
+    await Promise.all(shippers.map((shipper) => shipper.stop()));
   }
 
   async function rollUp(): Promise<void> {
@@ -309,14 +309,7 @@ describe('usage that is summed while it is written', () => {
     const rolling = rollUp().finally(() => {
       isOver = true;
     });
-    await Promise.all([
-      rolling,
-      writeUntil(over),
-      writeUntil(over),
-      drainUntil(over),
-      readUntilOver(),
-      readUntilOver(),
-    ]);
+    await Promise.all([rolling, writeUntil(over), writeUntil(over), shipUntil(over), readUntilOver(), readUntilOver()]);
     await assertSumsAreExact(database);
     while (await sumSomeUntil(database, LATER, 50)) await assertReadExactly();
     await assertSumsAreExact(database);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import type { Ledger } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { drainShards } from '../../../core/ledger/outbox/drain';
+import { shipShards } from '../../../core/ledger/outbox/ship';
 import { ensureReady } from '../../../core/ledger/recovery';
 import { shardOf } from '../../../core/ledger/shard';
 import { verify } from '../../../core/ledger/verify/verify';
@@ -79,7 +79,7 @@ async function spend(database: Knex, ledger: Ledger): Promise<string> {
   const request = reserveRequest(payer, 100n, { keyRev, record });
   assert.equal((await ledger.reserve(request)).outcome, 'reserved');
   await ledger.settle({ ...payer, rid: request.rid, costE8: 100n, record });
-  await drainShards({ ledger, database, log: quiet }, [shardOf(payer.accountId)]);
+  await shipShards({ ledger, database, log: quiet }, [shardOf(payer.accountId)]);
   return payer.accountId;
 }
 

@@ -13,7 +13,7 @@ export class MemoryBooks implements Books {
   readonly lines = new Map<string, Line>();
   readonly events: SandboxEvent[] = [];
   /** Entries of the ledger that are written. */
-  readonly drained: ClosedEntry[] = [];
+  readonly shipped: ClosedEntry[] = [];
   #leaseUntilMs = 0;
 
   constructor(public aggregate: Aggregate) {
@@ -67,7 +67,7 @@ export class MemoryBooks implements Books {
   }
 
   async chargeOf({ holdId }: Period): Promise<Charge | undefined> {
-    const entry = this.drained.find(({ rid, kind }) => rid === holdId && kind === 'charge');
+    const entry = this.shipped.find(({ rid, kind }) => rid === holdId && kind === 'charge');
     return entry && { chargedE8: -entry.amountE8, shortfallE8: entry.shortfallE8 };
   }
 

@@ -163,7 +163,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   async function allAreDown(): Promise<void> {
     const shard = shardOf(payer.accountId);
     for (const [, entries] of await ledger.readOutbox([shard], 1_000)) {
-      books.drained.push(...entries);
+      books.shipped.push(...entries);
       await ledger.trimOutbox(shard, entries);
     }
     nowMs += CLOSED_MS + 1;

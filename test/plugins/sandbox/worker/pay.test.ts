@@ -32,7 +32,7 @@ describe('paying for a sandbox', () => {
   const balance = async () => (await ledger.readAccount(period.accountId))?.postedE8;
 
   /** Its entries are brought to the database, and after a while it forgets what they say. */
-  const drainAndForget = async () => {
+  const shipAndForget = async () => {
     const shard = shardOf(period.accountId);
     for (const [, entries] of await ledger.readOutbox([shard], 100)) {
       for (const { rid, kind, amountE8, shortfallE8 } of entries) {
@@ -105,7 +105,7 @@ describe('paying for a sandbox', () => {
     const settling = ended(START_MS + 100_000);
     await settleFirst(settling);
     assert.equal(await balance(), 10n * USD - 10_000_000n);
-    await drainAndForget();
+    await shipAndForget();
     const after = await settleFirst(settling);
     assert.equal(after?.sandbox.totalCostE8, 10_000_000n);
     assert.equal(await balance(), 10n * USD - 10_000_000n);
@@ -116,7 +116,7 @@ describe('paying for a sandbox', () => {
     const confirmed = { ...aggregate, sandbox: { ...aggregate.sandbox, confirmedAtMs: nowMs } };
     const rolled = applyChange(confirmed, rollPeriod(confirmed, nowMs, DEFAULT_TIMINGS), nowMs).after;
     await settleFirst(rolled);
-    await drainAndForget();
+    await shipAndForget();
     const after = await settleFirst(rolled);
     assert.equal(after?.sandbox.totalCostE8, 10_000_000n);
     assert.equal(await balance(), 10n * USD - 10_000_000n);
@@ -127,7 +127,7 @@ describe('paying for a sandbox', () => {
     const [first] = settling.settling as [Period];
     const { accountId, keyId } = first;
     await ledger.release({ accountId, keyId, rid: first.holdId, record: '' });
-    await drainAndForget();
+    await shipAndForget();
     const after = await settleFirst(settling);
     assert.equal(after?.sandbox.totalCostE8, 10_000_000n);
   });

@@ -3,32 +3,32 @@ import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../../metrics';
 import { shardOf } from '../shard';
-import { COLLECT_MS, type Drainer } from './drainer';
+import { COLLECT_MS, type Shipper } from './shipper';
 
-/** Where the drainer's thread finds the stores: it has connections of its own. */
-export interface DrainerAddresses {
+/** Where the shipper's thread finds the stores: it has connections of its own. */
+export interface ShipperAddresses {
   readonly redisUrl: string;
   readonly databaseUrl: string;
 }
 
-export interface DrainerThreadOptions extends DrainerAddresses {
+export interface ShipperThreadOptions extends ShipperAddresses {
   readonly log: Logger;
   onWritten?(rids: readonly string[]): void;
   /** The thread's program; tests have others. */
   readonly program?: string;
 }
 
-/** What the drainer's thread is told, and what it tells. */
-export type ToDrainer = { readonly nudged: readonly number[] } | 'stop';
+/** What the shipper's thread is told, and what it tells. */
+export type ToShipper = { readonly nudged: readonly number[] } | 'stop';
 export type ToGateway = { readonly oldestAgeMs: number } | { readonly written: readonly string[] };
 
-const PROGRAM = require.resolve('./drainer-worker');
+const PROGRAM = require.resolve('./shipper-worker');
 
 /** After many nudges more are waited for: an entry of a batch of 600 costs Postgres five sixths of what one of 150 does. */
 const COLLECT_MANY_MS = 300;
 const MANY = 30;
 
-/** A thread that says nothing for longer drains nothing. */
+/** A thread that says nothing for longer ships nothing. */
 const SILENCE_MS = 5_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -40,10 +40,10 @@ const restarts = new Counter({
 });
 
 /**
- * A drainer beside the calls: reading entries from Redis and writing them to Postgres takes a tenth of what a call takes, in
+ * A shipper beside the calls: reading entries from Redis and writing them to Postgres takes a tenth of what a call takes, in
  * bursts for which calls would wait. A thread that ends by itself is started again and finds what waits by its first sweep.
  */
-export function startDrainerThread(options: DrainerThreadOptions): Drainer {
+export function startShipperThread(options: ShipperThreadOptions): Shipper {
   const { log, onWritten, program = PROGRAM, ...addresses } = options;
   const nudged = new Set<number>();
   let nudges = 0;
@@ -56,11 +56,11 @@ export function startDrainerThread(options: DrainerThreadOptions): Drainer {
   let oldestAgeMs = 0;
   let heardAt = Date.now();
 
-  const tell = (message: ToDrainer) => worker?.postMessage(message);
+  const tell = (message: ToShipper) => worker?.postMessage(message);
 
   const start = () => {
     let reason: unknown;
-    worker = new Worker(program, { workerData: addresses, name: 'drainer' });
+    worker = new Worker(program, { workerData: addresses, name: 'shipper' });
     worker.on('message', (report: ToGateway) => {
       if ('written' in report) onWritten?.(report.written);
       else oldestAgeMs = report.oldestAgeMs;
@@ -74,14 +74,14 @@ export function startDrainerThread(options: DrainerThreadOptions): Drainer {
       worker = undefined;
       if (!isStopping) startAgain(reason ?? `it ended with ${code}`);
       else if (reason !== undefined)
-        log.error({ reason: String(reason) }, 'the drainer broke at its end; entries wait');
+        log.error({ reason: String(reason) }, 'the shipper broke at its end; entries wait');
       ended();
     });
   };
 
   const startAgain = (reason: unknown) => {
     restarts.inc();
-    log.error({ reason: String(reason), againAfterMs: pauseMs }, "the drainer's thread broke; it is started again");
+    log.error({ reason: String(reason), againAfterMs: pauseMs }, "the shipper's thread broke; it is started again");
     pausing = setTimeout(start, pauseMs);
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   };
@@ -104,7 +104,7 @@ export function startDrainerThread(options: DrainerThreadOptions): Drainer {
       isStopping = true;
       clearTimeout(telling);
       clearTimeout(pausing);
-      if (worker === undefined) return log.error('the drainer is broken at the end; entries wait');
+      if (worker === undefined) return log.error('the shipper is broken at the end; entries wait');
       const end = new Promise<void>((resolve) => {
         ended = resolve;
       });

@@ -2,24 +2,24 @@ import { isDatabaseUnavailable } from '../../database-reach';
 import { startLoop } from '../../loop';
 import type { Stop } from '../../resources';
 import { ALL_SHARDS, shardOf } from '../shard';
-import { type DrainOptions, drainShards, findWaiting, SteppedBack } from './drain';
+import { findWaiting, type ShipOptions, SteppedBack, shipShards } from './ship';
 
 /** Moves the outboxes to Postgres while the process runs. */
-export interface Drainer {
-  /** Something was written for this account: its shard is drained within about 100 ms. */
+export interface Shipper {
+  /** Ships the shard of this account within about 100 ms, because an entry was written there. */
   nudge(accountId: string): void;
-  /** Drains once more and ends. What cannot be drained now stays in the ledger; the embedded one is gone with its process. */
+  /** Ships once more and ends. What cannot be shipped now stays in the ledger; the embedded one is gone with its process. */
   readonly stop: Stop;
   /** Age of the oldest entry at the last look, which is about a second old; older only where looks find nothing. */
   oldestAgeMs(): number;
 }
 
 /** The same, told of shards by another thread. */
-export interface ShardDrainer extends Drainer {
+export interface ShardShipper extends Shipper {
   nudgeShard(shard: number): void;
 }
 
-export interface DrainerOptions extends DrainOptions {
+export interface ShipperOptions extends ShipOptions {
   /** How long nudges are collected; who tells of them may have done so. */
   readonly collectMs?: number;
 }
@@ -31,7 +31,7 @@ const SWEEP_EVERY_MS = 1_000;
 const SWEEP_AT_REST_EVERY_MS = 4_000;
 const LONGEST_PAUSE_MS = 5_000;
 
-export function startDrainer(options: DrainerOptions): ShardDrainer {
+export function startShipper(options: ShipperOptions): ShardShipper {
   const { ledger, log, collectMs = COLLECT_MS } = options;
   const nudged = new Set<number>();
   let failures = 0;
@@ -52,7 +52,7 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
     nudged.clear();
     pauseMs = shards.length > 0 ? SWEEP_EVERY_MS : Math.min(pauseMs * 2, SWEEP_AT_REST_EVERY_MS);
     try {
-      await drainShards(options, shards);
+      await shipShards(options, shards);
     } catch (error) {
       for (const shard of shards) nudged.add(shard);
       // Whoever looks after the ledger finds it shut, and compares it with Postgres.
@@ -64,7 +64,7 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
   const loop = startLoop(
     async () => {
       await pass();
-      if (failures > 0) log.info('the ledger is being drained again');
+      if (failures > 0) log.info('the ledger is being shipped again');
       failures = 0;
     },
     {
@@ -73,7 +73,7 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
       whenFailed: (error, times) => {
         failures = times;
         if (times === 1 && !isDatabaseUnavailable(error))
-          log.error({ reason: String(error) }, 'the ledger cannot be drained; entries wait');
+          log.error({ reason: String(error) }, 'the ledger cannot be shipped; entries wait');
       },
     },
   );
@@ -89,8 +89,8 @@ export function startDrainer(options: DrainerOptions): ShardDrainer {
     nudgeShard,
     stop: async () => {
       await loop.stop();
-      await drainShards(options, ALL_SHARDS).catch((error) => {
-        log.error({ reason: String(error) }, 'the ledger could not be drained at the end; entries wait');
+      await shipShards(options, ALL_SHARDS).catch((error) => {
+        log.error({ reason: String(error) }, 'the ledger could not be shipped at the end; entries wait');
       });
     },
     oldestAgeMs: () => (oldestAt === undefined ? 0 : Math.max(0, Date.now() - oldestAt)),

@@ -4,8 +4,8 @@ import type { Knex } from 'knex';
 import { timeOfId } from '../../../core/ids';
 import type { Ledger } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { drainShards, LOCK_SPACE } from '../../../core/ledger/outbox/drain';
-import { startDrainer } from '../../../core/ledger/outbox/drainer';
+import { LOCK_SPACE, shipShards } from '../../../core/ledger/outbox/ship';
+import { startShipper } from '../../../core/ledger/outbox/shipper';
 import type { Payer } from '../../../core/ledger/payer';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
@@ -15,7 +15,7 @@ import { fundedPayer, instead, reserveRequest, usageRecord } from './ledger-fixt
 import { readChain } from './ledger-rows';
 
 for (const { name, open } of DATABASES) {
-  describe(`the drainer on ${name}`, () => {
+  describe(`the shipper on ${name}`, () => {
     let test: TestDatabase;
     let database: Knex;
     let ledger: MemoryLedger;
@@ -38,13 +38,13 @@ for (const { name, open } of DATABASES) {
       await ledger.settle({ ...payer, rid: request.rid, costE8, record: JSON.stringify(record) });
       return { rid: request.rid, record };
     };
-    const drainAll = (from: Ledger = ledger) => drainShards({ ledger: from, database, log: quiet }, ALL_SHARDS);
+    const shipAll = (from: Ledger = ledger) => shipShards({ ledger: from, database, log: quiet }, ALL_SHARDS);
     const waiting = async () => (await ledger.readOutbox(ALL_SHARDS, 1)).size;
 
     it('writes what a call was charged, with its record, times from the call and not from the drain', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       const { rid, record } = await spend(payer, 300n, { outputTokens: 2 ** 40 });
-      await drainAll();
+      await shipAll();
       const [, entry] = await database('ledger_entries').where({ account_id: payer.accountId }).orderBy('seq');
       assert.equal(entry.rid, rid);
       assert.equal(entry.created_at.getTime(), timeOfId(rid));
@@ -69,7 +69,7 @@ for (const { name, open } of DATABASES) {
       const sandbox = reserveRequest(payer, 10n, { record: '', lifetimeMs: undefined });
       await ledger.reserve(sandbox);
       await ledger.release({ ...payer, rid: sandbox.rid, record: '' });
-      await drainAll();
+      await shipAll();
       const chain = await readChain(database, payer.accountId);
       assert.deepEqual(
         chain.map(({ kind }) => kind),
@@ -88,11 +88,11 @@ for (const { name, open } of DATABASES) {
       const told: (readonly string[])[] = [];
       const onWritten = (rids: readonly string[]) => void told.push(rids);
       const forgetful = instead(ledger, { trimOutbox: async () => undefined });
-      await drainShards({ ledger: forgetful, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
+      await shipShards({ ledger: forgetful, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
       const written = (await readChain(database, payer.accountId)).map(({ rid }) => rid);
       assert.deepEqual(told, [written]);
       await spend(payer, 10n);
-      await drainShards({ ledger, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
+      await shipShards({ ledger, database, log: quiet, onWritten }, [shardOf(payer.accountId)]);
       assert.equal((await readChain(database, payer.accountId)).length, 3);
       assert.equal(told.length, 1);
     });
@@ -107,10 +107,10 @@ for (const { name, open } of DATABASES) {
           throw new Error('crashed');
         },
       });
-      assert.equal((await rejection(drainAll(crashing))).message, 'crashed');
+      assert.equal((await rejection(shipAll(crashing))).message, 'crashed');
       assert.equal(crashes, 1);
       assert.equal((await readChain(database, payer.accountId)).length, 6);
-      await drainAll();
+      await shipAll();
       assert.equal((await readChain(database, payer.accountId)).length, 6);
       const usage = await database('usage_records').where({ account_id: payer.accountId });
       assert.equal(usage.length, 5);
@@ -133,23 +133,23 @@ for (const { name, open } of DATABASES) {
             throw new Error('no commit');
           })) as unknown as Knex['transaction'],
       });
-      await rejection(drainShards({ ledger: observed, database: failing, log: quiet }, ALL_SHARDS));
+      await rejection(shipShards({ ledger: observed, database: failing, log: quiet }, ALL_SHARDS));
       assert.equal(trimmed, false);
       assert.equal((await readChain(database, payer.accountId)).length, 0);
-      await drainAll();
+      await shipAll();
       assert.equal((await readChain(database, payer.accountId)).length, 2);
     });
 
     it('two at once on one outbox write every entry once', async () => {
       const payers = await Promise.all(Array.from({ length: 8 }, () => fundedPayer(ledger, 1_000n)));
-      const drainers = [1, 2].map(() => startDrainer({ ledger, database, log: quiet }));
+      const shippers = [1, 2].map(() => startShipper({ ledger, database, log: quiet }));
       for (let round = 0; round < 20; round++) {
         await Promise.all(payers.map((payer) => spend(payer, 10n)));
-        for (const payer of payers) for (const drainer of drainers) drainer.nudge(payer.accountId);
+        for (const payer of payers) for (const shipper of shippers) shipper.nudge(payer.accountId);
         await new Promise((wake) => setImmediate(wake));
       }
-      await until('all is drained', async () => (await waiting()) === 0);
-      await Promise.all(drainers.map((drainer) => drainer.stop()));
+      await until('all is shipped', async () => (await waiting()) === 0);
+      await Promise.all(shippers.map((shipper) => shipper.stop()));
       for (const payer of payers) assert.equal((await readChain(database, payer.accountId)).length, 21);
       const usage = await database('usage_records').whereIn(
         'account_id',
@@ -161,7 +161,7 @@ for (const { name, open } of DATABASES) {
     it('takes as many batches as there are', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       for (let each = 0; each < 150; each++) await spend(payer, 1n);
-      assert.deepEqual(await drainAll(), []);
+      assert.deepEqual(await shipAll(), []);
       assert.equal(await waiting(), 0);
       assert.equal((await readChain(database, payer.accountId)).length, 151);
     });
@@ -169,14 +169,14 @@ for (const { name, open } of DATABASES) {
     it('drains what it is nudged for, what it finds by itself, and what is left at the end', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       await spend(payer, 1n);
-      const drainer = startDrainer({ ledger, database, log: quiet });
-      await until('the sweep has drained it', async () => (await waiting()) === 0);
+      const shipper = startShipper({ ledger, database, log: quiet });
+      await until('the sweep has shipped it', async () => (await waiting()) === 0);
       await spend(payer, 1n);
-      drainer.nudge(payer.accountId);
-      await until('the nudge has drained it', async () => (await waiting()) === 0, 700);
+      shipper.nudge(payer.accountId);
+      await until('the nudge has shipped it', async () => (await waiting()) === 0, 700);
       await spend(payer, 1n);
-      await drainer.stop();
-      assert.equal(await waiting(), 0, 'what is left is drained at the end');
+      await shipper.stop();
+      assert.equal(await waiting(), 0, 'what is left is shipped at the end');
       assert.equal((await readChain(database, payer.accountId)).length, 4);
     });
 
@@ -187,12 +187,12 @@ for (const { name, open } of DATABASES) {
         transaction: ((work: (trx: Knex.Transaction) => Promise<unknown>) =>
           isDown ? Promise.reject(new Error('connection refused')) : database.transaction(work)) as Knex['transaction'],
       });
-      const drainer = startDrainer({ ledger, database: flaky, log: quiet });
-      await until('an entry waits', () => drainer.oldestAgeMs() > 30);
+      const shipper = startShipper({ ledger, database: flaky, log: quiet });
+      await until('an entry waits', () => shipper.oldestAgeMs() > 30);
       assert.equal(await waiting(), 1);
       isDown = false;
-      await until('all is drained', async () => (await waiting()) === 0);
-      await drainer.stop();
+      await until('all is shipped', async () => (await waiting()) === 0);
+      await shipper.stop();
       assert.equal((await readChain(database, payer.accountId)).length, 1);
     });
 
@@ -211,14 +211,14 @@ for (const { name, open } of DATABASES) {
         await ledger.settle({ ...payer, rid: request.rid, costE8: 10n, record });
       }
       await spend(payer, 10n);
-      await drainAll();
+      await shipAll();
       assert.equal((await readChain(database, payer.accountId)).length, 7);
       assert.equal((await database('usage_records').where({ account_id: payer.accountId })).length, 2);
     });
   });
 }
 
-describe('the drainer beside another one', () => {
+describe('the shipper beside another one', () => {
   it('leaves the shards alone that the other is at', async () => {
     const [postgres] = DATABASES;
     assert.ok(postgres !== undefined);
@@ -228,15 +228,15 @@ describe('the drainer beside another one', () => {
     const payer = await fundedPayer(ledger, 1_000n);
     const other = await fundedPayer(ledger, 1_000n);
     const shard = shardOf(payer.accountId);
-    const drain = () => drainShards({ ledger, database, log: quiet }, ALL_SHARDS);
+    const ship = () => shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
     await database.transaction(async (trx) => {
       await trx.raw('SELECT pg_advisory_xact_lock(?, ?)', [LOCK_SPACE, shard]);
-      assert.deepEqual(await drain(), [shard]);
+      assert.deepEqual(await ship(), [shard]);
       assert.deepEqual([...(await ledger.readOutbox(ALL_SHARDS, 1)).keys()], [shard]);
       assert.equal((await readChain(database, payer.accountId)).length, 0);
       assert.equal((await readChain(database, other.accountId)).length, 1);
     });
-    assert.deepEqual(await drain(), []);
+    assert.deepEqual(await ship(), []);
     assert.equal((await readChain(database, payer.accountId)).length, 1);
     await close();
   });

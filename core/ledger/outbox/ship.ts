@@ -9,7 +9,7 @@ import { copyUsage } from './copy-usage';
 import { continueChains } from './rebase';
 import { type EntryUsage, insertEntries, insertUsage, type UsageRow, usageRowsOf } from './rows';
 
-export interface DrainOptions {
+export interface ShipOptions {
   readonly ledger: Ledger;
   readonly database: Knex;
   readonly log: Logger;
@@ -39,7 +39,7 @@ const ENTRIES_AT_ONCE = 512;
 /** Nobody waits for it, and the ledger has calls to serve. */
 const TRIMMED_AT_ONCE = 2;
 
-/** First number of the advisory locks that let one drainer at a time work on a shard; the second is the shard. */
+/** First number of the advisory locks that let one shipper at a time work on a shard; the second is the shard. */
 export const LOCK_SPACE = 0x70_6c_67;
 
 /** Shards that have entries, with the oldest of each. One round trip. */
@@ -48,24 +48,24 @@ export function findWaiting(ledger: Ledger): Promise<ReadonlyMap<number, readonl
 }
 
 /**
- * Moves what waits in these shards to Postgres, until they are empty or belong to another drainer at the moment. Answers
+ * Moves what waits in these shards to Postgres, until they are empty or belong to another shipper at the moment. Answers
  * the shards it had to leave to another.
  */
-export async function drainShards(options: DrainOptions, shards: Iterable<number>): Promise<readonly number[]> {
+export async function shipShards(options: ShipOptions, shards: Iterable<number>): Promise<readonly number[]> {
   const left: number[] = [];
   let todo = [...shards];
   while (todo.length > 0) {
     const group = todo.slice(0, SHARDS_AT_ONCE);
-    const { full, taken } = await drainGroup(options, group);
+    const { full, taken } = await shipGroup(options, group);
     left.push(...taken);
     todo = [...todo.slice(SHARDS_AT_ONCE), ...full];
   }
   return left;
 }
 
-/** `full`: shards that may have more; `taken`: shards another drainer is at. */
-async function drainGroup(
-  options: DrainOptions,
+/** `full`: shards that may have more; `taken`: shards another shipper is at. */
+async function shipGroup(
+  options: ShipOptions,
   shards: readonly number[],
 ): Promise<{ full: readonly number[]; taken: readonly number[] }> {
   const perShard = Math.floor(ENTRIES_AT_ONCE / shards.length);
@@ -91,7 +91,7 @@ interface Committed {
   readonly isAllNew: boolean;
 }
 
-function commit(options: DrainOptions, shards: readonly number[], perShard: number): Promise<Committed> {
+function commit(options: ShipOptions, shards: readonly number[], perShard: number): Promise<Committed> {
   const { log, isRecovery = false } = options;
   return writeLocked(options, shards, perShard, async (trx, found) => {
     const entries = isRecovery ? await continueChains(trx, found) : found;
@@ -103,11 +103,11 @@ function commit(options: DrainOptions, shards: readonly number[], perShard: numb
 }
 
 /**
- * One transaction for the shards nobody else is draining; answers what was read of them, once it is committed. They are read
+ * One transaction for the shards no other process is shipping; answers what was read of them, once it is committed. They are read
  * under their locks: a recovery, which takes them too, then knows that nothing is on its way from a ledger that was lost.
  */
 function writeLocked(
-  { ledger, database }: DrainOptions,
+  { ledger, database }: ShipOptions,
   shards: readonly number[],
   perShard: number,
   work: (trx: Knex.Transaction, entries: readonly OutboxEntry[]) => Promise<boolean>,
@@ -120,7 +120,7 @@ function writeLocked(
   });
 }
 
-/** Waits for whoever is draining. Nobody drains until the transaction ends. */
+/** Waits until no process ships these shards, and keeps others from it until the transaction ends. */
 export async function lockAllShards(trx: Knex): Promise<void> {
   await trx.raw(`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, shard) FROM generate_series(0, ${SHARDS - 1}) AS shard`);
 }

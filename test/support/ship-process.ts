@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-/** A process that drains until it is killed: `drain-process.ts <redisUrl> <databaseUrl>`. It tells its parent of each drain it begins. */
+/** A process that ships until it is killed: `ship-process.ts <redisUrl> <databaseUrl>`. It tells its parent of each shipment it begins. */
 
-import { drainShards } from '../../core/ledger/outbox/drain';
+import { shipShards } from '../../core/ledger/outbox/ship';
 import { RedisLedger } from '../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 import { openPostgres } from '../../core/storage/database';
@@ -23,7 +23,7 @@ async function main(redisUrl: string, databaseUrl: string): Promise<void> {
     },
   });
   for (;;) {
-    await drainShards({ ledger: telling, database, log: quiet }, ALL_SHARDS).catch(() => undefined);
+    await shipShards({ ledger: telling, database, log: quiet }, ALL_SHARDS).catch(() => undefined);
     await sleep(5);
   }
 }

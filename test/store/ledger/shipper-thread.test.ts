@@ -6,7 +6,7 @@ import { type Logger, pino } from 'pino';
 import { newId } from '../../../core/ids';
 import { startGuardian } from '../../../core/ledger/guardian';
 import type { Ledger } from '../../../core/ledger/ledger';
-import { type DrainerThreadOptions, startDrainerThread } from '../../../core/ledger/outbox/drainer-thread';
+import { type ShipperThreadOptions, startShipperThread } from '../../../core/ledger/outbox/shipper-thread';
 import type { Payer } from '../../../core/ledger/payer';
 import { ensureReady } from '../../../core/ledger/recovery';
 import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
@@ -23,7 +23,7 @@ import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 const program = (name: string) => join(__dirname, `../../support/scripts/${name}.cjs`);
 
-describe("the drainer's thread", () => {
+describe("the shipper's thread", () => {
   let redisUrl: string;
   let databaseUrl: string;
   let redis: RedisClient;
@@ -42,8 +42,8 @@ describe("the drainer's thread", () => {
     await database.destroy();
   });
 
-  const start = (options: Partial<DrainerThreadOptions> = {}) =>
-    startDrainerThread({ redisUrl, databaseUrl, log: quiet, program: program('drainer-worker'), ...options });
+  const start = (options: Partial<ShipperThreadOptions> = {}) =>
+    startShipperThread({ redisUrl, databaseUrl, log: quiet, program: program('shipper-worker'), ...options });
 
   const fund = async (): Promise<Payer> => {
     const payer = newPayer();
@@ -61,19 +61,19 @@ describe("the drainer's thread", () => {
     await ledger.settle({ ...payer, rid: request.rid, costE8: 1n, record: request.record });
   };
   const waiting = async () => (await ledger.readOutbox(ALL_SHARDS, 1)).size;
-  const isDrained = async () => (await waiting()) === 0;
+  const isShipped = async () => (await waiting()) === 0;
 
   it('drains what it finds by itself, what it is nudged for, and what is left at the end', async () => {
     const payer = await fund();
     const written: string[] = [];
-    const drainer = start({ onWritten: (rids) => void written.push(...rids) });
-    await until('the sweep has drained the credit', isDrained);
+    const shipper = start({ onWritten: (rids) => void written.push(...rids) });
+    await until('the sweep has shipped the credit', isShipped);
     await spend(payer);
-    drainer.nudge(payer.accountId);
-    await until('the nudge has drained the charge', isDrained, 700);
+    shipper.nudge(payer.accountId);
+    await until('the nudge has shipped the charge', isShipped, 700);
     await spend(payer);
-    await drainer.stop();
-    assert.equal(await waiting(), 0, 'what is left is drained at the end');
+    await shipper.stop();
+    assert.equal(await waiting(), 0, 'what is left is shipped at the end');
     const chain = await readChain(database, payer.accountId);
     assert.equal(chain.length, 3);
     assert.deepEqual(
@@ -84,15 +84,15 @@ describe("the drainer's thread", () => {
 
   it('two of them on one outbox write every entry once', async () => {
     const payers = await Promise.all(Array.from({ length: 8 }, fund));
-    const drainers = [start(), start()];
+    const shippers = [start(), start()];
     try {
       for (let round = 0; round < 20; round++) {
         await Promise.all(payers.map(spend));
-        for (const { accountId } of payers) for (const drainer of drainers) drainer.nudge(accountId);
+        for (const { accountId } of payers) for (const shipper of shippers) shipper.nudge(accountId);
       }
-      await until('all is drained', isDrained);
+      await until('all is shipped', isShipped);
     } finally {
-      await Promise.all(drainers.map((drainer) => drainer.stop()));
+      await Promise.all(shippers.map((shipper) => shipper.stop()));
     }
     for (const { accountId } of payers) assert.equal((await readChain(database, accountId)).length, 21);
   });
@@ -101,57 +101,57 @@ describe("the drainer's thread", () => {
     const lines: string[] = [];
     const log: Logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
     const payer = await fund();
-    const drainer = start({ log, program: program('crashing-drainer-worker') });
+    const shipper = start({ log, program: program('crashing-shipper-worker') });
     try {
       for (let crashes = 1; crashes <= 2; crashes++) {
         await spend(payer);
-        drainer.nudge(payer.accountId);
+        shipper.nudge(payer.accountId);
         await until('it has broken', () => lines.length >= crashes);
       }
-      assert.match(lines[0] ?? '', /the thread has crashed.*the drainer's thread broke; it is started again/);
+      assert.match(lines[0] ?? '', /the thread has crashed.*the shipper's thread broke; it is started again/);
       await spend(payer);
-      await until('all is drained', isDrained);
+      await until('all is shipped', isShipped);
       assert.match(await metrics.metrics(), /tollgate_ledger_drainer_restarts_total [2-9]/);
     } finally {
-      await drainer.stop();
+      await shipper.stop();
     }
     assert.equal((await readChain(database, payer.accountId)).length, 4);
   });
 
   it('with the database away says how old the oldest entry is', async () => {
     const payer = await fund();
-    const drainer = start({ databaseUrl: `postgres://postgres@127.0.0.1:${await freePort()}/none` });
+    const shipper = start({ databaseUrl: `postgres://postgres@127.0.0.1:${await freePort()}/none` });
     try {
-      await until('its report is there', () => drainer.oldestAgeMs() > 500);
+      await until('its report is there', () => shipper.oldestAgeMs() > 500);
       assert.deepEqual(await readChain(database, payer.accountId), []);
     } finally {
-      await drainer.stop();
+      await shipper.stop();
     }
   });
 
   it('finds that the ledger went back in time and shuts it, and goes on when it was compared or filled again', async () => {
     const payer = await fund();
-    const drainer = start();
+    const shipper = start();
     const guardian = startGuardian({ ledger, database, log: quiet, everyMs: 50 });
     const seqs = () => database('ledger_entries').where({ account_id: payer.accountId }).orderBy('seq').pluck('seq');
     const isAnswering = async () => (await ledger.readAccount(payer.accountId)) !== undefined;
     try {
-      await until('all is drained', isDrained);
+      await until('all is shipped', isShipped);
       // As when Redis has lost its last second: it will number an entry as Postgres has numbered another.
       await database('ledger_accounts').where({ account_id: payer.accountId }).increment('seq', 1);
       await spend(payer);
-      drainer.nudge(payer.accountId);
+      shipper.nudge(payer.accountId);
       await until('the charge continues the chain', async () => (await seqs()).length === 2);
       assert.deepEqual(await seqs(), [1n, 3n]);
       await until('the ledger answers again', isAnswering);
       await (redis as Redis).flushall();
       await until('the ledger is filled again', isAnswering);
       await spend(payer);
-      drainer.nudge(payer.accountId);
-      await until('what came after is drained', async () => (await seqs()).length === 3);
+      shipper.nudge(payer.accountId);
+      await until('what came after is shipped', async () => (await seqs()).length === 3);
     } finally {
       await guardian.stop();
-      await drainer.stop();
+      await shipper.stop();
     }
   });
 });

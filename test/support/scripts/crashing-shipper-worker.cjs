@@ -1,0 +1,5 @@
+// The same, which breaks after it has shipped for a while.
+require('./shipper-worker.cjs');
+setTimeout(() => {
+  throw new Error('the thread has crashed');
+}, 500);
