@@ -199,7 +199,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const rotation = keep(new CredentialRotation(log));
   (await rotation.prepare(live.current.catalog))();
   live.take(({ catalog }) => rotation.prepare(catalog));
-  const draining = new AbortController();
+  const stopping = new AbortController();
   const lines = new LineLog(system.log.calls);
   logRequests(lines);
   const openCalls = new OpenCalls(watchCalls(lines));
@@ -222,7 +222,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     keys: openApiKeys({ ledger, log, proxies }),
     rollouts: new LiveRollouts(),
     stepTimeoutMs: parseDuration(system.stepTimeout),
-    isDraining: () => draining.signal.aborted,
+    isStopping: () => stopping.signal.aborted,
     isOutboxFull: outbox.isFull,
   };
   /** What a call runs with does not change under it. */
@@ -250,7 +250,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   });
   // Before anybody is served: a first call must not find a rollout that is not known yet.
   keep(await startPlugins(plugins, forPlugins), (stop) => stop());
-  return { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken };
+  return { first, forPolicies, frontDoor, egress, openCalls, stopping, adminToken };
 }
 
 type Gateway = Awaited<ReturnType<typeof openGateway>>;
@@ -270,7 +270,7 @@ function socketSettings({ webSockets, clientIdle }: Files['system']): SocketSett
 async function listen(files: Files, stores: Stores, money: Money, gateway: Gateway, { keep, close }: Resources) {
   const { system, manifests, proxies, configFolder, watchdog } = files;
   const { live, database } = stores;
-  const { first, forPolicies, frontDoor, egress, openCalls, draining, adminToken } = gateway;
+  const { first, forPolicies, frontDoor, egress, openCalls, stopping, adminToken } = gateway;
   const certificates = openCertificates(live.current, configFolder);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
   for (const listener of ['http', 'admin'] as const) {
@@ -313,7 +313,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   const stop = prepareStop(
     {
       begin: () => {
-        draining.abort();
+        stopping.abort();
         leaveSockets();
       },
       finish: async () => {

@@ -36,7 +36,7 @@ export interface Gateway extends Configured {
   readonly tracing?: Tracing | undefined;
   readonly log: Logger;
   /** True from the first signal to stop on: no new calls are taken. */
-  readonly isDraining: () => boolean;
+  readonly isStopping: () => boolean;
   /** Too much waits for Postgres: new calls are refused, those that are open are settled. */
   readonly isOutboxFull: () => boolean;
 }

@@ -93,8 +93,8 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
     },
     takeUpgrades: (listener) => {
       const { identify } = who;
-      const { isDraining } = gateway;
-      const sockets = new ClientSockets({ listener, identify, isDraining, settings: options.sockets });
+      const { isStopping } = gateway;
+      const sockets = new ClientSockets({ listener, identify, isStopping, settings: options.sockets });
       takeUpgrades(listener, publicRoutes, hosts, (request, host) =>
         asksForWebSocket(request) && hasSocket(calls, request, host) ? sockets.upgrade : undefined,
       );

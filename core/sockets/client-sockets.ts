@@ -21,7 +21,7 @@ export interface ClientSocketsOptions {
   readonly listener: Server;
   /** Who shows which valid key. */
   readonly identify: (request: IncomingMessage) => Promise<CallKey>;
-  readonly isDraining: () => boolean;
+  readonly isStopping: () => boolean;
   readonly settings: SocketSettings;
 }
 
@@ -61,11 +61,11 @@ export class ClientSockets {
 
   /** @throws MALFORMED_REQUEST, INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE, CONCURRENCY_LIMIT, DRAINING */
   readonly upgrade: UpgradeHandler = async (_visit, request, socket, head) => {
-    const { identify, isDraining, settings } = this.#options;
-    if (isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
+    const { identify, isStopping, settings } = this.#options;
+    if (isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     checkHandshake(request);
     const { keyId, accountId } = await identify(request);
-    if (isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
+    if (isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     if (socket.destroyed) return;
     const leave = this.#enter(keyId, settings.mostOfKey);
     socket.once('close', leave);

@@ -17,7 +17,7 @@ export function createInside(service: SandboxService): InsideService {
   return {
     ...service,
     commands: new Commands(service),
-    ports: new PortProxy(service, log, gateway.isDraining),
+    ports: new PortProxy(service, log, gateway.isStopping),
     portDomain: readPortDomain(process.env),
   };
 }

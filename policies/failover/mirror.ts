@@ -24,7 +24,7 @@ const LARGEST_MIRROR_BYTES = 4 * 1024 * 1024;
  */
 export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway, preambleHoldMs: number): void {
   const { request } = call;
-  if (gateway.isDraining()) return;
+  if (gateway.isStopping()) return;
   const caller = new AbsentCaller();
   const ended = gateway.rollouts.beginMirror(() => caller.leave(), request.body.byteLength);
   if (ended === undefined) return;
@@ -45,7 +45,7 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
       clearTimeout(timer);
       ended();
       // Given up because the process ends: that is no failure.
-      if (caller.hasLeft && gateway.isDraining()) return;
+      if (caller.hasLeft && gateway.isStopping()) return;
       const { name, run, stage, isDrawn, slot } = mirror.part;
       gateway.rollouts.note({ name, run, stage, isDrawn, slot, arm: 'shadow', isHurt: false, ...measured });
     });

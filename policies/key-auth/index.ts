@@ -34,7 +34,7 @@ export default definePolicy({
   provides: ['key'],
   boundsItself: true,
   prepare: (settings, gateway) => async (call, request) => {
-    if (gateway.isDraining()) throw fail('DRAINING', { retryAfterSeconds: 1 });
+    if (gateway.isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     const key = await gateway.keys.identify(request);
     // From here on a refusal is told to, and recorded for, somebody: only if the key is still good. Once there is a
     // reservation the ledger has confirmed the key, and settling writes the record.

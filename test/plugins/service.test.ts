@@ -8,7 +8,7 @@ import { SampleResponse, sampleRequest } from '../support/exchange';
 /** `/readyz` over stores that count how often they are asked. */
 function readyz() {
   const asked = { ledger: 0, database: 0 };
-  const state = { isDraining: false, isOutboxFull: false };
+  const state = { isStopping: false, isOutboxFull: false };
   const gateway = {
     ledger: {
       isReady: async () => {
@@ -21,7 +21,7 @@ function readyz() {
         asked.database += 1;
       },
     },
-    isDraining: () => state.isDraining,
+    isStopping: () => state.isStopping,
     isOutboxFull: () => state.isOutboxFull,
   } as unknown as PluginGateway;
   const route = service.routes?.({}, gateway).find(({ path }: Route) => path === '/readyz');
@@ -48,9 +48,9 @@ describe('/readyz', () => {
   it('tells at once that the process stops, or that too much waits for Postgres', async () => {
     const { state, statusNow } = readyz();
     assert.equal(await statusNow(), 200);
-    state.isDraining = true;
+    state.isStopping = true;
     assert.equal(await statusNow(), 503);
-    state.isDraining = false;
+    state.isStopping = false;
     state.isOutboxFull = true;
     assert.equal(await statusNow(), 503);
   });

@@ -55,7 +55,7 @@ export function sampleGateway(parts: Partial<PipelineGateway> = {}): PipelineGat
   return {
     log: pino({ level: 'silent' }),
     stepTimeoutMs: 30_000,
-    isDraining: () => false,
+    isStopping: () => false,
     openCalls: new OpenCalls(),
     isOutboxFull: () => false,
     configRevision: 'r',

@@ -20,7 +20,7 @@ export interface CommandEvent {
 /** What following a command needs of the plugin. */
 interface FollowedService {
   readonly commands: { readonly looks: Pick<Looks, 'news' | 'look'> };
-  readonly gateway: { readonly isDraining: () => boolean };
+  readonly gateway: { readonly isStopping: () => boolean };
 }
 
 /**
@@ -38,7 +38,7 @@ export async function* followCommand(
   let toldAtMs = performance.now();
   const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const { looks } = service.commands;
-  while (!signal.aborted && !service.gateway.isDraining()) {
+  while (!signal.aborted && !service.gateway.isStopping()) {
     // Asked for before it is read, so that nothing falls in between.
     const news = looks.news(commandId);
     const { command, pieces } = await looks.look(sandboxId, commandId, sequence);

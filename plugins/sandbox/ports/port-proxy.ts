@@ -48,7 +48,7 @@ export class PortProxy {
   constructor(
     private readonly timed: Timed,
     private readonly log: Logger,
-    private readonly isDraining: () => boolean,
+    private readonly isStopping: () => boolean,
   ) {
     this.#proxy.on('proxyReq', (outgoing, request, response) => this.#beginRequest(outgoing, request, response));
     this.#proxy.on('proxyRes', (answer, _request, response) => this.#waiting.get(response)?.resolve(answer));
@@ -134,7 +134,7 @@ export class PortProxy {
 
   async #lookAfter(): Promise<void> {
     // A process that is to stop waits for answers, and these may be without end.
-    if (this.isDraining()) this.#endAll();
+    if (this.isStopping()) this.#endAll();
     await this.endRevoked();
     await this.#touch();
   }

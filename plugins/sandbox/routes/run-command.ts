@@ -71,7 +71,7 @@ export function runCommandRoute(service: InsideService): Route {
       }
       const live = await service.commands.start(running, commandOf(body, request));
       if (body.background) return sendJson(response, 201, commandView(live.command, NOTHING_YET));
-      const ended = await Promise.race([live.ended, untilDraining(service, live)]);
+      const ended = await Promise.race([live.ended, untilStopping(service, live)]);
       const output = { stdout: live.output.text('stdout'), stderr: live.output.text('stderr') };
       sendJson(response, 201, commandView(ended, output));
     },
@@ -108,10 +108,10 @@ async function runFollowed(
 const LOOK_EVERY_MS = 500;
 
 /** A process that is to stop does not wait for long commands: the caller sees it running, and asks for it again. */
-async function untilDraining({ gateway }: InsideService, { command, ended }: LiveCommand): Promise<Command> {
+async function untilStopping({ gateway }: InsideService, { command, ended }: LiveCommand): Promise<Command> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
-  while (!hasEnded && !gateway.isDraining()) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
+  while (!hasEnded && !gateway.isStopping()) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
   return command;
 }
 

@@ -50,7 +50,7 @@ async function waitUntil(
   for (;;) {
     const leftMs = deadlineMs - performance.now();
     const isThere = states.includes(record.observedState) || isFinal(record.observedState);
-    if (isThere || leftMs <= 0 || request.destroyed || gateway.isDraining()) return record;
+    if (isThere || leftMs <= 0 || request.destroyed || gateway.isStopping()) return record;
     // Asked for first, so that what happens while it is read is not missed.
     const news = changes.next(record.id, Math.min(LOOK_EVERY_MS, leftMs));
     record = await read();

@@ -24,15 +24,20 @@ export function showReadinessRoute(gateway: PluginGateway): Route {
     },
     handle: async (_visit, _request, response) => {
       const { ledger, database } = await readStores();
-      const draining = gateway.isDraining();
+      const stopping = gateway.isStopping();
       const outbox = !gateway.isOutboxFull();
-      const ready = ledger && outbox && !draining;
+      const ready = ledger && outbox && !stopping;
       sendJson(
         response,
         ready ? 200 : 503,
         {
           status: ready ? 'ready' : 'not ready',
-          checks: { ledger: state(ledger), outbox: outbox ? 'ok' : 'full', database: state(database), draining },
+          checks: {
+            ledger: state(ledger),
+            outbox: outbox ? 'ok' : 'full',
+            database: state(database),
+            draining: stopping,
+          },
         },
         ready ? {} : { 'retry-after': '1' },
       );
