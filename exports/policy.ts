@@ -1,5 +1,5 @@
 /** `tollgate/policy`: what a policy of a pipeline is written with. */
-export type { Call, CallField, CallFields, Foretold } from '../core/calls/call';
+export type { Call, CallField, CallFields, Declared } from '../core/calls/call';
 export type { Gateway } from '../core/gateway/gateway';
 export {
   type CallWith,

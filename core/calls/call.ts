@@ -228,7 +228,7 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   method: true,
   path: true,
   facts: true,
-  foretold: true,
+  declared: true,
   mirror: true,
   upstreamSocket: true,
   newIds: true,
@@ -257,9 +257,9 @@ export function mayBeField(name: string): boolean {
   return !Object.hasOwn(OWN_MEMBERS, name) && !(name in Object.prototype);
 }
 
-/** What later steps of a pipeline may do, for those before them; as it is configured. */
-export interface Foretold {
-  /** failover: when a stream breaks, somebody else may go on with it. */
+/** What the policies of a pipeline declare to earlier steps, by their settings. */
+export interface Declared {
+  /** failover: when a stream breaks, another upstream may continue it. */
   readonly mayBeContinued?: boolean;
 }
 
@@ -388,7 +388,7 @@ export class Call implements Partial<CallFields> {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    readonly foretold: Foretold = {},
+    readonly declared: Declared = {},
   ) {
     this.method = request.method ?? '';
     const url = request.url ?? '/';

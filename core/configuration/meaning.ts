@@ -5,7 +5,7 @@ import { formatUsd } from '../money';
 import { planOf } from '../rollouts/plan';
 import type { Rollout } from '../rollouts/rollout';
 import type { Configuration } from './configuration';
-import { OTHERWISE } from './prices';
+import { FALLBACK_METER } from './prices';
 
 /**
  * What a configuration says, fact by fact, however it is written: `price acme/large input` -> `3.00000000`. A value with a
@@ -158,8 +158,8 @@ function cardFacts(what: string, { rates, above }: RateCard, unpriced: Price['un
 
 /** Where the rate of a meter stands, or else what it is taken from. */
 function placesOf(meter: TokenMeter): readonly TokenMeter[] {
-  const otherwise = OTHERWISE[meter];
-  return otherwise === undefined ? [meter] : [meter, ...placesOf(otherwise)];
+  const fallback = FALLBACK_METER[meter];
+  return fallback === undefined ? [meter] : [meter, ...placesOf(fallback)];
 }
 
 /** Every value within a value, by its path. */

@@ -1,4 +1,4 @@
-import type { CallField, Foretold } from '../calls/call';
+import type { CallField, Declared } from '../calls/call';
 import { type Check, compileCheck, type NameUse, type Schema } from '../settings';
 
 /** What a configuration needs to know of a policy: everything but how a call passes it. */
@@ -10,7 +10,7 @@ export interface PolicyShape {
   readonly provides: readonly CallField[];
   readonly answers?: true;
   readonly boundsItself?: true;
-  foretells?(settings: unknown): Foretold;
+  declares?(settings: unknown): Declared;
 }
 
 const checks = new WeakMap<PolicyShape, Check<unknown>>();

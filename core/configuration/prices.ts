@@ -10,7 +10,7 @@ type RateSettings = Readonly<Partial<Record<TokenMeter, number | string>>>;
 type Report = (at: readonly string[], message: string) => void;
 
 /** Where the rate of a meter comes from that has none of its own. */
-export const OTHERWISE: Readonly<Partial<Record<TokenMeter, TokenMeter>>> = {
+export const FALLBACK_METER: Readonly<Partial<Record<TokenMeter, TokenMeter>>> = {
   cacheRead: 'input',
   cacheWrite: 'input',
   cacheWrite1h: 'cacheWrite',
@@ -135,8 +135,8 @@ function readRates(settings: RateSettings, at: readonly string[], report: Report
     if (value !== undefined) written.set(meter, readUsd(value, [...at, meter], report));
   }
   const own = (meter: TokenMeter): bigint | undefined => {
-    const otherwise = OTHERWISE[meter];
-    return written.get(meter) ?? (otherwise && own(otherwise));
+    const fallback = FALLBACK_METER[meter];
+    return written.get(meter) ?? (fallback && own(fallback));
   };
   const dearest = (meters: readonly TokenMeter[]) => meters.reduce((most, meter) => max(most, own(meter) ?? 0n), 0n);
   const [input, output] = [dearest(INPUT_METERS), dearest(OUTPUT_METERS)];
@@ -154,8 +154,8 @@ function max(one: bigint, other: bigint): bigint {
 }
 
 function isPriced(settings: RateSettings, meter: TokenMeter): boolean {
-  const otherwise = OTHERWISE[meter];
-  return settings[meter] !== undefined || (otherwise !== undefined && isPriced(settings, otherwise));
+  const fallback = FALLBACK_METER[meter];
+  return settings[meter] !== undefined || (fallback !== undefined && isPriced(settings, fallback));
 }
 
 function readPieces(settings: Readonly<Record<string, number | string>>, report: Report): ReadonlyMap<string, bigint> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toGatewayError } from '../api/thrown';
-import type { Call, Foretold } from '../calls/call';
+import type { Call, Declared } from '../calls/call';
 import type { OpenCalls } from '../calls/open-calls';
 import { ROUTING_HEADER, routingHeader } from '../calls/routing-header';
 import type { Configuration } from '../configuration/configuration';
@@ -68,8 +68,8 @@ export function compilePipeline(
 }
 
 /** What the steps of a pipeline tell those before them. */
-export function foretoldBy({ steps }: PipelineSettings): Foretold {
-  return Object.assign({}, ...steps.map(({ policy, settings }) => policy.foretells?.(settings))) as Foretold;
+export function declaredBy({ steps }: PipelineSettings): Declared {
+  return Object.assign({}, ...steps.map(({ policy, settings }) => policy.declares?.(settings))) as Declared;
 }
 
 /** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */

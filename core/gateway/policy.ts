@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Call, CallField, CallFields, Foretold } from '../calls/call';
+import type { Call, CallField, CallFields, Declared } from '../calls/call';
 import type { PolicyShape } from '../configuration/policy-shape';
 import type { Contract } from '../contracts';
 import type { Schema, Settings } from '../settings';
@@ -26,7 +26,7 @@ export const POLICY_CONTRACT: Contract = {
   kind: 'policy',
   versions: ['policy/1'],
   functions: ['prepare'],
-  optional: ['foretells'],
+  optional: ['declares'],
 };
 
 /** One question about each call of a pipeline. */
@@ -45,7 +45,7 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
   /** It waits for the client, the ledger or an upstream and bounds that itself: `stepTimeout` does not hold for it. */
   readonly boundsItself?: true;
   /** What the steps before it should know of it. */
-  foretells?(settings: Settings<S>): Foretold;
+  declares?(settings: Settings<S>): Declared;
   /** Runs once per configuration and pipeline; everything that can be built ahead is built here. No side effects. */
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
 }

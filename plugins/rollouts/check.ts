@@ -130,8 +130,8 @@ function checkSettings(
     const checked = checkAction(step.policy, { ...(step.settings as object), ...changed }, names);
     if ('problems' in checked)
       return checked.problems.map(withHint).map((each) => ({ ...each, path: [...at, ...each.path] }));
-    const { foretells } = step.policy;
-    if (!isDeepStrictEqual(foretells?.(checked.value), foretells?.(step.settings)))
+    const { declares } = step.policy;
+    if (!isDeepStrictEqual(declares?.(checked.value), declares?.(step.settings)))
       return [{ path: at, message: 'changes what is settled before it is known who is calling' }];
     const upstreams = catalog.upstreams.map((each) => each.name);
     return names

@@ -65,8 +65,8 @@ export default definePolicy({
   needs: ['key', 'request', 'candidates', 'reservation', 'meter'],
   provides: ['answer'],
   boundsItself: true,
-  foretells: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
-  prepare: ({ preambleHold, queueWait, relayLastError, midStream: _foretold, ...bounds }, gateway) => {
+  declares: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
+  prepare: ({ preambleHold, queueWait, relayLastError, midStream: _declared, ...bounds }, gateway) => {
     const [preambleHoldMs, queueWaitMs] = [parseDuration(preambleHold), parseDuration(queueWait)];
     const settings = { ...bounds, preambleHoldMs, queueWaitMs, relayLastError };
     return (call) => {
@@ -124,7 +124,7 @@ async function answerOf(
       if (answer.kind !== 'stream') return { answer };
       call.facts.firstTokenMs = tookMs;
       const mayGoOn =
-        call.foretold.mayBeContinued &&
+        call.declared.mayBeContinued &&
         call.request.choices === 1 &&
         candidate.dialect === undefined &&
         call.candidates.some(canGoOn);

@@ -1,4 +1,4 @@
-import type { Foretold, ModelRequest } from '../../core/calls/call';
+import type { Declared, ModelRequest } from '../../core/calls/call';
 import { type Candidate, canGoOn, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
@@ -18,10 +18,10 @@ let roughs = new Float64Array(64);
 export function holdFor(
   request: ModelRequest,
   candidates: readonly Candidate[],
-  foretold: Foretold,
+  declared: Declared,
   seconds = Number.POSITIVE_INFINITY,
 ): bigint {
-  if (mayBeContinued(request, candidates, foretold)) return holdForBoth(request, candidates, seconds);
+  if (mayBeContinued(request, candidates, declared)) return holdForBoth(request, candidates, seconds);
   const count = candidates.length;
   if (count === 1) return atMostCountable(exactHold(request, candidates[0] as Candidate, seconds));
   const { asked, toolUses } = request.reading;
@@ -96,9 +96,9 @@ function cacheWritesAt({ reading: { cacheWrites } }: ModelRequest, { dialect }: 
 function mayBeContinued(
   { stream, choices }: ModelRequest,
   candidates: readonly Candidate[],
-  foretold: Foretold,
+  declared: Declared,
 ): boolean {
-  return foretold.mayBeContinued === true && stream && choices === 1 && candidates.some(canGoOn);
+  return declared.mayBeContinued === true && stream && choices === 1 && candidates.some(canGoOn);
 }
 
 /**

@@ -74,7 +74,7 @@ export async function reserve(
       continue;
     }
     const mayClamp = onInsufficient === 'clamp';
-    const clamped = mayClamp ? clampTo(outcome.availableE8, asked, covered.candidates, call.foretold) : undefined;
+    const clamped = mayClamp ? clampTo(outcome.availableE8, asked, covered.candidates, call.declared) : undefined;
     if (clamped === undefined) throw refusalOf(outcome, covered.heldE8);
     covered = cover(clamped, call, covered);
   }
@@ -103,11 +103,11 @@ function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySetti
 
 function cover(
   request: ModelRequest,
-  { foretold }: PayingCall,
+  { declared }: PayingCall,
   { candidates, priceOf }: CustomerCandidates<Candidate>,
 ): Covered {
   const grows = mayGrow(request, candidates);
-  const heldE8 = holdFor(request, candidates, foretold, grows ? AHEAD_SECONDS : undefined);
+  const heldE8 = holdFor(request, candidates, declared, grows ? AHEAD_SECONDS : undefined);
   return { request, candidates, priceOf, heldE8, grows };
 }
 

@@ -5,7 +5,7 @@ import type { UpstreamHealth } from '../../core/health/health';
 import type { Asked, Strategy } from './strategies/strategy';
 
 /** The candidates a model has in a pipeline, each with what is known of it. Made once per configuration. */
-export interface Field {
+export interface CandidateSet {
   readonly candidates: readonly Candidate[];
   readonly gauges: readonly ModelGauge[];
   /** Hashes of the upstreams' names. */
@@ -16,7 +16,11 @@ export interface Field {
   readonly first?: ReadonlySet<string> | undefined;
 }
 
-export function openField(candidates: readonly Candidate[], health: UpstreamHealth, first?: readonly string[]): Field {
+export function openCandidateSet(
+  candidates: readonly Candidate[],
+  health: UpstreamHealth,
+  first?: readonly string[],
+): CandidateSet {
   return {
     candidates,
     gauges: candidates.map((each) => health.gauge(each)),
@@ -27,13 +31,13 @@ export function openField(candidates: readonly Candidate[], health: UpstreamHeal
 }
 
 export interface Choice {
-  /** Places in the field, best first; who is left out is not among them. */
+  /** Places in the set, best first; who is left out is not among them. */
   readonly order: readonly number[];
   /** The gauge of the first candidate, when this call finds out about it. */
   readonly asks: ModelGauge | undefined;
 }
 
-export interface Wish {
+export interface RankingInput {
   readonly strategy: Strategy;
   readonly asked: Asked;
   readonly kind: AnswerKind;
@@ -59,19 +63,23 @@ const LEFT_OUT = Number.POSITIVE_INFINITY;
  * are all asked, whose time is over and then the most reliable first: the last candidate is never ejected, and who probes has
  * somebody else to go to. What an operator has taken out stays out.
  */
-export function choose(field: Field, wish: Wish): Choice {
-  const { gauges } = field;
+export function choose(set: CandidateSet, input: RankingInput): Choice {
+  const { gauges } = set;
   let anyIsIn = false;
   for (const gauge of gauges) {
-    gauge.look(wish.kind, wish.nowMs);
+    gauge.look(input.kind, input.nowMs);
     if (gauge.state === 'in' && !gauge.upstream.isTakenOut) anyIsIn = true;
   }
-  const order = inOrder(field, wish, anyIsIn);
+  const order = inOrder(set, input, anyIsIn);
   const first = order[0] === undefined ? undefined : gauges[order[0]];
   return { order, asks: first?.isUntried === true ? first : undefined };
 }
 
-export function scoreOf({ candidates, gauges }: Field, index: number, { strategy, asked }: Wish): number {
+export function scoreOf(
+  { candidates, gauges }: CandidateSet,
+  index: number,
+  { strategy, asked }: RankingInput,
+): number {
   return strategy.score(candidates[index] as Candidate, gauges[index] as ModelGauge, asked);
 }
 
@@ -82,20 +90,20 @@ let lots = new Float64Array(64);
 let ordered = new Int32Array(64);
 
 /** The candidates that may be asked, by place, and equals by lot. On plain numbers, each put between those before it by halves. */
-function inOrder(field: Field, wish: Wish, anyIsIn: boolean): number[] {
-  const { gauges } = field;
+function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): number[] {
+  const { gauges } = set;
   makeRoom(gauges.length);
   let count = 0;
   for (let index = 0; index < gauges.length; index += 1) {
     const gauge = gauges[index] as ModelGauge;
-    const place = placeOf(field, index, gauge, wish, anyIsIn);
+    const place = placeOf(set, index, gauge, input, anyIsIn);
     if (place === LEFT_OUT) continue;
     places[index] = place;
-    noises[index] = wish.strategy.noise(gauge);
+    noises[index] = input.strategy.noise(gauge);
     insertAt(findPlace(place, count), count, index);
     count += 1;
   }
-  shareAmongEquals(field, wish, count);
+  shareAmongEquals(set, input, count);
   return Array.from(ordered.subarray(0, count));
 }
 
@@ -123,11 +131,11 @@ function insertAt(at: number, count: number, index: number): void {
 }
 
 /** Puts those that equal the best of what is left into the order of their lots, again and again until nobody is left. */
-function shareAmongEquals(field: Field, wish: Wish, count: number): void {
+function shareAmongEquals(set: CandidateSet, input: RankingInput, count: number): void {
   for (let from = 0; from < count; ) {
     let to = from + 1;
     while (to < count && areEqual(ordered[from] as number, ordered[to] as number)) to += 1;
-    if (to - from > 1) sortByLot(field, wish, from, to);
+    if (to - from > 1) sortByLot(set, input, from, to);
     from = to;
   }
 }
@@ -139,10 +147,10 @@ function areEqual(best: number, other: number): boolean {
   return (places[other] as number) - (places[best] as number) <= allowed;
 }
 
-function sortByLot(field: Field, wish: Wish, from: number, to: number): void {
+function sortByLot(set: CandidateSet, input: RankingInput, from: number, to: number): void {
   for (let at = from; at < to; at += 1) {
     const index = ordered[at] as number;
-    lots[index] = draw(field, index, wish);
+    lots[index] = draw(set, index, input);
     let behind = at;
     for (; behind > from && (lots[ordered[behind - 1] as number] as number) < (lots[index] as number); behind -= 1)
       ordered[behind] = ordered[behind - 1] as number;
@@ -151,17 +159,21 @@ function sortByLot(field: Field, wish: Wish, from: number, to: number): void {
 }
 
 /** Of equals with weights 3 and 1 the first comes first three times of four. */
-function draw({ candidates, hashes }: Field, index: number, { session, random = Math.random }: Wish): number {
+function draw(
+  { candidates, hashes }: CandidateSet,
+  index: number,
+  { session, random = Math.random }: RankingInput,
+): number {
   const drawn = session === undefined ? random() : drawFor(session, hashes[index] as number);
   return drawn ** (1 / (candidates[index] as Candidate).upstream.weight);
 }
 
 /** The score, behind or before everything else where something else counts more. */
-function placeOf(field: Field, index: number, gauge: ModelGauge, wish: Wish, anyIsIn: boolean): number {
+function placeOf(set: CandidateSet, index: number, gauge: ModelGauge, input: RankingInput, anyIsIn: boolean): number {
   if (gauge.upstream.isTakenOut) return LEFT_OUT;
-  const score = scoreOf(field, index, wish) + (field.last[index] === true ? TRANSLATED : 0);
+  const score = scoreOf(set, index, input) + (set.last[index] === true ? TRANSLATED : 0);
   if (!anyIsIn) return score + gauge.failureRate * RESTING;
   if (!gauge.mayBeAsked) return LEFT_OUT;
   if (gauge.isResting) return score + RESTING;
-  return field.first?.has(gauge.upstream.name) === true ? score + PREFERRED : score;
+  return set.first?.has(gauge.upstream.name) === true ? score + PREFERRED : score;
 }

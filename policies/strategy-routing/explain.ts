@@ -2,19 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import type { CallFacts, RoutingExplanation } from '../../core/calls/call';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import type { ModelGauge } from '../../core/health/gauge';
-import { type Choice, type Field, scoreOf, type Wish } from './choose';
+import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
 
-/** As many of a call's candidates as it can come to ask are told in its record. */
-const TOLD_AT_MOST = 4;
+/** How many candidates the usage record lists: no call tries more. */
+const LISTED_AT_MOST = 4;
 
-/** What the usage record says of the choice. */
-export function tell({ routing }: CallFacts, { order }: Choice, field: Field, wish: Wish): void {
+/** Writes the choice into the usage record. */
+export function noteChoice({ routing }: CallFacts, { order }: Choice, set: CandidateSet, input: RankingInput): void {
   routing.of = order.length;
-  // Where there is no choice there is nothing to tell.
+  // With one candidate there was no choice.
   if (order.length < 2) return;
-  routing.candidates = order.slice(0, TOLD_AT_MOST).map((index) => ({
-    upstream: (field.candidates[index] as Candidate).upstream.name,
-    score: rounded(scoreOf(field, index, wish)),
+  routing.candidates = order.slice(0, LISTED_AT_MOST).map((index) => ({
+    upstream: (set.candidates[index] as Candidate).upstream.name,
+    score: rounded(scoreOf(set, index, input)),
   }));
 }
 
@@ -27,32 +27,32 @@ export function explain(
   strategy: string,
   model: Model,
   { order }: Choice,
-  field: Field,
-  wish: Wish,
+  set: CandidateSet,
+  input: RankingInput,
 ): RoutingExplanation {
-  const leftOut = field.gauges.flatMap((gauge, index) =>
+  const leftOut = set.gauges.flatMap((gauge, index) =>
     order.includes(index) ? [] : [{ upstream: gauge.upstream.name, why: whyLeftOut(gauge) }],
   );
-  const candidates = order.map((index) => describe(field, index, wish));
+  const candidates = order.map((index) => describe(set, index, input));
   const disabled = model.entries.flatMap(({ upstream: { name, disabled: why } }) =>
     why === undefined ? [] : [{ upstream: name, why: `disabled: ${why}` }],
   );
   return {
     strategy,
-    affinity: wish.session !== undefined,
+    affinity: input.session !== undefined,
     model: model.name,
     candidates,
     leftOut: [...leftOut, ...disabled],
   };
 }
 
-function describe(field: Field, index: number, wish: Wish): RoutingExplanation['candidates'][number] {
-  const candidate = field.candidates[index] as Candidate;
-  const gauge = field.gauges[index] as ModelGauge;
+function describe(set: CandidateSet, index: number, input: RankingInput): RoutingExplanation['candidates'][number] {
+  const candidate = set.candidates[index] as Candidate;
+  const gauge = set.gauges[index] as ModelGauge;
   return {
     upstream: candidate.upstream.name,
     model: candidate.model.name,
-    score: rounded(scoreOf(field, index, wish)),
+    score: rounded(scoreOf(set, index, input)),
     latencyMs: gauge.latencyMs === undefined ? undefined : Math.round(gauge.latencyMs),
     failureRate: rounded(gauge.failureRate),
     note: noteOf(gauge),

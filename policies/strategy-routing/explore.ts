@@ -1,12 +1,12 @@
 import type { Candidate } from '../../core/catalog/catalog';
 import type { CandidateFacts, ModelGauge } from '../../core/health/gauge';
 import { halved } from '../../core/health/moving-estimate';
-import { type Choice, type Field, scoreOf, type Wish } from './choose';
+import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
 
 /** One call in so many may ask somebody who is not the best choice, to find out whether they have become it. */
 const EXPLORES_ONE_IN = 20;
 
-/** After so long without news a time that was measured is believed to be half as long. */
+/** After so long without a measurement a time is believed to be half as long. */
 const BELIEVED_HALF_MS = 30_000;
 
 /** What is believed changes by a five-hundredth meanwhile: who is not found is not looked for again. */
@@ -19,33 +19,37 @@ const LOOKS_EVERY_MS = 100;
 export class Exploration {
   #credit = 1;
   /** When somebody was last looked for in vain. */
-  readonly #lookedMs = { stream: new WeakMap<Field, number>(), whole: new WeakMap<Field, number>() };
+  readonly #lookedMs = { stream: new WeakMap<CandidateSet, number>(), whole: new WeakMap<CandidateSet, number>() };
 
-  explore(choice: Choice, field: Field, wish: Wish): Choice {
+  explore(choice: Choice, set: CandidateSet, input: RankingInput): Choice {
     this.#credit = Math.min(1, this.#credit + 1 / EXPLORES_ONE_IN);
     const { order, asks } = choice;
     if (this.#credit < 1 || asks !== undefined || order.length < 2) return choice;
-    const lookedMs = this.#lookedMs[wish.kind];
-    if (wish.nowMs - (lookedMs.get(field) ?? Number.NEGATIVE_INFINITY) < LOOKS_EVERY_MS) return choice;
-    const explored = promising(order, field, wish);
+    const lookedMs = this.#lookedMs[input.kind];
+    if (input.nowMs - (lookedMs.get(set) ?? Number.NEGATIVE_INFINITY) < LOOKS_EVERY_MS) return choice;
+    const explored = promising(order, set, input);
     if (explored === undefined) {
-      lookedMs.set(field, wish.nowMs);
+      lookedMs.set(set, input.nowMs);
       return choice;
     }
     this.#credit = 0;
-    return { order: [explored, ...order.filter((each) => each !== explored)], asks: field.gauges[explored] };
+    return { order: [explored, ...order.filter((each) => each !== explored)], asks: set.gauges[explored] };
   }
 }
 
 /** The one that would be the best if what is believed of it were out of date. */
-function promising([first = 0, ...others]: readonly number[], field: Field, wish: Wish): number | undefined {
-  if (field.gauges[first]?.isResting === true) return undefined;
-  let best = scoreOf(field, first, wish);
+function promising(
+  [first = 0, ...others]: readonly number[],
+  set: CandidateSet,
+  input: RankingInput,
+): number | undefined {
+  if (set.gauges[first]?.isResting === true) return undefined;
+  let best = scoreOf(set, first, input);
   let found: number | undefined;
   for (const index of others) {
-    const gauge = field.gauges[index] as ModelGauge;
+    const gauge = set.gauges[index] as ModelGauge;
     if (gauge.isResting || gauge.latencyMs === undefined || !gauge.mayBeAsked) continue;
-    const score = wish.strategy.score(field.candidates[index] as Candidate, shrunken(gauge, wish), wish.asked);
+    const score = input.strategy.score(set.candidates[index] as Candidate, shrunken(gauge, input), input.asked);
     if (score >= best) continue;
     best = score;
     found = index;
@@ -53,7 +57,7 @@ function promising([first = 0, ...others]: readonly number[], field: Field, wish
   return found;
 }
 
-function shrunken(gauge: ModelGauge, { kind, nowMs }: Wish): CandidateFacts {
+function shrunken(gauge: ModelGauge, { kind, nowMs }: RankingInput): CandidateFacts {
   const {
     latencyMs = 0,
     latencyDeviationMs,

@@ -10,15 +10,15 @@ import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
 import { kindOf } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
-import type { Wish } from './choose';
-import { asksForReasons, explain, tell } from './explain';
+import type { RankingInput } from './choose';
+import { asksForReasons, explain, noteChoice } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
+import { mayAsk, mirrorOf, openRoutes, type Route, rankRoute } from './routes';
 import { byCost, bySessionCost } from './strategies/cost';
 import { byQuality, bySessionQuality } from './strategies/quality';
 import { bySpeed } from './strategies/speed';
 import type { Strategy } from './strategies/strategy';
-import { chooseWay, mayAsk, mirrorOf, openWays, type Way } from './ways';
 
 /** Each strategy, and what it is for calls of a session that is to stay where it is. */
 const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', { alone: Strategy; inSession: Strategy }>> = {
@@ -54,33 +54,33 @@ export default definePolicy({
   prepare: ({ strategy: name, affinity, upstreams }, gateway) => {
     const { catalog, health } = gateway;
     const { alone, inSession } = STRATEGIES[name];
-    const wayOf = openWays(gateway, upstreams);
+    const routeOf = openRoutes(gateway, upstreams);
     const exploration = new Exploration();
     return async (call, incoming) => {
       const { request, key, facts } = call;
       facts.strategy = name;
       const asked = findModel(catalog, request);
       if (request.kept !== undefined) return { candidates: await keepers(gateway, call, asked, upstreams) };
-      const taken = wayOf(call, asked);
-      if (taken.field.candidates.length === 0) throw noCandidate(asked, request, health);
+      const taken = routeOf(call, asked);
+      if (taken.set.candidates.length === 0) throw noCandidate(asked, request, health);
       facts.model = asked.name;
       await assertAllowed(gateway, key, asked.entries, request);
       const session = affinity && request.session !== undefined ? sessionHash(key, request.session) : undefined;
       const strategy = session === undefined ? alone : inSession;
-      const wishOf = ({ model }: Way) => wishFor(request, model, { strategy, session, health });
-      const { way, wish, ordered } = chooseWay(taken, wishOf);
-      const { model, field } = way;
+      const inputOf = ({ model }: Route) => rankingInput(request, model, { strategy, session, health });
+      const { route, input, ordered } = rankRoute(taken, inputOf);
+      const { model, set } = route;
       facts.model = model.name;
       if (ordered.order.length === 0) throw noCandidate(model, request, health);
-      if (taken.fork !== undefined) call.mirror = mirrorOf(taken.fork, gateway.rollouts, wishOf);
-      const choice = field.first === undefined ? exploration.explore(ordered, field, wish) : ordered;
+      if (taken.variants !== undefined) call.mirror = mirrorOf(taken.variants, gateway.rollouts, inputOf);
+      const choice = set.first === undefined ? exploration.explore(ordered, set, input) : ordered;
       if (choice.asks !== undefined) giveBackUnasked(call, health.asked(choice.asks));
-      tell(facts, choice, field, wish);
+      noteChoice(facts, choice, set, input);
       if (asksForReasons(incoming)) {
-        const explained = explain(name, model, choice, field, wish);
+        const explained = explain(name, model, choice, set, input);
         if (await mayDebug(gateway.database, key.keyId)) facts.routing.explained = explained;
       }
-      const chosen = choice.order.map((index) => field.candidates[index] as Candidate);
+      const chosen = choice.order.map((index) => set.candidates[index] as Candidate);
       return { candidates: pricedCandidates(chosen, request) };
     };
   },
@@ -104,11 +104,11 @@ async function keepers(
   return pricedCandidates([keeper], request);
 }
 
-function wishFor(
+function rankingInput(
   request: ModelRequest,
   model: Model,
   { strategy, session, health }: { strategy: Strategy; session: number | undefined; health: UpstreamHealth },
-): Wish {
+): RankingInput {
   const { outputTokens, inputShare, sessionReadShare } = health.use(model.name);
   return {
     strategy,

@@ -1,8 +1,8 @@
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
+import type { PortRoute } from './port-route';
 import { TOKEN_HEADER } from './tokens';
-import type { Way } from './way';
 
 /** Never given to an instance: they open the gateway, or belong to whatever else is served under its name. */
 const CLIENTS_OWN = new Set([
@@ -24,7 +24,7 @@ export function headersForInstance({ headers }: IncomingMessage): IncomingHttpHe
 }
 
 /** Opens a request for another protocol at an instance. http-proxy would give the client whatever the instance answers. */
-export function upgradeAtInstance(incoming: IncomingMessage, { target, agent, headers }: Way): ClientRequest {
+export function upgradeAtInstance(incoming: IncomingMessage, { target, agent, headers }: PortRoute): ClientRequest {
   const url = new URL(target);
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
   return request({

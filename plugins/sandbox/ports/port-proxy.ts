@@ -10,8 +10,8 @@ import { type Timed, touchSandbox } from '../books/store';
 import type { PortAddress } from '../suppliers/supplier';
 import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
 import { headersForInstance, upgradeAtInstance } from './instance-request';
+import { openPortRoute, type PortRoute } from './port-route';
 import { stillValid } from './tokens';
-import { openWay, type Way } from './way';
 
 export interface Passage {
   readonly address: PortAddress;
@@ -56,18 +56,18 @@ export class PortProxy {
 
   /** @throws SUPPLIER_ERROR when nothing answers as HTTP. */
   async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
-    const way = await wayOf(passage);
+    const route = await routeOf(passage);
     // The client may have left meanwhile: nobody would end what was opened for it.
-    if (response.destroyed) return way.close();
+    if (response.destroyed) return route.close();
     const forget = this.#remember(passage, () => response.destroy());
     response.once('close', () => {
       forget();
-      way.close();
+      route.close();
     });
     request.headers = headersForInstance(request);
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
       this.#waiting.set(response, { resolve, reject: (cause) => reject(noAnswer(cause)) });
-      this.#proxy.web(request, response, { ...way, agent: way.agent as never }, (error) => reject(noAnswer(error)));
+      this.#proxy.web(request, response, { ...route, agent: route.agent as never }, (error) => reject(noAnswer(error)));
     });
     relayAnswer(await answer, response, passage.headers);
   }
@@ -89,14 +89,14 @@ export class PortProxy {
     passage: Passage,
     response: ServerResponse,
   ): Promise<void> {
-    const way = await wayOf(passage);
-    if (socket.destroyed) return way.close();
+    const route = await routeOf(passage);
+    if (socket.destroyed) return route.close();
     const forget = this.#remember(passage, () => socket.destroy());
     socket.once('close', () => {
       forget();
-      way.close();
+      route.close();
     });
-    const outgoing = upgradeAtInstance(request, way);
+    const outgoing = upgradeAtInstance(request, route);
     socket.once('close', () => outgoing.destroy());
     const switched = new Promise<undefined>((resolve) => {
       outgoing.once('upgrade', (answer: IncomingMessage, other: Duplex, begun: Buffer) => {
@@ -156,9 +156,9 @@ export class PortProxy {
 }
 
 /** @throws SUPPLIER_ERROR when nothing listens at the port. */
-async function wayOf({ address, path }: Passage): Promise<Way> {
+async function routeOf({ address, path }: Passage): Promise<PortRoute> {
   try {
-    return await openWay(address, path);
+    return await openPortRoute(address, path);
   } catch (cause) {
     throw noAnswer(cause);
   }

@@ -5,7 +5,7 @@ import type { Gateway } from '../../../core/gateway/gateway';
 import { UpstreamHealth } from '../../../core/health/health';
 import { type AskingCall, Attempts } from '../../../policies/failover/attempts';
 import { RetryBudget } from '../../../policies/failover/retry-budget';
-import { choose, type Field, openField } from '../../../policies/strategy-routing/choose';
+import { type CandidateSet, choose, openCandidateSet } from '../../../policies/strategy-routing/choose';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { sampleCandidate } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
@@ -62,12 +62,12 @@ describe('The attempts of calls', () => {
     const candidates = Object.entries(upstreams).map(([name, { tier }]) =>
       sampleCandidate(name, { upstream: { tier } }),
     );
-    const field = openField(candidates, health);
+    const set = openCandidateSet(candidates, health);
     const unanswered: number[] = [];
     for (; current < calls; current += 1, nowMs += 1_000 / callsPerSecond) {
       budget.noteCall();
       while (isBudgetSpent && budget.isLeft) budget.spend();
-      const made = new Attempts(callTo(ordered(field, health)), SETTINGS, gateway, budget);
+      const made = new Attempts(callTo(ordered(set, health)), SETTINGS, gateway, budget);
       if (!(await isAnswered(made))) unanswered.push(current);
     }
     return { unanswered, attempts };
@@ -132,8 +132,8 @@ describe('The attempts of calls', () => {
 });
 
 /** The candidates as `strategy-routing` orders them. */
-function ordered(field: Field, health: UpstreamHealth): readonly Candidate[] {
-  const { order, asks } = choose(field, {
+function ordered(set: CandidateSet, health: UpstreamHealth): readonly Candidate[] {
+  const { order, asks } = choose(set, {
     strategy: byQuality,
     asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1, sessionReadShare: 0 },
     kind: 'whole',
@@ -141,7 +141,7 @@ function ordered(field: Field, health: UpstreamHealth): readonly Candidate[] {
     session: undefined,
   });
   if (asks !== undefined) health.asked(asks);
-  return order.map((index) => field.candidates[index] as Candidate);
+  return order.map((index) => set.candidates[index] as Candidate);
 }
 
 function callTo(candidates: readonly Candidate[]): AskingCall {

@@ -12,10 +12,10 @@ import { sampleModelRequest } from '../../support/request-sample';
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
 
-const FORETOLD = { mayBeContinued: true };
-const holdFor = (request: ModelRequest, candidates: readonly Candidate[]) => holdOf(request, candidates, FORETOLD);
+const DECLARED = { mayBeContinued: true };
+const holdFor = (request: ModelRequest, candidates: readonly Candidate[]) => holdOf(request, candidates, DECLARED);
 const clampTo = (availableE8: bigint, request: ModelRequest, candidates: readonly Candidate[]) =>
-  clampWith(availableE8, request, candidates, FORETOLD);
+  clampWith(availableE8, request, candidates, DECLARED);
 
 const named = (limits: Record<string, unknown>, rest: Partial<ModelRequest> = {}) =>
   sampleModelRequest({

@@ -30,7 +30,7 @@ describe('A hold that grows', () => {
     const call = {
       id: 'req_1',
       key: { accountId: 'account', keyId: 'key' } as never,
-      foretold: {},
+      declared: {},
       cutOff: (by?: GatewayError) => {
         if (by !== undefined) cutOffBy.push(by.code);
       },

@@ -3,7 +3,7 @@ import { drawFor, sessionHash, textHash } from '../../../core/catalog/affinity';
 import type { Candidate, Tier } from '../../../core/catalog/catalog';
 import { usageOf } from '../../../core/catalog/usage';
 import { UpstreamHealth } from '../../../core/health/health';
-import { choose, type Field, openField } from '../../../policies/strategy-routing/choose';
+import { type CandidateSet, choose, openCandidateSet } from '../../../policies/strategy-routing/choose';
 import { bySessionCost } from '../../../policies/strategy-routing/strategies/cost';
 import { bySessionQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
@@ -22,27 +22,27 @@ interface Sample {
 
 function open(samples: Readonly<Record<string, Sample>>, health = new UpstreamHealth()) {
   const candidates = Object.entries(samples).map(([name, upstream]) => sampleCandidate(name, { upstream }));
-  return { field: openField(candidates, health), health, candidates };
+  return { set: openCandidateSet(candidates, health), health, candidates };
 }
 
 /** The names of the candidates for a session, first the one that has it. */
 function orderOf(
-  field: Field,
+  set: CandidateSet,
   session: string,
   { strategy = bySessionQuality, kind = 'stream', nowMs = 0 } = {},
 ): string[] {
   const asked = { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1, sessionReadShare: 0.8 };
-  const wish = {
+  const input = {
     strategy: strategy as Strategy,
     asked,
     kind: kind as 'stream',
     nowMs,
     session: sessionHash(CALLER, session),
   };
-  return choose(field, wish).order.map((index) => field.candidates[index]?.upstream.name ?? '');
+  return choose(set, input).order.map((index) => set.candidates[index]?.upstream.name ?? '');
 }
 
-const homesOf = (field: Field) => SESSIONS.map((session) => orderOf(field, session)[0] as string);
+const homesOf = (set: CandidateSet) => SESSIONS.map((session) => orderOf(set, session)[0] as string);
 
 describe('the hash of a session', () => {
   it('is the same for the same caller, and another one for another account, key or session', () => {
@@ -73,8 +73,8 @@ describe('the hash of a session', () => {
 describe('affinity', () => {
   for (const weights of [[1, 1], [3, 1], [1, 2, 5], [100, 100], Array.from({ length: 12 }, () => 1)]) {
     it(`spreads sessions over upstreams of weights ${weights.join(', ')}`, () => {
-      const { field } = open(Object.fromEntries(weights.map((weight, index) => [`u${index}`, { weight }])));
-      const homes = homesOf(field);
+      const { set } = open(Object.fromEntries(weights.map((weight, index) => [`u${index}`, { weight }])));
+      const homes = homesOf(set);
       const sum = weights.reduce((total, weight) => total + weight, 0);
       for (const [index, weight] of weights.entries()) {
         const share = homes.filter((home) => home === `u${index}`).length / SESSIONS.length;
@@ -87,24 +87,24 @@ describe('affinity', () => {
   const four = { a: {}, b: { weight: 2 }, c: {}, d: { weight: 3 } };
 
   it('moves only the sessions of an upstream that is ejected, each to its next, and all of them back', () => {
-    const { field, health, candidates } = open(four, new UpstreamHealth({ now: () => 0 }));
-    const before = SESSIONS.map((session) => orderOf(field, session));
+    const { set, health, candidates } = open(four, new UpstreamHealth({ now: () => 0 }));
+    const before = SESSIONS.map((session) => orderOf(set, session));
     const [, ejected] = candidates;
     if (ejected === undefined) throw new Error('there is no second candidate');
     for (let call = 0; call < 5; call += 1) health.failed(ejected, BROKEN);
     for (const [index, session] of SESSIONS.entries())
-      expect(orderOf(field, session)).to.deep.equal(before[index]?.filter((name) => name !== 'b'));
+      expect(orderOf(set, session)).to.deep.equal(before[index]?.filter((name) => name !== 'b'));
     health.bringBack('b');
-    expect(SESSIONS.map((session) => orderOf(field, session))).to.deep.equal(before);
+    expect(SESSIONS.map((session) => orderOf(set, session))).to.deep.equal(before);
   });
 
   it('moves sessions to an upstream that is added or weighs more, and no others', () => {
-    const before = homesOf(open(four).field);
+    const before = homesOf(open(four).set);
     for (const changed of [
       { ...four, e: {} },
       { ...four, a: { weight: 2 } },
     ]) {
-      const after = homesOf(open(changed).field);
+      const after = homesOf(open(changed).set);
       const to = new Set(after.filter((home, index) => home !== before[index]));
       expect([...to]).to.deep.equal(['e' in changed ? 'e' : 'a']);
     }
@@ -112,37 +112,37 @@ describe('affinity', () => {
 
   it('does not depend on the order in which upstreams are configured', () => {
     const reversed = Object.fromEntries(Object.entries(four).reverse());
-    expect(homesOf(open(four).field)).to.deep.equal(homesOf(open(reversed).field));
+    expect(homesOf(open(four).set)).to.deep.equal(homesOf(open(reversed).set));
   });
 
   it('chooses among the best tier alone, and then by tier', () => {
-    const { field } = open({ a: {}, b: { tier: 'official' }, c: { tier: 'official' }, d: { tier: 'high-sla' } });
-    const orders = SESSIONS.slice(0, 500).map((session) => orderOf(field, session));
+    const { set } = open({ a: {}, b: { tier: 'official' }, c: { tier: 'official' }, d: { tier: 'high-sla' } });
+    const orders = SESSIONS.slice(0, 500).map((session) => orderOf(set, session));
     expect(new Set(orders.map((order) => order.join('')))).to.deep.equal(new Set(['bcda', 'cbda']));
   });
 
   it('keeps a session where it is when that upstream fails once or is slow, and moves it when it fails often', () => {
-    const { field, health, candidates } = open({ a: {}, b: {} }, new UpstreamHealth({ now: () => 0 }));
+    const { set, health, candidates } = open({ a: {}, b: {} }, new UpstreamHealth({ now: () => 0 }));
     const [a, b] = candidates;
     if (a === undefined || b === undefined) throw new Error('there are two candidates');
-    const session = SESSIONS.find((each) => orderOf(field, each)[0] === 'a') ?? '';
+    const session = SESSIONS.find((each) => orderOf(set, each)[0] === 'a') ?? '';
     health.answered(a, { ms: 5_000, stream: true });
     health.answered(b, { ms: 10, stream: true });
-    expect(orderOf(field, session)).to.deep.equal(['a', 'b']);
+    expect(orderOf(set, session)).to.deep.equal(['a', 'b']);
     health.failed(a, BROKEN);
-    expect(orderOf(field, session)).to.deep.equal(['a', 'b']);
+    expect(orderOf(set, session)).to.deep.equal(['a', 'b']);
     health.failed(a, BROKEN);
-    expect(orderOf(field, session)).to.deep.equal(['b', 'a']);
+    expect(orderOf(set, session)).to.deep.equal(['b', 'a']);
   });
 
   it('under speed decides between times that differ by less than a fifth, and not between others', () => {
-    const { field, health, candidates } = open({ a: {}, b: {}, slow: {} }, new UpstreamHealth({ now: () => 0 }));
+    const { set, health, candidates } = open({ a: {}, b: {}, slow: {} }, new UpstreamHealth({ now: () => 0 }));
     for (const [index, ms] of [100, 119, 200].entries()) {
       const candidate = candidates[index];
       for (let call = 0; call < 50 && candidate !== undefined; call += 1)
         health.answered(candidate, { ms, stream: true });
     }
-    const firsts = SESSIONS.slice(0, 500).map((session) => orderOf(field, session, { strategy: bySpeed })[0]);
+    const firsts = SESSIONS.slice(0, 500).map((session) => orderOf(set, session, { strategy: bySpeed })[0]);
     expect(new Set(firsts)).to.deep.equal(new Set(['a', 'b']));
   });
 
@@ -154,7 +154,7 @@ describe('affinity', () => {
     ].map(([name, input]) =>
       sampleCandidate(String(name), { model: { price: samplePrice(BigInt(input ?? 0), 0n, { cacheRead: 90n }) } }),
     ) as [Candidate, Candidate];
-    const field = openField([cheap, dear], health);
+    const set = openCandidateSet([cheap, dear], health);
     const used = (candidate: Candidate, session: string | undefined, cacheRead: number) =>
       health.used('m', candidate, usageOf({ input: 1_000 - cacheRead, cacheRead, output: 1 }), {
         ...sampleModelRequest(),
@@ -163,8 +163,8 @@ describe('affinity', () => {
     const first = () => {
       const { outputTokens, inputShare, sessionReadShare } = health.use('m');
       const asked = { request: sampleModelRequest(), outputTokens, inputShare, sessionReadShare };
-      const { order } = choose(field, { strategy: bySessionCost, asked, kind: 'whole', nowMs: 0, session: 1 });
-      return field.candidates[order[0] ?? 0];
+      const { order } = choose(set, { strategy: bySessionCost, asked, kind: 'whole', nowMs: 0, session: 1 });
+      return set.candidates[order[0] ?? 0];
     };
     expect(first()).to.equal(cheap);
     for (let call = 0; call < 40; call += 1) used(dear, undefined, 900);
@@ -177,8 +177,8 @@ describe('affinity', () => {
   });
 
   it('under cost decides between equal prices', () => {
-    const { field } = open(four);
-    const byCost = SESSIONS.map((session) => orderOf(field, session, { strategy: bySessionCost })[0]);
-    expect(byCost).to.deep.equal(homesOf(field));
+    const { set } = open(four);
+    const byCost = SESSIONS.map((session) => orderOf(set, session, { strategy: bySessionCost })[0]);
+    expect(byCost).to.deep.equal(homesOf(set));
   });
 });

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { UpstreamHealth } from '../../../core/health/health';
 import {
+  type CandidateSet,
   type Choice,
   choose,
-  type Field,
-  openField,
+  openCandidateSet,
+  type RankingInput,
   scoreOf,
-  type Wish,
 } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
@@ -22,15 +22,15 @@ describe('a choice', () => {
   let nowMs: number;
   let health: UpstreamHealth;
   let candidates: readonly Candidate[];
-  let field: Field;
+  let set: CandidateSet;
   beforeEach(() => {
     nowMs = 1_000_000;
     health = new UpstreamHealth({ now: () => nowMs });
     candidates = ['a', 'b', 'c'].map((name) => sampleCandidate(name));
-    field = openField(candidates, health);
+    set = openCandidateSet(candidates, health);
   });
 
-  const wish = (more: Partial<Wish> = {}): Wish => ({
+  const input = (more: Partial<RankingInput> = {}): RankingInput => ({
     strategy: bySpeed,
     asked: { request: sampleModelRequest(), outputTokens: undefined, inputShare: 1, sessionReadShare: 0 },
     kind: 'stream',
@@ -39,7 +39,7 @@ describe('a choice', () => {
     random: () => 0.5,
     ...more,
   });
-  const namesOf = ({ order }: Choice, { candidates: of } = field) => order.map((index) => of[index]?.upstream.name);
+  const namesOf = ({ order }: Choice, { candidates: of } = set) => order.map((index) => of[index]?.upstream.name);
   const at = (name: string) => candidates.find(({ upstream }) => upstream.name === name) as Candidate;
   const answer = (name: string, ms: number) => health.answered(at(name), { ms, stream: true });
   const eject = (name: string) => {
@@ -50,29 +50,29 @@ describe('a choice', () => {
   it('leaves out who is ejected', () => {
     answerAll();
     eject('a');
-    expect(namesOf(choose(field, wish()))).to.deep.equal(['b', 'c']);
+    expect(namesOf(choose(set, input()))).to.deep.equal(['b', 'c']);
   });
 
   it('never leaves out the last candidate: when all are ejected the most reliable is asked first', () => {
     for (const name of ['a', 'b', 'c']) eject(name);
     health.failed(at('a'), BROKEN);
-    expect(namesOf(choose(field, wish())).at(-1)).to.equal('a');
-    expect(namesOf(choose(field, wish()))).to.have.length(3);
+    expect(namesOf(choose(set, input())).at(-1)).to.equal('a');
+    expect(namesOf(choose(set, input()))).to.have.length(3);
   });
 
   it('leaves out who was taken out by an operator, even the last one', () => {
     for (const name of ['a', 'b', 'c']) health.takeOut(name);
-    expect(namesOf(choose(field, wish()))).to.deep.equal([]);
+    expect(namesOf(choose(set, input()))).to.deep.equal([]);
   });
 
   it('asks an ejected one with one call when its time is over, and only with one', () => {
     answerAll();
     eject('c');
     nowMs += 30_000;
-    const choice = choose(field, wish());
+    const choice = choose(set, input());
     expect(namesOf(choice)[0]).to.equal('c');
     if (choice.asks !== undefined) health.asked(choice.asks);
-    expect(namesOf(choose(field, wish()))).to.deep.equal(['a', 'b']);
+    expect(namesOf(choose(set, input()))).to.deep.equal(['a', 'b']);
   });
 
   it('lets the call that probes go on to the others when all of them are ejected', () => {
@@ -81,30 +81,30 @@ describe('a choice', () => {
     nowMs += 20_000;
     for (const name of ['b', 'c']) eject(name);
     nowMs += 10_000;
-    const choice = choose(field, wish());
+    const choice = choose(set, input());
     expect(namesOf(choice)).to.deep.equal(['a', 'b', 'c']);
-    expect(choice.asks).to.equal(field.gauges[0]);
+    expect(choice.asks).to.equal(set.gauges[0]);
   });
 
   it('puts who asked for time behind all others', () => {
     answerAll();
     health.failed(at('a'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
-    expect(namesOf(choose(field, wish()))).to.deep.equal(['b', 'c', 'a']);
+    expect(namesOf(choose(set, input()))).to.deep.equal(['b', 'c', 'a']);
   });
 
   it('puts what a rollout adds first, unless it is ejected or rests, for sessions too', () => {
     answerAll();
-    const first = openField(candidates, health, ['c']);
-    for (const session of [undefined, 1, 2, 3]) expect(namesOf(choose(first, wish({ session })))[0]).to.equal('c');
+    const first = openCandidateSet(candidates, health, ['c']);
+    for (const session of [undefined, 1, 2, 3]) expect(namesOf(choose(first, input({ session })))[0]).to.equal('c');
     health.failed(at('c'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
-    expect(namesOf(choose(first, wish()))).to.deep.equal(['a', 'b', 'c']);
+    expect(namesOf(choose(first, input()))).to.deep.equal(['a', 'b', 'c']);
   });
 
   it('draws between equals', () => {
     for (const name of ['a', 'b', 'c']) answer(name, 100);
     const draws = [0.1, 0.9, 0.5];
     const random = () => draws.shift() ?? 0;
-    expect(namesOf(choose(field, wish({ strategy: byQuality, random })))).to.deep.equal(['b', 'c', 'a']);
+    expect(namesOf(choose(set, input({ strategy: byQuality, random })))).to.deep.equal(['b', 'c', 'a']);
   });
 
   for (const { weights, last } of [
@@ -114,8 +114,8 @@ describe('a choice', () => {
     it(`gives equals of weights ${weights} their share when chance decides`, () => {
       const equals = weights.map((weight, index) => sampleCandidate(`u${index}`, { upstream: { weight } }));
       for (const each of equals) health.answered(each, { ms: 100, stream: true });
-      const all = openField(equals, health);
-      const orders = Array.from({ length: 6_000 }, () => choose(all, wish({ random: Math.random })).order);
+      const all = openCandidateSet(equals, health);
+      const orders = Array.from({ length: 6_000 }, () => choose(all, input({ random: Math.random })).order);
       expect(orders.every((order) => new Set(order).size === 4)).to.equal(true);
       const share = (index: number, place: number) => orders.filter((order) => order[place] === index).length / 6_000;
       const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -128,9 +128,9 @@ describe('a choice', () => {
   it('orders any number of candidates by score', () => {
     const many = Array.from({ length: 60 }, (_, index) => sampleCandidate(`u${index}`));
     for (const [index, each] of many.entries()) health.answered(each, { ms: ((index * 37) % 60) + 1, stream: true });
-    const all = openField(many, health);
-    const choice = choose(all, wish());
-    const scores = choice.order.map((index) => scoreOf(all, index, wish()));
+    const all = openCandidateSet(many, health);
+    const choice = choose(all, input());
+    const scores = choice.order.map((index) => scoreOf(all, index, input()));
     expect(scores).to.deep.equal([...scores].sort((one, two) => one - two));
     expect(new Set(namesOf(choice, all)).size).to.equal(60);
   });
@@ -139,10 +139,10 @@ describe('a choice', () => {
     it('who was slow, when nobody has measured it for a while', () => {
       answerAll();
       const exploration = new Exploration();
-      expect(namesOf(exploration.explore(choose(field, wish()), field, wish()))[0]).to.equal('a');
+      expect(namesOf(exploration.explore(choose(set, input()), set, input()))[0]).to.equal('a');
       nowMs += 55_000;
       answer('a', 100);
-      expect(namesOf(exploration.explore(choose(field, wish()), field, wish()))).to.deep.equal(['b', 'a', 'c']);
+      expect(namesOf(exploration.explore(choose(set, input()), set, input()))).to.deep.equal(['b', 'a', 'c']);
     });
 
     it('and looks for somebody ten times a second at most, streams and whole answers apart', () => {
@@ -158,9 +158,9 @@ describe('a choice', () => {
         },
       };
       const look = (kind: 'stream' | 'whole') => {
-        const choice = choose(field, wish({ kind }));
+        const choice = choose(set, input({ kind }));
         scored = 0;
-        exploration.explore(choice, field, wish({ kind, strategy: counting }));
+        exploration.explore(choice, set, input({ kind, strategy: counting }));
         return scored > 0;
       };
       expect([look('stream'), look('stream'), look('whole'), look('whole')]).to.deep.equal([true, false, true, false]);
@@ -175,7 +175,7 @@ describe('a choice', () => {
       for (let call = 0; call < 200; call += 1) {
         nowMs += 60_000;
         answer('a', 100);
-        if (namesOf(exploration.explore(choose(field, wish()), field, wish()))[0] !== 'a') explored += 1;
+        if (namesOf(exploration.explore(choose(set, input()), set, input()))[0] !== 'a') explored += 1;
       }
       expect(explored).to.be.within(9, 11);
     });
@@ -183,14 +183,14 @@ describe('a choice', () => {
     it('nobody of a lower tier under quality', () => {
       const official = sampleCandidate('official', { upstream: { tier: 'official' } });
       const both = [official, at('b')];
-      const two = openField(both, health);
+      const two = openCandidateSet(both, health);
       health.answered(official, { ms: 5_000, stream: true });
       answer('b', 10);
       const exploration = new Exploration();
       for (let call = 0; call < 100; call += 1) {
         nowMs += 60_000;
         health.answered(official, { ms: 5_000, stream: true });
-        const quality = wish({ strategy: byQuality });
+        const quality = input({ strategy: byQuality });
         expect(namesOf(exploration.explore(choose(two, quality), two, quality), two)[0]).to.equal('official');
       }
     });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { UpstreamHealth } from '../../../core/health/health';
-import { choose, openField, type Wish } from '../../../policies/strategy-routing/choose';
+import { choose, openCandidateSet, type RankingInput } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
@@ -32,7 +32,7 @@ function sharesOf({ strategy, seed, weights, ms, scatter, slower = [], stall = 1
   let nowMs = 1_000_000;
   const health = new UpstreamHealth({ now: () => nowMs });
   const candidates = weights.map((weight, at) => sampleCandidate(`u${at}`, { upstream: { weight } }));
-  const field = openField(candidates, health);
+  const set = openCandidateSet(candidates, health);
   const exploration = new Exploration();
   const counts = weights.map(() => 0);
   const asked = {
@@ -42,8 +42,8 @@ function sharesOf({ strategy, seed, weights, ms, scatter, slower = [], stall = 1
     sessionReadShare: 0,
   };
   for (let call = 0; call < CALLS; call += 1, nowMs += 200) {
-    const wish: Wish = { strategy, asked, kind: 'stream', nowMs, session: undefined, random };
-    const { order, asks } = exploration.explore(choose(field, wish), field, wish);
+    const input: RankingInput = { strategy, asked, kind: 'stream', nowMs, session: undefined, random };
+    const { order, asks } = exploration.explore(choose(set, input), set, input);
     if (asks !== undefined) health.asked(asks);
     const first = order[0] ?? 0;
     counts[first] = (counts[first] ?? 0) + 1;

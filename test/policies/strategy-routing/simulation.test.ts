@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { usageOf } from '../../../core/catalog/usage';
 import { UpstreamHealth } from '../../../core/health/health';
-import { choose, openField, type Wish } from '../../../policies/strategy-routing/choose';
+import { choose, openCandidateSet, type RankingInput } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
 import { byCost } from '../../../policies/strategy-routing/strategies/cost';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
@@ -49,14 +49,14 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
   const random = seeded(7);
   let nowMs = 0;
   const health = new UpstreamHealth({ now: () => nowMs });
-  const field = openField(candidates, health);
+  const set = openCandidateSet(candidates, health);
   const exploration = new Exploration();
   const request = sampleModelRequest({ stream: true, inputTokensEstimate: INPUT_TOKENS, maxOutputTokens: 4_000 });
   const sums = { loss: 0, best: 0, settledLoss: 0, settledBest: 0 };
   for (let call = 0; call < seconds * callsPerSecond; call += 1) {
     nowMs = (call / callsPerSecond) * 1_000;
     const second = nowMs / 1_000;
-    const wish: Wish = {
+    const input: RankingInput = {
       strategy,
       asked: { request, ...pick(health) },
       kind: 'stream',
@@ -64,7 +64,7 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
       session: undefined,
       random,
     };
-    const { order, asks } = exploration.explore(choose(field, wish), field, wish);
+    const { order, asks } = exploration.explore(choose(set, input), set, input);
     if (asks !== undefined) health.asked(asks);
     const chosen = candidates[order[0] ?? 0] as Candidate;
     const losses = candidates.map((each) => simulation.loss(each, simulation.truth(each.upstream.name, second)));
@@ -94,7 +94,7 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
   }
 }
 
-function pick(health: UpstreamHealth): Omit<Wish['asked'], 'request'> {
+function pick(health: UpstreamHealth): Omit<RankingInput['asked'], 'request'> {
   const { outputTokens, inputShare, sessionReadShare } = health.use('m');
   return { outputTokens, inputShare, sessionReadShare };
 }

@@ -6,7 +6,7 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { compileCheck } from '../../../../../core/settings';
-import { openWay } from '../../../../../plugins/sandbox/ports/way';
+import { openPortRoute } from '../../../../../plugins/sandbox/ports/port-route';
 import { docker } from '../../../../../plugins/sandbox/suppliers/docker';
 import {
   type InstanceReference,
@@ -120,7 +120,7 @@ describe('the network of an instance of the driver "docker"', function () {
     await start(instance, 'echo here > index.html; exec httpd -f -p 127.0.0.1:8001');
     await until('the server is up', async () => (await get(instance, 8_001)).includes('here'));
     const closed = await driver.dialPort(instance, 8_002);
-    assert.ok((await rejection(openWay(closed, '/'))) instanceof PortClosed);
+    assert.ok((await rejection(openPortRoute(closed, '/'))) instanceof PortClosed);
   });
 
   it('is the one that the settings name, after a warning that it leads to the machine', async () => {

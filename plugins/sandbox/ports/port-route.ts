@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { PortAddress } from '../suppliers/supplier';
 
 /** How one request reaches a port. */
-export interface Way {
+export interface PortRoute {
   /** The address with the path and query that the instance sees. */
   readonly target: string;
   /** One connection per request: another instance may get the address of one that has ended. */
@@ -14,8 +14,8 @@ export interface Way {
   close(): void;
 }
 
-/** Returns the way to a path of a port, with the connection already open where the driver opens it. */
-export async function openWay({ url, headers, connect }: PortAddress, path: string): Promise<Way> {
+/** Returns the route to a path of a port, with the connection already open where the driver opens it. */
+export async function openPortRoute({ url, headers, connect }: PortAddress, path: string): Promise<PortRoute> {
   const target = `${url}${path}`;
   if (connect === undefined) return { target, agent: false, headers, close: () => undefined };
   const socket = await connect();

@@ -7,43 +7,43 @@ import { takesVersion, versionOf } from '../../core/catalog/versions';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { type Choice, choose, type Field, openField, type Wish } from './choose';
+import { type CandidateSet, type Choice, choose, openCandidateSet, type RankingInput } from './choose';
 
-/** Where calls of a model may go. */
-export interface Way {
+/** A model and the candidates that its calls may take. */
+export interface Route {
   readonly model: Model;
-  readonly field: Field;
+  readonly set: CandidateSet;
 }
 
-/** The way of one call; for one that a rollout concerns both ways, of which it has taken one. */
-export interface TakenWay extends Way {
-  readonly fork?: TakenFork;
+/** The route of one call. `variants` has both routes if a rollout concerns the call. */
+export interface TakenRoute extends Route {
+  readonly variants?: CallVariants;
 }
 
-interface TakenFork {
+interface CallVariants {
   readonly rollout: Rollout;
   readonly part: RolloutPart;
   /** As before, and with the change. */
-  readonly control: Way;
-  readonly candidate: Way;
+  readonly control: Route;
+  readonly candidate: Route;
 }
 
 export type AskingCall = JoiningCall & { readonly key: CallKey; readonly request: ModelRequest };
 
 const OTHER_VERSION = '';
 
-type WayOf = (request: Pick<ModelRequest, 'protocol' | 'headers' | 'operation'>) => Way;
+type RouteOf = (request: Pick<ModelRequest, 'protocol' | 'headers' | 'operation'>) => Route;
 
-/** A rollout as far as it concerns calls of one model. */
-interface Fork {
+/** The two variants of a rollout for calls of one model. */
+interface RolloutVariants {
   readonly rollout: Rollout;
   readonly concerns: (modelRequested: string) => boolean;
-  readonly control: WayOf;
-  readonly candidate: WayOf;
+  readonly control: RouteOf;
+  readonly candidate: RouteOf;
 }
 
-/** What is otherwise for one of the groups. */
-interface Otherwise {
+/** One of the two prepared settings of a rollout. */
+interface Variant {
   readonly model: Model;
   readonly without?: readonly string[];
   readonly first?: readonly string[] | undefined;
@@ -54,17 +54,20 @@ export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => 
   return upstreams.includes('*') ? () => true : ({ upstream }) => upstreams.includes(upstream.name);
 }
 
-/** Finds the way of each call; what does not depend on the call is found once per configuration. */
-export function openWays(gateway: Gateway, upstreams: readonly string[]): (call: AskingCall, asked: Model) => TakenWay {
+/** Finds the route of each call; what does not depend on the call is found once per configuration. */
+export function openRoutes(
+  gateway: Gateway,
+  upstreams: readonly string[],
+): (call: AskingCall, asked: Model) => TakenRoute {
   const { catalog, rollouts, health } = gateway;
   const isNamed = mayAsk(upstreams);
   const declared = new Set(catalog.upstreams.flatMap(({ versions }) => [...(versions ?? [])]));
   const open = (
-    { model, without = [], first }: Otherwise,
+    { model, without = [], first }: Variant,
     protocol: Protocol,
     version: string | undefined,
     translates: boolean,
-  ): Way => {
+  ): Route => {
     const translating = translates ? catalog.translating(model, protocol) : [];
     const all = [...catalog.candidates(model, protocol), ...translating];
     const candidates = all
@@ -73,10 +76,10 @@ export function openWays(gateway: Gateway, upstreams: readonly string[]): (call:
         ({ upstream, dialect }) =>
           !without.includes(upstream.name) && (dialect !== undefined || takesVersion(upstream, version)),
       );
-    return { model, field: openField(candidates, health, first) };
+    return { model, set: openCandidateSet(candidates, health, first) };
   };
-  const waysOf = (otherwise: Otherwise): WayOf => {
-    const known = new Map<string, Way>();
+  const routesOf = (variant: Variant): RouteOf => {
+    const known = new Map<string, Route>();
     return (request) => {
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
@@ -85,89 +88,89 @@ export function openWays(gateway: Gateway, upstreams: readonly string[]): (call:
       // Other operations than the protocol's own have no counterpart elsewhere.
       const { operation = '' } = request;
       const name = told === undefined ? protocol + operation : `${protocol}${operation} ${told}`;
-      const way = known.get(name) ?? open(otherwise, protocol, told, operation === '');
-      known.set(name, way);
-      return way;
+      const route = known.get(name) ?? open(variant, protocol, told, operation === '');
+      known.set(name, route);
+      return route;
     };
   };
-  const forks = forksOf(gateway, waysOf);
-  const plain = new Map<Model, WayOf>();
-  const plainWay = (model: Model, request: ModelRequest): Way => {
-    const known = plain.get(model) ?? waysOf({ model });
+  const variantsOf = allVariants(gateway, routesOf);
+  const plain = new Map<Model, RouteOf>();
+  const plainRoute = (model: Model, request: ModelRequest): Route => {
+    const known = plain.get(model) ?? routesOf({ model });
     plain.set(model, known);
     return known(request);
   };
 
   return (call, asked) => {
     const { request } = call;
-    const fork = forks.get(asked)?.find(({ concerns }) => concerns(request.modelRequested));
-    if (fork === undefined) return plainWay(asked, request);
-    const control = fork.control(request);
-    const candidate = fork.candidate(request);
+    const variants = variantsOf.get(asked)?.find(({ concerns }) => concerns(request.modelRequested));
+    if (variants === undefined) return plainRoute(asked, request);
+    const control = variants.control(request);
+    const candidate = variants.candidate(request);
     // A call that the candidate cannot serve is not one to compare it by.
-    if (isSame(control.field, candidate.field)) return control;
-    const { rollout } = fork;
+    if (isSame(control.set, candidate.set)) return control;
+    const { rollout } = variants;
     const part = rollouts.join(rollout, call);
     if (part === undefined) return control;
-    return { ...(part.arm === 'candidate' ? candidate : control), fork: { rollout, part, control, candidate } };
+    return { ...(part.arm === 'candidate' ? candidate : control), variants: { rollout, part, control, candidate } };
   };
 }
 
-interface ChosenWay {
-  readonly way: Way;
-  readonly wish: Wish;
+interface RankedRoute {
+  readonly route: Route;
+  readonly input: RankingInput;
   readonly ordered: Choice;
 }
 
 /** Puts the candidates into order. A call whose candidate may not be asked now is served all the same, and is a failure of it. */
-export function chooseWay(taken: TakenWay, wishOf: (way: Way) => Wish): ChosenWay {
-  const wish = wishOf(taken);
-  const ordered = choose(taken.field, wish);
-  const { fork } = taken;
-  if (fork?.part.arm !== 'candidate' || isAsked(taken.field, ordered)) return { way: taken, wish, ordered };
-  fork.part.isMissed = true;
-  if (ordered.order.length > 0) return { way: taken, wish, ordered };
-  const wishAsBefore = wishOf(fork.control);
-  return { way: fork.control, wish: wishAsBefore, ordered: choose(fork.control.field, wishAsBefore) };
+export function rankRoute(taken: TakenRoute, inputOf: (route: Route) => RankingInput): RankedRoute {
+  const input = inputOf(taken);
+  const ordered = choose(taken.set, input);
+  const { variants } = taken;
+  if (variants?.part.arm !== 'candidate' || isAsked(taken.set, ordered)) return { route: taken, input, ordered };
+  variants.part.isMissed = true;
+  if (ordered.order.length > 0) return { route: taken, input, ordered };
+  const controlInput = inputOf(variants.control);
+  return { route: variants.control, input: controlInput, ordered: choose(variants.control.set, controlInput) };
 }
 
-function isAsked({ candidates, first }: Field, { order: [foremost] }: Choice): boolean {
+function isAsked({ candidates, first }: CandidateSet, { order: [foremost] }: Choice): boolean {
   if (foremost === undefined) return false;
   return first === undefined || first.has((candidates[foremost] as Candidate).upstream.name);
 }
 
 /** Who is sent the call too, without answering: whom the candidate's group would ask first. */
 export function mirrorOf(
-  { rollout, part, candidate: { model, field } }: TakenFork,
+  { rollout, part, candidate: { model, set } }: CallVariants,
   rollouts: LiveRollouts,
-  wishOf: (way: Way) => Wish,
+  inputOf: (route: Route) => RankingInput,
 ): Mirror | undefined {
   if (!rollouts.isMirrored(rollout, part)) return undefined;
-  const choice = choose(field, wishOf({ model, field }));
+  const choice = choose(set, inputOf({ model, set }));
   // What is left out for its failures or by an operator is not asked here either, nor is anybody in its place.
-  if (!isAsked(field, choice)) return undefined;
-  return { candidate: field.candidates[choice.order[0] as number] as Candidate, part };
+  if (!isAsked(set, choice)) return undefined;
+  return { candidate: set.candidates[choice.order[0] as number] as Candidate, part };
 }
 
-/** Nothing is otherwise with the change, or it leaves nobody to ask. */
-function isSame({ candidates: before }: Field, { candidates: after }: Field): boolean {
+/** Returns whether the change leaves the candidates as they are, or leaves none. */
+function isSame({ candidates: before }: CandidateSet, { candidates: after }: CandidateSet): boolean {
   if (after.length === 0) return true;
   return before.length === after.length && before.every((each, index) => each === after[index]);
 }
 
-function forksOf(
+function allVariants(
   { configuration, catalog }: Gateway,
-  waysOf: (otherwise: Otherwise) => WayOf,
-): ReadonlyMap<Model, readonly Fork[]> {
-  const forks = new Map<Model, Fork[]>();
+  routesOf: (variant: Variant) => RouteOf,
+): ReadonlyMap<Model, readonly RolloutVariants[]> {
+  const found = new Map<Model, RolloutVariants[]>();
   const find = (name: string) => {
     const lookup = catalog.find(name);
     if (!('found' in lookup)) throw new Error(`a rollout names "${name}", which is no model`);
     return lookup.found;
   };
-  const add = (rollout: Rollout, concerns: Fork['concerns'], control: Otherwise, candidate: Otherwise) => {
-    const fork = { rollout, concerns, control: waysOf(control), candidate: waysOf(candidate) };
-    forks.set(control.model, [...(forks.get(control.model) ?? []), fork]);
+  const add = (rollout: Rollout, concerns: RolloutVariants['concerns'], control: Variant, candidate: Variant) => {
+    const variants = { rollout, concerns, control: routesOf(control), candidate: routesOf(candidate) };
+    found.set(control.model, [...(found.get(control.model) ?? []), variants]);
   };
   for (const rollout of configuration.rollouts) {
     const { change } = rollout;
@@ -181,11 +184,11 @@ function forksOf(
       add(rollout, namedBy(change.alias, model), { model }, { model: find(change.model) });
     }
   }
-  return forks;
+  return found;
 }
 
 /** Who asks for a model by another of its names than this one means that very model. */
-function namedBy(alias: string, model: Model): Fork['concerns'] {
+function namedBy(alias: string, model: Model): RolloutVariants['concerns'] {
   const others = new Set([model.name, ...model.aliases].filter((each) => each !== alias));
   const normalised = normaliseModelName(alias);
   return (requested) => requested === alias || (!others.has(requested) && normaliseModelName(requested) === normalised);
