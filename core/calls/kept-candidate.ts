@@ -23,8 +23,8 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
     });
   const { name } = candidate.upstream;
   const gauge = health.upstream(name);
-  const { isTakenOut } = gauge;
-  if (isTakenOut)
+  const { isDisabledByOperator } = gauge;
+  if (isDisabledByOperator)
     throw fail('ALL_PROVIDERS_FAILED', {
       message: `The upstream that keeps what "${kept.param}" names is not asked at the moment.`,
       details: { attempts: [{ upstream: name, outcome: 'taken out by an operator' }] },

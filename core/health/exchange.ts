@@ -4,22 +4,23 @@ import { parseJson } from '../parse-json';
 import type { Stop } from '../resources';
 import { compileCheck } from '../settings';
 import { duplicateRedis, type RedisClient } from '../storage/redis';
-import type { HealthNews, UpstreamHealth } from './health';
+import type { HealthEvent, UpstreamHealth } from './health';
 import type { Observed } from './tally';
 
 const CHANNEL = 'tollgate:upstream-health';
 
-/** Observations of this time go out together; what concerns all at once, an ejection for example, is told at once. */
-const TELL_EVERY_MS = 250;
+/** How often observations are published together. Events such as ejections are published at once. */
+const PUBLISH_EVERY_MS = 250;
 
-/** Nobody waits for these connections: a Redis that is busy for a moment is no reason to lose them. */
+/** No call waits for these connections, so they may outlast a Redis that is busy for a moment. */
 const PATIENT = { enableOfflineQueue: false, commandTimeout: 5_000, socketTimeout: 10_000 };
 
 interface Message {
   readonly node: string;
-  readonly news?: readonly HealthNews[];
+  /** Events; the name on the wire stays, because nodes of two versions run side by side during an upgrade. */
+  readonly news?: readonly HealthEvent[];
   readonly observed?: readonly Observed[];
-  /** A node has just begun, or is back, and knows nothing. */
+  /** Asks for the events that are in force: the node has just started, or was disconnected. */
   readonly asks?: true;
 }
 
@@ -31,8 +32,8 @@ export interface HealthExchangeOptions {
 }
 
 /**
- * Nodes tell each other what they see of the upstreams, by Redis' publish and subscribe: nothing is stored, nothing is asked on
- * a call's path. While Redis is away each node decides by what it sees itself; when it is back they ask the others who is out.
+ * Publishes what each node sees of the upstreams to the others, over Redis. Nothing is stored, and no call waits for it. While
+ * Redis is unreachable, each node decides by what it sees itself; afterwards it asks the others which upstreams are ejected.
  */
 export function startHealthExchange({ redis, health, log }: HealthExchangeOptions): Stop {
   const node = newId();
@@ -40,40 +41,43 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
   const listening = duplicateRedis(redis, { ...PATIENT, autoResubscribe: false });
   for (const each of [speaking, listening]) each.on('error', () => undefined); // The ledger's connection reports it.
 
-  const tell = (message: Omit<Message, 'node'>): void => {
+  const publish = (message: Omit<Message, 'node'>): void => {
     if (speaking.status !== 'ready') return;
     speaking.publish(CHANNEL, JSON.stringify({ node, ...message })).catch((error: Error) => {
-      log.debug({ reason: error.message }, 'other nodes could not be told of the upstreams');
+      log.debug(
+        { reason: error.message },
+        'cannot publish the health of upstreams to other nodes; each node decides by what it sees itself',
+      );
     });
   };
 
   listening.on('message', (_channel, text) => {
     const message = read(text);
     if (message === undefined || message.node === node) return;
-    for (const each of message.news ?? []) health.hear(each);
-    for (const each of message.observed ?? []) health.hearObserved(each);
+    for (const each of message.news ?? []) health.apply(each);
+    for (const each of message.observed ?? []) health.applyObserved(each);
     const standing = message.asks === true ? health.standing() : [];
-    if (standing.length > 0) tell({ news: standing });
+    if (standing.length > 0) publish({ news: standing });
   });
-  // Asks and tells: of two nodes that come back together, the one that asks first is not heard by the other.
-  const greet = (): void => tell({ asks: true, news: health.standing() });
+  // Asks and publishes: if two nodes reconnect together, the second one misses what the first asks.
+  const greet = (): void => publish({ asks: true, news: health.standing() });
   const begin = (): void => {
     listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
   listening.on('ready', begin);
-  // Whichever of the two connections is there last greets.
+  // The connection that is ready last greets.
   speaking.on('ready', greet);
 
-  health.onNews((news) => tell({ news: [news] }));
+  health.onEvent((event) => publish({ news: [event] }));
   const timer = setInterval(() => {
     const observed = health.takeObserved();
-    if (observed.length > 0) tell({ observed });
-  }, TELL_EVERY_MS);
+    if (observed.length > 0) publish({ observed });
+  }, PUBLISH_EVERY_MS);
   timer.unref();
 
   return async () => {
     clearInterval(timer);
-    health.onNews(() => undefined);
+    health.onEvent(() => undefined);
     speaking.disconnect();
     listening.disconnect();
   };
@@ -126,7 +130,7 @@ const checkMessage = compileCheck<Message>({
   },
 });
 
-/** What a node of another version may say is not understood and does no harm. */
+/** Returns undefined for a message that a node of another version sent in another form. */
 function read(text: string): Message | undefined {
   const checked = checkMessage(parseJson(text));
   return 'value' in checked ? checked.value : undefined;

@@ -71,7 +71,7 @@ export class UpstreamGauge {
   /** Not asked first before then: it said so itself (`Retry-After`). */
   restsUntilMs = 0;
   /** An operator has taken it out, until an operator brings it back. */
-  isTakenOut = false;
+  isDisabledByOperator = false;
   answers = 0;
   /** By how they ended. */
   readonly failures = new Map<AttemptOutcome, number>();
@@ -126,7 +126,7 @@ export class UpstreamGauge {
 
   /** Asked again as if nothing had been. */
   restore(): void {
-    this.isTakenOut = false;
+    this.isDisabledByOperator = false;
     this.ejection.restore();
     for (const each of this.credentials.values()) each.restore();
     this.beginAnew();

@@ -31,8 +31,8 @@ export interface AttemptFailure {
   readonly retryAfterMs: number | undefined;
 }
 
-/** What other nodes should know at once. */
-export type HealthNews =
+/** An event that nodes publish to each other at once. */
+export type HealthEvent =
   | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
   | {
       readonly upstream: string;
@@ -66,13 +66,13 @@ const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 40
 /** What is known of the upstreams, by name, so that it outlives reloads. Nothing here waits for anything. */
 export class UpstreamHealth {
   readonly now: () => number;
-  /** How often an operator's word has come, here or elsewhere. */
-  takenOutChanges = 0;
+  /** How often an operator disabled or enabled an upstream, at any node. */
+  operatorChanges = 0;
   readonly #rules: EjectionRules;
   readonly #gauges = new Map<string, UpstreamGauge>();
   readonly #uses = new Map<string, ModelUse>();
   #tally = new Map<string, Tally>();
-  #tell: (news: HealthNews) => void = () => undefined;
+  #publish: (event: HealthEvent) => void = () => undefined;
 
   constructor({ rules = EJECTION_RULES, now = () => performance.now() }: HealthOptions = {}) {
     this.#rules = rules;
@@ -120,7 +120,7 @@ export class UpstreamHealth {
     gauge.credential(candidate.upstream.credential.name).answered(nowMs - ms);
     if (gauge.ejection.succeeded(nowMs - ms, nowMs)) {
       gauge.beginAnew();
-      this.#tell({ upstream: gauge.name, is: 'back' });
+      this.#publish({ upstream: gauge.name, is: 'back' });
     }
     gauge.noteOutcomes(0, nowMs);
     noteLatency(gauge, candidate.model.name, stream, ms, nowMs);
@@ -150,7 +150,7 @@ export class UpstreamHealth {
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
     const outMs = gauge.ejection.failed(nowMs, nowMs - ms);
-    if (outMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs: outMs });
+    if (outMs !== undefined) this.#publish({ upstream: name, is: 'out', forMs: outMs });
     const restMs = isRefusal ? restOfUpstream(upstream, gauge, { status, retryAfterMs }, nowMs) : undefined;
     if (restMs !== undefined) this.#rest(gauge, restMs, nowMs);
     return refused;
@@ -166,14 +166,14 @@ export class UpstreamHealth {
     const forMs = known.refused(credential, status, retryAfterMs, nowMs);
     if (forMs === undefined) return undefined;
     const isAlone = credentials.length === 1;
-    if (!isAlone) this.#tell({ upstream, is: 'credential resting', credential: credential.name, status, forMs });
+    if (!isAlone) this.#publish({ upstream, is: 'credential resting', credential: credential.name, status, forMs });
     return { credential: credential.name, status, restsForMs: isAlone ? undefined : forMs };
   }
 
   /** An answer reports more than its call allows. */
   suspected({ upstream: { name } }: AskedCandidate): void {
     const forMs = this.upstream(name).ejection.suspected(this.now());
-    if (forMs !== undefined) this.#tell({ upstream: name, is: 'out', forMs });
+    if (forMs !== undefined) this.#publish({ upstream: name, is: 'out', forMs });
   }
 
   /** It lives, whatever it said: enough for a probe, and nothing else is learned from it. */
@@ -181,13 +181,13 @@ export class UpstreamHealth {
     if (gauge.ejection.state(nowMs) !== 'probing') return;
     gauge.ejection.restore();
     gauge.beginAnew();
-    this.#tell({ upstream: gauge.name, is: 'back' });
+    this.#publish({ upstream: gauge.name, is: 'back' });
   }
 
   #rest(gauge: UpstreamGauge, retryAfterMs: number, nowMs: number): void {
     const forMs = Math.min(retryAfterMs, REST_AT_MOST_MS);
     gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + forMs);
-    this.#tell({ upstream: gauge.name, is: 'resting', forMs });
+    this.#publish({ upstream: gauge.name, is: 'resting', forMs });
   }
 
   /** A call was answered with these counts, as the upstream reported them. */
@@ -214,7 +214,7 @@ export class UpstreamHealth {
     const forget = gauge.ask(nowMs);
     if (gauge.state !== 'due') return forget;
     gauge.upstream.ejection.probe(nowMs);
-    this.#tell({ upstream: gauge.upstream.name, is: 'probing' });
+    this.#publish({ upstream: gauge.upstream.name, is: 'probing' });
     return () => {
       forget();
       this.#giveUpProbe(gauge.upstream);
@@ -225,7 +225,7 @@ export class UpstreamHealth {
   #giveUpProbe({ name, ejection }: UpstreamGauge): void {
     if (ejection.state(this.now()) !== 'probing') return;
     ejection.giveUpProbe();
-    this.#tell({ upstream: name, is: 'probed in vain' });
+    this.#publish({ upstream: name, is: 'probed in vain' });
   }
 
   /** A step to it may well be in vain. */
@@ -238,40 +238,40 @@ export class UpstreamHealth {
     return this.upstream(upstream).mostlyAnswers(this.now());
   }
 
-  /** An operator's word: out until they bring it back. */
-  takeOut(upstream: string): void {
-    this.takenOutChanges += 1;
-    this.upstream(upstream).isTakenOut = true;
-    this.#tell({ upstream, is: 'taken out' });
+  /** Disables an upstream until an operator enables it. */
+  disable(upstream: string): void {
+    this.operatorChanges += 1;
+    this.upstream(upstream).isDisabledByOperator = true;
+    this.#publish({ upstream, is: 'taken out' });
   }
 
-  /** An operator's word: asked again as if nothing had been, whoever it was that left it out. */
-  bringBack(upstream: string): void {
-    this.takenOutChanges += 1;
+  /** Enables an upstream for an operator, as if it had never failed. This also ends an ejection. */
+  enable(upstream: string): void {
+    this.operatorChanges += 1;
     this.upstream(upstream).restore();
-    this.#tell({ upstream, is: 'brought back' });
+    this.#publish({ upstream, is: 'brought back' });
   }
 
-  /** Who is taken out, as it is written down: whatever news was lost on the way. */
-  settleTakenOut(takenOut: ReadonlySet<string>): void {
-    for (const name of takenOut) this.upstream(name).isTakenOut = true;
+  /** Applies which upstreams Postgres names as disabled, because events may be lost. */
+  applyDisabled(disabled: ReadonlySet<string>): void {
+    for (const name of disabled) this.upstream(name).isDisabledByOperator = true;
     for (const gauge of this.#gauges.values()) {
-      if (gauge.isTakenOut && !takenOut.has(gauge.name)) gauge.restore();
+      if (gauge.isDisabledByOperator && !disabled.has(gauge.name)) gauge.restore();
     }
   }
 
-  /** Whoever shares the news with other nodes. */
-  onNews(tell: (news: HealthNews) => void): void {
-    this.#tell = tell;
+  /** Sets how events reach the other nodes. */
+  onEvent(publish: (event: HealthEvent) => void): void {
+    this.#publish = publish;
   }
 
-  /** What another node has decided. */
-  hear(news: HealthNews): void {
+  /** Applies what another node has decided. */
+  apply(event: HealthEvent): void {
     const nowMs = this.now();
-    const gauge = this.upstream(news.upstream);
-    switch (news.is) {
+    const gauge = this.upstream(event.upstream);
+    switch (event.is) {
       case 'out':
-        hearOut(gauge.ejection, Math.min(news.forMs, this.#rules.outAtMostMs), nowMs);
+        applyEjection(gauge.ejection, Math.min(event.forMs, this.#rules.outAtMostMs), nowMs);
         break;
       case 'back':
         if (gauge.ejection.outUntilMs === undefined) break;
@@ -279,11 +279,11 @@ export class UpstreamHealth {
         gauge.beginAnew();
         break;
       case 'taken out':
-        this.takenOutChanges += 1;
-        gauge.isTakenOut = true;
+        this.operatorChanges += 1;
+        gauge.isDisabledByOperator = true;
         break;
       case 'brought back':
-        this.takenOutChanges += 1;
+        this.operatorChanges += 1;
         gauge.restore();
         break;
       case 'probing':
@@ -293,22 +293,22 @@ export class UpstreamHealth {
         gauge.ejection.giveUpProbe();
         break;
       case 'credential resting':
-        gauge.credential(news.credential).rest(news.status, news.forMs, nowMs);
+        gauge.credential(event.credential).rest(event.status, event.forMs, nowMs);
         break;
       case 'resting':
-        gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(news.forMs, REST_AT_MOST_MS));
+        gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(event.forMs, REST_AT_MOST_MS));
     }
   }
 
-  /** What was observed here since this was last asked. */
+  /** Returns what this node observed since the last call. */
   takeObserved(): readonly Observed[] {
     const tallies = [...this.#tally.values()];
     this.#tally = new Map();
     return tallies.map((tally) => tally.read());
   }
 
-  /** What another node has observed. */
-  hearObserved({ upstream, answered, failed, latencies }: Observed): void {
+  /** Applies what another node has observed. */
+  applyObserved({ upstream, answered, failed, latencies }: Observed): void {
     const nowMs = this.now();
     const gauge = this.upstream(upstream);
     const attempts = answered + failed;
@@ -318,15 +318,15 @@ export class UpstreamHealth {
     }
   }
 
-  /** Everything a node that has just begun should know: who is out or rests, and for how long. */
-  standing(): readonly HealthNews[] {
+  /** Returns what a node that has just started must know: which upstreams are ejected or resting, and for how long. */
+  standing(): readonly HealthEvent[] {
     const nowMs = this.now();
-    return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs, credentials }): HealthNews[] => [
+    return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs, credentials }): HealthEvent[] => [
       ...(ejection.outUntilMs === undefined
         ? []
         : [{ upstream: name, is: 'out', forMs: Math.max(0, ejection.outUntilMs - nowMs) } as const]),
       ...(restsUntilMs > nowMs ? [{ upstream: name, is: 'resting', forMs: restsUntilMs - nowMs } as const] : []),
-      ...[...credentials.values()].flatMap((each) => restingNews(name, each, nowMs)),
+      ...[...credentials.values()].flatMap((each) => restingEvents(name, each, nowMs)),
     ]);
   }
 
@@ -340,17 +340,17 @@ export class UpstreamHealth {
   }
 }
 
-/** Nodes that are asked who is out tell everybody: what is known already must not end the probe that is under way. */
-function hearOut(ejection: Ejection, forMs: number, nowMs: number): void {
+/** Applies an ejection that another node published. An ejection that is known already must not end a running probe. */
+function applyEjection(ejection: Ejection, forMs: number, nowMs: number): void {
   const { outUntilMs } = ejection;
   if (outUntilMs === undefined || forMs > Math.max(0, outUntilMs - nowMs)) ejection.putOut(forMs, nowMs);
 }
 
-function restingNews(
+function restingEvents(
   upstream: string,
   { name: credential, refusedWith: status, restsUntilMs }: CredentialGauge,
   nowMs: number,
-): HealthNews[] {
+): HealthEvent[] {
   if (status === undefined || restsUntilMs <= nowMs) return [];
   return [{ upstream, is: 'credential resting', credential, status, forMs: restsUntilMs - nowMs }];
 }

@@ -48,8 +48,8 @@ export function exposeUpstreams(health: UpstreamHealth): void {
     registers: [metrics],
     collect() {
       this.reset();
-      for (const { name, ejection, isTakenOut } of health.upstreams())
-        this.set({ upstream: name }, isTakenOut || ejection.outUntilMs !== undefined ? 1 : 0);
+      for (const { name, ejection, isDisabledByOperator } of health.upstreams())
+        this.set({ upstream: name }, isDisabledByOperator || ejection.outUntilMs !== undefined ? 1 : 0);
     },
   });
   new Counter({

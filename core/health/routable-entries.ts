@@ -4,6 +4,6 @@ import type { UpstreamHealth } from './health';
 /** The entries that calls can go to now: neither disabled nor taken out by an operator. */
 export function routableEntries({ entries }: Model, health: UpstreamHealth): Model['entries'] {
   return entries.filter(
-    ({ upstream: { name, disabled } }) => disabled === undefined && !health.upstream(name).isTakenOut,
+    ({ upstream: { name, disabled } }) => disabled === undefined && !health.upstream(name).isDisabledByOperator,
   );
 }

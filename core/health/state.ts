@@ -8,7 +8,7 @@ export type UpstreamState = (typeof UPSTREAM_STATES)[number];
 
 export function upstreamState(upstream: Upstream, gauge: UpstreamGauge, nowMs: number): UpstreamState {
   if (upstream.disabled !== undefined) return 'disabled';
-  if (gauge.isTakenOut) return 'taken-out';
+  if (gauge.isDisabledByOperator) return 'taken-out';
   const state = gauge.ejection.state(nowMs);
   if (state === 'probing') return 'probing';
   if (state !== 'in') return 'ejected';

@@ -1,5 +1,5 @@
 import { definePlugin } from '../../core/gateway/plugin';
-import { followTakenOut } from '../../core/health/taken-out-upstreams';
+import { followDisabledUpstreams } from '../../core/health/disabled-upstreams';
 import { startWatch } from '../../core/ledger/verify/watch';
 import { DURATION, parseDuration } from '../../core/settings';
 import { startInvoiceWatch } from './invoices/watch';
@@ -47,7 +47,7 @@ export default definePlugin({
   routes: ({ sessionIdle, sessionLifetime }, gateway) =>
     operatorRoutes(gateway, { idleMs: parseDuration(sessionIdle), lifetimeMs: parseDuration(sessionLifetime) }),
   start: async ({ watchLedger, watchEvery, watchAccountsPerSecond, ...invoices }, gateway) => {
-    const stops = [await followTakenOut(gateway)];
+    const stops = [await followDisabledUpstreams(gateway)];
     const { ledger, database, log } = gateway;
     if (watchLedger) {
       const everyMs = parseDuration(watchEvery);

@@ -31,7 +31,7 @@ export default definePolicy({
       if (candidate === undefined) throw noCandidate(upstream, model);
       const refused = refusedVersion([upstream], request);
       if (refused !== undefined) throw refused;
-      if (gateway.health.upstream(upstream.name).isTakenOut) throw takenOut(upstream);
+      if (gateway.health.upstream(upstream.name).isDisabledByOperator) throw disabledUpstream(upstream);
       call.facts.model = model.name;
       await assertAllowed(gateway, call.key, [candidate], request);
       const asked = request.kept === undefined ? candidate : keptCandidate([candidate], request.kept, gateway.health);
@@ -41,7 +41,7 @@ export default definePolicy({
 });
 
 /** An operator's word holds here too; what its own failures say does not: who names an upstream wants its answer. */
-function takenOut({ name }: Upstream): GatewayError {
+function disabledUpstream({ name }: Upstream): GatewayError {
   return fail('ALL_PROVIDERS_FAILED', {
     message: `"${name}" is not asked at the moment.`,
     details: { attempts: [{ upstream: name, outcome: 'taken out by an operator' }] },

@@ -68,7 +68,7 @@ export function choose(set: CandidateSet, input: RankingInput): Choice {
   let anyIsIn = false;
   for (const gauge of gauges) {
     gauge.look(input.kind, input.nowMs);
-    if (gauge.state === 'in' && !gauge.upstream.isTakenOut) anyIsIn = true;
+    if (gauge.state === 'in' && !gauge.upstream.isDisabledByOperator) anyIsIn = true;
   }
   const order = inOrder(set, input, anyIsIn);
   const first = order[0] === undefined ? undefined : gauges[order[0]];
@@ -170,7 +170,7 @@ function draw(
 
 /** The score, behind or before everything else where something else counts more. */
 function placeOf(set: CandidateSet, index: number, gauge: ModelGauge, input: RankingInput, anyIsIn: boolean): number {
-  if (gauge.upstream.isTakenOut) return LEFT_OUT;
+  if (gauge.upstream.isDisabledByOperator) return LEFT_OUT;
   const score = scoreOf(set, index, input) + (set.last[index] === true ? TRANSLATED : 0);
   if (!anyIsIn) return score + gauge.failureRate * RESTING;
   if (!gauge.mayBeAsked) return LEFT_OUT;

@@ -68,7 +68,7 @@ function noteOf({ isResting, isUntried, isBeingTried, state }: ModelGauge): stri
 }
 
 function whyLeftOut({ upstream, state }: ModelGauge): string {
-  if (upstream.isTakenOut) return 'taken out by an operator';
+  if (upstream.isDisabledByOperator) return 'taken out by an operator';
   return state === 'probing' ? 'ejected, and being probed by another call' : 'ejected after failures';
 }
 

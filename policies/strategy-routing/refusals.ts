@@ -41,8 +41,8 @@ export function noCandidate(model: Model, request: ModelRequest, health: Upstrea
     const { name, disabled } = upstream;
     if (disabled !== undefined) return { upstream: name, outcome: 'disabled', reason: disabled };
     if (!takesVersion(upstream, version)) return { upstream: name, outcome: 'does not take this anthropic-version' };
-    const isTakenOut = health.upstream(name).isTakenOut;
-    return { upstream: name, outcome: isTakenOut ? 'taken out by an operator' : 'not in this pipeline' };
+    const isDisabledByOperator = health.upstream(name).isDisabledByOperator;
+    return { upstream: name, outcome: isDisabledByOperator ? 'taken out by an operator' : 'not in this pipeline' };
   });
   const message = `No upstream of "${model.name}" can be asked.`;
   return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts }, retryable: false });

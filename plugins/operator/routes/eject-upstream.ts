@@ -1,7 +1,7 @@
 import { TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { takeOutUpstream } from '../../../core/health/taken-out-upstreams';
+import { disableUpstream } from '../../../core/health/disabled-upstreams';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
 import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
@@ -26,7 +26,7 @@ export function ejectUpstreamRoute(gateway: PluginGateway): Route {
     handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
       const { reason } = await readEject(request);
-      await takeOutUpstream(gateway, upstream.name, { actor: operator.actor, reason });
+      await disableUpstream(gateway, upstream.name, { actor: operator.actor, reason });
       sendJson(response, 200, await readUpstream(gateway, upstream));
     },
   };

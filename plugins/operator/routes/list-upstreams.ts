@@ -1,6 +1,6 @@
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { listTakenOut } from '../../../core/health/taken-out-upstreams';
+import { listDisabledUpstreams } from '../../../core/health/disabled-upstreams';
 import { sendJson } from '../../../core/http/http';
 import { pageOf as pageShape } from '../../../core/http/shape';
 import { showUpstream, UPSTREAM } from './upstream';
@@ -15,8 +15,8 @@ export function listUpstreamsRoute(gateway: PluginGateway): Route {
     summary: 'Every upstream with its health, prices and whether it is left out.',
     answers: { 200: { description: 'All upstreams.', schema: pageShape(UPSTREAM) } },
     handle: async (_visit, _request, response) => {
-      const takenOut = await listTakenOut(database);
-      const items = gateway.catalog.upstreams.map((each) => showUpstream(each, health, takenOut.get(each.name)));
+      const disabled = await listDisabledUpstreams(database);
+      const items = gateway.catalog.upstreams.map((each) => showUpstream(each, health, disabled.get(each.name)));
       sendJson(response, 200, { items, nextCursor: null });
     },
   };

@@ -1,7 +1,7 @@
 import { NOTHING } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { bringBackUpstream } from '../../../core/health/taken-out-upstreams';
+import { enableUpstream } from '../../../core/health/disabled-upstreams';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
 
@@ -18,7 +18,7 @@ export function restoreUpstreamRoute(gateway: PluginGateway): Route {
     handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
       await readNothing(request);
-      await bringBackUpstream(gateway, upstream.name, operator.actor);
+      await enableUpstream(gateway, upstream.name, operator.actor);
       sendJson(response, 200, await readUpstream(gateway, upstream));
     },
   };

@@ -6,10 +6,10 @@ import { REASONING_SETTINGS } from '../../../core/catalog/upstream';
 import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { type CredentialGauge, RATE_LIMITED } from '../../../core/health/credential-gauge';
+import { type DisabledUpstream, listDisabledUpstreams } from '../../../core/health/disabled-upstreams';
 import type { UpstreamGauge } from '../../../core/health/gauge';
 import type { UpstreamHealth } from '../../../core/health/health';
 import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
-import { listTakenOut, type TakenOut } from '../../../core/health/taken-out-upstreams';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 
 /** Finds an upstream of the configuration in force. @throws NOT_FOUND */
@@ -21,11 +21,15 @@ export function requireUpstream({ catalog }: PluginGateway, name: string | undef
 
 /** Shows an upstream as it is now: health is what this node knows, and that operators took it out is what nodes tell each other. */
 export async function readUpstream({ database, health }: PluginGateway, upstream: Upstream): Promise<object> {
-  return showUpstream(upstream, health, (await listTakenOut(database)).get(upstream.name));
+  return showUpstream(upstream, health, (await listDisabledUpstreams(database)).get(upstream.name));
 }
 
 /** An upstream as operators see it: configuration, health as this node knows it, prices. */
-export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOut: TakenOut | undefined): object {
+export function showUpstream(
+  upstream: Upstream,
+  health: UpstreamHealth,
+  disabled: DisabledUpstream | undefined,
+): object {
   const gauge = health.upstream(upstream.name);
   const nowMs = health.now();
   const { ejection, latencies } = gauge;
@@ -38,9 +42,9 @@ export function showUpstream(upstream: Upstream, health: UpstreamHealth, takenOu
     state: upstreamState(upstream, gauge, nowMs),
     disabledReason: upstream.disabled ?? null,
     takenOut:
-      takenOut === undefined
+      disabled === undefined
         ? null
-        : { since: takenOut.since.toISOString(), by: takenOut.actor, reason: takenOut.reason ?? null },
+        : { since: disabled.since.toISOString(), by: disabled.actor, reason: disabled.reason ?? null },
     ejectedUntil: toTime(ejection.outUntilMs, nowMs),
     restsUntil: toTime(gauge.restsUntilMs > nowMs ? gauge.restsUntilMs : undefined, nowMs),
     credentials: upstream.credentials.map((each) => showCredential(each, gauge, nowMs)),

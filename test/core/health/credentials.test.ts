@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { askedWith } from '../../../core/catalog/credential';
 import { chooseCredential } from '../../../core/health/choose-credential';
-import { type HealthNews, UpstreamHealth } from '../../../core/health/health';
+import { type HealthEvent, UpstreamHealth } from '../../../core/health/health';
 import { sampleCandidate, sampleCredential } from '../../support/catalog-samples';
 
 const first = sampleCredential('first-secret', { name: 'first' });
@@ -100,13 +100,13 @@ describe('the health of credentials', () => {
   });
 
   it('another node lets it rest too, also one that begins later', () => {
-    const news: HealthNews[] = [];
-    health.onNews((each) => news.push(each));
+    const news: HealthEvent[] = [];
+    health.onEvent((each) => news.push(each));
     refuse(candidate, 429, 30_000);
     nowMs += 10_000;
     for (const told of [news, health.standing()]) {
       const node = new UpstreamHealth({ now: () => nowMs });
-      for (const each of told) node.hear(each);
+      for (const each of told) node.apply(each);
       expect(node.upstream('acme').credential('first').restsUntilMs - nowMs).to.be.within(20_000, 30_000);
     }
   });

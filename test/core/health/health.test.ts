@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type HealthNews, UpstreamHealth } from '../../../core/health/health';
+import { type HealthEvent, UpstreamHealth } from '../../../core/health/health';
 import { sampleCandidate } from '../../support/catalog-samples';
 
 const candidate = sampleCandidate('acme');
@@ -98,10 +98,10 @@ describe('the health of upstreams', () => {
   });
 
   describe('of one that is ejected', () => {
-    const news: HealthNews[] = [];
+    const news: HealthEvent[] = [];
     beforeEach(() => {
       news.length = 0;
-      health.onNews((each) => news.push(each));
+      health.onEvent((each) => news.push(each));
       answer(100);
       for (let call = 0; call < 5; call += 1) fail();
     });
@@ -145,8 +145,8 @@ describe('the health of upstreams', () => {
 
     it('lets another call try when the first was refused before it asked, on every node', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
-      health.onNews((each) => other.hear(each));
-      other.hear({ upstream: 'acme', is: 'out', forMs: 30_000 });
+      health.onEvent((each) => other.apply(each));
+      other.apply({ upstream: 'acme', is: 'out', forMs: 30_000 });
       nowMs += 30_000;
       const giveBack = health.asked(gauge());
       expect(other.upstream('acme').ejection.state(nowMs)).to.equal('probing');
@@ -160,7 +160,7 @@ describe('the health of upstreams', () => {
       const standing = health.standing();
       health.asked(gauge());
       nowMs += 100;
-      for (const each of standing) health.hear(each);
+      for (const each of standing) health.apply(each);
       expect(gauge().state).to.equal('probing');
       answer(100);
       expect(gauge().state).to.equal('in');
@@ -168,11 +168,11 @@ describe('the health of upstreams', () => {
 
     it('another node leaves it out too, and asks it again when it is back', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
-      for (const each of news) other.hear(each);
+      for (const each of news) other.apply(each);
       const there = other.gauge(candidate);
       there.look('stream', nowMs);
       expect(there.state).to.equal('out');
-      other.hear({ upstream: 'acme', is: 'back' });
+      other.apply({ upstream: 'acme', is: 'back' });
       there.look('stream', nowMs);
       expect(there.state).to.equal('in');
     });
@@ -184,7 +184,7 @@ describe('the health of upstreams', () => {
     answer(300);
     fail();
     const observed = JSON.parse(JSON.stringify(health.takeObserved()));
-    for (const each of observed) other.hearObserved(each);
+    for (const each of observed) other.applyObserved(each);
     const there = other.gauge(candidate);
     there.look('stream', nowMs);
     expect(there.latencyMs).to.equal(200);
@@ -195,9 +195,9 @@ describe('the health of upstreams', () => {
 
   it('an operator takes an upstream out and brings it back as if nothing had been', () => {
     for (let call = 0; call < 5; call += 1) fail();
-    health.takeOut('acme');
-    expect(gauge().upstream.isTakenOut).to.equal(true);
-    health.bringBack('acme');
+    health.disable('acme');
+    expect(gauge().upstream.isDisabledByOperator).to.equal(true);
+    health.enable('acme');
     expect(gauge()).to.include({ state: 'in', failureRate: 0 });
   });
 });

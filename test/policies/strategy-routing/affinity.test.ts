@@ -94,7 +94,7 @@ describe('affinity', () => {
     for (let call = 0; call < 5; call += 1) health.failed(ejected, BROKEN);
     for (const [index, session] of SESSIONS.entries())
       expect(orderOf(set, session)).to.deep.equal(before[index]?.filter((name) => name !== 'b'));
-    health.bringBack('b');
+    health.enable('b');
     expect(SESSIONS.map((session) => orderOf(set, session))).to.deep.equal(before);
   });
 

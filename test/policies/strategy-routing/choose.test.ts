@@ -61,7 +61,7 @@ describe('a choice', () => {
   });
 
   it('leaves out who was taken out by an operator, even the last one', () => {
-    for (const name of ['a', 'b', 'c']) health.takeOut(name);
+    for (const name of ['a', 'b', 'c']) health.disable(name);
     expect(namesOf(choose(set, input()))).to.deep.equal([]);
   });
 

@@ -51,7 +51,7 @@ describe('nodes', function () {
     await allListen(2);
     eject(one);
     await until('the other leaves it out', () => isOut(two), 1_000);
-    one.bringBack('acme');
+    one.enable('acme');
     await until('the other asks it again', () => !isOut(two), 1_000);
   });
 

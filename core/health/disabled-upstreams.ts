@@ -4,8 +4,8 @@ import type { Stop } from '../resources';
 import { writeAudit } from '../storage/audit';
 import type { UpstreamHealth } from './health';
 
-/** An upstream an operator has taken out, until an operator brings it back. */
-export interface TakenOut {
+/** An upstream that an operator has disabled, until an operator enables it. */
+export interface DisabledUpstream {
   readonly name: string;
   readonly since: Date;
   readonly actor: string;
@@ -24,11 +24,11 @@ interface Parts {
   readonly health: UpstreamHealth;
 }
 
-/** Written down first, then told to all nodes. Safe to repeat: the first word stands, and is the one in the audit log. */
-export async function takeOutUpstream(
+/** Writes it to Postgres first, then publishes it to all nodes. Repeating it changes nothing: the audit log keeps the first reason. */
+export async function disableUpstream(
   { database, health }: Parts,
   name: string,
-  { actor, reason }: Pick<TakenOut, 'actor' | 'reason'>,
+  { actor, reason }: Pick<DisabledUpstream, 'actor' | 'reason'>,
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     const row = { name, created_at: new Date(), actor, reason: reason ?? null };
@@ -37,21 +37,21 @@ export async function takeOutUpstream(
     const after = { takenOut: true, reason };
     await writeAudit(transaction, { actor, action: 'upstream.eject', subject: `upstream:${name}`, after });
   });
-  health.takeOut(name);
+  health.disable(name);
 }
 
-/** Also ends an ejection that its own failures brought about. */
-export async function bringBackUpstream({ database, health }: Parts, name: string, actor: string): Promise<void> {
+/** Enables an upstream again, and ends its ejection if it is ejected. */
+export async function enableUpstream({ database, health }: Parts, name: string, actor: string): Promise<void> {
   await database.transaction(async (transaction) => {
-    const takenOut = await transaction('taken_out_upstreams').where({ name }).delete();
-    const before = { takenOut: takenOut > 0, ejected: health.upstream(name).ejection.outUntilMs !== undefined };
+    const deleted = await transaction('taken_out_upstreams').where({ name }).delete();
+    const before = { takenOut: deleted > 0, ejected: health.upstream(name).ejection.outUntilMs !== undefined };
     await writeAudit(transaction, { actor, action: 'upstream.restore', subject: `upstream:${name}`, before });
   });
-  health.bringBack(name);
+  health.enable(name);
 }
 
-/** By name. */
-export async function listTakenOut(database: Knex): Promise<ReadonlyMap<string, TakenOut>> {
+/** Returns the disabled upstreams by name. */
+export async function listDisabledUpstreams(database: Knex): Promise<ReadonlyMap<string, DisabledUpstream>> {
   const rows: Row[] = await database<Row>('taken_out_upstreams').select();
   return new Map(
     rows.map(({ name, created_at: since, actor, reason }) => [
@@ -61,18 +61,18 @@ export async function listTakenOut(database: Knex): Promise<ReadonlyMap<string, 
   );
 }
 
-/** Nodes are told at once; what they did not hear, because they were not there yet, they read so often. */
+/** Nodes receive an event at once. This often they also read Postgres, because an event may be lost. */
 const READ_EVERY_MS = 3_000;
 
-/** Takes over what is written down, now and from time to time. Answers how to stop. */
-export async function followTakenOut({ database, health }: Parts): Promise<Stop> {
+/** Applies what Postgres says about disabled upstreams, now and every READ_EVERY_MS. Returns how to stop. */
+export async function followDisabledUpstreams({ database, health }: Parts): Promise<Stop> {
   const read = async () => {
-    const { takenOutChanges } = health;
-    const takenOut = await listTakenOut(database);
-    // What was heard meanwhile is newer than what was read.
-    if (takenOutChanges === health.takenOutChanges) health.settleTakenOut(new Set(takenOut.keys()));
+    const { operatorChanges } = health;
+    const disabled = await listDisabledUpstreams(database);
+    // An event that came meanwhile is newer than what was read.
+    if (operatorChanges === health.operatorChanges) health.applyDisabled(new Set(disabled.keys()));
   };
   await read();
-  // A database that is away changes nothing: what is known stands.
+  // While Postgres cannot be reached, the last known state stays.
   return startLoop(read, { everyMs: READ_EVERY_MS, firstAfterMs: READ_EVERY_MS, whenFailed: () => undefined }).stop;
 }
