@@ -77,10 +77,10 @@ function commandLine(): Command {
     )
     .option('--no-build', 'measure what is in dist instead of building first')
     .option('--before <folder>', 'measure another checkout of Tollgate, built, as tollgate-before')
-    .option('--cpu-prof <folder>', 'leave a CPU profile of every Node program there; such figures are not comparable')
+    .option('--cpu-prof <folder>', 'leave a CPU profile of every Node program there; such metrics are not comparable')
     .option(
       '--json <file>',
-      'write all figures, of each round too, into this file; - for standard output, without tables',
+      'write all metrics, of each round too, into this file; - for standard output, without tables',
     )
     .addHelpText(
       'after',

@@ -6,7 +6,7 @@ import { CHAT, CHAT_ANSWER, MESSAGES_ANSWER, MODEL, RESPONSES_ANSWER } from './b
 import type { Rig } from './rig';
 import { attempt, type Outcome, orderOfRound } from './scenario';
 import type { RunningSubject, StartOptions, Subject, Upstream } from './subjects/subject';
-import type { Figures, Round } from './table';
+import type { Metrics, Round } from './table';
 import { checkAnswer } from './wrk-rounds';
 
 export interface FreshRound {
@@ -28,22 +28,22 @@ export async function runFreshRounds(
   subjects: readonly Subject[],
   rounds: number,
   fresh: FreshOptions,
-  measure: (round: FreshRound) => Promise<Figures>,
+  measure: (round: FreshRound) => Promise<Metrics>,
 ): Promise<Outcome> {
   const unavailable: Record<string, string> = {};
   const done: Round[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const figures: Record<string, Round[string]> = {};
+    const metrics: Record<string, Round[string]> = {};
     for (const subject of orderOfRound(subjects, round)) {
       if (unavailable[subject.name] !== undefined) continue;
       const result = await attempt(rig, () => runOne(rig, subject, fresh, measure));
-      if ('value' in result) figures[subject.name] = result.value;
+      if ('value' in result) metrics[subject.name] = result.value;
       else if (result.isUnavailable) unavailable[subject.name] = result.failure;
-      else figures[subject.name] = { failed: result.failure };
+      else metrics[subject.name] = { failed: result.failure };
       const text = 'value' in result ? describe(result.value) : `FAILED: ${result.failure}`;
       rig.options.progress(`round ${round + 1}/${rounds} ${subject.name}: ${text}`);
     }
-    done.push(figures);
+    done.push(metrics);
   }
   return { rounds: done, unavailable, versions: {} };
 }
@@ -52,8 +52,8 @@ async function runOne(
   parent: Rig,
   subject: Subject,
   { nodeArgs = [], startUpstream = startScriptedUpstream, isCold = false }: FreshOptions,
-  measure: (round: FreshRound) => Promise<Figures>,
-): Promise<Figures> {
+  measure: (round: FreshRound) => Promise<Metrics>,
+): Promise<Metrics> {
   const rig = parent.scope();
   try {
     const upstream = await startUpstream(rig);
@@ -82,8 +82,8 @@ async function warm(running: RunningSubject): Promise<void> {
   }
 }
 
-function describe(figures: Figures): string {
-  return Object.entries(figures)
+function describe(metrics: Metrics): string {
+  return Object.entries(metrics)
     .map(([key, value]) => `${key} ${Number.isInteger(value) ? value : value.toFixed(2)}`)
     .join(', ');
 }

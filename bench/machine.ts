@@ -1,4 +1,4 @@
-/** Where a table comes from: without this its figures mean nothing to somebody else. */
+/** Where a table comes from: without this its metrics mean nothing to somebody else. */
 import { execFileSync } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
 import { findProgram } from '../test/support/programs';

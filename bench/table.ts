@@ -1,16 +1,16 @@
 /**
- * From rounds to one table. Ratios and differences are taken within a round, between figures that had the same machine and
+ * From rounds to one table. Ratios and differences are taken within a round, between metrics that had the same machine and
  * the same minute, and only then is their median taken.
  */
 
-/** What one subject did in one round; a failed round has no figures. */
-export type Figures = Readonly<Record<string, number>>;
-export type Round = Readonly<Record<string, Figures | Failed>>;
+/** What one subject did in one round; a failed round has no metrics. */
+export type Metrics = Readonly<Record<string, number>>;
+export type Round = Readonly<Record<string, Metrics | Failed>>;
 
 export interface Failed {
   readonly failed: string;
   /** What is shown all the same, because it says what went wrong. */
-  readonly measured?: Figures;
+  readonly measured?: Metrics;
 }
 
 export interface Measured {
@@ -124,20 +124,20 @@ function valueIn(round: Round, subject: string, column: Column): number | undefi
 
 /** Returns undefined where the round failed or has no such figure. */
 export function figure(round: Round, subject: string, key: string): number | undefined {
-  const figures = round[subject];
-  if (figures === undefined) return undefined;
-  const value = (isFailed(figures) ? figures.measured : figures)?.[key];
+  const metrics = round[subject];
+  if (metrics === undefined) return undefined;
+  const value = (isFailed(metrics) ? metrics.measured : metrics)?.[key];
   return value === undefined || !Number.isFinite(value) ? undefined : value;
 }
 
-function isFailed(row: Figures | Failed): row is Failed {
+function isFailed(row: Metrics | Failed): row is Failed {
   return 'failed' in row;
 }
 
 function problemsOf(rounds: readonly Round[], subject: string): string[] {
   return rounds.flatMap((round, index) => {
-    const figures = round[subject];
-    return figures !== undefined && 'failed' in figures ? [`round ${index + 1} FAILED: ${String(figures.failed)}`] : [];
+    const metrics = round[subject];
+    return metrics !== undefined && 'failed' in metrics ? [`round ${index + 1} FAILED: ${String(metrics.failed)}`] : [];
   });
 }
 

@@ -6,7 +6,7 @@ import { countAtRedis, type RedisCounts } from './redis-counts';
 import type { Rig } from './rig';
 import { attempt, type Outcome, orderOfRound, type Settings } from './scenario';
 import type { RunningSubject, StartOptions, Subject } from './subjects/subject';
-import type { Figures, Round } from './table';
+import type { Metrics, Round } from './table';
 import { type Load, LoadFailed, runWrk } from './wrk';
 
 interface Running {
@@ -21,7 +21,7 @@ export interface WrkOptions extends Pick<StartOptions, 'limits'> {
   /** The body of all calls; that of the subject's protocol without. */
   readonly body?: string;
   /** What a round is; one run with the connections of the settings without. */
-  measureRound?(run: (connections: number) => Promise<Figures>): Promise<Figures>;
+  measureRound?(run: (connections: number) => Promise<Metrics>): Promise<Metrics>;
 }
 
 /** All subjects stay up for the whole scenario and are idle while another one is measured. */
@@ -47,15 +47,15 @@ export async function runWrkRounds(
   }
   const rounds: Round[] = [];
   for (let round = 0; round < settings.rounds; round += 1) {
-    const figures: Record<string, Round[string]> = {};
+    const metrics: Record<string, Round[string]> = {};
     for (const { subject, running } of orderOfRound(started, round)) {
       const run = (connections: number) =>
         measure(rig, running, upstream, loadOf(running, connections, settings.seconds, options));
       const result = await attempt(rig, () => measureRound(run));
-      figures[subject.name] = 'value' in result ? result.value : { failed: result.failure };
+      metrics[subject.name] = 'value' in result ? result.value : { failed: result.failure };
       progress(`round ${round + 1}/${settings.rounds} ${subject.name}: ${describe(result)}`);
     }
-    rounds.push(figures);
+    rounds.push(metrics);
   }
   return { rounds, unavailable, versions: versionsOf(started) };
 }
@@ -90,7 +90,7 @@ export async function checkAnswer({ url, headers, protocol = CHAT }: RunningSubj
     throw new Error(`the first answer has no usage: ${text.slice(0, 300)}`);
 }
 
-async function measure(rig: Rig, running: RunningSubject, upstream: UpstreamNginx, load: Load): Promise<Figures> {
+async function measure(rig: Rig, running: RunningSubject, upstream: UpstreamNginx, load: Load): Promise<Metrics> {
   const everyone = [...running.pids, ...running.storePids];
   const before = {
     requests: await upstream.requests(),
@@ -135,7 +135,7 @@ export function loadOf(
   return { url, headers: { 'content-type': 'application/json', ...headers }, bodies, keys, connections, seconds };
 }
 
-function describe(result: Awaited<ReturnType<typeof attempt<Figures>>>): string {
+function describe(result: Awaited<ReturnType<typeof attempt<Metrics>>>): string {
   if (!('value' in result)) return `FAILED: ${result.failure}`;
   const { callsPerSecond = 0, p50Ms = 0, p99Ms = 0 } = result.value;
   return `${Math.round(callsPerSecond)} calls/s, p50 ${p50Ms.toFixed(3)} ms, p99 ${p99Ms.toFixed(3)} ms`;

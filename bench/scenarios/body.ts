@@ -4,7 +4,7 @@ import { type FreshRound, runFreshRounds } from '../fresh-rounds';
 import { cpuSeconds, peakResidentBytes, quiet, resetPeak, residentBytes } from '../measure';
 import { LOOP_PROBE } from '../rig';
 import type { Scenario } from '../scenario';
-import { type Figures, spreadOf } from '../table';
+import { type Metrics, spreadOf } from '../table';
 
 /** The largest bodies that are taken, one after the other. */
 export const body: Scenario = {
@@ -41,7 +41,7 @@ export const body: Scenario = {
   },
 };
 
-async function measure({ running }: FreshRound, bytes: Buffer, calls: number): Promise<Figures> {
+async function measure({ running }: FreshRound, bytes: Buffer, calls: number): Promise<Metrics> {
   await quiet(running.pids);
   const before = { resident: residentBytes(running.pids), cpu: cpuSeconds(running.pids) };
   resetPeak(running.pids);

@@ -4,7 +4,7 @@ import { signedInBrowser, type TestBrowser } from '../../test/support/console';
 import { startUpstreamNginx } from '../nginx';
 import { attempt, type Scenario } from '../scenario';
 import { runTollgate } from '../subjects/tollgate';
-import type { Figures, Round } from '../table';
+import type { Metrics, Round } from '../table';
 import { fillUsageRecords, patientDatabase, RARE_MODEL } from '../usage-records';
 
 const FIRST_VIEW_MS = 1_000;
@@ -84,10 +84,10 @@ export const console: Scenario = {
       asked.replace('{range}', `&${range}`).replace('{key}', tollgate.customer.keyId).replace('?&', '?');
     const done: Round[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const figures: Record<string, Round[string]> = {};
+      const metrics: Record<string, Round[string]> = {};
       const measure = async (name: string, times: number, work: () => Promise<number>) => {
         const result = await attempt(rig, () => repeat(times, work));
-        figures[name] = 'value' in result ? result.value : { failed: result.failure };
+        metrics[name] = 'value' in result ? result.value : { failed: result.failure };
       };
       for (const [name, asked] of Object.entries(PARTS))
         await measure(name, pages, () => time(() => ask(session, fill(asked))));
@@ -99,7 +99,7 @@ export const console: Scenario = {
       await measure(FIRST_USAGE, 5, inPage(`/usage?${range}`, sinceNavigation(DRAWN)));
       await measure(FILTERED, 5, inPage(`/usage?${range}`, filterByStatus));
       rig.options.progress(`round ${round + 1}/${rounds} done`);
-      done.push(figures);
+      done.push(metrics);
     }
     return { rounds: done, unavailable: {}, versions: {} };
   },
@@ -112,7 +112,7 @@ function threeMonths(): string {
   return `from=${new Date(fromMs).toISOString()}&to=${new Date(fromMs + 90 * 86_400_000 + 1).toISOString()}`;
 }
 
-async function repeat(times: number, work: () => Promise<number>): Promise<Figures> {
+async function repeat(times: number, work: () => Promise<number>): Promise<Metrics> {
   const measured: number[] = [];
   for (let index = 0; index < times; index += 1) measured.push(await work());
   measured.sort((one, two) => one - two);

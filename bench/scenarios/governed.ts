@@ -68,10 +68,10 @@ export const governed: Scenario = {
             limits: LIMITS,
             body: BODY_OF_256,
             measureRound: async (run) => {
-              const figures = await run(many);
+              const metrics = await run(many);
               const { p50Ms = 0, p99Ms = 0, cpuMicros = 0 } = await run(1);
-              const aloneRatio = cpuMicros / (figures['cpuMicros'] ?? 0);
-              return { ...figures, aloneP50Ms: p50Ms, aloneP99Ms: p99Ms, aloneMicros: cpuMicros, aloneRatio };
+              const aloneRatio = cpuMicros / (metrics['cpuMicros'] ?? 0);
+              return { ...metrics, aloneP50Ms: p50Ms, aloneP99Ms: p99Ms, aloneMicros: cpuMicros, aloneRatio };
             },
           },
         );

@@ -2,7 +2,7 @@ import { runFreshRounds } from '../fresh-rounds';
 import { cpuSeconds, pause, quiet } from '../measure';
 import type { Scenario } from '../scenario';
 import type { RunningSubject } from '../subjects/subject';
-import type { Figures } from '../table';
+import type { Metrics } from '../table';
 
 /** What a gateway takes that is not called. */
 export const idle: Scenario = {
@@ -27,7 +27,7 @@ export const idle: Scenario = {
 async function measure(
   { pids, storePids: [redis = 0, postgres = 0] }: RunningSubject,
   seconds: number,
-): Promise<Figures> {
+): Promise<Metrics> {
   const all = [...pids, redis, postgres];
   await quiet(all);
   const read = () => ({

@@ -8,7 +8,7 @@ import { startUpstreamNginx } from '../nginx';
 import type { Program, Rig } from '../rig';
 import { attempt, type Scenario, type Settings } from '../scenario';
 import { CREDIT_USD, KEYS, type RunningTollgate, runTollgate } from '../subjects/tollgate';
-import type { Failed, Figures, Round } from '../table';
+import type { Failed, Metrics, Round } from '../table';
 import { patientDatabase } from '../usage-records';
 import { LIMITS } from './governed';
 
@@ -46,16 +46,16 @@ export const kill: Scenario = {
     const unavailable: Record<string, string> = {};
     const rounds: Round[] = [];
     for (let round = 0; round < settings.rounds; round += 1) {
-      const figures: Record<string, Round[string]> = {};
+      const metrics: Record<string, Round[string]> = {};
       for (const [name, fault] of Object.entries(FAULTS)) {
         if (unavailable[name] !== undefined) continue;
         const result = await attempt(rig, () => measure(rig, fault, settings));
-        if ('value' in result) figures[name] = result.value;
+        if ('value' in result) metrics[name] = result.value;
         else if (result.isUnavailable) unavailable[name] = result.failure;
-        else figures[name] = { failed: result.failure };
+        else metrics[name] = { failed: result.failure };
         rig.options.progress(`round ${round + 1}/${settings.rounds} ${name}: done`);
       }
-      rounds.push(figures);
+      rounds.push(metrics);
     }
     return { rounds, unavailable, versions: {} };
   },
@@ -102,7 +102,7 @@ async function killAll({ pid, child }: Program): Promise<void> {
   await ended;
 }
 
-async function measure(parent: Rig, { workers, harm }: Fault, settings: Settings): Promise<Figures | Failed> {
+async function measure(parent: Rig, { workers, harm }: Fault, settings: Settings): Promise<Metrics | Failed> {
   const rig = parent.scope();
   try {
     const upstream = await startUpstreamNginx(rig);

@@ -1,7 +1,7 @@
 import { cpuSeconds } from '../measure';
 import type { Program } from '../rig';
 import { attempt, orderOfRound, type Scenario } from '../scenario';
-import type { Figures, Round } from '../table';
+import type { Metrics, Round } from '../table';
 
 const CONCURRENCY = 64;
 const ACCOUNTS = 10_000;
@@ -73,19 +73,19 @@ export const ledger: Scenario = {
     for (const work of WORK) await run(loaders[work.on], work, Math.max(0.2, warmupSeconds));
     const done: Round[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const figures: Record<string, Round[string]> = {};
+      const metrics: Record<string, Round[string]> = {};
       for (const work of orderOfRound(WORK, round)) {
         const { name } = work;
         const result = await attempt(rig, () => run(loaders[work.on], work, seconds));
-        figures[name] = 'value' in result ? result.value : { failed: result.failure };
+        metrics[name] = 'value' in result ? result.value : { failed: result.failure };
         const text = 'value' in result ? `${Math.round(result.value['perSecond'] ?? 0)} per second` : result.failure;
         rig.options.progress(`round ${round + 1}/${rounds} ${name}: ${text}`);
       }
       program.child.send({ count: WEIGHED });
-      figures['memory'] = await program.message<Figures>('weighed', 60_000);
+      metrics['memory'] = await program.message<Metrics>('weighed', 60_000);
       loaders.replicated.program.child.send({ count: 1 });
-      await loaders.replicated.program.message<Figures>('weighed', 60_000);
-      done.push(figures);
+      await loaders.replicated.program.message<Metrics>('weighed', 60_000);
+      done.push(metrics);
     }
     return { rounds: done, unavailable: {}, versions: {} };
   },
@@ -114,7 +114,7 @@ const WORK: readonly Work[] = [
   { name: 'reserve + settle, everysec, WAIT 1', what: 'accounts', fsync: 'everysec', on: 'replicated' },
 ];
 
-async function run({ program, redisPid }: Loader, { what, fsync }: Work, seconds: number): Promise<Figures> {
+async function run({ program, redisPid }: Loader, { what, fsync }: Work, seconds: number): Promise<Metrics> {
   const pids = { node: program.pid, redis: redisPid };
   const before = { node: cpuSeconds([pids.node]), redis: cpuSeconds([pids.redis]) };
   program.child.send({ what, seconds, fsync });

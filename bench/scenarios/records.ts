@@ -9,7 +9,7 @@ import { migrate, openPostgres } from '../../core/storage/database';
 import { quiet as silent } from '../../test/support/databases';
 import { cpuSeconds, quiet } from '../measure';
 import { attempt, orderOfRound, type Scenario } from '../scenario';
-import type { Figures, Round } from '../table';
+import type { Metrics, Round } from '../table';
 
 /** Calls that one transaction writes, and calls of one report. */
 const CALLS_OF_BATCH = 512;
@@ -56,7 +56,7 @@ export const records: Scenario = {
     const accounts = Array.from({ length: ACCOUNTS }, () => {
       return { accountId: newId(), keyId: newId(), seq: 0, postedE8: 10n ** 15n };
     });
-    const measure = async (size: number, count: number): Promise<Figures> => {
+    const measure = async (size: number, count: number): Promise<Metrics> => {
       const batches = Array.from({ length: Math.ceil(count / CALLS_OF_BATCH) }, () => batchOf(accounts, size));
       await quiet([postgres.pid], 5_000);
       rig.signal.throwIfAborted();
@@ -79,14 +79,14 @@ export const records: Scenario = {
     for (const size of Object.values(SUBJECTS)) await measure(size, calls);
     const done: Round[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const figures: Record<string, Round[string]> = {};
+      const metrics: Record<string, Round[string]> = {};
       for (const [name, size] of orderOfRound(Object.entries(SUBJECTS), round)) {
         const result = await attempt(rig, () => measure(size, calls));
-        figures[name] = 'value' in result ? result.value : { failed: result.failure };
+        metrics[name] = 'value' in result ? result.value : { failed: result.failure };
       }
       await database.raw('VACUUM ANALYZE');
       rig.options.progress(`round ${round + 1}/${rounds} done`);
-      done.push(figures);
+      done.push(metrics);
     }
     return { rounds: done, unavailable: {}, versions: {} };
   },

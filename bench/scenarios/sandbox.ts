@@ -6,7 +6,7 @@ import { SMALL, SMALL_ID } from '../../test/support/sandboxes';
 import { until } from '../../test/support/until';
 import type { Rig } from '../rig';
 import { attempt, type Scenario } from '../scenario';
-import type { Figures, Round } from '../table';
+import type { Metrics, Round } from '../table';
 
 /** Of one account at once. */
 const ACTIVE_AT_MOST = 20;
@@ -91,7 +91,7 @@ async function measure(rig: Rig, { seconds, calls, sandboxes }: Wanted): Promise
   }
 }
 
-async function atDocker(gateway: TestGateway, calls: number): Promise<Record<string, Figures>> {
+async function atDocker(gateway: TestGateway, calls: number): Promise<Record<string, Metrics>> {
   const created: number[] = [];
   const commands: number[] = [];
   const { key } = await gateway.newCustomer('1000');
@@ -152,7 +152,7 @@ async function countQueries(database: Client, seconds: number): Promise<number> 
   return (Number(rows[0]?.calls) / seconds) * 60;
 }
 
-function quantiles(times: readonly number[]): Figures {
+function quantiles(times: readonly number[]): Metrics {
   const sorted = [...times].sort((one, other) => one - other);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return { p50Ms: at(0.5), p99Ms: at(0.99) };

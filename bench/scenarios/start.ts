@@ -2,7 +2,7 @@ import { type FreshRound, runFreshRounds } from '../fresh-rounds';
 import { cpuSeconds } from '../measure';
 import { startUpstreamNginx } from '../nginx';
 import type { Scenario, Settings } from '../scenario';
-import type { Figures } from '../table';
+import type { Metrics } from '../table';
 import { runWrk } from '../wrk';
 import { loadOf } from '../wrk-rounds';
 
@@ -42,7 +42,7 @@ export const start: Scenario = {
     ),
 };
 
-async function measure({ rig, running }: FreshRound, { seconds, connections }: Settings): Promise<Figures> {
+async function measure({ rig, running }: FreshRound, { seconds, connections }: Settings): Promise<Metrics> {
   const startSeconds = cpuSeconds(running.pids);
   const minute = async () => {
     const before = cpuSeconds(running.pids);

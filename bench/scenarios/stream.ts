@@ -4,7 +4,7 @@ import { cpuSeconds, pause, peakResidentBytes, quiet, resetPeak, residentBytes }
 import type { Rig } from '../rig';
 import type { Scenario, Settings } from '../scenario';
 import type { RunningSubject, Upstream } from '../subjects/subject';
-import type { Compared, Figures } from '../table';
+import type { Compared, Metrics } from '../table';
 
 const FLOOD_BYTES = 256 * 1_024 * 1_024;
 
@@ -72,7 +72,7 @@ export const stream: Scenario = {
     })),
 };
 
-async function measureIdle({ rig, running }: FreshRound, { idleStreams }: Settings): Promise<Figures> {
+async function measureIdle({ rig, running }: FreshRound, { idleStreams }: Settings): Promise<Metrics> {
   const script = { idle: true };
   const warm = await openStreams(rig, running, { mode: 'idle', script, streams: 50, rampMs: 200 });
   await warm.stop();
@@ -86,7 +86,7 @@ async function measureIdle({ rig, running }: FreshRound, { idleStreams }: Settin
   return { idleKbPerStream: grown / 1_024 / idleStreams };
 }
 
-async function measurePaced({ rig, running }: FreshRound, settings: Settings): Promise<Figures> {
+async function measurePaced({ rig, running }: FreshRound, settings: Settings): Promise<Metrics> {
   const { streams, events, gapMs } = settings;
   const cpuBefore = cpuSeconds(running.pids);
   resetPeak(running.pids);
@@ -113,7 +113,7 @@ async function measurePaced({ rig, running }: FreshRound, settings: Settings): P
 }
 
 /** What the upstream got rid of although nobody reads, and whether it still does. */
-async function measureStalled({ rig, running, upstream }: FreshRound, settings: Settings): Promise<Figures> {
+async function measureStalled({ rig, running, upstream }: FreshRound, settings: Settings): Promise<Metrics> {
   const { stalledStreams } = settings;
   const before = residentBytes(running.pids);
   const script = { floodBytes: FLOOD_BYTES };

@@ -9,7 +9,7 @@ import { startUpstreamNginx } from '../nginx';
 import type { Rig } from '../rig';
 import { attempt, type Scenario } from '../scenario';
 import { type RunningTollgate, runTollgate } from '../subjects/tollgate';
-import type { Figures, Round } from '../table';
+import type { Metrics, Round } from '../table';
 import { fillUsageRecords, patientDatabase, RARE_KEY, RARE_MODEL, RARE_UPSTREAM } from '../usage-records';
 import { runWrk } from '../wrk';
 
@@ -102,10 +102,10 @@ export const usage: Scenario = {
     const values = await placeholders(tollgate);
     const done: Round[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const figures: Record<string, Round[string]> = {};
-      const measure = async (name: string, work: () => Promise<Figures>) => {
+      const metrics: Record<string, Round[string]> = {};
+      const measure = async (name: string, work: () => Promise<Metrics>) => {
         const result = await attempt(rig, work);
-        figures[name] = 'value' in result ? result.value : { failed: result.failure };
+        metrics[name] = 'value' in result ? result.value : { failed: result.failure };
       };
       for (const [name, asked] of Object.entries(PAGES))
         await measure(name, () => askPages(tollgate, fill(asked, values), pages));
@@ -117,7 +117,7 @@ export const usage: Scenario = {
           writeRows(rig, tollgate, { isIndexed: name !== INSERT_FEW, isSummed: name === INSERT }),
         );
       rig.options.progress(`round ${round + 1}/${rounds} done`);
-      done.push(figures);
+      done.push(metrics);
     }
     return { rounds: done, unavailable: {}, versions: {} };
   },
@@ -149,7 +149,7 @@ async function ask(tollgate: RunningTollgate, asked: string): Promise<Response> 
   return response;
 }
 
-async function askPages(tollgate: RunningTollgate, asked: string, pages: number): Promise<Figures> {
+async function askPages(tollgate: RunningTollgate, asked: string, pages: number): Promise<Metrics> {
   const times: number[] = [];
   for (let page = 0; page < pages; page += 1) {
     const startedMs = performance.now();
@@ -173,7 +173,7 @@ interface Period {
 }
 
 /** The account's records as CSV, whose costs must add up to what the database says. */
-async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Period): Promise<Figures> {
+async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Period): Promise<Metrics> {
   const { accountId, key } = tollgate.customer;
   const pids = [tollgate.program.pid];
   const before = residentBytes(pids);
@@ -202,7 +202,7 @@ async function findRecords(
   rig: Rig,
   { url, customer }: RunningTollgate,
   load: { readonly seconds: number; readonly connections: number },
-): Promise<Figures> {
+): Promise<Metrics> {
   const headers = { 'x-api-key': customer.key, 'content-type': 'application/json' };
   const call = { url: url + CHAT_PATH, headers };
   let isOver = false;
@@ -252,7 +252,7 @@ async function writeRows(
   rig: Rig,
   { databaseUrl, storePids }: Pick<RunningTollgate, 'databaseUrl' | 'storePids'>,
   { isIndexed, isSummed }: { readonly isIndexed: boolean; readonly isSummed: boolean },
-): Promise<Figures> {
+): Promise<Metrics> {
   const admin = patientDatabase(databaseUrl);
   await admin.raw('DROP SCHEMA IF EXISTS measured CASCADE');
   await admin.raw('CREATE SCHEMA measured');

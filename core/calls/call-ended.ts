@@ -1,8 +1,8 @@
 import type { LineLog } from '../line-log';
 import { ACCOUNT_SUMS } from './account-sums';
 import type { Call } from './call';
-import { countCall } from './call-figures';
 import { callLine } from './call-line';
+import { countCall } from './call-metrics';
 
 /** Sees each call once, when all work at its end is done. */
 export type CallEnded = (call: Call) => void;

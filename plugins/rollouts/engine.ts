@@ -9,8 +9,8 @@ import type { Rollout, RolloutPosition } from '../../core/rollouts/rollout';
 import { type AuditEntry, writeAudit } from '../../core/storage/audit';
 import { describeFault } from '../../core/thrown';
 import { type Decision, decide } from './decide';
-import { rolloutCalls } from './figures';
 import { afterStandstill, watchedAt } from './hold-time';
+import { rolloutCalls } from './metrics';
 import { hasStagesOf, restage, sharesOf } from './restage';
 import {
   addSeen,

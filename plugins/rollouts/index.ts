@@ -2,7 +2,7 @@ import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { checkRollouts } from './check';
 import { Engine } from './engine';
-import { exposeRollouts } from './figures';
+import { exposeRollouts } from './metrics';
 import { rolloutRoutes } from './routes';
 import { ROLLOUTS, readRollouts } from './section';
 import { skippedStages } from './skipped';

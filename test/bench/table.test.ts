@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ratio, summarise } from '../../bench/table';
 import { zipfDraws } from '../../bench/zipf';
 
-describe('figures of the bench', () => {
+describe('metrics of the bench', () => {
   it('a row of a case is compared within its case', () => {
     const rounds = [
       {

@@ -6,7 +6,7 @@ import type { Books, Lease } from '../books/books';
 import { nextVisit, plan, type Seen } from '../life/plan';
 import { isFinal } from '../life/states';
 import { apply } from './apply';
-import { lossesStopped } from './figures';
+import { lossesStopped } from './metrics';
 import { isTooMany } from './orphans';
 import type { World } from './world';
 

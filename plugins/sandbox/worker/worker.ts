@@ -17,7 +17,7 @@ import {
   supplierCallSeconds,
   supplierCalls,
   sweepsStopped,
-} from './figures';
+} from './metrics';
 import { OrphanSweep } from './orphans';
 import { startReconciler } from './reconciler';
 

@@ -16,7 +16,7 @@ const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'];
 const NONE = 'none';
 
 /** The calls of one path and strategy; both come from the configuration, so there are few. */
-class RouteFigures {
+class RouteMetrics {
   readonly durations = new Buckets(DURATION_SECONDS);
   readonly firstTokens = new Buckets(FIRST_TOKEN_SECONDS);
   readonly added = new Buckets(ADDED_SECONDS);
@@ -27,7 +27,7 @@ class RouteFigures {
 }
 
 /** What the calls of one model have used at one upstream. */
-class ModelFigures {
+class ModelMetrics {
   readonly tokens = new Float64Array(TOKEN_METERS.length);
   costE8 = 0n;
   upstreamCostE8 = 0n;
@@ -36,15 +36,15 @@ class ModelFigures {
 }
 
 /** By path and strategy, and by model and upstream. Looking a text up twice costs less than joining two. */
-const routes = new Map<string, Map<string, RouteFigures>>();
-const models = new Map<string, Map<string, ModelFigures>>();
+const routes = new Map<string, Map<string, RouteMetrics>>();
+const models = new Map<string, Map<string, ModelMetrics>>();
 /** Calls whose clients have left, by how they were charged. */
 const aborted = new Map<string, number>();
 
 /** Counts a call that has ended. Only sums are kept: the metrics are made of them when they are read. */
 export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms: number): void {
   const { strategy = NONE, status, errorCode = NONE, firstTokenMs, addedMs, billing = 'released' } = facts;
-  const route = figuresOf(routes, path, strategy, () => new RouteFigures({ route: path, protocol, strategy }));
+  const route = metricsOf(routes, path, strategy, () => new RouteMetrics({ route: path, protocol, strategy }));
   const byClass = madeOnce(route.byCode, errorCode, () => new Float64Array(STATUS_CLASSES.length));
   const statusClass = Math.floor(status / 100);
   byClass[statusClass] = (byClass[statusClass] as number) + 1;
@@ -56,16 +56,16 @@ export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms
 }
 
 function countUsage({ model = NONE, upstream = NONE, costE8, upstreamCostE8 }: Call['facts'], usage: Usage): void {
-  const figures = figuresOf(models, model, upstream, () => new ModelFigures({ model, upstream }));
-  figures.costE8 += costE8;
-  figures.upstreamCostE8 += upstreamCostE8;
+  const metrics = metricsOf(models, model, upstream, () => new ModelMetrics({ model, upstream }));
+  metrics.costE8 += costE8;
+  metrics.upstreamCostE8 += upstreamCostE8;
   for (const { counts } of usage.passes)
     TOKEN_METERS.forEach((meter, at) => {
-      figures.tokens[at] = (figures.tokens[at] as number) + (counts.get(meter) ?? 0);
+      metrics.tokens[at] = (metrics.tokens[at] as number) + (counts.get(meter) ?? 0);
     });
 }
 
-function figuresOf<T>(all: Map<string, Map<string, T>>, one: string, other: string, make: () => T): T {
+function metricsOf<T>(all: Map<string, Map<string, T>>, one: string, other: string, make: () => T): T {
   return madeOnce(
     madeOnce(all, one, () => new Map<string, T>()),
     other,
