@@ -10,7 +10,7 @@ import {
   type Usage,
 } from '../catalog/usage';
 import { divideRoundingUp, E14_PER_E8 } from '../money';
-import type { Arm } from '../rollouts/rollout';
+import type { RolloutGroup } from '../rollouts/rollout';
 import type { Call, CallFields, RoutingFacts } from './call';
 import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 
@@ -63,7 +63,7 @@ export interface UsageRecord {
   /** The rollout that the call was in, with the stage it had then and the call's group. For operators. */
   readonly rollout?: string | undefined;
   readonly rolloutStage?: number | undefined;
-  readonly rolloutArm?: Arm | undefined;
+  readonly rolloutArm?: RolloutGroup | undefined;
   /** Every request to an upstream; a row each in upstream_attempts. */
   readonly made?: readonly RecordedAttempt[] | undefined;
 }
@@ -126,7 +126,7 @@ export function usageRecord(
     routing: routingOf(facts.routing),
     rollout: facts.rollout?.name,
     rolloutStage: facts.rollout?.stage,
-    rolloutArm: facts.rollout?.arm,
+    rolloutArm: facts.rollout?.group,
     made,
   };
 }

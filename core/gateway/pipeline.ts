@@ -52,8 +52,8 @@ export function prepareStep(
     if ('problems' in checked) throw new Error(`rollout "${rollout.name}" has settings that were not checked`);
     const other = prepare(checked.value);
     // Checked with the configuration: nobody changes what runs before it is known who is calling.
-    const armOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.arm;
-    return { policy, owner, step: (call, ...rest) => (armOf(call) === 'candidate' ? other : step)(call, ...rest) };
+    const groupOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.group;
+    return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'candidate' ? other : step)(call, ...rest) };
   }
   return { policy, owner, step };
 }

@@ -1,16 +1,16 @@
 import type { Payer } from '../ledger/payer';
-import { armOf, type Place, type Rollout, type RolloutPosition } from './rollout';
+import { groupOf, type Place, type Rollout, type RolloutPosition } from './rollout';
 
 /** A call's place in the one rollout that concerns it. Only calls whose group was drawn are compared. */
 export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Place {
   readonly name: string;
-  /** It was to go to the candidate, which is left out for its failures or by an operator. */
+  /** The treatment's upstream is ejected or disabled, so the call went elsewhere. */
   isMissed: boolean;
 }
 
-/** What became of a call in a rollout, or of one that the candidate was sent without answering. */
-export interface SeenCall extends Omit<RolloutPart, 'arm' | 'isMissed'> {
-  readonly arm: Place['arm'] | 'shadow';
+/** The outcome of a call in a rollout, or of a mirrored call. */
+export interface SeenCall extends Omit<RolloutPart, 'group' | 'isMissed'> {
+  readonly group: Place['group'] | 'shadow';
   /** It was not answered at the first attempt, or with an error. */
   readonly isError: boolean;
   /** The caller was shown an error. */
@@ -78,15 +78,15 @@ export class LiveRollouts {
     facts.rollout = null;
     if (position === undefined) return undefined;
     const { run, stage, share } = position;
-    const part = { name: rollout.name, run, stage, ...armOf(rollout, share, call.key, call.id), isMissed: false };
+    const part = { name: rollout.name, run, stage, ...groupOf(rollout, share, call.key, call.id), isMissed: false };
     facts.rollout = part;
     call.onEnd(() => this.#noteEnd(call, part));
     return part;
   }
 
-  /** The candidate is to be sent this call too: now and then, while it is compared, and never of who is kept out. */
-  isMirrored(rollout: Rollout, { arm, isDrawn }: RolloutPart): boolean {
-    if (rollout.shadow === 0 || arm === 'candidate' || !isDrawn) return false;
+  /** Returns whether to mirror this call: a share of the control group's calls, never one of an excluded caller. */
+  isMirrored(rollout: Rollout, { group, isDrawn }: RolloutPart): boolean {
+    if (rollout.shadow === 0 || group === 'candidate' || !isDrawn) return false;
     return this.position(rollout)?.isOver === false && Math.random() < rollout.shadow;
   }
 

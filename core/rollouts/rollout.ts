@@ -12,7 +12,7 @@ export interface Rollout {
   readonly exclude: ReadonlySet<string>;
   readonly stages: readonly [RolloutStage, ...RolloutStage[]];
   readonly guards: readonly Guard[];
-  /** Share of the control group's calls, 0 to 1, that the candidate is asked too, without answering. */
+  /** Share of the control group's calls, 0 to 1, that are mirrored to the treatment, which does not answer them. */
   readonly shadow: number;
   readonly onAbort: 'rollback' | 'hold';
   /** Changes with what goes out and who is served alike: a rollout of another definition begins anew. */
@@ -53,7 +53,7 @@ export interface RolloutStage {
 
 export type GuardName = 'errorRate' | 'p95FirstTokenMs' | 'costRatio';
 
-/** What the candidate may not be worse in than the control group. */
+/** In what the treatment group may not be worse than the control group. */
 export interface Guard {
   readonly name: GuardName;
   /** So much worse it may be: a difference of rates, else a ratio. */
@@ -62,7 +62,8 @@ export interface Guard {
   readonly minCalls: number;
 }
 
-export type Arm = 'control' | 'candidate';
+/** `candidate` is the treatment group; records and metrics publish it by this name. */
+export type RolloutGroup = 'control' | 'candidate';
 
 /** How far a rollout that is under way has come. */
 export interface RolloutPosition {
@@ -84,7 +85,7 @@ export function definitionOf({ change, stickyBy }: Pick<Rollout, 'change' | 'sti
 
 /** In which group a call is. */
 export interface Place {
-  readonly arm: Arm;
+  readonly group: RolloutGroup;
   /** Drawn, and not said by a list. */
   readonly isDrawn: boolean;
   /** One of `SLOTS`, of callers that have nothing in common: how much they differ tells what chance can do. */
@@ -93,23 +94,23 @@ export interface Place {
 
 export const SLOTS = 32;
 
-/** Who is in and who is not. */
-export function armOf(
+/** Returns the group of a call: by the lists, otherwise by a draw. */
+export function groupOf(
   { name, stickyBy, include, exclude }: Pick<Rollout, 'name' | 'stickyBy' | 'include' | 'exclude'>,
   share: number,
   { accountId, keyId }: Payer,
   callId: string,
 ): Place {
-  if (exclude.has(accountId) || exclude.has(keyId)) return { arm: 'control', isDrawn: false, slot: 0 };
-  if (include.has(accountId) || include.has(keyId)) return { arm: 'candidate', isDrawn: false, slot: 0 };
+  if (exclude.has(accountId) || exclude.has(keyId)) return { group: 'control', isDrawn: false, slot: 0 };
+  if (include.has(accountId) || include.has(keyId)) return { group: 'candidate', isDrawn: false, slot: 0 };
   const who = stickyBy === 'account' ? accountId : stickyBy === 'key' ? keyId : callId;
   const digits = drawnFor(name, who);
-  return { arm: lotIn(digits) < share ? 'candidate' : 'control', isDrawn: true, slot: slotIn(digits) };
+  return { group: lotIn(digits) < share ? 'candidate' : 'control', isDrawn: true, slot: slotIn(digits) };
 }
 
 const HEX_DIGITS = 12;
 
-/** In two rollouts a caller has two lots that know nothing of each other. */
+/** A caller's draws in different rollouts are independent. */
 function drawnFor(rollout: string, who: string): string {
   return hash('sha256', `${rollout}\n${who}`);
 }

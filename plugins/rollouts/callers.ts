@@ -1,4 +1,4 @@
-import { type ArmCounts, type SlotCounts, type Times, upToMs } from './counts';
+import { type GroupCounts, type SlotCounts, type Times, upToMs } from './counts';
 import type { Tried } from './significance';
 
 /**
@@ -7,22 +7,22 @@ import type { Tried } from './significance';
  * (the design effect) there are fewer calls to go by. It is that of the control group, which has many callers, for both groups.
  */
 export const effectOn = {
-  /** By the slot in the middle: a caller that does nothing but wrong must not hide a candidate that fails. */
-  errors: ({ slots }: ArmCounts): number => {
+  /** By the slot in the middle: a caller that does nothing but wrong must not hide a treatment that fails. */
+  errors: ({ slots }: GroupCounts): number => {
     const parts = [...slots.values()];
     const rate = medianOf(parts.map(({ calls, errors }) => errors / calls));
     if (rate === 0 || rate === 1) return 1;
     const surprises = parts.map(({ calls, errors }) => (errors - rate * calls) ** 2 / (calls * rate * (1 - rate)));
     return Math.max(1, medianOf(surprises) / MEDIAN_OF_CHI_SQUARE);
   },
-  costs: (control: ArmCounts): number => {
+  costs: (control: GroupCounts): number => {
     const { charged, logCost, logCostSquares } = control;
     const scatter = logCostSquares - logCost ** 2 / charged;
     return effectOf(control, scatter, ({ charged: of, logCost: sum }) => ({ of, sum }));
   },
-  firstTokens: (control: ArmCounts): number =>
+  firstTokens: (control: GroupCounts): number =>
     effectOf(control, scatterOf(control.firstTokens), ({ streams: of, logFirstToken: sum }) => ({ of, sum })),
-  wholeAnswers: (control: ArmCounts): number =>
+  wholeAnswers: (control: GroupCounts): number =>
     effectOf(control, scatterOf(control.wholeAnswers), ({ answers: of, logWhole: sum }) => ({ of, sum })),
 };
 
@@ -39,7 +39,7 @@ interface Part {
 }
 
 /** `scatter`: the sum of the squared distances of all calls from their mean. */
-function effectOf({ slots }: ArmCounts, scatter: number, read: (slot: SlotCounts) => Part): number {
+function effectOf({ slots }: GroupCounts, scatter: number, read: (slot: SlotCounts) => Part): number {
   const parts = [...slots.values()].map(read).filter(({ of }) => of > 0);
   if (parts.length < 2) return 1;
   const all = parts.reduce((one, other) => ({ of: one.of + other.of, sum: one.sum + other.sum }));

@@ -1,5 +1,5 @@
 /** What was seen of one group in one stage. */
-export interface ArmCounts {
+export interface GroupCounts {
   readonly calls: number;
   /** Not answered at the first attempt, or with an error. */
   readonly errors: number;
@@ -33,7 +33,7 @@ export interface SlotCounts {
 /** How many calls in which bucket. */
 export type Times = ReadonlyMap<number, number>;
 
-export const NOTHING_SEEN: ArmCounts = {
+export const NOTHING_SEEN: GroupCounts = {
   calls: 0,
   errors: 0,
   hurt: 0,
@@ -46,7 +46,7 @@ export const NOTHING_SEEN: ArmCounts = {
   slots: new Map(),
 };
 
-export function addCounts(one: ArmCounts, other: ArmCounts): ArmCounts {
+export function addCounts(one: GroupCounts, other: GroupCounts): GroupCounts {
   return {
     calls: one.calls + other.calls,
     errors: one.errors + other.errors,
@@ -61,7 +61,7 @@ export function addCounts(one: ArmCounts, other: ArmCounts): ArmCounts {
   };
 }
 
-function addSlots(one: ArmCounts['slots'], other: ArmCounts['slots']): ArmCounts['slots'] {
+function addSlots(one: GroupCounts['slots'], other: GroupCounts['slots']): GroupCounts['slots'] {
   if (one.size === 0) return other;
   const sum = new Map(one);
   for (const [slot, counts] of other) {

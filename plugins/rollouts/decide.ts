@@ -1,5 +1,5 @@
-import type { Arm, Guard, GuardName, Rollout } from '../../core/rollouts/rollout';
-import { type ArmCounts, addCounts, NOTHING_SEEN } from './counts';
+import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollouts/rollout';
+import { addCounts, type GroupCounts, NOTHING_SEEN } from './counts';
 import { compare, seenBy } from './guards';
 
 /** Where what was seen before the stages of a run were changed under it stands. */
@@ -18,7 +18,7 @@ export interface Progress {
   readonly looks: Looks;
 }
 
-export type CountsOf = (stage: number, arm: Arm) => ArmCounts | undefined;
+export type CountsOf = (stage: number, group: RolloutGroup) => GroupCounts | undefined;
 
 export interface Decision {
   readonly do: 'wait' | 'advance' | 'complete' | 'abort';
@@ -27,7 +27,7 @@ export interface Decision {
   readonly looks: Looks;
 }
 
-/** Of a rollout whose candidate is equal to the control group in all, at most this share is aborted. */
+/** Of a rollout whose two groups do not differ, at most this share is aborted. */
 export const FALSE_ABORTS = 0.01;
 
 /**
@@ -50,12 +50,12 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
   const looks: { -readonly [name in GuardName]?: Looks[name] } = { ...progress.looks };
   const missing: string[] = [];
   for (const guard of current.share === 0 ? [] : guards) {
-    const candidate = counts(stage, 'candidate') ?? NOTHING_SEEN;
-    const control = controlFor(guard, stage, candidate, counts);
-    const { candidate: seen, control: compared } = seenBy(guard, candidate, control);
+    const treatment = counts(stage, 'candidate') ?? NOTHING_SEEN;
+    const control = controlFor(guard, stage, treatment, counts);
+    const { treatment: seen, control: compared } = seenBy(guard, treatment, control);
     if (seen < guard.minCalls || compared < guard.minCalls) {
       missing.push(
-        `${guard.name} has seen ${seen} calls of the candidate and ${compared} of the control group, of ${guard.minCalls}`,
+        `${guard.name} has seen ${seen} calls of the treatment group and ${compared} of the control group, of ${guard.minCalls}`,
       );
       continue;
     }
@@ -63,7 +63,7 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
     if (last !== undefined && seen < Math.min(last.seen * LOOKS_AGAIN, last.seen + guard.minCalls)) continue;
     const look = (last?.times ?? 0) + 1;
     looks[guard.name] = { times: look, seen };
-    const finding = compare(guard, candidate, control);
+    const finding = compare(guard, treatment, control);
     const bound = FALSE_ABORTS / (stages.length * guards.length) / (look * (look + 1));
     if (finding.pValue < bound)
       return { do: 'abort', why: `${guard.name}: ${finding.says()}; p = ${finding.pValue.toExponential(1)}`, looks };
@@ -76,9 +76,9 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
 }
 
 /** The control group of the stage; where hardly anybody is left in it, with those of the stages before. */
-function controlFor(guard: Guard, stage: number, candidate: ArmCounts, counts: CountsOf): ArmCounts {
+function controlFor(guard: Guard, stage: number, treatment: GroupCounts, counts: CountsOf): GroupCounts {
   let control = counts(stage, 'control') ?? NOTHING_SEEN;
-  const isEnough = () => seenBy(guard, candidate, control).control >= guard.minCalls;
+  const isEnough = () => seenBy(guard, treatment, control).control >= guard.minCalls;
   for (let before = stage - 1; before >= BEFORE_ITS_STAGES && !isEnough(); before -= 1)
     control = addCounts(control, counts(before, 'control') ?? NOTHING_SEEN);
   return control;

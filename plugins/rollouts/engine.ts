@@ -57,7 +57,7 @@ export class Engine {
     const { rollouts, liveConfiguration, log } = this.gateway;
     rollouts.onSeen((seen) => {
       this.#tally.note(seen);
-      rolloutCalls.inc({ rollout: seen.name, arm: seen.arm, outcome: seen.isError ? 'failed' : 'answered' });
+      rolloutCalls.inc({ rollout: seen.name, arm: seen.group, outcome: seen.isError ? 'failed' : 'answered' });
     });
     await this.#work();
     liveConfiguration.take((next) => this.#prepare(next));

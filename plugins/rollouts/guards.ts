@@ -1,7 +1,7 @@
 import { percent } from '../../core/rollouts/plan';
 import type { Guard } from '../../core/rollouts/rollout';
 import { effectOn, thinned } from './callers';
-import { type ArmCounts, bucketOfShare, bucketsFurther, countBeyond, countOf, type Times, upToMs } from './counts';
+import { bucketOfShare, bucketsFurther, countBeyond, countOf, type GroupCounts, type Times, upToMs } from './counts';
 import { failsMore, isBeyondMore, isHigher, meanOf, type Sample } from './significance';
 
 /** What a guard finds when it compares the two groups. */
@@ -13,23 +13,23 @@ export interface Finding {
 }
 
 /** How many calls of both groups tell a guard something. */
-export function seenBy(guard: Guard, candidate: ArmCounts, control: ArmCounts): Seen {
+export function seenBy(guard: Guard, treatment: GroupCounts, control: GroupCounts): Seen {
   switch (guard.name) {
     case 'errorRate':
-      return { candidate: candidate.calls, control: control.calls };
+      return { treatment: treatment.calls, control: control.calls };
     case 'costRatio':
-      return { candidate: candidate.charged, control: control.charged };
+      return { treatment: treatment.charged, control: control.charged };
     case 'p95FirstTokenMs': {
-      const judged = judgedKinds(guard, candidate, control);
-      const kinds = judged.length === 0 ? [mostSeen(candidate)] : judged;
-      const of = (counts: ArmCounts) => kinds.reduce((sum, kind) => sum + countOf(counts[kind]), 0);
-      return { candidate: of(candidate), control: of(control) };
+      const judged = judgedKinds(guard, treatment, control);
+      const kinds = judged.length === 0 ? [mostSeen(treatment)] : judged;
+      const of = (counts: GroupCounts) => kinds.reduce((sum, kind) => sum + countOf(counts[kind]), 0);
+      return { treatment: of(treatment), control: of(control) };
     }
   }
 }
 
 export interface Seen {
-  readonly candidate: number;
+  readonly treatment: number;
   readonly control: number;
 }
 
@@ -37,41 +37,41 @@ export interface Seen {
 const KINDS = ['firstTokens', 'wholeAnswers'] as const;
 type Kind = (typeof KINDS)[number];
 
-function judgedKinds({ minCalls }: Guard, candidate: ArmCounts, control: ArmCounts): readonly Kind[] {
-  return KINDS.filter((kind) => countOf(candidate[kind]) >= minCalls && countOf(control[kind]) >= minCalls);
+function judgedKinds({ minCalls }: Guard, treatment: GroupCounts, control: GroupCounts): readonly Kind[] {
+  return KINDS.filter((kind) => countOf(treatment[kind]) >= minCalls && countOf(control[kind]) >= minCalls);
 }
 
-function mostSeen(counts: ArmCounts): Kind {
+function mostSeen(counts: GroupCounts): Kind {
   return countOf(counts.wholeAnswers) > countOf(counts.firstTokens) ? 'wholeAnswers' : 'firstTokens';
 }
 
-export function compare(guard: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
+export function compare(guard: Guard, treatment: GroupCounts, control: GroupCounts): Finding {
   switch (guard.name) {
     case 'errorRate':
-      return compareErrors(guard, candidate, control);
+      return compareErrors(guard, treatment, control);
     case 'p95FirstTokenMs':
-      return compareTimes(guard, candidate, control);
+      return compareTimes(guard, treatment, control);
     case 'costRatio':
-      return compareCosts(guard, candidate, control);
+      return compareCosts(guard, treatment, control);
   }
 }
 
 /** Worse beyond chance, and by more than is tolerated. */
-function compareErrors({ tolerance }: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
-  const [rate, before] = [candidate.errors / candidate.calls, control.errors / control.calls];
+function compareErrors({ tolerance }: Guard, treatment: GroupCounts, control: GroupCounts): Finding {
+  const [rate, before] = [treatment.errors / treatment.calls, control.errors / control.calls];
   const says = () =>
-    `${candidate.errors} of ${candidate.calls} calls failed (${rounded(rate)}), of the control group ${control.errors} of ${control.calls} (${rounded(before)})`;
+    `${treatment.errors} of ${treatment.calls} calls failed (${rounded(rate)}), of the control group ${control.errors} of ${control.calls} (${rounded(before)})`;
   if (rate <= before + tolerance) return { pValue: 1, says };
   const effect = effectOn.errors(control);
-  const tried = ({ calls: of, errors: failed }: ArmCounts) => thinned({ of, failed }, effect);
-  return { pValue: failsMore(tried(candidate), tried(control)), says };
+  const tried = ({ calls: of, errors: failed }: GroupCounts) => thinned({ of, failed }, effect);
+  return { pValue: failsMore(tried(treatment), tried(control)), says };
 }
 
 const SLOW = 0.05;
 
 /** Of two kinds of times either could be found slower by chance: what is found counts for as many. */
-function compareTimes(guard: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
-  const findings = judgedKinds(guard, candidate, control).map((kind) => compareKind(guard, kind, candidate, control));
+function compareTimes(guard: Guard, treatment: GroupCounts, control: GroupCounts): Finding {
+  const findings = judgedKinds(guard, treatment, control).map((kind) => compareKind(guard, kind, treatment, control));
   const worst = findings.reduce((one, other) => (other.pValue < one.pValue ? other : one));
   return { pValue: Math.min(1, worst.pValue * findings.length), says: worst.says };
 }
@@ -81,8 +81,8 @@ const WORDS: Readonly<Record<Kind, readonly [calls: string, until: string]>> = {
   wholeAnswers: ['unstreamed calls', 'to their answer'],
 };
 
-/** Of the candidate's calls more are slower than 95 % of the control group's, with what is tolerated on top. */
-function compareKind({ tolerance }: Guard, kind: Kind, { [kind]: own }: ArmCounts, control: ArmCounts): Finding {
+/** Of the treatment group's calls more are slower than 95 % of the control group's, with what is tolerated on top. */
+function compareKind({ tolerance }: Guard, kind: Kind, { [kind]: own }: GroupCounts, control: GroupCounts): Finding {
   const { [kind]: others } = control;
   const effect = effectOn[kind](control);
   const bound = bucketOfShare(others, SLOW) ?? 0;
@@ -100,17 +100,17 @@ export function p95(times: Times): number | undefined {
   return bucket === undefined ? undefined : Math.round(upToMs(bucket));
 }
 
-function compareCosts({ tolerance }: Guard, candidate: ArmCounts, control: ArmCounts): Finding {
+function compareCosts({ tolerance }: Guard, treatment: GroupCounts, control: GroupCounts): Finding {
   const effect = effectOn.costs(control);
-  const sample = ({ charged: of, logCost: sum, logCostSquares: squares }: ArmCounts): Sample => ({
+  const sample = ({ charged: of, logCost: sum, logCostSquares: squares }: GroupCounts): Sample => ({
     of: of / effect,
     sum: sum / effect,
     squares: squares / effect,
   });
-  const times = Math.exp(meanOf(sample(candidate)) - meanOf(sample(control)));
+  const times = Math.exp(meanOf(sample(treatment)) - meanOf(sample(control)));
   const says = () =>
-    `a call costs ${times.toFixed(3)} times what it costs in the control group (${candidate.charged} and ${control.charged} charged calls)`;
-  return { pValue: isHigher(sample(candidate), sample(control), Math.log(tolerance)), says };
+    `a call costs ${times.toFixed(3)} times what it costs in the control group (${treatment.charged} and ${control.charged} charged calls)`;
+  return { pValue: isHigher(sample(treatment), sample(control), Math.log(tolerance)), says };
 }
 
 function rounded(rate: number): string {

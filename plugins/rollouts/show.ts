@@ -2,14 +2,14 @@ import { listOf, object, oneOf, orNull, shape } from '../../core/http/shape';
 import { formatUsd } from '../../core/money';
 import { describeChange } from '../../core/rollouts/plan';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { type ArmCounts, addCounts, countOf, NOTHING_SEEN } from './counts';
+import { addCounts, countOf, type GroupCounts, NOTHING_SEEN } from './counts';
 import { decide } from './decide';
 import { progressOf } from './engine';
 import { p95 } from './guards';
 import type { RolloutRow, SeenOfRun } from './store';
 
 export const STATUSES = ['not begun', 'running', 'paused', 'held', 'rolled-back', 'completed'] as const;
-const ARMS = ['control', 'candidate', 'shadow'] as const;
+const GROUPS = ['control', 'candidate', 'shadow'] as const;
 
 /** A rollout as operators see it. `row` and `seen` are of its run; absent before a node has begun it. */
 export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen: SeenOfRun, nowMs: number) {
@@ -35,19 +35,19 @@ export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen:
     guards: guards.map(({ name: guard, tolerance, minCalls }) => ({ name: guard, tolerance, minCalls })),
     shadow: asPercent(shadow),
     onAbort,
-    inStage: byArm((arm) => seen(stage, arm) ?? NOTHING_SEEN),
-    inAll: byArm((arm) =>
-      [...stages.keys(), stages.length].map((each) => seen(each, arm) ?? NOTHING_SEEN).reduce(addCounts),
+    inStage: byGroup((group) => seen(stage, group) ?? NOTHING_SEEN),
+    inAll: byGroup((group) =>
+      [...stages.keys(), stages.length].map((each) => seen(each, group) ?? NOTHING_SEEN).reduce(addCounts),
     ),
   };
 }
 
-function byArm(countsOf: (arm: (typeof ARMS)[number]) => ArmCounts) {
-  const shown = (arm: (typeof ARMS)[number]) => showCounts(countsOf(arm));
+function byGroup(countsOf: (group: (typeof GROUPS)[number]) => GroupCounts) {
+  const shown = (group: (typeof GROUPS)[number]) => showCounts(countsOf(group));
   return { control: shown('control'), candidate: shown('candidate'), shadow: shown('shadow') };
 }
 
-function showCounts(counts: ArmCounts) {
+function showCounts(counts: GroupCounts) {
   const { calls, errors, hurt, costE8, charged, firstTokens, wholeAnswers } = counts;
   return {
     calls,
@@ -80,7 +80,7 @@ const COUNTS = object({
   meanCostUsd: orNull(shape.usd),
 });
 
-const BY_ARM = object({ control: COUNTS, candidate: COUNTS, shadow: COUNTS });
+const BY_GROUP = object({ control: COUNTS, candidate: COUNTS, shadow: COUNTS });
 
 /** What `showRollout` answers, as the OpenAPI document says it. */
 export const SHOWN_ROLLOUT = object({
@@ -99,6 +99,6 @@ export const SHOWN_ROLLOUT = object({
   guards: listOf(object({ name: shape.text, tolerance: shape.number, minCalls: shape.integer })),
   shadow: shape.number,
   onAbort: oneOf('rollback', 'hold'),
-  inStage: BY_ARM,
-  inAll: BY_ARM,
+  inStage: BY_GROUP,
+  inAll: BY_GROUP,
 } satisfies Record<keyof ReturnType<typeof showRollout>, object>);

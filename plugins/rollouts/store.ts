@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { type ArmCounts, NOTHING_SEEN, type SlotCounts, type Times } from './counts';
+import { type GroupCounts, NOTHING_SEEN, type SlotCounts, type Times } from './counts';
 import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
 import { sharesOf } from './restage';
-import type { Group, SeenGroup } from './tally';
+import type { SeenGroup, StageGroup } from './tally';
 
 /** What is written down of a rollout. */
 export interface RolloutRow {
@@ -124,7 +124,7 @@ const TIMES = {
  * in a circle. What belongs to a run that is forgotten is forgotten with it.
  */
 export async function addSeen(database: Knex, seen: readonly SeenGroup[]): Promise<void> {
-  const arms = seen.map(({ run, stage, arm, counts }) => {
+  const arms = seen.map(({ run, stage, group: arm, counts }) => {
     const { firstTokens: _, wholeAnswers: __, slots: ___, costE8, ...numbers } = counts;
     return { run, stage, arm, ...numbers, costE8: costE8.toString() };
   });
@@ -136,7 +136,7 @@ export async function addSeen(database: Knex, seen: readonly SeenGroup[]): Promi
     if (slots.length > 0) await trx.raw(ADD_SLOTS, { rows: JSON.stringify(slots) });
     for (const kind of ['firstTokens', 'wholeAnswers'] as const) {
       const { table, count } = TIMES[kind];
-      const rows = seen.flatMap(({ run, stage, arm, counts }) =>
+      const rows = seen.flatMap(({ run, stage, group: arm, counts }) =>
         [...counts[kind]].map(([bucket, calls]) => ({ run, stage, arm, bucket, calls })),
       );
       if (rows.length > 0) await trx.raw(addTimes(table, count), { rows: JSON.stringify(rows) });
@@ -180,7 +180,12 @@ const addTimes = (table: string, count: string) => `
   ORDER BY run, stage, arm, bucket
   ON CONFLICT (run, stage, arm, bucket) DO UPDATE SET ${count} = known.${count} + excluded.${count}`;
 
-interface ArmRow extends Group {
+/** A row by its group, which the column calls `arm`. */
+interface ByGroup extends Omit<StageGroup, 'group'> {
+  readonly arm: StageGroup['group'];
+}
+
+interface GroupRow extends ByGroup {
   readonly calls: bigint;
   readonly errors: bigint;
   readonly hurt: bigint;
@@ -190,7 +195,7 @@ interface ArmRow extends Group {
   readonly log_cost_squares: number;
 }
 
-interface SlotRow extends Pick<Group, 'run' | 'stage'> {
+interface SlotRow extends Pick<StageGroup, 'run' | 'stage'> {
   readonly slot: number;
   readonly calls: bigint;
   readonly errors: bigint;
@@ -202,22 +207,22 @@ interface SlotRow extends Pick<Group, 'run' | 'stage'> {
   readonly log_whole: number;
 }
 
-interface TimeRow extends Group {
+interface TimeRow extends ByGroup {
   readonly bucket: number;
   readonly calls: bigint;
 }
 
 /** What all nodes have seen of a run: by stage and group. */
-export type SeenOfRun = (stage: number, arm: Group['arm']) => ArmCounts | undefined;
+export type SeenOfRun = (stage: number, group: StageGroup['group']) => GroupCounts | undefined;
 
 export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> {
-  const arms: ArmRow[] = await database<ArmRow>('rollout_arms').where({ run });
+  const arms: GroupRow[] = await database<GroupRow>('rollout_arms').where({ run });
   const [firstTokens, wholeAnswers] = [
     await readTimes(database, run, 'firstTokens'),
     await readTimes(database, run, 'wholeAnswers'),
   ];
   const slots = await readSlots(database, run);
-  const seen = new Map<string, ArmCounts>();
+  const seen = new Map<string, GroupCounts>();
   for (const row of arms) {
     const key = `${row.stage} ${row.arm}`;
     seen.set(key, {
@@ -233,11 +238,11 @@ export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> 
       slots: row.arm === 'control' ? (slots.get(row.stage) ?? NOTHING_SEEN.slots) : NOTHING_SEEN.slots,
     });
   }
-  return (stage, arm) => seen.get(`${stage} ${arm}`);
+  return (stage, group) => seen.get(`${stage} ${group}`);
 }
 
 /** Of the control group, by stage. */
-async function readSlots(database: Knex, run: string): Promise<ReadonlyMap<number, ArmCounts['slots']>> {
+async function readSlots(database: Knex, run: string): Promise<ReadonlyMap<number, GroupCounts['slots']>> {
   const rows: SlotRow[] = await database<SlotRow>('rollout_slots').where({ run });
   const slots = new Map<number, Map<number, SlotCounts>>();
   for (const row of rows) {

@@ -1,32 +1,32 @@
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
-import { type ArmCounts, addCounts, bucketOf, type SlotCounts } from './counts';
+import { addCounts, bucketOf, type GroupCounts, type SlotCounts } from './counts';
 
 /** Which group of which stage of which run. */
-export interface Group {
+export interface StageGroup {
   readonly run: string;
   readonly stage: number;
-  readonly arm: SeenCall['arm'];
+  readonly group: SeenCall['group'];
 }
 
-export interface SeenGroup extends Group {
-  readonly counts: ArmCounts;
+export interface SeenGroup extends StageGroup {
+  readonly counts: GroupCounts;
 }
 
 /** What this process has seen and has not written down yet. */
 export class Tally {
-  #groups = new Map<string, Group & { readonly counts: Growing }>();
+  #groups = new Map<string, StageGroup & { readonly counts: Growing }>();
   #givenBack: readonly SeenGroup[] = [];
 
   note(seen: SeenCall): void {
     if (!seen.isDrawn) return;
-    const { run, stage, arm } = seen;
+    const { run, stage, group } = seen;
     const key = keyOf(seen);
-    let group = this.#groups.get(key);
-    if (group === undefined) {
-      group = { run, stage, arm, counts: new Growing() };
-      this.#groups.set(key, group);
+    let counted = this.#groups.get(key);
+    if (counted === undefined) {
+      counted = { run, stage, group, counts: new Growing() };
+      this.#groups.set(key, counted);
     }
-    group.counts.note(seen);
+    counted.counts.note(seen);
   }
 
   /** All of it; it is the taker's to write down, or to give back. */
@@ -46,12 +46,12 @@ export class Tally {
   }
 }
 
-function keyOf({ run, stage, arm }: Group): string {
-  return `${run} ${stage} ${arm}`;
+function keyOf({ run, stage, group }: StageGroup): string {
+  return `${run} ${stage} ${group}`;
 }
 
 /** Every call is counted here: nothing is made anew for it. */
-class Growing implements ArmCounts {
+class Growing implements GroupCounts {
   calls = 0;
   errors = 0;
   hurt = 0;
@@ -75,7 +75,7 @@ class Growing implements ArmCounts {
     this.logCostSquares += logCost ** 2;
     noteTime(this.firstTokens, firstTokenMs);
     noteTime(this.wholeAnswers, wholeMs);
-    if (seen.arm === 'control') this.#slot(seen.slot).note(seen, logCost);
+    if (seen.group === 'control') this.#slot(seen.slot).note(seen, logCost);
   }
 
   #slot(slot: number): GrowingSlot {

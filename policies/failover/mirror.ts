@@ -47,7 +47,7 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
       // Given up because the process ends: that is no failure.
       if (caller.hasLeft && gateway.isStopping()) return;
       const { name, run, stage, isDrawn, slot } = mirror.part;
-      gateway.rollouts.note({ name, run, stage, isDrawn, slot, arm: 'shadow', isHurt: false, ...measured });
+      gateway.rollouts.note({ name, run, stage, isDrawn, slot, group: 'shadow', isHurt: false, ...measured });
     });
 }
 

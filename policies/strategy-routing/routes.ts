@@ -25,7 +25,7 @@ interface CallVariants {
   readonly part: RolloutPart;
   /** As before, and with the change. */
   readonly control: Route;
-  readonly candidate: Route;
+  readonly treatment: Route;
 }
 
 export type AskingCall = JoiningCall & { readonly key: CallKey; readonly request: ModelRequest };
@@ -39,7 +39,7 @@ interface RolloutVariants {
   readonly rollout: Rollout;
   readonly concerns: (modelRequested: string) => boolean;
   readonly control: RouteOf;
-  readonly candidate: RouteOf;
+  readonly treatment: RouteOf;
 }
 
 /** One of the two prepared settings of a rollout. */
@@ -106,13 +106,13 @@ export function openRoutes(
     const variants = variantsOf.get(asked)?.find(({ concerns }) => concerns(request.modelRequested));
     if (variants === undefined) return plainRoute(asked, request);
     const control = variants.control(request);
-    const candidate = variants.candidate(request);
-    // A call that the candidate cannot serve is not one to compare it by.
-    if (isSame(control.set, candidate.set)) return control;
+    const treatment = variants.treatment(request);
+    // A call that the treatment cannot serve is not compared.
+    if (isSame(control.set, treatment.set)) return control;
     const { rollout } = variants;
     const part = rollouts.join(rollout, call);
     if (part === undefined) return control;
-    return { ...(part.arm === 'candidate' ? candidate : control), variants: { rollout, part, control, candidate } };
+    return { ...(part.group === 'candidate' ? treatment : control), variants: { rollout, part, control, treatment } };
   };
 }
 
@@ -122,12 +122,12 @@ interface RankedRoute {
   readonly ordered: Choice;
 }
 
-/** Puts the candidates into order. A call whose candidate may not be asked now is served all the same, and is a failure of it. */
+/** Ranks the candidates. A call of the treatment group whose upstream may not be asked now is served by others, and counts as failed. */
 export function rankRoute(taken: TakenRoute, inputOf: (route: Route) => RankingInput): RankedRoute {
   const input = inputOf(taken);
   const ordered = choose(taken.set, input);
   const { variants } = taken;
-  if (variants?.part.arm !== 'candidate' || isAsked(taken.set, ordered)) return { route: taken, input, ordered };
+  if (variants?.part.group !== 'candidate' || isAsked(taken.set, ordered)) return { route: taken, input, ordered };
   variants.part.isMissed = true;
   if (ordered.order.length > 0) return { route: taken, input, ordered };
   const controlInput = inputOf(variants.control);
@@ -139,9 +139,9 @@ function isAsked({ candidates, first }: CandidateSet, { order: [foremost] }: Cho
   return first === undefined || first.has((candidates[foremost] as Candidate).upstream.name);
 }
 
-/** Who is sent the call too, without answering: whom the candidate's group would ask first. */
+/** Returns the candidate that the treatment group would try first, if this call is mirrored to it. */
 export function mirrorOf(
-  { rollout, part, candidate: { model, set } }: CallVariants,
+  { rollout, part, treatment: { model, set } }: CallVariants,
   rollouts: LiveRollouts,
   inputOf: (route: Route) => RankingInput,
 ): Mirror | undefined {
@@ -168,8 +168,8 @@ function allVariants(
     if (!('found' in lookup)) throw new Error(`a rollout names "${name}", which is no model`);
     return lookup.found;
   };
-  const add = (rollout: Rollout, concerns: RolloutVariants['concerns'], control: Variant, candidate: Variant) => {
-    const variants = { rollout, concerns, control: routesOf(control), candidate: routesOf(candidate) };
+  const add = (rollout: Rollout, concerns: RolloutVariants['concerns'], control: Variant, treatment: Variant) => {
+    const variants = { rollout, concerns, control: routesOf(control), treatment: routesOf(treatment) };
     found.set(control.model, [...(found.get(control.model) ?? []), variants]);
   };
   for (const rollout of configuration.rollouts) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Arm, Rollout } from '../../../core/rollouts/rollout';
-import { type ArmCounts, bucketOf, NOTHING_SEEN, type SlotCounts } from '../../../plugins/rollouts/counts';
+import type { Rollout, RolloutGroup } from '../../../core/rollouts/rollout';
+import { bucketOf, type GroupCounts, NOTHING_SEEN, type SlotCounts } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, FALSE_ABORTS, type Progress } from '../../../plugins/rollouts/decide';
 import { failsMore, isBeyondMore, isHigher } from '../../../plugins/rollouts/significance';
 import { seeded } from '../../support/random';
@@ -71,7 +71,7 @@ describe('the tests of significance', () => {
 });
 
 describe('a decision about a rollout', () => {
-  const counts = (more: Partial<ArmCounts>): ArmCounts => ({ ...NOTHING_SEEN, ...more });
+  const counts = (more: Partial<GroupCounts>): GroupCounts => ({ ...NOTHING_SEEN, ...more });
   const equal = (calls: number, errors = 0) =>
     counts({
       calls,
@@ -82,14 +82,14 @@ describe('a decision about a rollout', () => {
       firstTokens: new Map([[100, calls]]),
     });
   const decided = (
-    seen: Partial<Record<`${number} ${Arm}`, ArmCounts>>,
+    seen: Partial<Record<`${number} ${RolloutGroup}`, GroupCounts>>,
     progress: Partial<Progress> = {},
     nowMs = 59_999,
   ): Decision =>
     decide(
       ROLLOUT,
       { status: 'running', stage: 1, stageSinceMs: 0, looks: {}, ...progress },
-      (stage, arm) => seen[`${stage} ${arm}`],
+      (stage, group) => seen[`${stage} ${group}`],
       nowMs,
     );
   const bothEqual = { '1 candidate': equal(30), '1 control': equal(3_000, 30) };
@@ -104,7 +104,7 @@ describe('a decision about a rollout', () => {
   it('waits for as many calls as each guard wants, and says how many there are', () => {
     const { do: what, why } = decided({ '1 candidate': equal(7), '1 control': equal(900) }, {}, 1e9);
     expect(what).to.equal('wait');
-    expect(why).to.contain('errorRate has seen 7 calls of the candidate and 900 of the control group, of 20');
+    expect(why).to.contain('errorRate has seen 7 calls of the treatment group and 900 of the control group, of 20');
   });
 
   it('does not ask guards about a stage in which only those on the list are in', () => {
@@ -131,7 +131,7 @@ describe('a decision about a rollout', () => {
   it('compares unstreamed calls with unstreamed calls, by the time to their answer', () => {
     const times = (streams: readonly [number, number], wholes: readonly [number, number]) => {
       const [firstTokens, wholeAnswers] = [streams, wholes].map(([ms, calls]) => new Map([[bucketOf(ms), calls]]));
-      return { ...equal(streams[1] + wholes[1]), firstTokens, wholeAnswers } as ArmCounts;
+      return { ...equal(streams[1] + wholes[1]), firstTokens, wholeAnswers } as GroupCounts;
     };
     const control = times([300, 3_000], [4_000, 500]);
     // Other callers have drawn other lots: more of them stream, or none.
@@ -139,7 +139,7 @@ describe('a decision about a rollout', () => {
     const slow = decided({ '1 candidate': times([300, 40], [9_000, 40]), '1 control': control });
     expect(slow.why).to.match(/^p95FirstTokenMs: 40 of 40 unstreamed calls took longer than \d+ ms to their answer/);
     const few = decided({ '1 candidate': times([300, 19], [9_000, 19]), '1 control': control }, {}, 60_000);
-    expect(few.why).to.contain('p95FirstTokenMs has seen 19 calls of the candidate and 3000 of the control group');
+    expect(few.why).to.contain('p95FirstTokenMs has seen 19 calls of the treatment group and 3000 of the control group');
   });
 
   it('finds a candidate that fails, although a caller of the control group does nothing but wrong', () => {
@@ -153,7 +153,7 @@ describe('a decision about a rollout', () => {
     const tolerant: Rollout = { ...ROLLOUT, guards: [{ name: 'costRatio', tolerance: 1.3, minCalls: 20 }] };
     const dear = { ...equal(40), logCost: 40 * 1.2, logCostSquares: 40 * 1.44 };
     const progress = { status: 'running', stage: 1, stageSinceMs: 0, looks: {} } as const;
-    const seen = (_: number, arm: Arm) => (arm === 'candidate' ? dear : equal(3_000));
+    const seen = (_: number, group: RolloutGroup) => (group === 'candidate' ? dear : equal(3_000));
     expect(decide(tolerant, progress, seen, 0).do).to.equal('wait');
   });
 
@@ -180,7 +180,7 @@ describe('a decision about a rollout', () => {
     const looks = { errorRate: { times: 30, seen: 1_000 } };
     const demanding: Rollout = { ...ROLLOUT, guards: [{ name: 'errorRate', tolerance: 0, minCalls: 2_000 }] };
     const progress = { status: 'running', stage: 1, stageSinceMs: 0, looks } as const;
-    const seen = (_: number, arm: Arm) => (arm === 'candidate' ? equal(2_000, 200) : equal(3_000, 3));
+    const seen = (_: number, group: RolloutGroup) => (group === 'candidate' ? equal(2_000, 200) : equal(3_000, 3));
     expect(decide(demanding, progress, seen, 0).do).to.equal('abort');
   });
 

@@ -85,9 +85,9 @@ class Node {
     return this.rollouts.position(rollout)?.share;
   }
 
-  see(rollout: Rollout, arm: SeenCall['arm'], calls: number, isError = false, more: Partial<SeenCall> = {}): void {
+  see(rollout: Rollout, group: SeenCall['group'], calls: number, isError = false, more: Partial<SeenCall> = {}): void {
     const { run = newId(), stage = 1 } = this.rollouts.position(rollout) ?? {};
-    const seen = { name: rollout.name, run, stage, arm, isDrawn: true, slot: 7, isError, isHurt: isError };
+    const seen = { name: rollout.name, run, stage, group, isDrawn: true, slot: 7, isError, isHurt: isError };
     for (let call = 0; call < calls; call += 1)
       this.rollouts.note({ ...seen, costE8: 100n, firstTokenMs: undefined, wholeMs: undefined, ...more });
   }

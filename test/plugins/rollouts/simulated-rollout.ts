@@ -1,5 +1,5 @@
-import { type Arm, type Rollout, SLOTS } from '../../../core/rollouts/rollout';
-import { type ArmCounts, bucketOf, type SlotCounts, upToMs } from '../../../plugins/rollouts/counts';
+import { type Rollout, type RolloutGroup, SLOTS } from '../../../core/rollouts/rollout';
+import { bucketOf, type GroupCounts, type SlotCounts, upToMs } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
 
 /** What calls of a group are like. */
@@ -59,8 +59,8 @@ export function simulate({
 }: SimulationOptions): Simulated {
   const nextCaller = callers === undefined ? anybody(random) : drawCallers(callers, random);
   const counts = new Map<string, Growing>();
-  const of = (stage: number, arm: Arm): Growing => {
-    const key = `${stage} ${arm}`;
+  const of = (stage: number, group: RolloutGroup): Growing => {
+    const key = `${stage} ${group}`;
     const known = counts.get(key) ?? new Growing();
     counts.set(key, known);
     return known;
@@ -138,7 +138,7 @@ function drawCallers({ count, activity, errors, times, costs }: Callers, random:
   };
 }
 
-class Growing implements ArmCounts {
+class Growing implements GroupCounts {
   calls = 0;
   errors = 0;
   hurt = 0;

@@ -8,7 +8,7 @@ describe('what a process has seen of rollouts', () => {
     name: 'next',
     run: 'r',
     stage: 1,
-    arm: 'control',
+    group: 'control',
     isDrawn: true,
     slot: 3,
     isError: false,
@@ -23,14 +23,14 @@ describe('what a process has seen of rollouts', () => {
     const tally = new Tally();
     tally.note(seen());
     tally.note(seen({ isError: true, costE8: 0n, wholeMs: undefined }));
-    tally.note(seen({ arm: 'candidate', firstTokenMs: 90, wholeMs: undefined }));
+    tally.note(seen({ group: 'candidate', firstTokenMs: 90, wholeMs: undefined }));
     tally.note(seen({ isDrawn: false }));
     const first = tally.take();
     expect(tally.take()).to.deep.equal([]);
     tally.giveBack(first);
     tally.note(seen({ slot: 4 }));
     tally.note(seen({ stage: 2 }));
-    const counts = Object.fromEntries(tally.take().map((group) => [`${group.stage} ${group.arm}`, group.counts]));
+    const counts = Object.fromEntries(tally.take().map((group) => [`${group.stage} ${group.group}`, group.counts]));
     expect(Object.keys(counts).sort()).to.deep.equal(['1 candidate', '1 control', '2 control']);
     const { '1 control': control, '1 candidate': candidate } = counts;
     expect(control).to.include({ calls: 3, errors: 1, charged: 2, costE8: 200n, hurt: 0 });
